@@ -184,17 +184,20 @@ impl Context {
                 }
             }
             (Message::Tool(_), Taken::Tools(tools)) => {
-                for tool in tools {
-                    if !self.tools.contains_key(&tool.name) {
-                        self.tool_order.push(tool.name.clone());
-                    }
-                    self.tools.insert(tool.name.clone(), Arc::new(tool));
-                }
+                tools.into_iter().for_each(|tool| self.define(tool));
             }
             (Message::Plan(_), _) => self.plan = Some(self.messages.len()),
             _ => {}
         }
         self.push(message);
+    }
+
+    /// Makes this the definition of its tool.
+    fn define(&mut self, tool: Tool) {
+        if !self.tools.contains_key(&tool.name) {
+            self.tool_order.push(tool.name.clone());
+        }
+        self.tools.insert(tool.name.clone(), Arc::new(tool));
     }
 
     /// The value at a path: the instance's data over the global, or without an instance the global data.

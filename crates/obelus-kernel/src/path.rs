@@ -104,11 +104,7 @@ impl Path {
 
     /// The value at this path in the `data` of a message, which has it as nested objects.
     pub(crate) fn spelled_in<'a>(&self, data: &'a Value) -> Option<&'a Value> {
-        self.segments.iter().try_fold(data, |value, segment| match value {
-            Value::Object(map) => map.get(segment.key().as_ref()),
-            Value::Array(items) => items.get(segment.element(items.len())?),
-            _ => None,
-        })
+        value_at(data, &self.segments)
     }
 
     /// Nested objects along this path, with `value` at its end.
@@ -142,6 +138,15 @@ impl Path {
     pub(crate) fn covers(&self, other: &Path) -> bool {
         self.segments.len() <= other.segments.len() && self.meets(other)
     }
+}
+
+/// The value along these segments.
+pub(crate) fn value_at<'a>(value: &'a Value, segments: &[Segment]) -> Option<&'a Value> {
+    segments.iter().try_fold(value, |value, segment| match value {
+        Value::Object(map) => map.get(segment.key().as_ref()),
+        Value::Array(items) => items.get(segment.element(items.len())?),
+        _ => None,
+    })
 }
 
 /// Nested objects along these segments, with `value` at the end.

@@ -30,6 +30,7 @@
 //! | `decide`, `edit_plan`, `earlier`, `doubt` | what people say, and what that does |
 //! | `prompt`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state as people know it, and one from elsewhere |
+//! | `rules` | what the agent's file says now |
 //! | `checkpoint` | a session at rest as it is kept |
 
 mod adopt;
@@ -58,6 +59,7 @@ mod picture;
 mod prompt;
 mod redact;
 mod results;
+mod rules;
 mod scheduler;
 mod settings;
 mod solve;
@@ -100,6 +102,7 @@ use delegate::Delegates;
 use graph_run::GraphRun;
 use inbox::{Inbox, Naming};
 use memory::Memory;
+use rules::FileRules;
 use scheduler::Scheduler;
 use state_projection::StateProjection;
 use transcript::Transcript;
@@ -127,6 +130,8 @@ pub struct Session {
     tasks: VecDeque<Task>,
     /// Who has paused it.
     paused: Option<String>,
+    /// What the agent's file said when it was last opened.
+    rules: FileRules,
 }
 
 /// What the session was made for.
@@ -213,6 +218,7 @@ impl Session {
             spent: Spent::default(),
             tasks: VecDeque::new(),
             paused: None,
+            rules: FileRules::of(&settings),
             settings,
         })
     }
@@ -294,6 +300,7 @@ impl Session {
                 self.inbox.note_written(words.unwrap_or_default());
             }
             Input::Mode { mode } => self.set_mode(mode),
+            Input::Rules { settings, tools } => self.take_rules(*settings, tools),
             Input::Pause { by } => drop(self.paused.get_or_insert(by)),
             Input::Resume { .. } => self.paused = None,
             Input::Stop => self.stop(),

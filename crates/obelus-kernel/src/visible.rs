@@ -20,6 +20,8 @@ pub(crate) fn misleads(c: char) -> bool {
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
             | '\u{fff9}'..='\u{fffb}'
+            // A pattern of Braille without dots, and signs that only format shorthand, music and hieroglyphs.
+            | '\u{2800}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{13430}'..='\u{1343f}'
             | '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
@@ -30,6 +32,7 @@ mod tests {
     #[test]
     fn what_would_mislead_is_shown_as_an_escape() {
         assert_eq!(visible("a\u{202e}b\0c\nd"), "a\\u{202e}b\\u{0}c\\nd");
+        assert_eq!(visible("a\u{2800}b\u{1d173}c"), "a\\u{2800}b\\u{1d173}c");
         assert_eq!(visible("†state.сделка 取引 👩‍💻"), "†state.сделка 取引 👩‍💻");
     }
 }

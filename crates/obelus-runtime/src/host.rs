@@ -7,11 +7,13 @@
 //! | `slot` | where a session is reached, whether it is in memory or not |
 //! | `open` | creating and restoring sessions |
 //! | `history` | events that are not held in memory any more |
+//! | `rules` | what the agent's file says now |
 //! | `carry` | sessions that begin where another one was, or come from another store |
 
 mod carry;
 mod history;
 mod open;
+mod rules;
 mod slot;
 
 use std::collections::BTreeMap;
@@ -30,6 +32,7 @@ use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
 use crate::store::{SessionRow, Store, StoreError};
 pub use carry::{Export, Forked};
+pub use rules::RulesChange;
 pub use slot::Reopened;
 pub(crate) use slot::Slot;
 
@@ -92,6 +95,9 @@ pub enum HostError {
     /// What it is to begin with is refused.
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// The file of its agent has errors, so that nobody knows under which rules it would go on.
+    #[error("{0}")]
+    Agent(String),
     /// The journal is shorter.
     #[error("the journal of `{session}` has {records} records, not {at}")]
     NoRecord {

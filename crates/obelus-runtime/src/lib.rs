@@ -78,7 +78,7 @@ pub use actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
 pub use clock::{Clock, system_clock};
 pub use events::{EventBody, EventNumber, NoEventNumber, SessionEvent, StepView, Subscription};
 pub use handle::SessionHandle;
-pub use host::{Export, Forked, Host, HostBuilder, HostError, Reopened};
+pub use host::{Export, Forked, Host, HostBuilder, HostError, Reopened, RulesChange};
 
 // What they are made of, and connected to.
 pub use connector::{ConnectError, ConnectFuture, Connections, Connector, RequestSource, Services};
@@ -111,7 +111,7 @@ pub use agent::{Agent, Problem};
 pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 pub use images::{ImageError, ImageStore};
 pub use places::Places;
-pub use read::{Unreadable, read_text, read_text_from};
+pub use read::{Unreadable, must_be_small, read_text, read_text_from};
 pub use request::{Request, RequestError, place_of, read_document};
 
 // What people see.

@@ -7,6 +7,9 @@ use std::path::Path;
 /// Larger files are refused before they are read, so that memory stays bounded.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Documents with more values are refused: a value takes many times the room of its few bytes.
+const MOST_VALUES: usize = 4_000_000;
+
 /// Why there is no text. Whoever says so names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
@@ -19,6 +22,9 @@ pub enum Unreadable {
     /// More is there than could be held.
     #[error("it is larger than {} MiB; make it smaller, or split it", MOST_BYTES >> 20)]
     TooLarge,
+    /// More values are there than could be held.
+    #[error("it has more than {MOST_VALUES} values; split it")]
+    TooMany,
     /// It is no text.
     #[error("it is not UTF-8 (line {line}, byte {byte} of the file); save it as UTF-8")]
     NotUtf8 {
@@ -62,11 +68,25 @@ pub fn read_text_from(from: impl Read) -> Result<String, Unreadable> {
     if bytes.len() as u64 > MOST_BYTES {
         return Err(Unreadable::TooLarge);
     }
+    must_be_small(&bytes)?;
     String::from_utf8(bytes).map_err(|error| {
         let byte = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..byte].iter().filter(|&&b| b == b'\n').count() + 1;
         Unreadable::NotUtf8 { line, byte }
     })
+}
+
+/// Refuses a document in JSON or YAML that has too many values, as far as its signs tell.
+pub fn must_be_small(document: &[u8]) -> Result<(), Unreadable> {
+    let (mut marks, mut lines) = (0, 0);
+    for byte in document {
+        match byte {
+            b'{' | b'[' | b',' => marks += 1,
+            b'\n' => lines += 1,
+            _ => {}
+        }
+    }
+    if marks > MOST_VALUES || lines > MOST_VALUES { Err(Unreadable::TooMany) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -77,6 +97,15 @@ mod tests {
     fn what_never_ends_is_refused() {
         assert!(matches!(read_text_from(io::repeat(b' ')), Err(Unreadable::TooLarge)));
         assert!(matches!(read_text(Path::new("/dev/zero")), Err(Unreadable::TooLarge)));
+    }
+
+    #[test]
+    fn a_file_of_twenty_million_values_is_refused_before_it_is_read() {
+        let many = format!("[{}{{}}]", "{},".repeat(20_000_000));
+        assert!(matches!(read_text_from(many.as_bytes()), Err(Unreadable::TooMany)));
+        let lines = "- \n".repeat(MOST_VALUES + 1);
+        assert!(matches!(read_text_from(lines.as_bytes()), Err(Unreadable::TooMany)));
+        assert!(read_text_from(&many.as_bytes()[..3_000_000]).is_ok());
     }
 
     #[test]

@@ -76,6 +76,9 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
             ('·', fill(words.outside_mode, &[session.settings().mode.name()]))
         }
         CallStatus::Refused => ('✗', fill(words.refused, &[&reason()])),
+        CallStatus::Skipped if error.is_some_and(|error| error["code"] == "not_started") => {
+            ('·', words.not_started.to_owned())
+        }
         CallStatus::Skipped => ('·', words.skipped.to_owned()),
         CallStatus::Planned => ('·', words.planned.to_owned()),
         CallStatus::Blocked | CallStatus::Ready | CallStatus::Running => ('…', words.under_way.to_owned()),

@@ -102,10 +102,12 @@ pub struct McpSection {
 }
 
 /// How one process runs a session. Nothing of it is kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocalOptions {
     /// Every exchange with the model is written to this file.
     pub record: Option<PathBuf>,
+    /// The settings of a request's file, as it is named now: they hold for a session that was made earlier (POL-9).
+    pub settings: Option<Box<Settings>>,
     /// Nobody is there to answer what calls at work ask: it is declined at once.
     pub unattended: bool,
 }

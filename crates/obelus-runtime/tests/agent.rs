@@ -48,7 +48,7 @@ fn what_is_wrong_is_said_with_line_and_column() {
         (
             "name: a\ntools:\n  get:\n    properties: {email: {type: string}}\n    x-target: [emial]\n",
             5,
-            "`x-target` names `emial`: there is no `emial`; there are: email",
+            "`x-target` names `emial`: there is no `emial`; did you mean `email`?",
         ),
         (
             "name: a\ntools:\n  get:\n    _output: {properties: {items: {items: {properties: {id: {}}}}}}\n    x-trust: {'items[].ix': trusted}\n",

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -74,7 +75,7 @@ pub struct Recorder {
 impl Recorder {
     /// Records answers at the end of a file, which is created if it does not exist.
     pub fn open(inner: Arc<dyn Model>, path: &Path) -> io::Result<Self> {
-        Ok(Self::new(inner, OpenOptions::new().create(true).append(true).open(path)?))
+        Ok(Self::new(inner, OpenOptions::new().create(true).append(true).mode(0o600).open(path)?))
     }
 
     /// Records answers in an open file.

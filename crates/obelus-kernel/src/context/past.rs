@@ -1,14 +1,16 @@
 //! Checkpoints of a context. Old messages are loaded only when somebody asks for them.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Context, View};
 use crate::message::{Message, Role};
+use crate::tool::Tool;
 
 /// Loads the messages that a checkpoint left out, oldest first.
 pub type LoadPast = Arc<dyn Fn() -> Result<Vec<Message>, String> + Send + Sync>;
@@ -58,6 +60,9 @@ pub(crate) struct ContextCheckpoint<'a> {
     instances: Vec<Cow<'a, str>>,
     /// The latest plan.
     plan: Option<Value>,
+    /// Tools that are not defined as in the opening.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    tools: Map<String, Value>,
 }
 
 /// How many of the latest messages are stored: a prompt rarely shows older ones.
@@ -124,9 +129,8 @@ impl Context {
         let first = (length - RECENT.min(length)).max(opening);
         let recent: Vec<Value> = self.latest().take(length - first).map(Message::to_json).collect();
         let is_here = |message: &Message| !matches!(message, Message::Text(text) if text.role == Role::System);
-        // Tools and the author's texts come with the request; a context that got more later has no checkpoint.
-        let later = self.messages.iter().skip(opening);
-        let is_plain = later.clone().all(|message| is_here(message) && !matches!(message, Message::Tool(_)));
+        // The author's texts come with the request; a context that got more later has no checkpoint.
+        let is_plain = self.messages.iter().skip(opening).all(is_here);
         let is_open = self.past.as_ref().is_none_or(|past| past.at == opening);
         let plan = self.plan().map(|plan| Message::Plan(plan.clone()).to_json());
         (is_plain && is_open && self.messages.len() >= opening).then(|| ContextCheckpoint {
@@ -136,12 +140,25 @@ impl Context {
             views: self.views.iter().map(|(kind, view)| (Cow::Borrowed(&**kind), Cow::Borrowed(view))).collect(),
             instances: self.instances.iter().map(|name| Cow::Borrowed(&**name)).collect(),
             plan,
+            tools: self.later_tools(opening),
         })
+    }
+
+    /// Tools that are not defined as in the opening.
+    fn later_tools(&self, opening: usize) -> Map<String, Value> {
+        let mut known: BTreeMap<&str, &Value> = BTreeMap::new();
+        for message in self.opening(opening) {
+            if let Message::Tool(tools) = message {
+                known.extend(tools.iter().map(|(name, schema)| (name.as_str(), schema)));
+            }
+        }
+        let is_later = |tool: &&Arc<Tool>| known.get(tool.name.as_str()) != Some(&&tool.schema);
+        self.tools().filter(is_later).map(|tool| (tool.name.clone(), tool.schema.clone())).collect()
     }
 
     /// Restores a checkpoint onto the opening messages.
     pub(crate) fn restore(&mut self, kept: ContextCheckpoint<'_>, load: LoadPast) -> Result<(), String> {
-        let ContextCheckpoint { length, opening, recent, views, instances, plan } = kept;
+        let ContextCheckpoint { length, opening, recent, views, instances, plan, tools } = kept;
         if self.past.is_some() || self.messages.len() != opening || opening + recent.len() > length {
             return Err(format!("it began with {opening} messages, and not {}", self.messages.len()));
         }
@@ -153,6 +170,9 @@ impl Context {
             _ => None,
         };
         self.plan = None;
+        for (name, schema) in &tools {
+            self.define(Tool::parse(name, schema).map_err(|fault| fault.to_string())?);
+        }
         self.messages.extend(recent);
         self.views = views.into_iter().map(|(kind, view)| (kind.into(), view.into_owned())).collect();
         self.instances = instances.into_iter().map(Cow::into_owned).collect();

@@ -137,6 +137,14 @@ impl Policy {
         Self { after_reading, ..self }
     }
 
+    /// The same policy, which also refuses these tools.
+    #[must_use]
+    pub fn refusing(self, names: &[String]) -> Self {
+        let Self { allow, confirm, mut refuse, rules, after_reading, .. } = self;
+        refuse.extend(names.iter().cloned());
+        PolicyFields { allow, confirm, refuse, rules, after_reading }.into()
+    }
+
     /// Whether a tool that no line names is refused.
     pub(super) fn has_allow_list(&self) -> bool {
         self.index.has_allow_list()

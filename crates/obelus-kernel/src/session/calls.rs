@@ -8,11 +8,12 @@ use super::freeze::{add_metas, filled, frozen_call, refilled, whole_proposal};
 use super::ids::{CallId, JobRef, LocalCall, Routed};
 use super::input::{CallError, Limit, Outcome};
 use super::output::{Start, Task};
-use super::scheduler::{Claimed, Frozen, Readiness, Status, call_id, with_instance};
+use super::scheduler::{Claimed, Frozen, NO_VALUE, Readiness, Status, call_id, with_instance};
 use super::solve::brings_output;
 use super::turn::Phase;
 use super::{Session, error_data, fault_data};
 use crate::call::{Call, faults_of};
+use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::message::PlanMode;
 use crate::origin::{Origin, Origins};
@@ -59,7 +60,7 @@ impl Session {
         let Some(tool) = &call.tool else { return self.close(at, Status::Failed) };
         self.catch_up_grounds(at);
         let (step, instance) = (self.scheduler.step_of(at), self.scheduler.job(at).instance.as_deref());
-        let read = |path: &Path| match step.is_stale(at.index(), path) {
+        let read = |path: &Path| match step.is_stale(at.index(), path, &self.memory.context) {
             true => None,
             false => self.memory.context.read(path, instance),
         };
@@ -68,7 +69,10 @@ impl Session {
             Some(raw) => refilled(raw, &call, &read),
             None => filled(&call, &read),
         };
-        let Some(mut fields) = filled else { return self.skip(at) };
+        let Some(mut fields) = filled else {
+            let missing = call.params.iter().find_map(|(_, template)| template.resolve(&read).err());
+            return self.end_without_value(at, missing.map(|missing| missing.0));
+        };
         let origins = self.provenance(at).of_call(&call);
         let params = fields.iter().skip(1).take(call.params.len());
         if call.has_refs() && !tool.surely_takes(params.clone()) {
@@ -92,6 +96,24 @@ impl Session {
             true => self.prepare_model_call(at, &call),
             false => self.judge(at, &call),
         }
+    }
+
+    /// A reference has a value that cannot stand where it is wanted, such as an object in a text (CTX-13).
+    fn end_without_value(&mut self, at: JobRef, expr: Option<Expr>) {
+        let step = self.scheduler.step_of(at);
+        let mut is_fed = false;
+        if let Some(expr) = &expr {
+            expr.each_ref(&mut |path| is_fed |= !step.graph.edges_by(at.index(), path).is_empty());
+        }
+        let Some(expr) = expr else { return self.skip(at) };
+        let text = format!("{expr} has no value that can stand in a text");
+        if !is_fed {
+            return self.fail_by(at, &Fault::new(Rule::Plan4, format!("{text}, and no call writes it")));
+        }
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.error = Some(Box::new(json!({"rule": Rule::Plan4.name(), "code": NO_VALUE, "message": text})));
+        }
+        self.close(at, Status::Skipped);
     }
 
     /// A value that it needs never came: its report says which.
@@ -151,7 +173,7 @@ impl Session {
         }
     }
 
-    fn verdict_on(&self, at: JobRef, call: &Call, tool: &Tool) -> Verdict {
+    pub(super) fn verdict_on(&self, at: JobRef, call: &Call, tool: &Tool) -> Verdict {
         let step = self.scheduler.step_of(at);
         let provenance = self.provenance(at);
         let params = || self.scheduler.frozen(at).map(|frozen| frozen.params(call)).unwrap_or_default();
@@ -187,6 +209,10 @@ impl Session {
         // The mode may have been lowered since the call was judged.
         let verdict = call.tool.as_deref().map(|tool| self.settings.gate().judge_mode(tool));
         if let Some(verdict) = verdict.filter(|verdict| !verdict.is_allowed()) {
+            return self.refuse(at, &verdict);
+        }
+        // So may the policy (POL-9): what it refuses now does not run on an old yes.
+        if let Some(verdict) = self.refusal_of_today(at) {
             return self.refuse(at, &verdict);
         }
         // What a person runs or has approved as a whole is bounded by its own size (LOOP-2).
@@ -340,6 +366,10 @@ impl Session {
     /// wait.
     pub(super) fn drop_open_jobs(&mut self) {
         for at in self.scheduler.drop_open() {
+            if let Some(job) = self.scheduler.job_mut(at) {
+                let message = "the turn ended before it could start";
+                job.error = Some(Box::new(json!({"code": "not_started", "message": message})));
+            }
             self.close(at, Status::Skipped);
         }
         self.scheduler.clear_queues();

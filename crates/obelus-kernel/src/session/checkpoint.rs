@@ -14,6 +14,7 @@ use super::inbox::InboxCheckpoint;
 use super::memory::DigestPlace;
 use super::picture::Picture;
 use super::scheduler::Counters;
+use super::settings::Settings;
 use super::spent::Spent;
 use super::state_projection::StateProjection;
 use super::transcript::TranscriptRecord;
@@ -46,6 +47,9 @@ struct Checkpoint<'a> {
     #[serde(default)]
     attached: Cow<'a, [Picture]>,
     paused: Cow<'a, Option<String>>,
+    /// What the agent's file said last, where that is not what the session was made with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rules: Option<Cow<'a, Settings>>,
     cursor: Option<Cow<'a, Cursor>>,
 }
 
@@ -71,6 +75,7 @@ impl Session {
             spent,
             tasks,
             paused,
+            rules,
         } = self;
         let is_idle = turn.is_at_rest() && scheduler.is_idle() && tasks.is_empty() && words.queue.is_empty();
         if !is_idle || brief.depth > 0 {
@@ -93,6 +98,7 @@ impl Session {
             projection: Cow::Borrowed(projection),
             attached: Cow::Borrowed(&words.attached),
             paused: Cow::Borrowed(paused),
+            rules: rules.told.as_deref().map(Cow::Borrowed),
             cursor: graph.as_ref().map(|run| Cow::Borrowed(run.cursor())),
         };
         serde_json::to_string(&checkpoint).ok()
@@ -112,6 +118,9 @@ impl Session {
         self.memory.context.restore(kept.context, past)?;
         self.memory.set_now(kept.now);
         self.memory.set_digests(kept.digests.into_owned());
+        if let Some(rules) = kept.rules {
+            self.set_rules(rules.into_owned());
+        }
         self.set_mode(kept.mode);
         self.turn = kept.turn.into_owned();
         self.transcript.restore(kept.transcript.into_owned());

@@ -25,6 +25,8 @@ impl Session {
         if self.graph.is_some() {
             self.withdraw_questions(Said::WentOn);
         }
+        let was_limited = self.turn.phase() == Phase::Rested(Ends::Limit);
+        let goes_on = words.as_ref().is_some_and(|words| self.settings.consent.goes_on(&words.text));
         self.keep_planned();
         self.transcript.begin_turn();
         self.turn = Turn::new(&self.settings);
@@ -42,6 +44,7 @@ impl Session {
             self.transcript.show(&Origins::of(Role::User.into()));
         }
         match self.graph {
+            Some(_) if was_limited && goes_on => self.continue_graph(),
             Some(_) => self.begin_graph(),
             None => self.request(),
         }

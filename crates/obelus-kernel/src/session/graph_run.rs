@@ -229,6 +229,19 @@ impl Session {
         }
     }
 
+    /// Goes on at the node where a limit stopped the turn before (LOOP-2). A graph with a node for that begins anew: its
+    /// author says what happens then.
+    pub(super) fn continue_graph(&mut self) {
+        match &mut self.graph {
+            Some(run) if run.graph.at_limit.is_none() => {
+                run.cursor.steps = 0;
+                let node = run.cursor.node.clone();
+                self.enter_node(&node);
+            }
+            _ => self.begin_graph(),
+        }
+    }
+
     /// Comes to a node and does what it says.
     fn enter_node(&mut self, name: &str) {
         let Some(run) = &mut self.graph else { return };

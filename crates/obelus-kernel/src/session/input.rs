@@ -1,10 +1,11 @@
 //! What a session is told.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::ids::{CallId, JobRef, QuestionId, RequestId};
 use super::picture::Picture;
+use super::settings::Settings;
 use super::spent::Used;
 use crate::dialect::Solution;
 use crate::policy::Mode;
@@ -117,6 +118,14 @@ pub enum Input {
         /// The mode.
         mode: Mode,
     },
+    /// The agent's file says otherwise than when the session was last opened (POL-9).
+    Rules {
+        /// What it says now. The mode is taken over where that of the file has changed.
+        settings: Box<Settings>,
+        /// Tools that are new or defined otherwise.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        tools: Map<String, Value>,
+    },
     /// A person lets the session pause: what runs goes on to its end, and nothing starts.
     Pause {
         /// Who, and from where.
@@ -154,6 +163,7 @@ impl Input {
             | Input::Used { .. }
             | Input::ProcessLost
             | Input::Mode { .. }
+            | Input::Rules { .. }
             | Input::Pause { .. }
             | Input::Resume { .. }
             | Input::Stop

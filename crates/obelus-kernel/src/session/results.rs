@@ -16,7 +16,7 @@ use crate::expr::{Group, OutputPath};
 use crate::fault::{Fault, Rule};
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
-use crate::tool::Tool;
+use crate::tool::{Effect, Tool};
 
 impl Session {
     /// Takes in what came of something that was handed out. Ids that name nothing here are ignored.
@@ -80,6 +80,9 @@ impl Session {
             Outcome::Value(result) if has_side_writes => Some(result.clone()),
             _ => None,
         };
+        if let Outcome::Value(value) = &outcome {
+            self.scheduler.note_added(at, value);
+        }
         let written = self.write_outcome(at, &call, outcome);
         if let (Ok(written), Some(result)) = (&written, result) {
             self.write_side_writes(at, &call, &result, written);
@@ -216,7 +219,9 @@ fn fault_of_result(settings: &Settings, call: &Call, outcome: &Outcome) -> Optio
         Outcome::Error(_) | Outcome::Lost { .. } => 0,
     };
     if bytes > most {
-        let text = format!("the result is larger than the {most} bytes that are kept; ask for less");
+        let done = call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read);
+        let hint = if done { "the call itself was carried out: do not repeat it" } else { "ask for less" };
+        let text = format!("the result is larger than the {most} bytes that are kept; {hint}");
         return Some(CallError::new("result_too_large", text));
     }
     match (outcome, &call.tool) {

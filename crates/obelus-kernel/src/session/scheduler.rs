@@ -21,7 +21,7 @@ use crate::origin::Origins;
 use active_steps::ActiveSteps;
 pub(super) use early::Claimed;
 use early::EarlyCalls;
-pub(crate) use missing::NOT_CHOSEN;
+pub(crate) use missing::{NO_VALUE, NOT_CHOSEN};
 use step::Settled;
 pub(crate) use step::{Frozen, Job, Status, Step, Trigger, with_instance};
 
@@ -109,6 +109,13 @@ impl Scheduler {
 
     pub(super) fn job_mut(&mut self, at: JobRef) -> Option<&mut Job> {
         self.steps.get_mut(at.step)?.jobs.get_mut(at.index())
+    }
+
+    /// Keeps a result that is added to what was there, if another call of the step reads it.
+    pub(super) fn note_added(&mut self, at: JobRef, value: &Value) {
+        if let Some(step) = self.steps.get_mut(at.step) {
+            step.note_added(at.index(), value);
+        }
     }
 
     /// The call of a job that is under way.

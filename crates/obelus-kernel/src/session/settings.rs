@@ -72,7 +72,7 @@ pub struct ManagedFields {
 }
 
 /// Everything an agent's author decides about how its sessions run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// How far it may go.
@@ -126,7 +126,7 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub delegates: Vec<String>,
     /// Names of the activities that exist.
-    #[serde(skip_deserializing)]
+    #[serde(skip_deserializing, skip_serializing_if = "BTreeSet::is_empty")]
     pub activities: BTreeSet<String>,
     /// Whether state is carried from turn to turn, whatever the request's context says.
     pub persistent: bool,

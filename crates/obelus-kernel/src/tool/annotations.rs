@@ -4,7 +4,7 @@ use super::Tool;
 use crate::wording::closest;
 
 /// Annotations that a tool may have, those of connectors included.
-const ANNOTATIONS: [&str; 18] = [
+const ANNOTATIONS: [&str; 19] = [
     "x-before",
     "x-bitrix24",
     "x-delegate",
@@ -23,6 +23,7 @@ const ANNOTATIONS: [&str; 18] = [
     "x-target",
     "x-title",
     "x-trust",
+    "x-words-of",
 ];
 
 impl Tool {

@@ -1,6 +1,6 @@
 //! POL-1, POL-2: what the mode and the policy let through.
 
-use obelus_kernel::session::Ends;
+use obelus_kernel::session::{Ends, Input, Mode};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -46,4 +46,52 @@ fn what_depends_on_a_refused_call_does_not_run() {
     harness.solve(json!([call("read", "r", json!({})), call("make", "m", json!({"q": "†state.r"}))]), json!("over"));
     assert_eq!((harness.states("read"), harness.states("make")), (vec!["refused"], vec!["skipped"]));
     assert_eq!(harness.rested(), Ends::Output);
+}
+
+/// What the agent's file says now.
+fn rules(settings: Value, tools: Value) -> Input {
+    serde_json::from_value(json!({"rules": {"settings": settings, "tools": tools}})).expect("an input")
+}
+
+#[test]
+fn pol_9_what_the_file_refuses_now_does_not_run_on_an_old_yes() {
+    for (now, runs) in [
+        (json!({"mode": "full"}), true),
+        (json!({"mode": "full", "policy": {"refuse": ["drop"]}}), false),
+        (json!({"mode": "full", "policy": {"allow": ["read"]}}), false),
+        (json!({"mode": "canary"}), false),
+    ] {
+        let mut harness = Harness::at_work(json!({}));
+        harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
+        harness.tell(rules(now.clone(), json!({}))).expect("it is taken");
+        harness.approve("q1");
+        assert_eq!(harness.handed_out("drop").len(), usize::from(runs), "{now}");
+        assert_eq!(harness.states("drop")[0] == "refused", !runs, "{now}");
+    }
+}
+
+#[test]
+fn pol_9_a_persons_choice_of_the_mode_stays_until_the_file_says_another() {
+    let mut harness = Harness::with(json!({"mode": "canary"}));
+    harness.tell(Input::Mode { mode: Mode::Full }).expect("it is taken");
+    harness.tell(rules(json!({"mode": "canary", "max_calls": 5}), json!({}))).expect("it is taken");
+    assert_eq!((harness.session.settings().mode, harness.session.settings().max_calls), (Mode::Full, 5));
+    harness.tell(rules(json!({"mode": "shadow"}), json!({}))).expect("it is taken");
+    assert_eq!(harness.session.settings().mode, Mode::Shadow);
+    assert!(harness.session.settings().activities.contains("read"), "what carries out calls stays");
+}
+
+#[test]
+fn pol_9_present_rules_and_tools_are_in_a_checkpoint() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([]), json!("over"));
+    let read = json!({"x-effect": "delete", "properties": {"q": {}}});
+    harness.tell(rules(json!({"mode": "full", "policy": {"refuse": ["make"]}}), json!({"read": read}))).expect("taken");
+    let kept = harness.session.checkpoint().expect("it rests");
+    let past = harness.session.past();
+    let made = Harness::with(json!({}));
+    let restored = made.session.restore(&kept, std::sync::Arc::new(move || Ok(past.clone()))).expect("it is restored");
+    assert_eq!(restored.rules(), harness.session.rules());
+    assert_eq!(restored.context().tool("read").map(|tool| tool.effect.name()), Some("delete"));
+    assert_eq!(restored.snapshot(), harness.session.snapshot());
 }

@@ -100,3 +100,24 @@ fn a_result_larger_than_is_kept_is_an_error_in_whatever_form_it_comes() {
         );
     }
 }
+
+#[test]
+fn loop_2_calls_that_a_limit_kept_from_starting_say_so() {
+    let mut harness = Harness::at_work(json!({"max_calls": 1}));
+    harness.solve(json!([call("make", "a", json!({"q": 1})), call("make", "b", json!({"q": 2}))]), json!(null));
+    harness.returns("make", json!(1));
+    assert_eq!(harness.rested(), Ends::Limit);
+    let calls = harness.rests.last().unwrap().calls.clone();
+    assert_eq!(calls[1].error.as_ref().unwrap()["code"], "not_started");
+}
+
+#[test]
+fn loop_2_an_effect_whose_result_is_too_large_is_not_told_as_undone() {
+    let mut harness = Harness::at_work(json!({"max_result_bytes": 10}));
+    harness.solve(json!([call("make", "a", json!({})), call("read", "b", json!({}))]), json!(null));
+    harness.returns("make", json!("x".repeat(50)));
+    harness.returns("read", json!("x".repeat(50)));
+    let prompt = harness.session.prompt(harness.requests.last().unwrap()).unwrap();
+    let words: Vec<String> = prompt.errors.iter().map(|error| error["error"]["message"].to_string()).collect();
+    assert!(words[0].contains("was carried out") && words[1].contains("ask for less"), "{words:?}");
+}

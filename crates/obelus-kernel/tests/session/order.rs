@@ -152,3 +152,45 @@ fn ten_thousand_calls_at_once_after_a_question_was_asked() {
     }
     assert_eq!((harness.started.len(), harness.rested()), (MANY, Ends::Output));
 }
+
+#[test]
+fn plan_3_what_was_there_does_not_serve_for_what_a_call_adds_to_it() {
+    for (method, before, brought, path, served) in [
+        ("merge", json!({"k": "old"}), json!({"m": 1}), "†state.a.k", None),
+        ("merge", json!({"k": "old"}), json!({"k": "new"}), "†state.a.k", Some(json!("new"))),
+        ("assign", json!({"k": "old"}), json!({"m": 1}), "†state.a.k", None),
+        ("merge", json!({"k": "old"}), json!({"m": 1}), "†state.a", Some(json!({"k": "old", "m": 1}))),
+        ("push", json!(["old"]), json!("new"), "†state.a[0]", None),
+        ("push", json!(["old"]), json!("new"), "†state.a[1]", Some(json!("new"))),
+        ("concat", json!(["old"]), json!(["x", "y"]), "†state.a[1]", Some(json!("x"))),
+        ("set", json!({"k": "old"}), json!({"m": 1}), "†state.a.k", None),
+    ] {
+        let mut harness = Harness::on(json!([{"type": "state", "data": {"a": before}}]), json!({}));
+        harness.start();
+        let mut writer = call("read", "a", json!({}));
+        writer["_outputMethod"] = method.into();
+        harness.solve(json!([writer, call("make", "m", json!({"q": path}))]), json!("over"));
+        harness.returns("read", brought);
+        let made = harness.handed_out("make").first().map(|call| call["q"].clone());
+        assert_eq!(made, served, "{method} {path}");
+    }
+}
+
+#[test]
+fn ctx_13_what_cannot_stand_in_a_text_is_an_error_or_skips_the_call_with_the_reason() {
+    let mut harness = Harness::on(json!([{"type": "state", "data": {"a": {}, "n": null}}]), json!({}));
+    harness.start();
+    let text = |path: &str| json!({"q": format!("T {{†state.{path}}}")});
+    let calls = json!([
+        call("make", "m1", text("a")),
+        call("make", "m2", text("n")),
+        call("read", "r", json!({})),
+        call("make", "m3", text("r")),
+    ]);
+    harness.solve(calls, json!(null));
+    harness.returns("read", json!([1]));
+    let prompt = harness.session.prompt(harness.requests.last().expect("a request")).expect("a prompt");
+    let ended: Vec<_> = prompt.plan.iter().map(|report| (report.status.name(), report.error.is_some())).collect();
+    assert_eq!(ended, [("failed", true), ("failed", true), ("done", false), ("skipped", true)], "{:?}", prompt.plan);
+    assert!(prompt.errors.iter().any(|error| error["error"]["rule"] == "PLAN-4"), "{:?}", prompt.errors);
+}

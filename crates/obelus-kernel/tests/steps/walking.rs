@@ -157,3 +157,22 @@ fn what_is_wrong_with_a_graph_is_said_for_each_node() {
         assert!(faults.contains(words), "{words} in\n{faults}");
     }
 }
+
+#[test]
+fn loop_2_after_a_limit_continue_goes_on_where_it_stopped() {
+    let call = |to: &str| json!({"call": {"_tool": "book", "params": {"when": to, "people": 1}, "_outputPath": "†state.t"}, "next": [{"to": to}]});
+    let mut graph = json!({
+        "start": "a", "max_steps": 2,
+        "nodes": {"a": call("b"), "b": call("c"), "c": call("fin"), "fin": {"end": {"name": "done", "reply": "all"}}},
+    });
+    let mut story = Story::new(graph.clone());
+    story.user_says("go").call_ends(Outcome::Value(json!(1))).call_ends(Outcome::Value(json!(2)));
+    assert_eq!((story.ends().0, story.session.node()), (Ends::Limit, Some("c")));
+    story.user_says("continue").call_ends(Outcome::Value(json!(3)));
+    assert_eq!(story.ends(), (Ends::Output, Some("done"), &json!("all")));
+    // Other words begin anew.
+    graph["max_steps"] = 1.into();
+    let mut story = Story::new(graph);
+    story.user_says("go").call_ends(Outcome::Value(json!(1))).user_says("something else");
+    assert_eq!(story.session.node(), Some("a"));
+}

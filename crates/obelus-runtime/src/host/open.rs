@@ -7,7 +7,7 @@ use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Session, Start, Task};
 use tokio::sync::{mpsc, watch};
 
-use super::{HostError, Inner, Reopened, Slot};
+use super::{HostError, Inner, Reopened, RulesChange, Slot, rules};
 use crate::activity::Work;
 use crate::actor::{Actor, Begin, End, Journal};
 use crate::connector::Connections;
@@ -33,12 +33,14 @@ struct Opened {
     journal: Option<Journal>,
     /// Whether its state was put in place from elsewhere.
     is_put: bool,
+    /// What has changed in the file of its agent.
+    rules: Option<RulesChange>,
 }
 
 impl Opened {
     fn restored(restored: Restored, journal: Journal) -> Self {
         let Restored { session, last, open, states, cut, .. } = restored;
-        Self { session, last, open, states, cut, journal: Some(journal), is_put: false }
+        Self { session, last, open, states, cut, journal: Some(journal), is_put: false, rules: None }
     }
 }
 
@@ -64,6 +66,7 @@ impl Inner {
             cut: None,
             journal: None,
             is_put: false,
+            rules: None,
         };
         self.begin(&slot, &spec, connections, opened)?;
         let mut temporary = self.temporary();
@@ -133,10 +136,18 @@ impl Inner {
             Some(spec) => SessionSpec { key: kept.key, questions_after: kept.questions_after, ..spec },
             None => kept,
         };
+        let spec = rules::with_present_bindings(spec);
         let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
-        let restored = self.restore(id, &spec, &connections);
-        match restored.and_then(|opened| self.begin(slot, &spec, connections.clone(), opened)) {
-            Ok(()) => Ok(()),
+        let restored = self.restore(id, &spec, &connections).and_then(|mut opened| {
+            let (input, change) = rules::news(&spec, &opened.session)?;
+            opened.rules = Some(change).filter(|change| *change != RulesChange::default());
+            Ok((opened, input))
+        });
+        let begun =
+            restored.and_then(|(opened, input)| self.begin(slot, &spec, connections.clone(), opened).map(|()| input));
+        match begun {
+            Ok(None) => Ok(()),
+            Ok(Some(input)) => rules::tell(slot, input).await,
             Err(error) => Err(closed(&connections, error).await),
         }
     }
@@ -187,9 +198,9 @@ impl Inner {
         connections: Connections,
         opened: Opened,
     ) -> Result<(), HostError> {
-        let Opened { session, last, open, states, cut, journal, is_put } = opened;
+        let Opened { session, last, open, states, cut, journal, is_put, rules } = opened;
         let is_under_way = |task: &&Task| matches!(task, Task::Call(_) | Task::AskModel { .. });
-        let reopened = Reopened { cut, under_way: open.iter().filter(is_under_way).count() };
+        let reopened = Reopened { cut, under_way: open.iter().filter(is_under_way).count(), rules };
         let is_kept = journal.is_some();
         let folder = self.files.as_ref().filter(|_| is_kept);
         let images = folder.map(|folder| ImageStore::of(folder, slot.id())).transpose()?.unwrap_or_default();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use obelus_kernel::session::Refused;
 use tokio::sync::{mpsc, watch};
 
-use super::{HostError, Inner};
+use super::{HostError, Inner, RulesChange};
 use crate::actor::{Command, gone};
 use crate::events::{EventNumber, Feed, SessionEvent};
 use crate::store::Cut;
@@ -29,6 +29,8 @@ pub struct Reopened {
     pub cut: Option<Cut>,
     /// How many calls and requests were under way when the journal ended.
     pub under_way: usize,
+    /// What has changed in the file of its agent, whose present rules hold.
+    pub rules: Option<RulesChange>,
 }
 
 #[derive(Default)]
@@ -119,6 +121,11 @@ impl Slot {
             restored.map_err(|error| Refused { code: "unreadable", text: error.to_string() })?;
         }
         Err(gone())
+    }
+
+    /// Says something to the actor that lives here.
+    pub(super) fn send_live(&self, command: Command) -> Result<(), Refused> {
+        self.try_send(command).map_err(|_| gone())
     }
 
     fn try_send(&self, command: Command) -> Result<(), Command> {

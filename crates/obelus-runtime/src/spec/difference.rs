@@ -40,7 +40,13 @@ impl SessionSpec {
     pub fn difference(&self, given: &SessionSpec) -> Option<SpecDifference> {
         if !self.agent.is_empty() || !given.agent.is_empty() {
             let is_same = !self.agent.is_empty() && !given.agent.is_empty() && is_same(&self.folder, &given.folder);
-            return (!is_same).then(|| SpecDifference::Agent(self.called()));
+            if !is_same {
+                return Some(SpecDifference::Agent(self.called()));
+            }
+            // Its file may have changed; what a person gives with it may not.
+            let kept = self.context.messages();
+            let is_new = |message: &&Message| is_input(message) && !kept.contains(message);
+            return given.context.messages().iter().any(|message| is_new(&message)).then_some(SpecDifference::Input);
         }
         context_difference(&self.context, &given.context)
             .or_else(|| (self.schema != given.schema).then_some(SpecDifference::Schema))

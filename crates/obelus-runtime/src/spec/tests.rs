@@ -79,11 +79,11 @@ fn further_sites_are_added_once() {
 #[test]
 fn wrong_settings_of_a_request_are_named_with_the_file() {
     let read = |text: &str| {
-        let request = Request::parse(Path::new("r.json"), text).unwrap();
-        SessionSpec::from_request(Path::new("r.json"), request)
+        let request = Request::parse(Path::new("r.json"), text).map_err(|error| error.to_string())?;
+        SessionSpec::from_request(Path::new("r.json"), request).map_err(|error| error.to_string())
     };
-    let error = read(r#"{"context": [], "settings": {"moed": "full"}}"#).unwrap_err().to_string();
-    assert!(error.starts_with("r.json: settings: unknown field `moed`"), "{error}");
+    let error = read(r#"{"context": [], "settings": {"moed": "full"}}"#).unwrap_err();
+    assert!(error.starts_with("r.json:1:30: settings: unknown field `moed`"), "{error}");
     assert_eq!(read(r#"{"context": []}"#).unwrap().settings.mode, Mode::Full);
     assert_eq!(read(r#"{"context": [], "settings": {"repairs": 2}}"#).unwrap().settings.mode, Mode::Full);
 }

@@ -32,6 +32,7 @@ phrases! {
         outside_mode:
             "не выполнено: режим {} этого не позволяет, шаг остаётся в плане",
             "not done: the mode {} does not permit it, the step stays planned";
+        not_started: "не начато: ход закончился раньше", "not started: the turn ended before";
         skipped: "пропущено: нет данных от другого шага", "skipped: another step brought no data";
         planned: "запланировано", "planned";
         under_way: "в работе", "under way";

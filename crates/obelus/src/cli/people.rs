@@ -49,7 +49,7 @@ pub(crate) enum Verb {
     },
     /// Approve it with these parameters instead.
     Edit {
-        /// A JSON object of parameters.
+        /// A JSON object of parameters. Of a plan: {"0": PARAMETERS} by the index of a call, from 0, or {"plan": CALLS}.
         #[arg(long, value_name = "JSON")]
         params: String,
     },

@@ -47,7 +47,7 @@ use obelus_runtime::{Host, SessionHandle, SessionSpec, SqliteStore};
 
 use super::agents;
 use super::holder::Holder;
-use super::host::{Notices, connector, host_of, store_folder, tell_changes, tell_cut, told};
+use super::host::{Notices, connector, host_of, store_folder, tell_changes, tell_reopened, told};
 use super::run::{load_agent, on};
 use crate::cli::{Chat, How};
 use crate::output::Exit;
@@ -207,6 +207,9 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool) -> Result<Opened> 
         spec.local.unattended = is_alone;
         let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
         let handle = host.create(id, spec).await.context("the agent cannot be started")?;
+        if let Some(mode) = args.how.mode {
+            handle.set_mode(mode.into()).await?;
+        }
         return Ok(Opened { host, handle, folder, agent, language, goes_on: false, mode: None, token });
     };
     if let Some(named) = &args.agent {
@@ -227,7 +230,7 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool) -> Result<Opened> 
     let mut spec = told(spec, &How { mode: None, ..args.how.clone() })?;
     spec.local.unattended = is_alone;
     let handle = host.open_with(id, spec).await?;
-    tell_cut(&handle);
+    tell_reopened(&handle).await?;
     tell_changes(&handle).await?;
     Ok(Opened { host, handle, folder, agent, language, goes_on, mode: args.how.mode.map(Into::into), token })
 }
@@ -238,7 +241,10 @@ fn begun(args: &Chat) -> Result<SessionSpec> {
         Some(agent) => agents::locate(agent)?,
         None => the_only_agent()?,
     };
-    told(SessionSpec::from_agent(load_agent(&folder)?), &args.how).context("the agent cannot be started")
+    // A kept session is told of the mode: what the file says is kept apart from what a person chooses (POL-9).
+    let mode = args.how.mode.filter(|_| args.how.session.is_none());
+    let how = How { mode, ..args.how.clone() };
+    told(SessionSpec::from_agent(load_agent(&folder)?), &how).context("the agent cannot be started")
 }
 
 fn the_only_agent() -> Result<PathBuf> {

@@ -1,6 +1,7 @@
 //! `obelus eval`
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -133,7 +134,7 @@ fn files(agent: &Agent, named: &[PathBuf]) -> Result<Vec<(PathBuf, String)>> {
 /// The model with a recording of its answers. The file must be new, because a recording has exactly one run.
 fn recorded(model: Arc<dyn Model>, record: Option<&Path>) -> Result<Arc<dyn Model>> {
     let Some(path) = record else { return Ok(model) };
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = file.with_context(|| format!("--record {}: a recording begins a new file", input::name(path)))?;
     Ok(Arc::new(Recorder::new(model, file)))
 }

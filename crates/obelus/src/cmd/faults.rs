@@ -4,12 +4,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use anyhow::{Result, bail};
 use obelus_connect::activity::bind_with;
 use obelus_connect::browser::Browser;
 use obelus_connect::model::{ModelSpec, open};
 use obelus_kernel::{Message, closest};
-use obelus_runtime::{Activities, SessionSpec};
+use obelus_runtime::{Activities, Places, SessionSpec};
 use serde_json::Map;
+
+use crate::cli::How;
 
 /// Something wrong in a file.
 pub(crate) struct SpecProblem {
@@ -19,6 +22,37 @@ pub(crate) struct SpecProblem {
     pub(crate) field: String,
     /// What is wrong.
     pub(crate) text: String,
+}
+
+impl SpecProblem {
+    /// Whether the other arguments of a command stand in for what is wrong, or may bring what is missing.
+    pub(crate) fn is_mended_by(&self, how: &How) -> bool {
+        match self.rule {
+            Some("TOOL-3" | "TOOL-7") => how.activities.is_some(),
+            Some("POL-3") => how.mcp.is_some(),
+            None => how.model.is_some(),
+            Some(_) => false,
+        }
+    }
+}
+
+/// Refuses a request that a model is to work on, where something is wrong that would stop it later, or would protect
+/// nothing. Annotations that nobody knows are left to `plan check`.
+pub(crate) fn must_be_sound(spec: &SessionSpec, text: &str, how: &How) -> Result<()> {
+    let stops =
+        |problem: &SpecProblem| !matches!(problem.rule, Some("TOOL-1" | "TOOL-4")) && !problem.is_mended_by(how);
+    match problems_of(spec, None).into_iter().find(stops) {
+        None => Ok(()),
+        Some(problem) => {
+            let place = Places::of(text).find(&problem.field);
+            bail!("{}{}: {problem}", spec.name, at(place))
+        }
+    }
+}
+
+/// A place after the name of its file.
+pub(crate) fn at(place: Option<(u64, u64)>) -> String {
+    place.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default()
 }
 
 impl fmt::Display for SpecProblem {

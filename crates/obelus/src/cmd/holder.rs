@@ -19,7 +19,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
-use super::host::tell_cut;
+use super::host::tell_reopened;
 use crate::output;
 use crate::phrases::Phrases;
 
@@ -125,7 +125,7 @@ async fn opened(host: &Host, id: &str) -> Result<SessionHandle, Refused> {
         None => {
             let opened = host.open(id).await;
             let handle = opened.map_err(|error| Refused { code: "unreadable", text: format!("{error:#}") })?;
-            tell_cut(&handle);
+            tell_reopened(&handle).await?;
             handle
         }
     };

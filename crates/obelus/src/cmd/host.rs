@@ -7,8 +7,9 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_connect::activity::bind_into;
 use obelus_connect::model::ModelSpec;
 use obelus_connect::{Notice, StandardConnector};
+use obelus_kernel::session::Refused;
 use obelus_runtime::{
-    Activities, BoundActivities, ChosenModel, Host, SessionHandle, SessionSpec, SqliteStore, read_document,
+    Activities, BoundActivities, ChosenModel, Host, RulesChange, SessionHandle, SessionSpec, SqliteStore, read_document,
 };
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
@@ -105,10 +106,36 @@ pub(crate) fn viewer(store: &SqliteStore) -> Host {
 }
 
 /// Says so where the end of a session's journal was damaged.
-pub(crate) fn tell_cut(handle: &SessionHandle) {
+fn tell_cut(handle: &SessionHandle) {
     let Some(cut) = handle.reopened().cut else { return };
     let (seq, problem, records) = (cut.seq.to_string(), cut.problem.to_string(), cut.records.to_string());
     output::warning(&fill(Phrases::of(None).running.cut, &[handle.id(), &seq, &problem, &records]));
+}
+
+/// Says what was found when a session was opened: a damaged end of its journal, other rules in its agent's file (POL-9).
+pub(crate) async fn tell_reopened(handle: &SessionHandle) -> Result<(), Refused> {
+    tell_cut(handle);
+    if let Some(change) = handle.reopened().rules {
+        let phrases = handle.inspect(Phrases::of_session).await?;
+        output::warning(&rules_in_words(handle.id(), &change, phrases));
+    }
+    Ok(())
+}
+
+/// What has changed in the file of a session's agent.
+fn rules_in_words(id: &str, change: &RulesChange, phrases: &Phrases) -> String {
+    let words = &phrases.kept;
+    if let Some(file) = &change.missing {
+        return fill(words.rules_missing, &[id, &file.display().to_string()]);
+    }
+    let mut parts = Vec::new();
+    parts.extend(change.policy.then(|| words.rules_policy.to_owned()));
+    parts.extend(change.mode.map(|(before, now)| fill(words.rules_mode, &[before.name(), now.name()])));
+    parts.extend(change.settings.then(|| words.rules_settings.to_owned()));
+    for (phrase, names) in [(words.rules_tools, &change.tools), (words.rules_removed, &change.removed)] {
+        parts.extend((!names.is_empty()).then(|| fill(phrase, &[&names.join(", ")])));
+    }
+    fill(words.rules_hold, &[id, &parts.join("; ")])
 }
 
 /// Starts the servers of a session that goes on, and says what is not as it was.

@@ -64,12 +64,7 @@ pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
 /// A plan that is to run: nothing is wrong with it that the command's other arguments do not mend.
 pub(super) fn sound(args: &cli::RunPlan) -> Result<SessionSpec> {
     let mut loaded = Loaded::read(&args.plan)?;
-    loaded.problems.retain(|problem| match problem.rule {
-        Some("TOOL-3" | "TOOL-7") => args.how.activities.is_none(),
-        Some("POL-3") => args.how.mcp.is_none(),
-        None => args.how.model.is_none(),
-        Some(_) => true,
-    });
+    loaded.problems.retain(|problem| !problem.is_mended_by(&args.how));
     let errors = loaded.errors();
     match errors.first() {
         None => Ok(loaded.spec),

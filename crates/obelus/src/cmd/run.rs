@@ -19,7 +19,8 @@ use obelus_kernel::session::{Input, Mode};
 use obelus_runtime::{Agent, Host, ImageStore, SessionHandle, SessionSpec, SqliteStore};
 
 use super::agents;
-use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_cut, told};
+use super::faults::must_be_sound;
+use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_reopened, told};
 use super::people::by_in_words;
 use super::plan::give_input;
 use crate::cli::{How, Run, RunPlan};
@@ -36,11 +37,13 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
     let mut spec = match agent {
         Some(agent) => SessionSpec::from_agent(load_agent(&agent)?),
         None => {
-            let request = input::request(&args.file).map_err(|error| match agents::near(&args.file) {
+            let text = input::text(&args.file).map_err(|error| match agents::near(&args.file) {
                 Some(near) if !args.file.exists() => anyhow!("{error:#}; did you mean the agent `{near}`?"),
                 _ => error,
-            });
-            SessionSpec::from_request(&args.file, request?)?
+            })?;
+            let spec = SessionSpec::from_request(&args.file, input::request_from(&args.file, &text)?)?;
+            must_be_sound(&spec, &text, &args.how)?;
+            spec
         }
     };
     give_input(&mut spec, args.input.as_deref())?;
@@ -69,7 +72,9 @@ pub(crate) fn load_agent(path: &Path) -> Result<Agent> {
 }
 
 fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Shown) -> Result<Exit> {
-    let mut spec = told(spec, how)?;
+    // A kept session is told of the mode: what the file says is kept apart from what a person chooses (POL-9).
+    let kept_how = How { mode: None, ..how.clone() };
+    let mut spec = told(spec, if how.session.is_some() { &kept_how } else { how })?;
     let connector = connector(&how.store, &Notices::default());
     let Some(id) = &how.session else {
         spec.local.unattended = !shown.has_people();
@@ -88,8 +93,10 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
             // The mode is a matter of the journal.
             Some(kept) => {
                 must_be_same(id, &kept, &spec)?;
-                let handle = host.open_with(id, told(kept, &How { mode: None, ..how.clone() })?).await?;
-                tell_cut(&handle);
+                let mut kept = told(kept, &kept_how)?;
+                kept.local.settings = Some(Box::new(spec.settings));
+                let handle = host.open_with(id, kept).await?;
+                tell_reopened(&handle).await?;
                 tell_changes(&handle).await?;
                 let begin = Begin::GoingOn(unless_said(&store, &handle, begin)?);
                 (handle, begin)

@@ -14,15 +14,15 @@ mod look;
 mod story;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Decision, Input, Question, QuestionId, QuestionStatus};
+use obelus_kernel::session::{Decision, Input, Question, QuestionId, QuestionStatus, Session};
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::host::{Notices, connector, host_of, store_folder, tell_cut, viewer};
-use super::people::AT_COMMAND_LINE;
+use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
+use super::people::{AT_COMMAND_LINE, by_in_words};
 use super::run::{Begin, Shown, Stage, on, play};
 use crate::cli::{Answer, Inbox, Sessions, StoreAt, Verb};
-use crate::output::Exit;
+use crate::output::{self, Exit, visible};
 use crate::phrases::{Phrases, fill};
 
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
@@ -59,7 +59,7 @@ fn open(store: &StoreAt) -> Result<SqliteStore> {
 async fn opened(store: &SqliteStore, at: &StoreAt, id: &str) -> Result<(Host, SessionHandle)> {
     let host = host_of(store, connector(at, &Notices::default()));
     let handle = host.open(id).await?;
-    tell_cut(&handle);
+    tell_reopened(&handle).await?;
     Ok((host, handle))
 }
 
@@ -134,12 +134,18 @@ pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: boo
     let Some(open) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&open, store, session).await?;
-        let begin = match handle.inspect(|session| session.paused().is_some()).await? {
+        let look = |session: &Session| (session.paused().map(str::to_owned), Phrases::of_session(session));
+        if let (Some(by), phrases) = handle.inspect(look).await? {
             // A paused session takes the answer, and does nothing about it yet.
-            true => Begin::Resumed(input),
-            false => Begin::GoingOn(Some(input)),
-        };
+            handle.tell(input).await?;
+            host.close().await;
+            match as_json {
+                true => output::json(&json!({"taken": true, "paused": by})),
+                false => output::note(&visible(&fill(phrases.kept.noted, &[&by_in_words(&by, phrases), session]))),
+            }
+            return Ok(Exit::Done);
+        }
         let stage = Stage { host, handle, folder: Some(open.folder().to_owned()) };
-        play(stage, begin, Shown { as_json, is_plan: false }).await
+        play(stage, Begin::GoingOn(Some(input)), Shown { as_json, is_plan: false }).await
     })
 }

@@ -95,6 +95,7 @@ phrases! {
         failed: "не вышло", "failed";
         stopped: "остановлено вами", "stopped by you";
         too_late: "не вышло: нет ответа за отведённое время", "failed: no answer in time";
+        not_started: "не начато: ход закончился раньше", "not started: the turn ended before";
         skipped: "пропущено: нет данных от предыдущих шагов", "skipped: earlier steps gave no value for it";
         denied: "отклонено", "denied";
         refused: "не разрешено", "not allowed";

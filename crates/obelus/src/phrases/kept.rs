@@ -30,6 +30,17 @@ phrases! {
         noted:
             "ответ записан; сессия на паузе ({}) и продолжит после obelus sessions resume {}",
             "it is noted; the session was paused by {}, and goes on with `obelus sessions resume {}`";
+        rules_hold:
+            "{}: файл агента изменился, действуют новые правила: {}",
+            "{}: the agent's file has changed, and its present rules hold: {}";
+        rules_missing:
+            "{}: файла агента больше нет, действуют прежние правила: {}",
+            "{}: the agent's file is gone, and the rules that it had still hold: {}";
+        rules_policy: "политика", "the policy";
+        rules_mode: "режим {} → {}", "the mode {} → {}";
+        rules_settings: "настройки", "settings";
+        rules_tools: "инструменты: {}", "tools: {}";
+        rules_removed: "больше нет: {}", "no longer there: {}";
         paused_now:
             "«{}» на паузе: ничего не начнётся до obelus sessions resume {}",
             "`{}` is paused: nothing starts until `obelus sessions resume {}`";

@@ -90,6 +90,8 @@ fn an_exchange_is_recorded_and_replayed() {
     let record = folder.path("talk.jsonl");
     let args: Vec<&str> = CHAT.into_iter().chain(["--record", &record]).collect();
     let first = obelus_reading("the customer called\n", &args).exits(0);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&record).expect("a file").permissions());
+    assert_eq!(mode & 0o777, 0o600, "what was said is for its owner");
     let model = format!("replay:{record}");
     let args: Vec<&str> = CHAT.into_iter().chain(["--model", &model]).collect();
     assert_eq!(obelus_reading("the customer called\n", &args).exits(0).stdout, first.stdout);

@@ -14,6 +14,7 @@ mod language;
 mod login;
 mod mcp;
 mod pictures;
+mod places;
 mod plans;
 mod policy;
 mod sandbox;

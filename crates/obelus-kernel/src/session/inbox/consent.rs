@@ -48,18 +48,27 @@ fn lowered(message: &str) -> String {
     message.to_lowercase().replace(['’', '‘', 'ʼ', '´', '′', '＇', '`'], "'")
 }
 
+/// Whether a short message without numbers begins with one of these phrases.
+fn is_short_and_begins(message: &str, phrases: &[String]) -> bool {
+    let lower = lowered(message);
+    let said: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
+    let begins = |phrase: &String| {
+        let phrase = phrase.to_lowercase();
+        said.starts_with(&phrase.split(' ').collect::<Vec<_>>())
+    };
+    said.len() <= SHORT && !lower.contains(char::is_numeric) && phrases.iter().any(begins)
+}
+
 impl ConsentWords {
     /// Whether the message only answers what was asked, and wishes for nothing new.
     pub fn only_answers(&self, message: &str) -> bool {
-        let lower = lowered(message);
-        let said: Vec<&str> =
-            lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
-        let begins = |phrase: &String| {
-            let phrase = phrase.to_lowercase();
-            said.starts_with(&phrase.split(' ').collect::<Vec<_>>())
-        };
-        let is_short = said.len() <= SHORT && !lower.contains(char::is_numeric);
-        self.consents(message) || (is_short && self.no.iter().chain(&self.go_on).any(begins))
+        self.consents(message) || is_short_and_begins(message, &self.no) || self.goes_on(message)
+    }
+
+    /// Whether the message only asks to go on.
+    pub fn goes_on(&self, message: &str) -> bool {
+        is_short_and_begins(message, &self.go_on)
     }
 
     /// Whether the message is nothing but a yes, with words of courtesy.

@@ -272,11 +272,9 @@ impl AskedCall {
 }
 
 impl Question {
-    /// Gives it the words that it came with. What is made from the call itself stands below them.
+    /// Gives it the words that it came with, on one line. The description is still made from the call itself.
     pub(in crate::session) fn set_headline(&mut self, words: &str) {
-        let words = crate::visible(&words.split_whitespace().collect::<Vec<_>>().join(" "));
-        self.description = format!("{words}\n{}", self.description);
-        self.headline = Some(words);
+        self.headline = Some(crate::visible(&words.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
 
     /// Whether it still waits.
@@ -290,10 +288,10 @@ impl Question {
         self.calls.first()?.call.get("_tool")?.as_str()
     }
 
-    /// What a person is told: the description, and then what will change: a line for each field, or, where there are
+    /// What a person is told: the words that it came with, the description, and then what will change: a line for each field, or, where there are
     /// several calls, for each call.
     pub fn words(&self) -> String {
-        let mut lines = vec![self.description.clone()];
+        let mut lines: Vec<String> = self.headline.iter().chain([&self.description]).cloned().collect();
         lines.extend(self.change_lines());
         lines.join("\n")
     }
@@ -348,6 +346,7 @@ impl Question {
             "status": self.status,
         });
         let optional = [
+            ("headline", self.headline.clone().map(Value::from)),
             ("names", (!self.names.is_empty()).then(|| json!(self.names))),
             ("grounded", Some(self.grounded()).filter(|all| !all.is_empty()).map(Value::from)),
             ("changes", (!self.changes.is_empty()).then(|| self.changes.iter().map(Change::to_json).collect())),

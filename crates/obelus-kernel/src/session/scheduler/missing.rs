@@ -13,7 +13,7 @@ use crate::plan::Edge;
 pub(crate) const NOT_CHOSEN: &str = "not_chosen";
 
 /// The code of a call that is skipped because nobody brought a value.
-const NO_VALUE: &str = "no_value";
+pub(crate) const NO_VALUE: &str = "no_value";
 
 impl Step {
     /// Why a job cannot run, as its report has it: `{rule, code, message}` (PLAN-4).

@@ -8,8 +8,9 @@ use crate::call::Call;
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
+use crate::fold::Method;
 use crate::origin::Origins;
-use crate::path::Path;
+use crate::path::{Path, value_at};
 use crate::plan::{self, Graph, Manner, Who};
 use crate::session::identity::identity;
 use crate::session::output::{CallReport, CallStatus};
@@ -111,6 +112,8 @@ pub(crate) struct Job {
     pub(crate) error: Option<Box<Value>>,
     /// Where everything comes from that its result is made of.
     pub(crate) origins: Origins,
+    /// A result that was added to what was there, and how.
+    pub(crate) added: Option<Box<(Method, Value)>>,
     /// The paths it has written, where that is not all that its call declares.
     pub(crate) written: Option<Vec<Path>>,
 }
@@ -201,6 +204,17 @@ impl Step {
         (step, faults)
     }
 
+    /// Keeps a result that is added to what was there, if another call reads it: what was there before does not serve.
+    pub(crate) fn note_added(&mut self, job: usize, value: &Value) {
+        let call = self.call(job);
+        let method = call.output_method;
+        // The list of all results is older than this plan, and whoever refers to it knows that.
+        let is_read = !call.keeps_by_default && !self.graph.fed_by(job).is_empty();
+        if method != Method::Set && is_read {
+            self.jobs[job].added = Some(Box::new((method, value.clone())));
+        }
+    }
+
     /// Whether somebody waits for the result of a job.
     pub(crate) fn is_awaited(&self, job: usize) -> bool {
         self.call(job).output_path.is_some() || !self.graph.fed_by(job).is_empty()
@@ -250,7 +264,7 @@ impl Step {
                 if self.graph.edges_by(job, path).iter().any(open) {
                     return Settled::Pending;
                 }
-                if self.is_stale(job, path) {
+                if self.is_stale(job, path, context) {
                     return Settled::Dead;
                 }
                 match context.read(path, self.jobs[job].instance.as_deref()) {
@@ -283,19 +297,21 @@ impl Step {
 
     /// Whether calls of this step may write what a job reads, and none of them has: an earlier value does not serve
     /// (PLAN-3). A call that reads above what is written reads what was there.
-    pub(crate) fn is_stale(&self, job: usize, path: &Path) -> bool {
+    pub(crate) fn is_stale(&self, job: usize, path: &Path, context: &Context) -> bool {
         let mut is_fed = false;
         for edge in self.graph.edges_by(job, path) {
             let feeder = &self.jobs[edge.from];
             let call = &self.calls[feeder.call];
-            let covers = match &feeder.written {
-                Some(written) => written.iter().any(|written| written.covers(path)),
-                None => call.all_writes().any(|written| written.covers(path)),
+            let has_written = match &feeder.written {
+                Some(written) => written.iter().find(|written| written.covers(path)),
+                None => call.all_writes().find(|written| written.covers(path)),
             };
-            if covers && feeder.status == Status::Done {
+            let is_result = |written: &Path| call.writes().any(|own| **own == *written);
+            let serves = |written: &Path| !is_result(written) || feeder.brought(written, path, context);
+            if feeder.status == Status::Done && has_written.is_some_and(serves) {
                 return false;
             }
-            is_fed |= covers || call.all_writes().any(|written| written.covers(path));
+            is_fed |= has_written.is_some() || call.all_writes().any(|written| written.covers(path));
         }
         is_fed
     }
@@ -357,6 +373,23 @@ fn linked(calls: &[Arc<Call>], jobs: &[Job], sequential: bool) -> (Graph, Option
 }
 
 impl Job {
+    /// Whether the result, written at one path, has something at a path below it. A result that replaces what was there
+    /// has all there is; of one that is added to it, only what it added is new.
+    fn brought(&self, written: &Path, path: &Path, context: &Context) -> bool {
+        let rest = path.segments.get(written.segments.len()..).unwrap_or_default();
+        let (Some(added), Some(first)) = (&self.added, rest.first()) else { return true };
+        let (method, value) = &**added;
+        match method {
+            Method::Push | Method::Concat => {
+                let added = if *method == Method::Push { 1 } else { value.as_array().map_or(1, Vec::len) };
+                let now = context.read(written, self.instance.as_deref());
+                let length = now.as_deref().and_then(Value::as_array).map_or(0, Vec::len);
+                first.element(length).is_some_and(|index| index + added >= length)
+            }
+            _ => value_at(value, rest).is_some(),
+        }
+    }
+
     /// The whole call, where a person has changed its parameters.
     pub(crate) fn edited(&self) -> Option<&Arc<Value>> {
         self.frozen.as_ref().filter(|frozen| frozen.edited.is_some()).map(|frozen| &frozen.call)
@@ -388,6 +421,7 @@ impl Job {
             started: Time::default(),
             error: None,
             origins: Origins::default(),
+            added: None,
             written: None,
         }
     }

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::file::is_not_written;
 use super::{StoreError, index, sessions};
@@ -113,7 +113,11 @@ pub(super) fn look(folder: &Path) -> Result<Connection, StoreError> {
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
-    let found = form_of(&connection, folder)?;
+    let found = match form_of(&connection, folder) {
+        // Whoever created it was killed, and has to be undone first; whoever only looks cannot do that.
+        Err(StoreError::Disk(error)) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) => 0,
+        found => found?,
+    };
     if found < FORM {
         return Err(StoreError::Older { folder: folder.to_owned(), found });
     }

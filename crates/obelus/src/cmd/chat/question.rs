@@ -68,6 +68,8 @@ pub(crate) fn lines(question: &Question, id: &str, titles: &Titles, phrases: &Ph
         About::InDoubt => ask.in_doubt.to_owned(),
     };
     let mut lines = vec![Line::of(YELLOW, "? ").own(BOLD, head).own(DIM, "  ").shown(DIM, id)];
+    // The words with which it came from elsewhere; what would happen stands below, in the words of this agent.
+    lines.extend(question.headline.iter().map(|words| Line::of(PLAIN, "  ").shown(BOLD, words).hanging(4)));
     match question.about {
         About::Input => lines.extend(asked_for(question, titles, phrases)),
         About::Call if many => {

@@ -250,6 +250,7 @@ impl Steps {
                 let lacked = step.named.lacked.clone();
                 with(status.failed, &lacked.unwrap_or_else(|| failure(step.error.as_ref())))
             }
+            CallStatus::Skipped if text("code") == "not_started" => Some(status.not_started.to_owned()),
             CallStatus::Skipped => Some(status.skipped.to_owned()),
             CallStatus::Denied => with(status.denied, text("message")),
             CallStatus::Refused if text("rule") == "POL-1" => Some(match look.mode {

@@ -8,7 +8,7 @@ use obelus_kernel::plan::{self, Check};
 use obelus_runtime::{Places, SessionSpec, place_of};
 use serde_json::{Value, json};
 
-use super::super::faults::{SpecProblem, problems_of};
+use super::super::faults::{SpecProblem, at, problems_of};
 use crate::cli::PlanFile;
 use crate::input;
 
@@ -86,10 +86,6 @@ pub(crate) fn give_input(spec: &mut SessionSpec, given: Option<&str>) -> Result<
         None => serde_json::from_str(given).context("--input is JSON, or @FILE")?,
     };
     spec.give_input(value).context("--input")
-}
-
-fn at(place: Option<(u64, u64)>) -> String {
-    place.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default()
 }
 
 fn place_into(row: &mut Value, place: Option<(u64, u64)>) {

@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::super::chat::{Work, attend};
 use super::super::holder::Holder;
-use super::super::people::{Narrator, by_in_words};
+use super::super::people::Narrator;
 use super::Shown;
 use crate::output::{self, Exit};
 use crate::phrases::{Phrases, fill};
@@ -81,13 +81,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
         Begin::With(input) => watch.tell(input).await?,
         Begin::Resumed(input) => {
             handle.tell(input).await?;
-            let reply = watch.until(handle.finished()).await?;
-            let paused = handle.inspect(|session| session.paused().map(str::to_owned)).await?;
-            if let (None, Some(by)) = (&reply, paused) {
-                let phrases = handle.inspect(Phrases::of_session).await?;
-                bail!("{}", fill(phrases.kept.noted, &[&by_in_words(&by, phrases), handle.id()]))
-            }
-            reply
+            watch.until(handle.finished()).await?
         }
         Begin::GoingOn(then) => {
             let rested = watch.until(handle.rested()).await?;

@@ -1,13 +1,14 @@
 //! Export, import and fork of sessions.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Take, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_runtime::{Digest, Export, Forked, InputId, Record, SqliteStore};
+use obelus_runtime::{Digest, Export, Forked, InputId, Record, SqliteStore, must_be_small};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,6 +19,38 @@ use crate::output::{self, Exit, visible};
 
 /// The form of what is exported.
 const FORM: u32 = 1;
+
+/// A longer export is refused.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// A longer line of it is refused.
+const LONGEST: u64 = 64 << 20;
+
+/// The lines of an export, none of which takes more room than is allowed.
+struct Lines<R> {
+    from: BufReader<Take<R>>,
+    read: u64,
+}
+
+impl<R: Read> Lines<R> {
+    /// The next line; none at the end.
+    fn next(&mut self) -> Result<Option<String>> {
+        let mut line = Vec::new();
+        (&mut self.from).take(LONGEST + 1).read_until(b'\n', &mut line)?;
+        self.read += line.len() as u64;
+        if line.len() as u64 > LONGEST {
+            bail!("the line is longer than {} MiB", LONGEST >> 20);
+        }
+        if self.read > MOST_BYTES {
+            bail!("the export is larger than {} MiB", MOST_BYTES >> 20);
+        }
+        must_be_small(&line)?;
+        match line.is_empty() {
+            true => Ok(None),
+            false => Ok(Some(String::from_utf8(line)?)),
+        }
+    }
+}
 
 /// The first line of an export.
 #[derive(Serialize, Deserialize)]
@@ -52,7 +85,12 @@ pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result
     }
     match to {
         None => std::io::stdout().write_all(text.as_bytes())?,
-        Some(file) => File::create_new(file)
+        // What was said in a session is for its owner.
+        Some(file) => OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(file)
             .and_then(|mut open| open.write_all(text.as_bytes()).and_then(|()| open.sync_all()))
             .with_context(|| input::name(file))?,
     }
@@ -81,20 +119,21 @@ pub(super) fn import(store: &SqliteStore, from: &Path, name: Option<&str>) -> Re
         true => Box::new(std::io::stdin()),
         false => Box::new(File::open(from).with_context(|| input::name(from))?),
     };
-    let mut lines = BufReader::new(open).lines();
+    let mut lines = Lines { from: BufReader::new(open.take(MOST_BYTES + 1)), read: 0 };
     let place = |line: u64| format!("{}, line {line}", input::name(from));
-    let first = lines.next().transpose().with_context(|| place(1))?.unwrap_or_default();
+    let first = lines.next().with_context(|| place(1))?.unwrap_or_default();
     let head: Head = serde_json::from_str(&first)
         .map_err(|error| anyhow!("{}: it does not begin as an exported session does: {error}", place(1)))?;
     if head.obelus_session != FORM {
         bail!("{}: the export is of form {}, and this version knows form {FORM}", place(1), head.obelus_session);
     }
-    let mut journal = Vec::new();
-    for (index, line) in lines.enumerate() {
-        let at = place(index as u64 + 2);
-        let line: Line = serde_json::from_str(&line.with_context(|| at.clone())?).with_context(|| at.clone())?;
-        if line.seq != index as u64 + 1 {
-            bail!("{at}: record {} stands where record {} is expected", line.seq, index + 1);
+    let mut journal: Vec<Record> = Vec::new();
+    loop {
+        let (seq, at) = (journal.len() as u64 + 1, place(journal.len() as u64 + 2));
+        let Some(line) = lines.next().with_context(|| at.clone())? else { break };
+        let line: Line = serde_json::from_str(&line).with_context(|| at.clone())?;
+        if line.seq != seq {
+            bail!("{at}: record {} stands where record {seq} is expected", line.seq);
         }
         journal.push(Record { at: line.at, input: line.input, id: line.id, digest: line.digest });
     }

@@ -19,7 +19,11 @@ pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
     match SqliteStore::look(&folder) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Folder(_, error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(StoreError::Older { .. }) => Ok(Some(SqliteStore::open(&folder)?)),
+        Err(StoreError::Older { found, .. }) => match SqliteStore::open(&folder) {
+            // It is being created just now.
+            Err(StoreError::Held { .. }) if found == 0 => Ok(None),
+            opened => Ok(Some(opened?)),
+        },
         Err(error) => Err(error.into()),
     }
 }

@@ -84,6 +84,13 @@ fn many_calls_are_one_numbered_list() {
 }
 
 #[test]
+fn the_words_with_which_a_question_came_stand_above_what_would_happen() {
+    let mut question = about_one();
+    question.headline = Some("Raise the sum, as agreed".to_owned());
+    assert_eq!(told(&question, "en")[1..3], ["  Raise the sum, as agreed", "  Change a deal"]);
+}
+
+#[test]
 fn the_same_mark_on_many_calls_is_explained_once() {
     let mut question = about_three();
     for id in 1..=3 {

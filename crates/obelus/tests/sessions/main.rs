@@ -1,5 +1,7 @@
 //! Saved sessions: show, export, import, fork, pause, prune, and answers from other processes.
 
+mod rules;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -246,7 +248,9 @@ fn a_paused_session_starts_nothing_until_it_is_let_go_on() {
     assert_eq!(run.status.code(), Some(3));
     assert!(words(&run).contains("obelus sessions resume s"), "{}", words(&run));
     // The answer is accepted; the paused session acts on it later.
-    let _ = harness.does(&["approve", "s:q1"]);
+    let approved = harness.does(&["approve", "s:q1"]);
+    assert_eq!(approved.status.code(), Some(0), "{}", words(&approved));
+    assert!(words(&approved).starts_with("it is noted; the session was paused by"), "{}", words(&approved));
     assert!(harness.json(&["inbox", "--json"]).as_array().unwrap().is_empty());
     assert_eq!(harness.done(), ["a"]);
     let resumed = harness.does(&["sessions", "resume", "s", "--json"]);
@@ -268,6 +272,8 @@ fn a_session_is_carried_to_another_store_and_goes_on_there() {
         Some(2),
         "nothing is written over"
     );
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600, "what was said in a session is for its owner");
     let before = harness.json(&["sessions", "show", "s", "--json"]);
     assert!(words(&harness.does(&["sessions", "import", file])).contains("already"));
     assert_eq!(harness.does(&["sessions", "rm", "s"]).status.code(), Some(0));
@@ -284,6 +290,8 @@ fn a_session_is_carried_to_another_store_and_goes_on_there() {
         ("form", text.replace("{\"obelus_session\":1", "{\"obelus_session\":9"), "of form 9"),
         ("other", "{}\n".to_owned(), "line 1: it does not begin as an exported session"),
         ("torn", text[..text.len() - 9].to_owned(), "line "),
+        ("many", format!("[{}{{}}]", "{},".repeat(5_000_000)), "line 1: it has more than 4000000 values"),
+        ("long", " ".repeat((64 << 20) + 1), "line 1: the line is longer than 64 MiB"),
     ] {
         let path = harness.folder.join(name);
         fs::write(&path, broken).unwrap();
@@ -426,70 +434,5 @@ fn a_store_of_a_later_form_is_refused_with_what_to_do() {
             "{}",
             words(&refused)
         );
-    }
-}
-
-/// What goes on with a session is what it was made of (PLAN-12, POL-6).
-#[test]
-fn another_plan_input_or_agent_under_a_session_is_refused() {
-    let harness = Harness::new("other");
-    let write = |name: &str, text: &str| fs::write(harness.folder.join(name), text).unwrap();
-    let short = PLAN.replace("      - {_tool: wipe, id: b, after: †state.a, _outputPath: †state.b}\n", "");
-    let short = short.replace("†state.b,", "†state.a,");
-    write("short.yaml", &short);
-    write("same.yaml", &short.replace("activities:", "# a comment\nactivities:"));
-    write("other.yaml", &short.replace("id: c", "id: d"));
-    write("schema.yaml", &format!("schema: {{type: string}}\n{short}"));
-    write("words.yaml", &short.replace("context:", "context:\n  - {role: user, content: do it}"));
-    fs::create_dir_all(harness.folder.join("agents/helper")).unwrap();
-    write("agents/helper/agent.yaml", "name: helper\nmodel: 'playbook:answers.yaml'\n");
-    write("agents/helper/answers.yaml", "- output: hello\n");
-    let run = |args: &[&str]| harness.does(&[args, &["--session", "s"]].concat());
-    assert_eq!(run(&["plan", "run", "short.yaml"]).status.code(), Some(0));
-    assert_eq!(harness.done(), ["a", "c"]);
-    for (args, says) in [
-        (&["plan", "run", "other.yaml"][..], "it was made with another plan"),
-        (&["plan", "run", "schema.yaml"], "it was made with another schema"),
-        (&["plan", "run", "words.yaml"], "another context: message 0 differs"),
-        (&["run", "short.yaml", "--input", "{\"town\": \"Riga\"}"], "it was made with another input"),
-        (&["run", "helper", "--say", "hi"], "it was made of the file short.yaml"),
-    ] {
-        let refused = run(args);
-        assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{args:?}: {}", words(&refused));
-        for part in [says, "the session `s`", "--session", "obelus sessions rm s"] {
-            assert!(words(&refused).contains(part), "{args:?}: {}", words(&refused));
-        }
-    }
-    // The same plan again prints its result, and runs nothing.
-    let again = run(&["plan", "run", "same.yaml"]);
-    assert_eq!(again.status.code(), Some(0), "{}", words(&again));
-    assert!(String::from_utf8_lossy(&again.stdout).contains("done"));
-    assert_eq!(harness.done(), ["a", "c"]);
-    // The session of an agent does not run a plan from a file.
-    let talk = harness.does(&["run", "helper", "--say", "hi", "--session", "talk"]);
-    assert_eq!(talk.status.code(), Some(0), "{}", words(&talk));
-    let refused = harness.does(&["plan", "run", "short.yaml", "--session", "talk"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(words(&refused).contains("it was made of the agent `helper`"), "{}", words(&refused));
-    assert_eq!(harness.done(), ["a", "c"]);
-}
-
-/// Nobody waits for the call, so that the turn ends without it; the question is open all the same.
-#[test]
-fn a_plan_with_an_effect_in_doubt_has_not_ended_well() {
-    let harness = Harness::new("in-doubt");
-    let plan = PLAN.lines().filter(|line| !line.contains("id: b") && !line.contains("id: c")).collect::<Vec<_>>();
-    let plan = plan.join("\n").replace(", _outputPath: †state.a", "");
-    fs::write(harness.folder.join("plan.yaml"), plan).unwrap();
-    let gate = harness.hold("a");
-    let mut run = harness.begin();
-    harness.wait_for("began-a");
-    run.kill().unwrap();
-    run.wait().unwrap();
-    fs::remove_file(gate).unwrap();
-    for _ in 0..2 {
-        let run = harness.does(&["plan", "run", "plan.yaml", "--session", "s"]);
-        assert_eq!(run.status.code(), Some(3), "{}", words(&run));
-        assert!(words(&run).contains("not known whether this happened"), "{}", words(&run));
     }
 }

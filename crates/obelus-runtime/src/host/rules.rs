@@ -1,0 +1,112 @@
+//! The rules of today: when a session is opened, the file of its agent is read again, and what it says now holds (POL-9).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use obelus_kernel::Context;
+use obelus_kernel::session::{Input, Mode, Session, Settings};
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
+
+use super::{HostError, Slot};
+use crate::actor::{Command, Tell, gone};
+use crate::agent::Agent;
+use crate::bundled::is_folder;
+use crate::spec::SessionSpec;
+
+/// What has changed in the file of a session's agent since the session was last opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RulesChange {
+    /// Whether the policy is another one.
+    pub policy: bool,
+    /// The mode of the file before, and now.
+    pub mode: Option<(Mode, Mode)>,
+    /// Whether limits or other settings differ.
+    pub settings: bool,
+    /// Tools that are new or defined otherwise.
+    pub tools: Vec<String>,
+    /// Tools that the file does not have any more: they do not run.
+    pub removed: Vec<String>,
+    /// The file is not there any more, and the session goes on under the rules that it had.
+    pub missing: Option<PathBuf>,
+}
+
+/// What the file says now.
+struct Today {
+    settings: Settings,
+    /// The tools of an agent; those of a request are part of what it is.
+    context: Option<Context>,
+}
+
+/// What a session is to be told of the rules of today, if anything.
+pub(super) fn news(spec: &SessionSpec, session: &Session) -> Result<(Option<Input>, RulesChange), HostError> {
+    let today = match today(spec)? {
+        Ok(Some(today)) => today,
+        Ok(None) => return Ok((None, RulesChange::default())),
+        Err(missing) => return Ok((None, RulesChange { missing: Some(missing), ..RulesChange::default() })),
+    };
+    let mut change = RulesChange::default();
+    let mut tools = Map::new();
+    let mut settings = today.settings;
+    if let Some(context) = &today.context {
+        for tool in context.tools() {
+            if session.context().tool(&tool.name).is_none_or(|known| known.schema != tool.schema) {
+                change.tools.push(tool.name.clone());
+                tools.insert(tool.name.clone(), tool.schema.clone());
+            }
+        }
+        let of_servers = spec.mcp.as_ref().map(|mcp| mcp.tools.as_slice()).unwrap_or_default();
+        let is_gone = |name: &String| context.tool(name).is_none() && !of_servers.contains(name);
+        change.removed = session.context().tools().map(|tool| tool.name.clone()).filter(is_gone).collect();
+        settings.policy = settings.policy.refusing(&change.removed);
+    }
+    let plain = |settings: &Settings, mode| Settings {
+        activities: Default::default(),
+        persistent: false,
+        mode,
+        ..settings.clone()
+    };
+    let (known, now) = (plain(session.rules(), session.file_mode()), plain(&settings, settings.mode));
+    if known == now && tools.is_empty() {
+        return Ok((None, RulesChange::default()));
+    }
+    change.policy = known.policy != now.policy;
+    change.mode = (known.mode != now.mode).then_some((known.mode, now.mode));
+    change.settings = Settings { policy: now.policy.clone(), mode: now.mode, ..known } != now;
+    Ok((Some(Input::Rules { settings: Box::new(now), tools }), change))
+}
+
+/// What the file of a session says now; the file, where it is not there any more; nothing for a request that nobody has
+/// named.
+fn today(spec: &SessionSpec) -> Result<Result<Option<Today>, PathBuf>, HostError> {
+    if spec.agent.is_empty() {
+        let settings = spec.local.settings.clone();
+        return Ok(Ok(settings.map(|settings| Today { settings: *settings, context: None })));
+    }
+    let file = spec.folder.join("agent.yaml");
+    if !is_folder(&spec.folder) && !file.exists() {
+        return Ok(Err(file));
+    }
+    let agent = Agent::load(&spec.folder).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        HostError::Agent(lines.join("\n"))
+    })?;
+    Ok(Ok(Some(Today { settings: agent.settings, context: Some(agent.context) })))
+}
+
+/// Tells a session that has just been opened.
+pub(super) async fn tell(slot: &Arc<Slot>, input: Input) -> Result<(), HostError> {
+    let (answer, answered) = oneshot::channel();
+    slot.send_live(Command::Tell(Box::new(Tell { input, id: None, answer })))?;
+    Ok(answered.await.map_err(|_| gone())??)
+}
+
+/// Bindings of the present file for activities that the session did not know when it was made.
+pub(super) fn with_present_bindings(mut spec: SessionSpec) -> SessionSpec {
+    let Some(lot) = spec.activities.first_mut().filter(|_| !spec.agent.is_empty()) else { return spec };
+    let Ok(agent) = Agent::load(&spec.folder) else { return spec };
+    for (name, binding) in agent.activities {
+        let _: &mut Value = lot.bound.entry(name).or_insert(binding);
+    }
+    spec
+}

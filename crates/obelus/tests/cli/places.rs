@@ -1,0 +1,121 @@
+//! Errors of plans and agents: where they stand, and what was meant.
+
+use crate::support::{Folder, obelus};
+
+/// A call with which nothing is wrong.
+const GOOD: &str = "{_tool: find, town: Riga, n: 5, no: no, _outputPath: †state.a}";
+
+/// A request with one call, and more beside its context.
+fn request(call: &str, more: &str) -> String {
+    format!(
+        "context:
+  - type: tool
+    tool:
+      find: {{type: object, properties: {{town: {{type: string}}, n: {{type: integer}}, no: {{}}}}, x-effect: read}}
+  - {{type: input, data: {{city: Riga}}}}
+  - type: plan
+    plan:
+      - {call}
+{more}"
+    )
+}
+
+/// Every error of a plan says where it stands, and what was meant.
+#[test]
+fn errors_of_a_plan_have_a_place_and_a_hint() {
+    let folder = Folder::new("plan-places");
+    obelus(&["plan", "check", &folder.file("good.yaml", request(GOOD, ""))]).exits(0);
+    for (call, more, says) in [
+        (
+            "{_tool: find, _outputPaht: †state.a}",
+            "",
+            ":8:36: CALL-3: call 0, `_outputPaht`: there is no such meta-property; did you mean `_outputPath`?",
+        ),
+        (
+            "{_tool: find, town: †input.ctiy}",
+            "",
+            ":8:29: PLAN-4: call 0, `town`: †input.ctiy has no value, and no call writes it; did you mean †input.city?",
+        ),
+        (
+            "{_tool: find, town: †inptu.city}",
+            "",
+            ":8:29: PLAN-4: call 0, `town`: †inptu.city has no value, and no call writes it; did you mean †input.city?",
+        ),
+        ("{_tool: fnid}", "", ":8:9: CALL-3: call 0: unknown tool `fnid`; did you mean `find`?"),
+        ("{_tool: find, n: five}", "", ":8:26: CALL-3: call 0, `n`: \"five\" is not of type \"integer\""),
+        (GOOD, "activities: {find: {exce: [x]}}", ":9:20: TOOL-7: activity `find`: it needs one of exec"),
+        (GOOD, "model: playbook:nowhere.yaml", ":9:8: the model: "),
+        (
+            GOOD,
+            "settings: {policy: {refuse: [fnid]}}",
+            ":9:30: POL-3: policy: `refuse[0]`: there is no tool `fnid`; did you mean `find`?",
+        ),
+    ] {
+        let file = folder.file("bad.yaml", request(call, more));
+        obelus(&["plan", "check", &file]).exits(1).prints(&format!("bad.yaml{says}"));
+        obelus(&["plan", "run", &file]).exits(2).prints_nothing().says(&format!("bad.yaml{says}"));
+        let document = obelus(&["plan", "check", &file, "--json"]).exits(1).json();
+        let error = &document["errors"][0];
+        let place = format!(":{}:{}:", error["line"], error["column"]);
+        assert!(says.starts_with(&place) && document["valid"] == false, "{document}");
+    }
+}
+
+#[test]
+fn what_stands_beside_the_plan_is_checked_too() {
+    let folder = Folder::new("plan-beside");
+    let odd = request(GOOD, "").replace("x-effect: read", "x-efect: read, _activity: fnid");
+    let odd = folder.file("odd.yaml", odd + "activities: {find: {jq: .}}\n");
+    obelus(&["plan", "check", &odd])
+        .exits(1)
+        .prints("odd.yaml:4:101: TOOL-4: `find`: there is no annotation `x-efect`; did you mean `x-effect`?")
+        .prints("TOOL-3: the tool `find` names the activity `fnid`, which is not bound; did you mean `find`?");
+    let state =
+        request(GOOD, "").replace("{type: input,", "{type: state, schema: {properties: {city: {type: number}}},");
+    let state = folder.file("state.yaml", state);
+    obelus(&["plan", "check", &state])
+        .exits(1)
+        .prints("state.yaml:5:")
+        .prints("CTX-7: the kind `state`: `city`: \"Riga\" is not");
+    let near = folder.file("near.yaml", request("{_tool: find, twon: Riga, _outputPath: †state.a}", ""));
+    obelus(&["plan", "check", &near]).exits(0).prints("`find` has no parameter `twon`; did you mean `town`?");
+    let message = folder.file("message.yaml", "context:\n  - {role: user, content: hi}\n  - {type: sttae, data: 1}\n");
+    obelus(&["plan", "check", &message]).exits(2).says("message.yaml:3:5: CTX-3: message 1");
+}
+
+/// What an agent is connected to is checked as well as what it says.
+#[test]
+fn errors_of_an_agent_have_a_place_and_a_hint() {
+    let folder = Folder::new("agent-places");
+    folder.file("broken.yaml", "- {output: [\n");
+    let agent = "name: x\ntools:\n  find: {type: object, properties: {n: {type: integer}, no: {}, yes: {}}}\n";
+    obelus(&["agents", "check", &folder.file("agent.yaml", agent)]).exits(0);
+    for (more, says) in [
+        ("model: playbook:broken.yaml\n", "agent.yaml:4:8: the model: "),
+        ("model: playbok:x\n", "agent.yaml:4:8: the model: there is no kind of model `playbok`"),
+        ("activities: {find: {exec: x}}\n", "agent.yaml:4:27: TOOL-7: activity `find`, field `exec`"),
+        ("activities: {find: {jq: '.[['}, x: {jq: '.'}}\n", "agent.yaml:4:25: TOOL-7: activity `find`, field `jq`"),
+        (
+            "state: {schema: {properties: {n: {type: integer}}}, data: {n: one}}\n",
+            "agent.yaml:4:63: CTX-7: `n`: \"one\" is not of type",
+        ),
+    ] {
+        let file = folder.file("agent.yaml", format!("{agent}{more}"));
+        obelus(&["agents", "check", &file]).exits(1).prints(says);
+    }
+    for (from, to, says) in [
+        (
+            "{type: object,",
+            "{type: object, x-efect: read,",
+            "agent.yaml:3:33: TOOL-4: there is no annotation `x-efect`; did you mean `x-effect`?",
+        ),
+        (
+            "{type: object,",
+            "{type: object, _activity: fnid,",
+            "agent.yaml:3:35: TOOL-3: the tool `find` names the activity `fnid`",
+        ),
+    ] {
+        let file = folder.file("agent.yaml", agent.replace(from, to));
+        obelus(&["agents", "check", &file]).exits(1).prints(says);
+    }
+}

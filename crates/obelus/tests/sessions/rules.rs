@@ -1,0 +1,162 @@
+//! What a session goes on with: its own file and input, the present rules of its agent, what was left behind by a kill.
+
+use std::fs;
+
+use crate::{Harness, PLAN, words};
+
+/// What goes on with a session is what it was made of (PLAN-12, POL-6).
+#[test]
+fn another_plan_input_or_agent_under_a_session_is_refused() {
+    let harness = Harness::new("other");
+    let write = |name: &str, text: &str| fs::write(harness.folder.join(name), text).unwrap();
+    let short = PLAN.replace("      - {_tool: wipe, id: b, after: †state.a, _outputPath: †state.b}\n", "");
+    let short = short.replace("†state.b,", "†state.a,");
+    write("short.yaml", &short);
+    write("same.yaml", &short.replace("activities:", "# a comment\nactivities:"));
+    write("other.yaml", &short.replace("id: c", "id: d"));
+    write("schema.yaml", &format!("schema: {{type: string}}\n{short}"));
+    write("words.yaml", &short.replace("context:", "context:\n  - {role: user, content: do it}"));
+    fs::create_dir_all(harness.folder.join("agents/helper")).unwrap();
+    write("agents/helper/agent.yaml", "name: helper\nmodel: 'playbook:answers.yaml'\n");
+    write("agents/helper/answers.yaml", "- output: hello\n");
+    let run = |args: &[&str]| harness.does(&[args, &["--session", "s"]].concat());
+    assert_eq!(run(&["plan", "run", "short.yaml"]).status.code(), Some(0));
+    assert_eq!(harness.done(), ["a", "c"]);
+    for (args, says) in [
+        (&["plan", "run", "other.yaml"][..], "it was made with another plan"),
+        (&["plan", "run", "schema.yaml"], "it was made with another schema"),
+        (&["plan", "run", "words.yaml"], "another context: message 0 differs"),
+        (&["run", "short.yaml", "--input", "{\"town\": \"Riga\"}"], "it was made with another input"),
+        (&["run", "helper", "--say", "hi"], "it was made of the file short.yaml"),
+    ] {
+        let refused = run(args);
+        assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{args:?}: {}", words(&refused));
+        for part in [says, "the session `s`", "--session", "obelus sessions rm s"] {
+            assert!(words(&refused).contains(part), "{args:?}: {}", words(&refused));
+        }
+    }
+    // The same plan again prints its result, and runs nothing.
+    let again = run(&["plan", "run", "same.yaml"]);
+    assert_eq!(again.status.code(), Some(0), "{}", words(&again));
+    assert!(String::from_utf8_lossy(&again.stdout).contains("done"));
+    assert_eq!(harness.done(), ["a", "c"]);
+    // The session of an agent does not run a plan from a file, nor with another input.
+    let talk = harness.does(&["run", "helper", "--say", "hi", "--session", "talk"]);
+    assert_eq!(talk.status.code(), Some(0), "{}", words(&talk));
+    let refused = harness.does(&["run", "helper", "--say", "hi", "--input", "{\"a\": 1}", "--session", "talk"]);
+    assert!(words(&refused).contains("it was made with another input"), "{}", words(&refused));
+    let refused = harness.does(&["plan", "run", "short.yaml", "--session", "talk"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(words(&refused).contains("it was made of the agent `helper`"), "{}", words(&refused));
+    assert_eq!(harness.done(), ["a", "c"]);
+}
+
+/// POL-9: what the agent's file says now holds for sessions that were made earlier, and people are told.
+#[test]
+fn a_kept_session_goes_on_under_the_present_rules_of_its_agent() {
+    let harness = Harness::new("present");
+    let agent = |more: &str| {
+        let text = format!(
+            "name: helper\nmodel: playbook:answers.yaml\nmode: full\ntools:\n  \
+             mark: {{type: object, properties: {{id: {{}}}}, x-effect: create, x-trust: trusted, x-target: []}}\n  \
+             wipe: {{type: object, properties: {{id: {{}}}}, x-effect: delete, x-trust: trusted}}\n\
+             activities:\n  mark: {{exec: [../../mark.sh]}}\n  wipe: {{exec: [../../mark.sh]}}\n{more}"
+        );
+        fs::create_dir_all(harness.folder.join("agents/helper")).unwrap();
+        fs::write(harness.folder.join("agents/helper/agent.yaml"), text).unwrap();
+    };
+    let answer = |word: &str, id: &str| {
+        let call = format!("{{_tool: {word}, id: {id}, _outputPath: †state.{id}}}");
+        format!("- {{user: {word}, once: true, answer: {{calls: [{call}], output: null}}}}\n")
+    };
+    let answers = format!("{}{}- output: ok\n", answer("wipe", "b"), answer("mark", "a"));
+    agent("");
+    fs::write(harness.folder.join("agents/helper/answers.yaml"), answers).unwrap();
+    let say = |id: &str, text: &str| harness.does(&["run", "helper", "--say", text, "--session", id]);
+    let asked = say("s", "wipe");
+    assert_eq!(asked.status.code(), Some(3), "{}", words(&asked));
+    assert_eq!(say("t", "mark").status.code(), Some(0));
+    assert_eq!(harness.done(), ["a"]);
+    agent("policy: {refuse: [wipe, mark]}\n");
+    let question = harness.json(&["inbox", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    let approved = harness.does(&["approve", &question]);
+    assert!(words(&approved).contains("the agent's file has changed"), "{}", words(&approved));
+    let refused = say("t", "mark");
+    assert!(words(&refused).contains("its present rules hold: the policy"), "{}", words(&refused));
+    assert_eq!(harness.done(), ["a"], "what is refused now does not run on an old yes");
+    let again = say("t", "mark");
+    assert!(!words(&again).contains("has changed"), "it is told once: {}", words(&again));
+    let log = String::from_utf8(harness.does(&["sessions", "log", "t", "--json"]).stdout).unwrap();
+    assert!(log.contains("\"rules\""), "{log}");
+    // A mode that a person chose stays until the file says another.
+    agent("");
+    harness.does(&["run", "helper", "--say", "hello", "--session", "m", "--mode", "shadow"]);
+    let has_mode = |mode: &str| {
+        let shown = harness.does(&["sessions", "show", "m"]);
+        let shown = format!("{}{}", String::from_utf8_lossy(&shown.stdout), words(&shown));
+        assert!(shown.contains(&format!("mode {mode}")), "{shown}");
+    };
+    say("m", "hello");
+    has_mode("shadow");
+    let file = harness.folder.join("agents/helper/agent.yaml");
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace("mode: full", "mode: canary")).unwrap();
+    let told = say("m", "hello");
+    assert!(words(&told).contains("the mode full → canary"), "{}", words(&told));
+    has_mode("canary");
+    // A file with errors stops the session: nobody knows under which rules it would go on.
+    agent("");
+    assert_eq!(say("u", "wipe").status.code(), Some(3));
+    let question = harness.json(&["inbox", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    agent("policy: {refuse: [wpie]}\n");
+    let stopped = harness.does(&["approve", &question]);
+    assert_eq!(stopped.status.code(), Some(2), "{}", words(&stopped));
+    assert!(words(&stopped).contains("did you mean `wipe`?"), "{}", words(&stopped));
+    assert_eq!(harness.done(), ["a"]);
+}
+
+/// Nobody waits for the call, so that the turn ends without it; the question is open all the same.
+#[test]
+fn a_plan_with_an_effect_in_doubt_has_not_ended_well() {
+    let harness = Harness::new("in-doubt");
+    let plan = PLAN.lines().filter(|line| !line.contains("id: b") && !line.contains("id: c")).collect::<Vec<_>>();
+    let plan = plan.join("\n").replace(", _outputPath: †state.a", "");
+    fs::write(harness.folder.join("plan.yaml"), plan).unwrap();
+    let gate = harness.hold("a");
+    let mut run = harness.begin();
+    harness.wait_for("began-a");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    fs::remove_file(gate).unwrap();
+    for _ in 0..2 {
+        let run = harness.does(&["plan", "run", "plan.yaml", "--session", "s"]);
+        assert_eq!(run.status.code(), Some(3), "{}", words(&run));
+        assert!(words(&run).contains("not known whether this happened"), "{}", words(&run));
+    }
+}
+
+/// SQLite leaves a journal to be rolled back beside the file, which whoever only looks cannot do.
+#[test]
+fn a_store_whose_creation_was_killed_can_be_looked_at() {
+    let harness = Harness::new("created");
+    let store = harness.folder.join("store");
+    fs::create_dir_all(&store).unwrap();
+    let connection = rusqlite::Connection::open(store.join("obelus.db")).unwrap();
+    connection
+        .execute_batch("PRAGMA cache_size = 1; CREATE TABLE half (made); BEGIN; INSERT INTO half VALUES (1);")
+        .unwrap();
+    connection.cache_flush().unwrap();
+    // As a process leaves them that is killed now.
+    for name in ["obelus.db", "obelus.db-journal"] {
+        fs::copy(store.join(name), harness.folder.join(name)).unwrap();
+    }
+    drop(connection);
+    for name in ["obelus.db", "obelus.db-journal"] {
+        fs::copy(harness.folder.join(name), store.join(name)).unwrap();
+    }
+    let look = |args: &[&str]| {
+        let looked = harness.does(args);
+        assert_eq!(looked.status.code(), Some(0), "{args:?}: {}", words(&looked));
+    };
+    look(&["sessions", "list"]);
+    look(&["inbox"]);
+}
