@@ -111,6 +111,8 @@ pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: 
         Err(cycle) => check.errors.push(cycle.fault(|call| (call, check.calls[call].tool_name()))),
     }
     check.look_for_unknown_names();
+    check.look_for_forgotten_signs(context);
+    check.look_for_strays();
     check.look_for_unfed(context);
     check.look_for_clashes(context);
     check.look_for_misfits(context);
