@@ -281,6 +281,19 @@ fn dur_11_what_is_said_to_a_paused_session_is_kept_and_nobody_waits() {
 }
 
 #[test]
+fn dur_14_a_session_whose_journal_has_lost_its_records_is_stopped() {
+    let harness = Harness::new("lost");
+    let say = |words: &str| harness.does(&["run", "notes", "--say", words, "--session", "n"]);
+    assert_eq!(say("first").status.code(), Some(0));
+    let connection = rusqlite::Connection::open(harness.folder.join("store/obelus.db")).unwrap();
+    connection.execute("DELETE FROM record", []).unwrap();
+    drop(connection);
+    let stopped = say("second");
+    assert_eq!(stopped.status.code(), Some(2), "{}", words(&stopped));
+    assert!(words(&stopped).contains("session `n`"), "{}", words(&stopped));
+}
+
+#[test]
 fn a_session_is_carried_to_another_store_and_goes_on_there() {
     let harness = Harness::new("carry");
     assert_eq!(harness.run().status.code(), Some(3));
