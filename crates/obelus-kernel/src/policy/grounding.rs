@@ -6,7 +6,7 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `text` | the form in which texts are compared, whole words |
+//! | `text`, `digits` | the form in which texts are compared, whole words |
 //! | `decimal`, `numbers`, `calendar` | numbers as people write them, and digits that are none |
 //! | `names` | words that fit the names of rows |
 //! | `addresses` | URLs, e-mail addresses, accounts and telephone numbers in texts |
@@ -16,6 +16,7 @@
 mod addresses;
 mod calendar;
 mod decimal;
+mod digits;
 mod index;
 mod names;
 mod numbers;
