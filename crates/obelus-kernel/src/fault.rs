@@ -51,6 +51,8 @@ rules! {
     Plan9 = "PLAN-9",
     /// A value written as one type and read as another.
     Plan11 = "PLAN-11",
+    /// A saved plan that carries a result of the model.
+    Plan12 = "PLAN-12",
     /// A tool that is not well defined.
     Tool1 = "TOOL-1",
     /// A tool that names an activity which does not exist.

@@ -173,6 +173,8 @@ pub enum EventBody {
         /// How far.
         mode: Mode,
     },
+    /// The agent's file says otherwise than before: its present rules hold (POL-9).
+    RulesChanged,
     /// A person paused the session.
     Paused {
         /// Who, and from where.
@@ -257,6 +259,7 @@ impl EventBody {
             Input::Event { event, .. } if is_news => Self::Happened { event: event.clone() },
             Input::State { by, .. } => Self::StateEdited { by: by.clone() },
             Input::Mode { mode } => Self::ModeChanged { mode: *mode },
+            Input::Rules { .. } => Self::RulesChanged,
             Input::Pause { by } => Self::Paused { by: by.clone() },
             Input::Resume { by } => Self::Resumed { by: by.clone() },
             Input::Stop => Self::Stopped,

@@ -57,6 +57,7 @@ pub struct HostBuilder {
     store: Option<Arc<dyn Store>>,
     files: Option<PathBuf>,
     clock: Clock,
+    draw_key: fn() -> String,
     idle_after: Option<Duration>,
     events: usize,
 }
@@ -67,6 +68,7 @@ pub(crate) struct Inner {
     /// Where pictures, states and logs of sessions go.
     files: Option<PathBuf>,
     clock: Clock,
+    draw_key: fn() -> String,
     idle_after: Option<Duration>,
     events: usize,
     /// Every session that somebody holds or that is in memory.
@@ -132,6 +134,12 @@ impl HostBuilder {
         Self { clock, ..self }
     }
 
+    /// Takes the keys of new sessions from here (DUR-14). No two sessions may have the same; tests pass their own.
+    #[must_use]
+    pub fn keys(self, draw_key: fn() -> String) -> Self {
+        Self { draw_key, ..self }
+    }
+
     /// Drops sessions from memory that have been idle for so long; none never.
     #[must_use]
     pub fn idle_after(self, idle_after: Option<Duration>) -> Self {
@@ -146,9 +154,22 @@ impl HostBuilder {
 
     /// The host.
     pub fn build(self) -> Host {
-        let Self { connector, store, files, clock, idle_after, events } = self;
+        let Self { connector, store, files, clock, draw_key, idle_after, events } = self;
         let (slots, temporary, tasks) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Host { inner: Arc::new(Inner { connector, store, files, clock, idle_after, events, slots, temporary, tasks }) }
+        Host {
+            inner: Arc::new(Inner {
+                connector,
+                store,
+                files,
+                clock,
+                draw_key,
+                idle_after,
+                events,
+                slots,
+                temporary,
+                tasks,
+            }),
+        }
     }
 }
 
@@ -165,6 +186,7 @@ impl Host {
             store: None,
             files: None,
             clock: system_clock,
+            draw_key: open::drawn_key,
             idle_after: Some(IDLE_AFTER),
             events: EVENTS,
         }

@@ -8,7 +8,7 @@ use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Ends, Lim
 use obelus_kernel::visible;
 use serde_json::Value;
 
-pub use phrases::{fault_of, fill};
+pub use phrases::{PhraseTable, fault_of, fill};
 
 use crate::actor::NOT_DURABLE;
 

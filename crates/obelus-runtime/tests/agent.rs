@@ -63,7 +63,7 @@ fn what_is_wrong_is_said_with_line_and_column() {
         ),
         (
             "name: a\npolicy:\n  rules:\n    - {match: {tool: b}, verdict: refuse, examples: {matching: [{_tool: c}]}}\n",
-            3,
+            4,
             "should match",
         ),
         ("name: [\n", 1, ""),

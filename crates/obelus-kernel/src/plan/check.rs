@@ -74,7 +74,7 @@ pub fn check(proposals: &[Arc<Value>], mode: PlanMode, context: &Context) -> Che
 
 /// The same, for calls that run in this manner.
 pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: Manner, context: &Context) -> Check {
-    let mut errors = Vec::new();
+    let (mut errors, mut warnings) = (Vec::new(), Vec::new());
     let mut calls = Vec::with_capacity(proposals.len());
     for (index, proposal) in proposals.iter().enumerate() {
         let (mut call, faults) = Call::read(proposal, context);
@@ -82,9 +82,13 @@ pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: 
             call.keep_result();
         }
         errors.extend(faults.into_iter().map(|fault| fault.in_call(index)));
-        if mode == PlanMode::Lazy && call.output.as_ref().is_some_and(|output| !output.is_null()) {
+        let has_output = call.output.as_ref().is_some_and(|output| !output.is_null());
+        if has_output && mode == PlanMode::Lazy {
             let text = "a lazy plan carries no results: leave `_output` out";
             errors.push(Fault::new(Rule::Plan9, text).in_call(index));
+        } else if has_output {
+            let text = "its `_output` is frozen: the model is not asked, whatever the input is".to_owned();
+            warnings.push(Warning { rule: Rule::Plan12, call: Some(index), text });
         }
         calls.push(call);
     }
@@ -93,7 +97,7 @@ pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: 
     let nodes: Vec<_> = calls.iter().zip(&who).map(|(call, who)| PlanNode { call, who: who.clone() }).collect();
     let graph = Graph::with(&nodes, |from, to| !manner.sequential || from < to);
     drop(nodes);
-    let mut check = Check { calls, who, graph: Graph::default(), waves: Vec::new(), errors, warnings: Vec::new() };
+    let mut check = Check { calls, who, graph: Graph::default(), waves: Vec::new(), errors, warnings };
     match graph {
         Ok(graph) => check.graph = graph,
         Err(TooDense) => {

@@ -105,7 +105,9 @@ impl Session {
         if let Some(expr) = &expr {
             expr.each_ref(&mut |path| is_fed |= !step.graph.edges_by(at.index(), path).is_empty());
         }
-        let Some(expr) = expr else { return self.skip(at) };
+        // Where no value came at all, the call that was to bring it is named.
+        let is_missing = is_fed && step.missing(at.index(), &self.memory.context).is_some();
+        let Some(expr) = expr.filter(|_| !is_missing) else { return self.skip(at) };
         let text = format!("{expr} has no value that can stand in a text");
         if !is_fed {
             return self.fail_by(at, &Fault::new(Rule::Plan4, format!("{text}, and no call writes it")));

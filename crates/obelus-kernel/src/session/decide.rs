@@ -62,6 +62,7 @@ impl Session {
         match decision {
             Decision::Approve { only } => {
                 let chosen = chosen(question, only)?;
+                self.check_mode(question, &chosen)?;
                 self.approve(number, &chosen, by);
             }
             Decision::DenySome { only, reason } => {
@@ -76,6 +77,22 @@ impl Session {
             other => return Err(unfit(question, &other)),
         }
         Ok(())
+    }
+
+    /// A yes to what the mode does not permit would be lost: it is refused, and the question stays.
+    fn check_mode(&self, question: &Question, chosen: &[usize]) -> Result<(), Refused> {
+        let tools = chosen.iter().filter_map(|index| {
+            let name = question.calls.get(*index)?.call.get("_tool")?.as_str()?;
+            self.memory.context.tool(name)
+        });
+        let verdicts = tools.map(|tool| self.settings.gate().judge_mode(tool));
+        match verdicts.filter_map(|verdict| verdict.reasons().first().map(ToString::to_string)).next() {
+            None => Ok(()),
+            Some(reason) => {
+                let text = format!("{reason}: change the mode first; the question stays");
+                Err(Refused::new("not_in_this_mode", text))
+            }
+        }
     }
 
     fn decide_about_plan(&mut self, number: QuestionNumber, decision: Decision, by: &str) -> Result<(), Refused> {

@@ -193,10 +193,10 @@ fn what_came_along_waits_in_every_mode_and_runs_where_the_mode_permits() {
     harness.decide("q1", Decision::Approve { only: None }).expect("taken");
     assert_eq!(harness.handed_out("crm.deal.update").len(), 1);
 
-    // A yes does not reach beyond the mode; the step stays planned.
+    // A yes does not reach beyond the mode; the question stays.
     let mut harness = imported("canary");
-    harness.decide("q1", Decision::Approve { only: None }).expect("taken");
-    assert!(harness.started.is_empty());
+    let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
+    assert_eq!((refused.code, harness.waiting().len(), harness.started.len()), ("not_in_this_mode", 1, 0));
     assert_eq!(harness.session.state()["next_planned_actions"][0]["method"], "crm.deal.update");
 }
 

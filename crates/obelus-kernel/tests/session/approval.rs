@@ -59,7 +59,6 @@ fn pol_9_what_the_file_refuses_now_does_not_run_on_an_old_yes() {
         (json!({"mode": "full"}), true),
         (json!({"mode": "full", "policy": {"refuse": ["drop"]}}), false),
         (json!({"mode": "full", "policy": {"allow": ["read"]}}), false),
-        (json!({"mode": "canary"}), false),
     ] {
         let mut harness = Harness::at_work(json!({}));
         harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));

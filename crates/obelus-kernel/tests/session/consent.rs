@@ -11,12 +11,19 @@ fn drop(id: u64, asides: Value) -> Value {
     call
 }
 
+/// A change that only its policy asks about.
+fn change(asides: Value) -> Value {
+    let mut call = call("change", "c", json!({"id": 1, "sum": 5}));
+    call.as_object_mut().unwrap().extend(asides.as_object().unwrap().clone());
+    call
+}
+
 /// One question waits, the user speaks, and the model claims a consent.
 fn claimed_after(words: &str, settings: Value) -> Harness {
     let mut harness = Harness::at_work(settings);
-    harness.solve(json!([drop(1, json!({}))]), json!(null));
+    harness.solve(json!([change(json!({}))]), json!(null));
     harness.user(words);
-    harness.solve(json!([drop(1, json!({"confirmed": true}))]), json!("over"));
+    harness.solve(json!([change(json!({"confirmed": true}))]), json!("over"));
     harness
 }
 
@@ -24,7 +31,7 @@ fn claimed_after(words: &str, settings: Value) -> Harness {
 fn the_users_yes_to_the_only_question_counts() {
     let mut harness = claimed_after("yes, please", json!({}));
     assert_eq!(harness.question("q1").by.as_deref(), Some("the user, in conversation"));
-    harness.returns("drop", json!(true));
+    harness.returns("change", json!(true));
     assert_eq!((harness.started.len(), harness.rested()), (1, Ends::Output));
 }
 
@@ -34,6 +41,30 @@ fn other_words_do_not_count_nor_any_where_the_author_says_never() {
         [("yes, but wait", json!({})), ("show me first", json!({})), ("yes", json!({"model_may_confirm": "never"}))]
     {
         let harness = claimed_after(words, settings);
+        assert_eq!((harness.started.len(), harness.waiting().len()), (0, 1), "{words}");
+    }
+}
+
+#[test]
+fn ask_6_a_yes_to_a_grave_question_that_was_shown_last_is_its_answer() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([drop(1, json!({}))]), json!(null));
+    harness.user("Yes, please!");
+    assert_eq!(harness.question("q1").by.as_deref(), Some("the user, in conversation"));
+    assert_eq!((harness.started.len(), harness.requests.len()), (1, 0));
+    harness.returns("drop", json!(true));
+    assert_eq!(harness.waiting().len(), 0);
+}
+
+#[test]
+fn ask_6_a_claim_never_counts_for_a_grave_question_nor_a_yes_to_what_was_shown_after_it() {
+    for words in ["yes, show it please", "yes"] {
+        let mut harness = Harness::at_work(json!({}));
+        harness.solve(json!([drop(1, json!({}))]), json!(null));
+        harness.user("how many are there?");
+        harness.solve(json!([]), json!("Two. Shall I show them?"));
+        harness.user(words);
+        harness.solve(json!([drop(1, json!({"confirmed": true}))]), json!("over"));
         assert_eq!((harness.started.len(), harness.waiting().len()), (0, 1), "{words}");
     }
 }

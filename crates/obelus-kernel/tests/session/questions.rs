@@ -1,6 +1,6 @@
 //! ASK-1 to ASK-3: one question for one thing, answered once, and what runs is what was shown.
 
-use obelus_kernel::session::{AskedAgain, Decision, Ends, QuestionStatus};
+use obelus_kernel::session::{AskedAgain, Decision, Ends, Input, Mode, QuestionStatus};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -351,4 +351,16 @@ fn a_call_that_chooses_another_executor_is_another_call() {
     harness.solve(json!([hand("a.json"), hand("b.json")]), json!("over"));
     assert_eq!(harness.asked.len(), 2);
     assert_eq!(harness.question("q1").calls[0].call["_delegate"], "a.json", "a person sees who would do it");
+}
+
+#[test]
+fn ask_3_a_yes_that_the_mode_does_not_permit_is_refused_and_the_question_stays() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
+    harness.tell(Input::Mode { mode: Mode::Canary }).unwrap();
+    let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
+    assert_eq!((refused.code, harness.waiting().len(), harness.started.len()), ("not_in_this_mode", 1, 0));
+    harness.tell(Input::Mode { mode: Mode::Full }).unwrap();
+    harness.approve("q1");
+    assert_eq!(harness.started.len(), 1);
 }

@@ -1,6 +1,6 @@
 //! LOOP-1, LOOP-4: how a turn begins, hears, and comes to rest.
 
-use obelus_kernel::session::{Ends, Input, Mode, Money, Spent, Used};
+use obelus_kernel::session::{Decision, Ends, Input, Mode, Money, Spent, Used};
 use obelus_kernel::{Message, Role};
 use serde_json::json;
 
@@ -144,8 +144,8 @@ fn a_mode_that_was_lowered_holds_for_what_has_not_begun() {
     harness.tell(Input::Mode { mode: Mode::Shadow }).unwrap();
     harness.returns("change", json!(1));
     assert_eq!(harness.states("change"), ["done", "refused"]);
-    harness.approve("q1");
-    assert_eq!((harness.started.len(), harness.states("drop")), (1, vec!["refused"]), "that yes was for another mode");
+    let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
+    assert_eq!((refused.code, harness.started.len()), ("not_in_this_mode", 1), "that yes would be for another mode");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use obelus_kernel::Time;
 use obelus_kernel::session::Session;
 use serde_json::Value;
 
-use super::open::{drawn_key, remake};
+use super::open::remake;
 use super::{Host, HostError, Inner};
 use crate::fork::fork;
 use crate::restore::{RestoreError, back_to_rest};
@@ -107,7 +107,7 @@ impl Inner {
         if self.store()?.removed(id)? > 0 {
             return Err(StoreError::NameUsed(id.to_owned()).into());
         }
-        genesis["key"] = drawn_key().into();
+        genesis["key"] = (self.draw_key)().into();
         Ok(genesis)
     }
 

@@ -52,7 +52,7 @@ impl Inner {
         mut spec: SessionSpec,
     ) -> Result<SessionHandle, HostError> {
         let slot = Arc::new(Slot::temporary(id, self));
-        spec.key = drawn_key();
+        spec.key = (self.draw_key)();
         let connections = self.connector.begin(&mut spec, None).await?;
         spec.mask_secrets();
         let made = spec.check_policy().and_then(|()| spec.session(id, &connections.activities));
@@ -91,7 +91,7 @@ impl Inner {
         if slot.is_live() || store.genesis(id)?.is_some() {
             return Err(StoreError::Exists(id.to_owned()).into());
         }
-        spec.key = drawn_key();
+        spec.key = (self.draw_key)();
         spec.questions_after = store.removed(id)?.saturating_mul(QUESTIONS_OF_A_SESSION);
         let connections = self.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
         spec.mask_secrets();

@@ -13,14 +13,20 @@ macro_rules! phrases {
         impl $subject {
             pub(crate) const RU: Self = Self { $($name: $ru,)* };
             pub(crate) const EN: Self = Self { $($name: $en,)* };
+        }
 
-            /// All phrases, in their order.
-            #[allow(dead_code, reason = "only some subjects are listed outside of tests")]
-            pub(crate) fn all(&self) -> Vec<&'static str> {
+        impl $crate::PhraseTable for $subject {
+            fn all(&self) -> Vec<&'static str> {
                 vec![$(self.$name),*]
             }
         }
     };
+}
+
+/// The phrases of one subject in one language.
+pub trait PhraseTable {
+    /// All of them, in their order, which is the same in every language.
+    fn all(&self) -> Vec<&'static str>;
 }
 
 /// Replaces each `{}` of a phrase by the next value.

@@ -91,7 +91,7 @@ impl Language {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::fault_of;
+    use crate::words::{PhraseTable as _, fault_of};
 
     #[test]
     fn no_phrase_has_words_of_the_other_language() {

@@ -87,7 +87,7 @@ fn summary(context: &Context) -> (Value, Vec<String>) {
 fn host(seed: u64, world: &World) -> Host {
     let connections = Connections::new(hands(world)).with_model(Agent { seed, world: world.clone() });
     let store = Arc::new(DiskStore { disk: world.disk.clone(), world: world.clone() });
-    Host::builder(connections).store(store).clock(clock).build()
+    Host::builder(connections).store(store).clock(clock).keys(|| "key".to_owned()).build()
 }
 
 fn spec() -> SessionSpec {

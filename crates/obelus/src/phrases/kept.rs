@@ -66,6 +66,7 @@ phrases! {
         did_not: "этого не было", "it did not happen";
         state_edited: "состояние изменено ({})", "the state was edited ({})";
         mode: "режим {}", "mode {}";
+        rules: "действуют новые правила из файла агента", "the present rules of the agent's file hold";
         paused: "пауза ({})", "paused ({})";
         resumed: "продолжено ({})", "resumed ({})";
         stopped: "ход остановлен", "the turn was stopped";

@@ -1,3 +1,5 @@
+use obelus_runtime::PhraseTable as _;
+
 use super::*;
 
 const RU: &Phrases = &RUSSIAN;

@@ -34,6 +34,7 @@ const COMMANDS: &[&[&str]] = &[
     &["sandbox", "bitrix24"],
     &["sessions"],
     &["sessions", "adopt"],
+    &["sessions", "back"],
     &["sessions", "export"],
     &["sessions", "fork"],
     &["sessions", "import"],

@@ -77,6 +77,8 @@ fn what_stands_beside_the_plan_is_checked_too() {
         .exits(1)
         .prints("state.yaml:5:")
         .prints("CTX-7: the kind `state`: `city`: \"Riga\" is not");
+    let frozen = folder.file("frozen.yaml", request("{_tool: find, _output: 3, _outputPath: †state.a}", ""));
+    obelus(&["plan", "check", &frozen]).exits(0).prints("PLAN-12: call 0: its `_output` is frozen");
     let near = folder.file("near.yaml", request("{_tool: find, twon: Riga, _outputPath: †state.a}", ""));
     obelus(&["plan", "check", &near]).exits(0).prints("`find` has no parameter `twon`; did you mean `town`?");
     let message = folder.file("message.yaml", "context:\n  - {role: user, content: hi}\n  - {type: sttae, data: 1}\n");

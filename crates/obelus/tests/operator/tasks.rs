@@ -223,6 +223,9 @@ fn a_model_that_keeps_making_up_elements_ends_blocked() {
     let Some(harness) = Harness::open("blocked", include_str!("playbooks/invents.yaml")) else { return };
     let ran = harness.says(&format!("Покажи отзывы {}", harness.site.url("/fleeting"))).exits(0);
     assert_eq!(ran.json()["end"], "blocked", "{}", ran.stdout);
+    // What the model is told in English is told to the user in their language.
+    let words = ran.json()["solution"]["output"].as_str().expect("words").to_owned();
+    assert!(words.contains("такого элемента на странице нет"), "{words}");
     nothing_is_kept_of_pages(&harness);
 }
 

@@ -19,10 +19,11 @@ impl Session {
         self.graph.as_ref().is_some_and(|run| run.has_asked(number))
     }
 
-    /// Whether the user's words answer what the node waits for. While it waits for a value and nothing else, they are
-    /// that value; while its call waits for a yes, words that consent are that yes. Other words are a new message.
+    /// Whether the user's words answer what is waited for. While a node waits for a value and nothing else, they are that
+    /// value; while its call waits for a yes, words that consent are that yes. Elsewhere a yes to a grave question that
+    /// was the last thing shown is the answer to it (ASK-6). Other words are a new message.
     pub(in crate::session) fn is_answer(&mut self, text: &str) -> bool {
-        if self.graph.is_none() || !self.turn.is_waiting() {
+        if !self.turn.is_waiting() {
             return false;
         }
         let open: Vec<QuestionNumber> = self.inbox.open().map(Question::number).collect();
@@ -41,7 +42,9 @@ impl Session {
         let asked = self.only_question().and_then(|id| self.inbox.get(id.local()?));
         let is_due = |asked: &&Question| {
             let is_in_time = asked.about == About::Call && asked.expires_at > self.memory.now();
-            is_in_time && asked.is_consent(&self.settings.consent, text)
+            let is_last_shown = || self.memory.words_since(asked.asked_after).is_none();
+            let is_for_words = self.graph.is_some() || (asked.is_grave() && is_last_shown());
+            is_in_time && is_for_words && asked.is_consent(&self.settings.consent, text)
         };
         let Some(asked) = asked.filter(is_due) else { return false };
         let (number, calls): (QuestionNumber, Vec<usize>) = (asked.number(), asked.open_calls().collect());

@@ -383,12 +383,17 @@ impl Question {
         self
     }
 
-    /// Whether the user's words consent to it. Where it was raised by origins, or deletes or configures something, only
-    /// words that say nothing else do (ASK-6).
-    pub(in crate::session) fn is_consent(&self, consent: &ConsentWords, words: &str) -> bool {
+    /// Whether it was raised by origins, or deletes or configures something: then only an answer to the question itself
+    /// counts, and no claim of the model (ASK-6).
+    pub(in crate::session) fn is_grave(&self) -> bool {
         let is_grave =
             |reason: &Reason| reason.is_about_origins() || matches!(reason, Reason::Deletes | Reason::Configures);
-        match self.reasons.iter().any(is_grave) {
+        self.reasons.iter().any(is_grave)
+    }
+
+    /// Whether the user's words consent to it. Where it is grave, only words that say nothing else do.
+    pub(in crate::session) fn is_consent(&self, consent: &ConsentWords, words: &str) -> bool {
+        match self.is_grave() {
             true => consent.only_consents(words),
             false => consent.consents(words),
         }

@@ -133,9 +133,13 @@ impl<'a> Watch<'a> {
             }
             self.ran.append(&mut std::mem::take(&mut self.edited).into_iter().collect());
         }
+        let heard_now = user_words(session);
+        while self.heard_count < heard_now {
+            self.heard = self.said.pop_front();
+            self.heard_count += 1;
+        }
         self.look_for_consents(session);
         let reports = session.calls();
-        let heard_now = user_words(session);
         // A turn that ends and the one that follows may come out of one input.
         let last_rest = tasks.iter().rposition(|task| matches!(task, Task::Rest(_)));
         for (index, task) in tasks.iter().enumerate() {
@@ -152,10 +156,6 @@ impl<'a> Watch<'a> {
                 | Task::AskAgain { .. }
                 | Task::AnswerElicitation { .. } => {}
             }
-        }
-        while self.heard_count < heard_now {
-            self.heard = self.said.pop_front();
-            self.heard_count += 1;
         }
         self.look_at_reports(&reports);
         self.look_at_room(open, asked);
@@ -179,7 +179,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// ASK-6: the model's claim counts when the user's words, said with that question alone open, consent.
+    /// ASK-6: the user's words, said with that question alone open, consent: by themselves, or where the model claims it.
     fn look_for_consents(&mut self, session: &Session) {
         for question in session.questions() {
             if question.by.as_deref() != Some("the user, in conversation") || !self.consents.insert(question.id.clone())

@@ -28,8 +28,14 @@ pub(super) fn outcomes<'a>(session: &'a Session, reply: &'a Reply) -> Vec<CallOu
     reply.calls.iter().map(|report| CallOutcome { report, result: result(report) }).collect()
 }
 
-/// Results in memory, by tool, instance and path; each with the call as it was proposed, oldest first.
-struct Results<'a>(BTreeMap<(String, String, String), VecDeque<(&'a Value, &'a Value)>>);
+/// A result of a call: its tool, its instance, and the path that it wrote.
+type ResultKey = (String, String, String);
+
+/// A call as it was proposed, and the value that it brought.
+type ProposedResult<'a> = (&'a Value, &'a Value);
+
+/// The results in memory, oldest first.
+struct Results<'a>(BTreeMap<ResultKey, VecDeque<ProposedResult<'a>>>);
 
 impl<'a> Results<'a> {
     fn of(session: &'a Session) -> Self {

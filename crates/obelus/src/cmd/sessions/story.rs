@@ -54,6 +54,7 @@ impl<'a> Story<'a> {
             )),
             EventBody::StateEdited { by } => small(fill(words.state_edited, &[&by_in_words(by, self.look.phrases)])),
             EventBody::ModeChanged { mode } => small(fill(words.mode, &[mode.name()])),
+            EventBody::RulesChanged => small(words.rules.to_owned()),
             EventBody::Paused { by } => small(fill(words.paused, &[&by_in_words(by, self.look.phrases)])),
             EventBody::Resumed { by } => small(fill(words.resumed, &[&by_in_words(by, self.look.phrases)])),
             EventBody::Stopped => small(words.stopped.to_owned()),
