@@ -15,7 +15,7 @@ use crate::names::Name;
 use crate::path::Path;
 use crate::template::Template;
 use crate::tool::Tool;
-pub(crate) use read::{faults_of, without_absent};
+pub(crate) use read::{decided_breaches, faults_of, without_absent};
 
 /// A proposed call, with everything found in it before it runs.
 #[derive(Clone, Debug)]
@@ -90,6 +90,11 @@ impl Call {
         }
     }
 
+    /// The activity that the tool names, or that it lets the call choose.
+    pub fn named_activity(&self) -> Option<&str> {
+        self.activity.as_deref()
+    }
+
     /// The name of the tool.
     pub fn tool_name(&self) -> &str {
         self.said("_tool").and_then(Value::as_str).unwrap_or_default()
@@ -98,6 +103,11 @@ impl Call {
     /// Visits every expression of the parameters with its place.
     pub(crate) fn each_expr<'a>(&'a self, visit: &mut impl FnMut(&[String], &'a Expr)) {
         each_reference(&self.params, visit);
+    }
+
+    /// Whether a text with references stands at a place of the parameters.
+    pub(crate) fn is_text_at(&self, place: &[String]) -> bool {
+        is_text_at(&self.params, place)
     }
 
     /// Visits every expression of the parameters.
@@ -169,6 +179,12 @@ impl Call {
         });
         self.reads().into_iter().chain(written).map(|path| path.kind.as_str()).chain(scoped)
     }
+}
+
+fn is_text_at(params: &[(Name, Template)], place: &[String]) -> bool {
+    let Some((first, rest)) = place.split_first() else { return false };
+    let param = params.iter().find(|(name, _)| name.as_str() == first);
+    param.and_then(|(_, template)| template.at(rest)).is_some_and(|found| matches!(found, Template::Text(_)))
 }
 
 /// Visits every expression with its place.

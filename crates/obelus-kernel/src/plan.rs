@@ -3,6 +3,7 @@
 mod branches;
 mod check;
 mod graph;
+mod known;
 mod names;
 mod rivals;
 mod simulate;

@@ -64,13 +64,15 @@ impl Template {
     /// The value with every expression resolved, or the first expression without a value.
     pub fn resolve<'a>(&self, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Result<Value, Missing> {
         let value_of = |expr: &Expr| expr.value(read).map(Cow::into_owned).ok_or_else(|| Missing(expr.clone()));
-        let text_of = |expr: &Expr| match value_of(expr)? {
-            Value::String(text) => Ok(text),
-            plain @ (Value::Number(_) | Value::Bool(_)) => Ok(plain.to_string()),
-            // What has no words leaves the text without a value.
-            Value::Null | Value::Array(_) | Value::Object(_) => Err(Missing(expr.clone())),
-        };
+        let text_of = |expr: &Expr| words_of(value_of(expr)?).ok_or_else(|| Missing(expr.clone()));
         self.fill(&value_of, &text_of)
+    }
+
+    /// The value with the expressions that are known, and the text of the others.
+    pub(crate) fn resolve_known(&self, known: &impl Fn(&Expr) -> Option<Value>) -> Value {
+        let value_of = |expr: &Expr| Ok::<_, Infallible>(known(expr).unwrap_or_else(|| expr.to_string().into()));
+        let text_of = |expr: &Expr| Ok(known(expr).and_then(words_of).unwrap_or_else(|| format!("{{{expr}}}")));
+        self.fill(&value_of, &text_of).unwrap_or_else(|never| match never {})
     }
 
     /// Visits every text with references, with its parts.
@@ -85,9 +87,18 @@ impl Template {
 
     /// The value, with expressions as their text.
     pub fn outline(&self) -> Value {
-        let value_of = |expr: &Expr| Ok::<_, Infallible>(expr.to_string().into());
-        let text_of = |expr: &Expr| Ok(format!("{{{expr}}}"));
-        self.fill(&value_of, &text_of).unwrap_or_else(|never| match never {})
+        self.resolve_known(&|_| None)
+    }
+
+    /// The part at a place below this template.
+    pub(crate) fn at(&self, place: &[String]) -> Option<&Template> {
+        let Some((step, rest)) = place.split_first() else { return Some(self) };
+        let inner = match self {
+            Template::Array(items) => items.get(step.parse::<usize>().ok()?),
+            Template::Object(fields) => fields.iter().find(|(name, _)| name == step).map(|(_, value)| value),
+            Template::Literal(_) | Template::Expr(_) | Template::Text(_) => None,
+        };
+        inner?.at(rest)
     }
 
     fn fill<E>(
@@ -145,6 +156,15 @@ impl Template {
             Template::Array(items) => items.iter().for_each(|item| item.exprs(visit)),
             Template::Object(fields) => fields.iter().for_each(|(_, value)| value.exprs(visit)),
         }
+    }
+}
+
+/// A value as it stands in a text. What has no words leaves the text without a value.
+fn words_of(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        plain @ (Value::Number(_) | Value::Bool(_)) => Some(plain.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 

@@ -37,7 +37,7 @@
 //! | `spec`, `connector` | what a session is made of, and what it is connected to |
 //! | `store`, `restore`, `fork` | journals of sessions, and sessions made of them again |
 //! | `activity`, `elicitor`, `observation`, `model` | what carries out calls and answers requests |
-//! | `agent`, `bundled`, `request`, `places`, `policy_names`, `read` | agents and requests as files |
+//! | `agent`, `bindings`, `bundled`, `request`, `places`, `policy_names`, `read` | agents and requests as files |
 //! | `session_files`, `state_file`, `iteration_log`, `images`, `mask` | what stands beside a journal for people |
 //! | `secret` | texts that can be used and cannot be shown |
 //! | `words`, `report` | what a turn came to, in words |
@@ -45,6 +45,7 @@
 mod activity;
 mod actor;
 mod agent;
+mod bindings;
 mod bundled;
 mod clock;
 mod connector;
@@ -108,6 +109,7 @@ pub use restore::{
 
 // Agents and requests as files.
 pub use agent::{Agent, Problem};
+pub use bindings::BindingFault;
 pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 pub use images::{ImageError, ImageStore};
 pub use places::Places;

@@ -16,7 +16,7 @@ const DEEPEST: usize = 8;
 /// Everything that is wrong with a policy (POL-3). `servers` are those whose tools are not in the context yet.
 pub(crate) fn policy_faults(policy: &Policy, context: &Context, folder: &Path, servers: &[&str]) -> Vec<PolicyFault> {
     let mut delegated = Vec::new();
-    let is_open = gather(context, folder, DEEPEST, &mut delegated);
+    let is_open = tools_of_delegates(context, folder, &mut delegated);
     let known = context.tools().chain(&delegated).map(AsRef::as_ref).collect();
     let may_exist = |pattern: &str| {
         let letters = pattern.split('*').next().unwrap_or_default();
@@ -29,8 +29,12 @@ pub(crate) fn policy_faults(policy: &Policy, context: &Context, folder: &Path, s
     policy.faults(&PolicyTools { known, may_exist: &may_exist })
 }
 
-/// Adds the tools of delegates, whose calls the same policy judges; whether there may be others, because a model chooses
-/// the delegate or its request cannot be read.
+/// Adds the tools of delegates, whose calls the same policy judges and the same activities carry out; whether there may be
+/// others, because a model chooses the delegate or its request cannot be read.
+pub(crate) fn tools_of_delegates(context: &Context, folder: &Path, found: &mut Vec<Arc<Tool>>) -> bool {
+    gather(context, folder, DEEPEST, found)
+}
+
 fn gather(context: &Context, folder: &Path, depth: usize, found: &mut Vec<Arc<Tool>>) -> bool {
     let mut is_open = false;
     for tool in context.tools() {

@@ -125,6 +125,9 @@ pub enum SpecError {
     /// The policy is wrong.
     #[error("{0}: policy: {1}")]
     Policy(String, PolicyFault),
+    /// A binding is for no tool.
+    #[error("{0}: TOOL-7: {1}")]
+    Binding(String, String),
     /// The delegate of a tool cannot be read beforehand.
     #[error("{0}: {1}")]
     Delegate(String, String),
@@ -215,11 +218,15 @@ impl SessionSpec {
         }
     }
 
-    /// Whether every line of its policy means something. Its servers have been asked for their tools, or it has none.
-    pub fn check_policy(&self) -> Result<(), SpecError> {
-        match self.policy_faults().into_iter().next() {
+    /// Whether every line of its policy and every binding means something. Its servers have been asked for their tools,
+    /// or it has none.
+    pub fn check_names(&self) -> Result<(), SpecError> {
+        if let Some(fault) = self.policy_faults().into_iter().next() {
+            return Err(SpecError::Policy(self.name.clone(), fault));
+        }
+        match self.unused_bindings().into_iter().next() {
             None => Ok(()),
-            Some(fault) => Err(SpecError::Policy(self.name.clone(), fault)),
+            Some(fault) => Err(SpecError::Binding(self.name.clone(), fault.text)),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{ASIDES, Call, Params, Scope, each_reference};
+use super::{ASIDES, Call, Params, Scope, each_reference, is_text_at};
 use crate::context::Context;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::{Fault, Rule};
@@ -322,7 +322,21 @@ fn literal_breaches(tool: &Tool, params: &[(Name, Template)]) -> Vec<Breach> {
     let outline = params.iter().map(|(name, template)| (name.to_string(), template.outline())).collect();
     let mut open: Vec<Vec<String>> = Vec::new();
     each_reference(params, &mut |place, _| open.push(place.to_vec()));
+    decided_breaches(tool, &Value::Object(outline), params, &open)
+}
+
+/// How parameters break the tool's schema, as far as it does not depend on what will stand in the open places. A text
+/// with references is a text, whatever they bring.
+pub(crate) fn decided_breaches(
+    tool: &Tool,
+    outline: &Value,
+    params: &[(Name, Template)],
+    open: &[Vec<String>],
+) -> Vec<Breach> {
     let undecided = |breach: &Breach| {
+        if breach.keyword == "type" && !breach.conditional && is_text_at(params, &breach.place) {
+            return false;
+        }
         let depends = ["anyOf", "oneOf", "not", "enum", "const", "contains", "uniqueItems", "unevaluatedProperties"];
         open.iter().any(|open| {
             breach.place.starts_with(open)
@@ -330,7 +344,7 @@ fn literal_breaches(tool: &Tool, params: &[(Name, Template)]) -> Vec<Breach> {
                 || (open.starts_with(&breach.place) && depends.contains(&breach.keyword.as_str()))
         })
     };
-    let mut breaches = tool.breaches(&Value::Object(outline));
+    let mut breaches = tool.breaches(outline);
     breaches.retain(|breach| !undecided(breach));
     breaches
 }

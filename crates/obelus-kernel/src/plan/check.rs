@@ -113,6 +113,7 @@ pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: 
     check.look_for_unknown_names();
     check.look_for_unfed(context);
     check.look_for_clashes(context);
+    check.look_for_misfits(context);
     check.warnings.extend(rivals(&check));
     check.errors.sort_by_key(|fault| (fault.call, fault.rule));
     check
@@ -123,11 +124,7 @@ impl Check {
     fn look_for_unfed(&mut self, context: &Context) {
         for (index, call) in self.calls.iter().enumerate() {
             let fed = |path: &Path| !self.graph.edges_by(index, path).is_empty();
-            let readers: Vec<Option<&str>> = match &self.who[index] {
-                Who::Once => vec![None],
-                Who::One(name) => vec![Some(name)],
-                Who::Each => instances_of(&self.calls, context).into_iter().map(|name| Some(name.as_str())).collect(),
-            };
+            let readers = readers(&self.who[index], &self.calls, context);
             let mut exprs: Vec<(&Expr, String)> = Vec::new();
             call.each_expr(&mut |place, expr| exprs.push((expr, place.join("."))));
             for (expr, field) in exprs {
@@ -152,6 +149,11 @@ impl Check {
         }
     }
 
+    /// For whom a call runs: for each of these instances, or once.
+    pub(crate) fn readers<'a>(&'a self, index: usize, context: &'a Context) -> Vec<Option<&'a str>> {
+        readers(&self.who[index], &self.calls, context)
+    }
+
     /// Finds values written as one type and read as another.
     fn look_for_clashes(&mut self, context: &Context) {
         let output = |call: &Call| Some(types::written(call.tool.as_ref()?.output()?, call.output_method));
@@ -159,6 +161,10 @@ impl Check {
         let mut found = Vec::new();
         for (index, call) in self.calls.iter().enumerate() {
             call.each_expr(&mut |place, expr| {
+                // Whatever a reference brings stands in a text as words.
+                if call.is_text_at(place) {
+                    return;
+                }
                 let Some(read) = call.tool.as_ref().and_then(|tool| param_shape(tool.params(), place)) else { return };
                 for path in expr.sources() {
                     for edge in self.graph.edges_by(index, path) {
@@ -190,13 +196,21 @@ impl Check {
     }
 }
 
+fn readers<'a>(who: &'a Who, calls: &[Call], context: &'a Context) -> Vec<Option<&'a str>> {
+    match who {
+        Who::Once => vec![None],
+        Who::One(name) => vec![Some(name)],
+        Who::Each => instances_of(calls, context).into_iter().map(|name| Some(name.as_str())).collect(),
+    }
+}
+
 /// The paths that get the result: of several alternatives, the last may get an error instead.
 fn certain_writes(call: &Call) -> impl Iterator<Item = &Arc<Path>> {
     let alternatives = call.output_path.as_ref().map_or(&[][..], |path| &path.alternatives);
     alternatives.iter().take(alternatives.len().saturating_sub(1).max(1)).flatten()
 }
 
-fn param_shape<'a>(params: &'a Value, place: &[String]) -> Option<Shape<'a>> {
+pub(super) fn param_shape<'a>(params: &'a Value, place: &[String]) -> Option<Shape<'a>> {
     let path: Vec<_> = place.iter().map(|step| Segment::Field(step.into())).collect();
     Shape::new(params)?.below(&path)
 }

@@ -27,7 +27,43 @@ pub(super) fn rivals(check: &Check) -> Vec<Warning> {
             warnings.push(Warning { rule: Rule::Plan5, call: Some(first), text });
         }
     }
+    warnings.extend(rivals_below(check, &branches, &mut budget));
     warnings
+}
+
+/// Warns of a call that replaces a value, and another that writes into it, in no order.
+fn rivals_below(check: &Check, branches: &Branches, budget: &mut usize) -> Vec<Warning> {
+    let writers = writers(check);
+    let mut warnings = Vec::new();
+    for (path, calls) in &writers {
+        for depth in 0..path.segments.len() {
+            let upper = Path { kind: path.kind.clone(), segments: path.segments[..depth].into() };
+            let Some((upper, above)) = writers.get_key_value(&Arc::new(upper)) else { continue };
+            let replaces = |index: &&usize| check.calls[**index].output_method == Method::Set;
+            let pairs = above.iter().filter(replaces).flat_map(|one| calls.iter().map(move |other| (*one, *other)));
+            let mut are_rivals = |(one, other): &(usize, usize)| {
+                *budget = budget.saturating_sub(1);
+                *budget > 0
+                    && one != other
+                    && share_an_instance(&check.who[*one], &check.who[*other])
+                    && !branches.are_exclusive(*one, *other)
+                    && !check.graph.reaches(*one, *other, budget)
+                    && !check.graph.reaches(*other, *one, budget)
+            };
+            if let Some((one, other)) = pairs.into_iter().find(|pair| are_rivals(pair)) {
+                let text = format!(
+                    "call {one} writes {upper}, and call {other} {path} in it, in no order: {upper} may lose what call \
+                     {other} wrote"
+                );
+                warnings.push(Warning { rule: Rule::Plan5, call: Some(one), text });
+            }
+        }
+    }
+    warnings
+}
+
+fn share_an_instance(one: &Who, other: &Who) -> bool {
+    one == other || matches!((one, other), (Who::Each, Who::One(_)) | (Who::One(_), Who::Each))
 }
 
 /// The calls that replace what is at a path, by wave.

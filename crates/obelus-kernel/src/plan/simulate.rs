@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::check::Check;
 use super::graph::Edge;
 use super::template::Who;
 use crate::call::Call;
 use crate::context::Context;
-use crate::names::Name;
 use crate::path::Path;
-use crate::template::Template;
 use crate::tool::Tool;
 
 /// What a plan would do.
@@ -32,15 +30,13 @@ pub(crate) fn simulate(
     by_model: impl Fn(&Tool) -> bool,
     judge: impl Fn(usize, &Tool, Option<&str>, &Value) -> (u8, Value),
 ) -> Simulation {
+    let mut waves = vec![None; check.calls.len()];
+    for (number, wave) in check.waves.iter().enumerate() {
+        wave.iter().for_each(|&index| waves[index] = Some(number));
+    }
     let calls = check.calls.iter().enumerate().map(|(index, call)| {
-        let instances = match &check.who[index] {
-            Who::Once => vec![None],
-            Who::One(name) => vec![Some(name.as_str())],
-            Who::Each => {
-                super::instances_of(&check.calls, context).into_iter().map(|name| Some(name.as_str())).collect()
-            }
-        };
-        let params = |instance: Option<&str>| Value::Object(symbolic(check, index, context, instance));
+        let instances = check.readers(index, context);
+        let params = |instance: Option<&str>| Value::Object(check.known_params(index, context, instance));
         let verdict = match &call.tool {
             None => json!({"verdict": "faulty"}),
             Some(tool) if call.delegate.is_none() && by_model(tool) => {
@@ -59,7 +55,7 @@ pub(crate) fn simulate(
         let mut shown = json!({
             "call": index,
             "tool": call.tool_name(),
-            "wave": check.waves.iter().position(|wave| wave.contains(&index)),
+            "wave": waves[index],
             "params": params(shared),
             "outputPath": call.output_path.as_ref().map(ToString::to_string),
             "runs": instances.len(),
@@ -70,19 +66,6 @@ pub(crate) fn simulate(
         shown
     });
     Simulation { calls: calls.collect(), branches: branches(check, context) }
-}
-
-/// Parameters with references resolved unless a call of the plan writes them.
-fn symbolic(check: &Check, index: usize, context: &Context, instance: Option<&str>) -> Map<String, Value> {
-    let read = |path: &Path| match check.graph.edges_by(index, path).is_empty() {
-        true => context.read(path, instance),
-        false => None,
-    };
-    let param = |(name, template): &(Name, Template)| {
-        let value = template.resolve(&read).unwrap_or_else(|_| template.outline());
-        (name.to_string(), value)
-    };
-    check.calls[index].params.iter().map(param).collect()
 }
 
 fn branches(check: &Check, context: &Context) -> Vec<Value> {

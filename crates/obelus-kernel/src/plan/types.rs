@@ -55,6 +55,11 @@ impl<'a> Shape<'a> {
         all.iter().map(|at| Self { at, ..self }.followed()).collect()
     }
 
+    /// The types a value may have, in words.
+    pub(super) fn type_names(self) -> String {
+        names(self.types(8))
+    }
+
     /// The types a value may have, as a set of bits over [`TYPES`].
     fn types(self, depth: usize) -> u8 {
         const ANY: u8 = 0b11_1111;

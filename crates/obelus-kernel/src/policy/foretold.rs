@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::fold::Method;
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
-use crate::plan::{Check, Who};
+use crate::plan::Check;
 use crate::tool::Tool;
 
 /// The origins of everything that the calls of a plan are made of.
@@ -45,14 +45,7 @@ impl<'a> Foretold<'a> {
 
     /// For whom a call runs.
     pub(super) fn readers(&self, index: usize) -> Vec<Option<&'a str>> {
-        match &self.check.who[index] {
-            Who::Once => vec![None],
-            Who::One(name) => vec![Some(name)],
-            Who::Each => crate::plan::instances_of(&self.check.calls, self.context)
-                .into_iter()
-                .map(|name| Some(name.as_str()))
-                .collect(),
-        }
+        self.check.readers(index, self.context)
     }
 
     /// The origins of what a call will read at a path, if calls of the plan write there.

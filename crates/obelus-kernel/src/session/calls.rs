@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::freeze::{add_metas, filled, frozen_call, refilled, whole_proposal};
+use super::freeze::{add_metas, filled, fit, frozen_call, refilled, whole_proposal};
 use super::ids::{CallId, JobRef, LocalCall, Routed};
 use super::input::{CallError, Limit, Outcome};
 use super::output::{Start, Task};
@@ -12,7 +12,7 @@ use super::scheduler::{Claimed, Frozen, NO_VALUE, Readiness, Status, call_id, wi
 use super::solve::brings_output;
 use super::turn::Phase;
 use super::{Session, error_data, fault_data};
-use crate::call::{Call, faults_of};
+use crate::call::Call;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::message::PlanMode;
@@ -75,13 +75,13 @@ impl Session {
         };
         let origins = self.provenance(at).of_call(&call);
         let params = fields.iter().skip(1).take(call.params.len());
-        if call.has_refs() && !tool.surely_takes(params.clone()) {
-            let params = params.map(|(name, value)| (name.clone(), value.clone())).collect();
-            if let Some(fault) = faults_of(tool.breaches(&Value::Object(params))).into_iter().next() {
-                // A fault quotes the value, so its words carry the value's origins.
-                self.scheduler.add_origins(at, &origins);
-                return self.fail_by(at, &fault);
-            }
+        if call.has_refs()
+            && !tool.surely_takes(params)
+            && let Err(fault) = fit(&mut fields, call.params.len(), tool)
+        {
+            // A fault quotes the value, so its words carry the value's origins.
+            self.scheduler.add_origins(at, &origins);
+            return self.fail_by(at, &fault);
         }
         if whole.is_none() {
             add_metas(&mut fields, &call, instance);
@@ -255,7 +255,8 @@ impl Session {
         if call.scopes.is_empty() {
             return Vec::new();
         }
-        let scope = self.memory.scope_messages(&call.scopes, self.scheduler.job(at).instance.as_deref());
+        let fresh = self.scheduler.step_of(at).fresh_scopes(at.index(), &self.memory.context);
+        let scope = self.memory.scope_messages(&fresh, self.scheduler.job(at).instance.as_deref());
         let origins = self.provenance(at).of_scopes(call);
         self.scheduler.add_origins(at, &origins);
         scope

@@ -111,11 +111,16 @@ impl Session {
         messages.retain(|message| !(reads_only && is_tool(message)));
         let expected =
             messages.iter().find(|message| message["type"] == "input").and_then(|message| message.get("schema"));
+        let declares_input = expected.is_some();
         let input = json!({"type": "input", "schema": expected.unwrap_or(tool.params()), "data": frozen.params(call)});
         let scope = job.scope.iter().filter(|message| !(reads_only && is_tool(message))).cloned();
         let given = labelled(scope.chain([input]), &job.origins).map_err(unreadable)?;
         let mut context = Context::from_value(Value::Array(messages)).map_err(unreadable)?;
         context.append(given).map_err(unreadable)?;
+        if declares_input && let Some(fault) = context.breaches("input", true).into_iter().next() {
+            let text = format!("the parameters do not fit the input of its delegate: {}", fault.words());
+            return Err(CallError::new("DEL-2", text));
+        }
         let schema = request.get("schema").filter(|schema| !schema.is_null()).or(tool.output()).cloned();
         // A delegate may take half of what its caller may; otherwise limits would multiply with every level.
         let mut settings = (*self.settings).clone();

@@ -4,9 +4,12 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::call::{Call, Scope};
+use crate::call::{Call, Scope, faults_of};
+use crate::fault::Fault;
 use crate::fold::Method;
 use crate::path::Path;
+use crate::schema::without_nulls;
+use crate::tool::Tool;
 
 /// The call as an activity receives it, and as a person is shown it.
 pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
@@ -25,6 +28,33 @@ pub(super) fn filled<'a>(call: &Call, read: &impl Fn(&Path) -> Option<Cow<'a, Va
         fields.insert(name.to_string(), template.resolve(read).ok()?);
     }
     Some(fields)
+}
+
+/// Holds the first parameters of a call, which follow its tool, against the tool's schema.
+pub(super) fn fit(fields: &mut Map<String, Value>, params: usize, tool: &Tool) -> Result<(), Fault> {
+    let given: Map<String, Value> = fields.clone().into_iter().skip(1).take(params).collect();
+    let names: Vec<String> = given.keys().cloned().collect();
+    let meant = fitted(Value::Object(given), tool)?;
+    for name in names {
+        match meant.get(&name) {
+            Some(value) => fields[&name] = value.clone(),
+            None => drop(fields.shift_remove(&name)),
+        }
+    }
+    Ok(())
+}
+
+/// The parameters as the tool takes them. A null that it does not take, where a parameter is optional, means that the
+/// parameter is absent (TOOL-8).
+pub(super) fn fitted(params: Value, tool: &Tool) -> Result<Value, Fault> {
+    if tool.breaches(&params).is_empty() {
+        return Ok(params);
+    }
+    let meant = without_nulls(&params, tool.params()).into_owned();
+    match faults_of(tool.breaches(&meant)).into_iter().next() {
+        None => Ok(meant),
+        Some(fault) => Err(fault),
+    }
 }
 
 /// A proposal that has all fields in their places, with the values of its parameters.

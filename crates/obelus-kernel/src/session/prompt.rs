@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::ids::{JobRef, RequestId};
@@ -272,10 +272,35 @@ impl Session {
                 let values =
                     instances.filter_map(|name| Some((name.clone(), view.read(&[], Some(name))?.into_owned())));
                 shown["instances"] = Value::Object(values.collect());
+                self.show_recipes_of_instances(view, &mut shown);
             }
             kinds.push(shown);
         }
         kinds
+    }
+
+    /// Adds schemas and descriptions that instances have of their own: once where all have the same, else by instance.
+    fn show_recipes_of_instances(&self, view: &View, shown: &mut Value) {
+        let names: Vec<&String> =
+            self.memory.context.instances().iter().filter(|name| view.has_instance(name)).collect();
+        let schema = |name: &str| view.schema(Some(name)).cloned();
+        let description = |name: &str| view.description(Some(name)).map(Value::from);
+        let recipes: [(&str, &str, &dyn Fn(&str) -> Option<Value>); 2] =
+            [("description", "descriptions", &description), ("schema", "schemas", &schema)];
+        for (field, fields, of) in recipes {
+            let of_each: Vec<Option<Value>> = names.iter().map(|name| of(name)).collect();
+            let are_alike = of_each.windows(2).all(|pair| pair[0] == pair[1]);
+            match of_each.first() {
+                Some(Some(one)) if are_alike && shown.get(field).is_none() => shown[field] = one.clone(),
+                _ => {
+                    let own = names.iter().zip(of_each).filter_map(|(name, own)| Some(((*name).clone(), own?)));
+                    let own: Map<String, Value> = own.filter(|(_, own)| shown.get(field) != Some(own)).collect();
+                    if !own.is_empty() {
+                        shown[fields] = Value::Object(own);
+                    }
+                }
+            }
+        }
     }
 
     /// A kind's value, or what the author lets the model see of it. A filter that fails hides nothing.

@@ -69,24 +69,59 @@ fn together(calls: &[Planned], check: &Check) -> BTreeSet<(usize, usize)> {
     pairs
 }
 
-/// Paths that two calls of such a pair replace for one instance, neither of them waiting for the other.
+/// Paths that both calls of a pair in no order replace.
 fn contested(calls: &[Planned], check: &Check, may_both: impl Fn(usize, usize) -> bool) -> BTreeSet<String> {
-    let runs_for = runs_for(calls);
     let replaces = |call: &Planned, path: &Path| {
         !matches!(call.method, Method::Push | Method::Concat) && call.writes().any(|written| written == path)
     };
     let mut paths = BTreeSet::new();
-    for (a, first) in calls.iter().enumerate() {
-        for (b, second) in calls.iter().enumerate().skip(a + 1) {
+    for (a, b) in pairs_in_no_order(calls, check, may_both) {
+        let (first, second) = (&calls[a], &calls[b]);
+        let shared = first.writes().filter(|path| replaces(first, path) && replaces(second, path));
+        paths.extend(shared.map(Path::to_string));
+    }
+    paths
+}
+
+/// Pairs of calls that run for one instance, neither of them waiting for the other.
+fn pairs_in_no_order(calls: &[Planned], check: &Check, may_both: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize)> {
+    let runs_for = runs_for(calls);
+    let mut pairs = Vec::new();
+    for a in 0..calls.len() {
+        for b in a + 1..calls.len() {
             let together = !runs_for[a].is_disjoint(&runs_for[b]);
             let ordered = comes_before(check, a, b) || comes_before(check, b, a);
-            let shared = first.writes().filter(|path| replaces(first, path) && replaces(second, path));
             if together && !ordered && may_both(a, b) {
-                paths.extend(shared.map(Path::to_string));
+                pairs.push((a, b));
             }
         }
     }
-    paths
+    pairs
+}
+
+/// A path that one call of such a pair replaces, and a path in it that the other does.
+fn contested_parts(
+    calls: &[Planned],
+    check: &Check,
+    may_both: impl Fn(usize, usize) -> bool,
+) -> BTreeSet<(String, String)> {
+    let mut parts = BTreeSet::new();
+    for (a, b) in pairs_in_no_order(calls, check, may_both) {
+        for (above, below) in [(&calls[a], &calls[b]), (&calls[b], &calls[a])] {
+            if above.method != Method::Set || matches!(below.method, Method::Push | Method::Concat) {
+                continue;
+            }
+            for upper in above.writes() {
+                let is_in = |path: &&Path| {
+                    path.kind == upper.kind
+                        && path.segments.len() > upper.segments.len()
+                        && path.segments.starts_with(&upper.segments)
+                };
+                parts.extend(below.writes().filter(is_in).map(|path| (upper.to_string(), path.to_string())));
+            }
+        }
+    }
+    parts
 }
 
 proptest! {
@@ -96,7 +131,8 @@ proptest! {
     fn writers_of_one_path_in_no_order_are_warned_of(calls in plan()) {
         let check = checked(&calls);
         prop_assume!(!check.waves.is_empty());
-        let warnings: Vec<_> = check.warnings.iter().filter(|warning| warning.rule == Rule::Plan5).collect();
+        let warnings = check.warnings.iter().filter(|warning| warning.rule == Rule::Plan5);
+        let (warnings, of_parts): (Vec<_>, Vec<_>) = warnings.partition(|warning| warning.text.contains(" all write "));
         let is_warned = |path: &String| warnings.iter().any(|warning| warning.text.contains(&format!(" all write {path}, ")));
         let contested_by_all = contested(&calls, &check, |_, _| true);
         prop_assert_eq!(warnings.len(), contested_by_all.iter().filter(|path| is_warned(path)).count());
@@ -104,6 +140,14 @@ proptest! {
         let together = together(&calls, &check);
         for path in contested(&calls, &check, |a, b| together.contains(&(a, b))) {
             prop_assert!(is_warned(&path), "not warned of {}: {:?}", path, warnings);
+        }
+        let is_part_warned = |(upper, path): &(String, String)| of_parts.iter().any(|warning| {
+            warning.text.contains(&format!(" writes {upper}, and call ")) && warning.text.contains(&format!(" {path} in it"))
+        });
+        let parts_of_all = contested_parts(&calls, &check, |_, _| true);
+        prop_assert_eq!(of_parts.len(), parts_of_all.iter().filter(|part| is_part_warned(part)).count());
+        for part in contested_parts(&calls, &check, |a, b| together.contains(&(a, b))) {
+            prop_assert!(is_part_warned(&part), "not warned of {:?}: {:?}", part, of_parts);
         }
     }
 }

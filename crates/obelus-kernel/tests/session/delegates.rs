@@ -183,3 +183,29 @@ fn a_delegate_at_an_address_is_read_where_the_settings_allow_that() {
         assert_eq!(harness.read("†state.x"), json!("from afar"));
     }
 }
+
+/// DEL-2: a child is not run with parameters that break the input schema of its saved request.
+#[test]
+fn parameters_that_break_the_input_of_a_saved_request_fail_the_call() {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    let saved = json!({"context": [{"type": "input", "schema": schema}], "schema": {"type": "string"}});
+    for (params, runs) in [(json!({"n": 5}), true), (json!({"n": "str"}), false), (json!({}), false)] {
+        let tool = json!({"type": "tool", "tool": {"sum": {"_delegate": "sum.yaml", "x-effect": "read", "properties": {"n": {}}}}});
+        let mut harness = Harness::on(json!([tool]), json!({}));
+        harness.start();
+        harness.solve(json!([call("sum", "x", params.clone())]), json!(null));
+        let before = harness.requests.len();
+        harness.tell(Input::Loaded { id: "0.0".parse().unwrap(), request: Ok(saved.clone()) }).unwrap();
+        if runs {
+            harness.solve(json!([]), json!("five"));
+            assert_eq!(harness.read("†state.x"), json!("five"));
+        } else {
+            assert_eq!(
+                (harness.errors(), harness.states("sum")),
+                (vec!["DEL-2".to_owned()], vec!["failed"]),
+                "{params}"
+            );
+            assert_eq!(harness.requests.len(), before + 1, "the model is asked again, and no child is");
+        }
+    }
+}

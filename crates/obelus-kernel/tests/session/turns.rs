@@ -2,7 +2,7 @@
 
 use obelus_kernel::session::{Decision, Ends, Input, Mode, Money, Spent, Used};
 use obelus_kernel::{Message, Role};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
@@ -272,4 +272,34 @@ fn a_turn_that_is_over_is_not_taken_up_again_by_what_people_decide() {
         approved.user("continue");
         assert_eq!(approved.requests.len(), 1);
     }
+}
+
+/// PROMPT-1: the schema of the state is the recipe of the work, also where each instance brings its own.
+#[test]
+fn schemas_and_descriptions_of_instances_are_shown() {
+    let of = |instance: &str, field: &str, words: &str| {
+        json!({"type": "state", "_instance": instance, "data": {}, "description": words,
+            "schema": {"type": "object", "properties": {field: {"type": "string"}}}})
+    };
+    let shown = |messages: Value| {
+        let mut harness = Harness::on(messages, json!({}));
+        harness.start();
+        let prompt = harness.session.prompt(&harness.requests[0]).expect("a request");
+        prompt.kinds.iter().find(|kind| kind["kind"] == "state").expect("the state is shown").clone()
+    };
+    let alike = shown(json!([of("i", "a", "One site"), of("j", "a", "One site")]));
+    assert_eq!(
+        (&alike["description"], &alike["schema"]["properties"]["a"]),
+        (&json!("One site"), &json!({"type": "string"}))
+    );
+    assert!(alike.get("schemas").is_none(), "{alike}");
+    let apart = shown(json!([of("i", "a", "One site"), of("j", "b", "Another")]));
+    assert_eq!(apart["descriptions"], json!({"i": "One site", "j": "Another"}));
+    assert_eq!(apart["schemas"]["j"]["properties"], json!({"b": {"type": "string"}}));
+    let global = json!({"type": "state", "data": {}, "schema": {"type": "object"}});
+    let mixed = shown(json!([global, of("i", "a", "One site")]));
+    assert_eq!(
+        (&mixed["schema"], &mixed["schemas"]["i"]["properties"]["a"]),
+        (&json!({"type": "object"}), &json!({"type": "string"}))
+    );
 }

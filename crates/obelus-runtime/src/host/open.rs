@@ -55,7 +55,7 @@ impl Inner {
         spec.key = (self.draw_key)();
         let connections = self.connector.begin(&mut spec, None).await?;
         spec.mask_secrets();
-        let made = spec.check_policy().and_then(|()| spec.session(id, &connections.activities));
+        let made = spec.check_names().and_then(|()| spec.session(id, &connections.activities));
         let session = match made {
             Ok(session) => session,
             Err(error) => return Err(closed(&connections, error.into()).await),
@@ -114,7 +114,7 @@ impl Inner {
         connections: &Connections,
         first: Vec<Input>,
     ) -> Result<(), HostError> {
-        spec.check_policy()?;
+        spec.check_names()?;
         let mut session = spec.session(id, &connections.activities)?;
         let now = (self.clock)();
         let mut records = Vec::new();

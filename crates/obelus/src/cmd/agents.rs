@@ -169,7 +169,12 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
             Ok(agent) => {
                 let odd = strict_mode_problem(&agent).into_iter().chain(missing_name_sources(&agent));
                 notes.extend(odd.map(|text| Problem { file: file.clone(), place: None, text }));
-                let mut wrong = wrong_with(agent, &file, &Places::of(&text));
+                let (spec, places) = (SessionSpec::from_agent(agent.clone()), Places::of(&text));
+                notes.extend(spec.unbound_tools().into_iter().map(|fault| {
+                    let place = places.find(&format!("tools.{}", fault.name));
+                    Problem { file: file.clone(), place, text: format!("TOOL-3: {}", fault.text) }
+                }));
+                let mut wrong = wrong_with(agent, &file, &places);
                 if !wrong.is_empty() {
                     problems.append(&mut wrong);
                 } else if !as_json {

@@ -91,6 +91,11 @@ pub(crate) fn bindings_and_model(spec: &SessionSpec, browser: Option<&Arc<Browse
         }
     }
     problems.extend(missing_activities(spec));
+    problems.extend(spec.unused_bindings().into_iter().map(|fault| SpecProblem {
+        rule: Some("TOOL-7"),
+        field: format!("activities.{}", fault.name),
+        text: fault.text,
+    }));
     if let Some(chosen) = &spec.model {
         let opened = ModelSpec::from_value(&chosen.model).map_err(|error| error.to_string());
         let opened = opened.and_then(|model| open(&model, &chosen.folder).map(drop).map_err(|error| error.to_string()));

@@ -2,10 +2,9 @@
 
 mod load;
 
+use anstyle::Style;
 use anyhow::{Result, bail};
-use obelus_kernel::Tool;
 use obelus_kernel::plan::{self, Check, Simulation, Who};
-use obelus_kernel::policy::{self, Gate};
 use obelus_runtime::SessionSpec;
 use serde_json::{Value, json};
 
@@ -16,9 +15,15 @@ pub(crate) use load::give_input;
 
 pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
     let loaded = Loaded::read(&args.plan)?;
-    match args.json {
-        true => output::json(&loaded.to_json()),
-        false => print_report(&loaded),
+    let dry = loaded.dry_run(loaded.spec.settings.mode);
+    if args.json {
+        let mut answer = loaded.to_json();
+        let kept = ["call", "tool", "verdict", "reasons", "by"];
+        let row = |call: &Value| kept.iter().filter_map(|name| Some((*name, call.get(*name)?.clone()))).collect();
+        answer["calls"] = dry.calls.iter().map(row).collect::<Vec<Value>>().into();
+        output::json(&answer);
+    } else {
+        print_report(&loaded, Some(&dry));
     }
     Ok(if loaded.is_valid() { Exit::Done } else { Exit::Failed })
 }
@@ -38,17 +43,7 @@ pub(crate) fn graph(args: &cli::Graph) -> Result<Exit> {
 
 pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
     let loaded = Loaded::read(&args.plan)?;
-    let spec = &loaded.spec;
-    let is_bound = |name: &str| spec.activities.iter().any(|lot| lot.bound.contains_key(name));
-    let has_bindings = spec.activities.iter().any(|lot| !lot.bound.is_empty());
-    let is_latent = |tool: &Tool| {
-        has_bindings
-            && tool.fixed_name("_delegate").is_none()
-            && !tool.fixed_name("_activity").is_some_and(is_bound)
-            && !is_bound(&tool.name)
-    };
-    let gate = Gate::new(&spec.settings.policy, args.mode.into());
-    let dry = policy::simulate(&loaded.check, &spec.context, gate, is_latent);
+    let dry = loaded.dry_run(args.mode.into());
     if args.json {
         let mut answer = loaded.to_json();
         answer["calls"] = dry.calls.into();
@@ -56,7 +51,7 @@ pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
         output::json(&answer);
     } else {
         print_simulation(&dry);
-        print_report(&loaded);
+        print_report(&loaded, None);
     }
     Ok(if loaded.is_valid() { Exit::Done } else { Exit::Failed })
 }
@@ -79,24 +74,33 @@ fn print_simulation(dry: &Simulation) {
     for call in &dry.calls {
         let (index, tool) = (call["call"].to_string(), call["tool"].as_str().unwrap_or_default());
         let params = visible(&call["params"].to_string());
-        let colour = match call["verdict"].as_str() {
-            Some("allow") => GREEN,
-            Some("confirm") => YELLOW,
-            _ => RED,
-        };
+        let colour = colour_of(call);
         let verdict = call["verdict"].as_str().unwrap_or_default();
-        let why: Vec<&str> = call["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let why =
-            if why.is_empty() { String::new() } else { format!(" {DIM}because {}{DIM:#}", visible(&why.join(", "))) };
+        let by = call["by"].as_str().map(|by| format!(" {DIM}by {}{DIM:#}", visible(by))).unwrap_or_default();
         output::answer(&format!(
-            "{index:>4}  {colour}{verdict:<8}{colour:#}{BOLD}{}{BOLD:#} {params}{why}",
-            visible(tool)
+            "{index:>4}  {colour}{verdict:<8}{colour:#}{BOLD}{}{BOLD:#} {params}{by}{}",
+            visible(tool),
+            reasons(call)
         ));
     }
     for branch in dry.branches.iter().filter(|branch| branch["skipped"].as_array().is_some_and(|all| !all.is_empty())) {
         let path = visible(branch["path"].as_str().unwrap_or_default());
         output::answer(&format!("      if call {} writes {path}, skipped: {}", branch["call"], branch["skipped"]));
     }
+}
+
+fn colour_of(call: &Value) -> Style {
+    match call["verdict"].as_str() {
+        Some("allow") => GREEN,
+        Some("confirm") => YELLOW,
+        _ => RED,
+    }
+}
+
+/// Why a call has its verdict.
+fn reasons(call: &Value) -> String {
+    let why: Vec<&str> = call["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if why.is_empty() { String::new() } else { format!(" {DIM}because {}{DIM:#}", visible(&why.join(", "))) }
 }
 
 fn to_json(check: &Check) -> Value {
@@ -121,7 +125,7 @@ fn to_json(check: &Check) -> Value {
     })
 }
 
-fn print_report(loaded: &Loaded) {
+fn print_report(loaded: &Loaded, dry: Option<&Simulation>) {
     let (check, file) = (&loaded.check, &loaded.name);
     for (wave, calls) in check.waves.iter().enumerate() {
         for (i, &index) in calls.iter().enumerate() {
@@ -137,8 +141,9 @@ fn print_report(loaded: &Loaded) {
                 calls if calls.is_empty() => String::new(),
                 calls => format!("   {DIM}after {calls}{DIM:#}"),
             };
+            let verdict = dry.map(|dry| verdict(&dry.calls[index])).unwrap_or_default();
             output::answer(&format!(
-                "{head:<9}{index:>4}  {BOLD}{}{BOLD:#}{}{each}{fed}",
+                "{head:<9}{index:>4}  {BOLD}{}{BOLD:#}{}{each}{fed}{verdict}",
                 visible(call.tool_name()),
                 visible(&path)
             ));
@@ -159,6 +164,12 @@ fn print_report(loaded: &Loaded) {
         errors => format!("{RED}{}{RED:#}: {}", count(errors, "error"), count(n, "call")),
     };
     output::answer(&format!("{file}: {verdict}"));
+}
+
+/// What the policy says of a call.
+fn verdict(call: &Value) -> String {
+    let colour = colour_of(call);
+    format!("   {colour}{}{colour:#}{}", call["verdict"].as_str().unwrap_or_default(), reasons(call))
 }
 
 fn feeding_calls(check: &Check, index: usize) -> String {

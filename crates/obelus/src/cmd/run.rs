@@ -25,7 +25,7 @@ use super::people::by_in_words;
 use super::plan::give_input;
 use crate::cli::{How, Run, RunPlan};
 use crate::input;
-use crate::output::{self, Exit};
+use crate::output::{self, Exit, visible};
 use crate::phrases::{Phrases, fill};
 pub(crate) use play::{Begin, Stage, play};
 pub(crate) use show::Shown;
@@ -75,6 +75,7 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
     // A kept session is told of the mode: what the file says is kept apart from what a person chooses (POL-9).
     let kept_how = How { mode: None, ..how.clone() };
     let mut spec = told(spec, if how.session.is_some() { &kept_how } else { how })?;
+    spec.unbound_tools().iter().for_each(|fault| output::warning(&visible(&fault.text)));
     let connector = connector(&how.store, &Notices::default());
     let Some(id) = &how.session else {
         spec.local.unattended = !shown.has_people();

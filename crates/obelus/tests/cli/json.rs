@@ -50,7 +50,7 @@ fn every_character_of_a_value_arrives() {
 #[test]
 fn plan_check_has_waves_edges_errors_and_warnings() {
     let answer = document(&obelus(&["plan", "check", "examples/branches/plan.yaml", "--json"]).exits(0));
-    assert_eq!(fields(&answer), ["valid", "waves", "edges", "errors", "warnings"]);
+    assert_eq!(fields(&answer), ["valid", "waves", "edges", "errors", "warnings", "calls"]);
     assert_eq!((&answer["valid"], &answer["waves"]), (&json!(true), &json!([[0], [1, 2], [3]])));
     let edges = json!([
         [0, 1, "†state.price"],

@@ -85,6 +85,33 @@ fn what_stands_beside_the_plan_is_checked_too() {
     obelus(&["plan", "check", &message]).exits(2).says("message.yaml:3:5: CTX-3: message 1");
 }
 
+/// TOOL-3: a binding with a typo would leave its tool to the model, and nobody would be asked.
+#[test]
+fn a_binding_that_no_tool_uses_is_an_error_and_an_acting_tool_without_one_is_warned_of() {
+    let folder = Folder::new("binding-names");
+    let tool = "order: {type: object, properties: {x: {}}, x-effect: create}";
+    let says = "TOOL-7: no tool uses the activity `ordr`; did you mean `order`?";
+    let acts = "the tool `order` acts (`x-effect: create`), and no activity carries it out";
+    let plan =
+        format!("context:\n  - type: tool\n    tool: {{{tool}}}\n  - {{type: plan, plan: [{{_tool: order, x: 1}}]}}\n");
+    let request = folder.file("typo.yaml", format!("{plan}activities: {{ordr: {{jq: '1'}}}}\n"));
+    obelus(&["plan", "check", &request]).exits(1).prints(&format!("typo.yaml:5:20: {says}")).prints(acts);
+    for command in [&["plan", "run"][..], &["run"]] {
+        obelus(&[command, &[&request]].concat()).exits(2).prints_nothing().says(says);
+    }
+    let agent = format!("name: x\nmodel: playbook:p.yaml\ntools: {{{tool}}}\nactivities: {{ordr: {{jq: '1'}}}}\n");
+    folder.file("p.yaml", "rules: []\notherwise: {answer: {say: hello}}\n");
+    let agent = folder.file("agent.yaml", agent);
+    obelus(&["agents", "check", &agent]).exits(1).prints(&format!("agent.yaml:4:20: {says}")).prints(acts);
+    obelus(&["run", &agent, "--say", "hi"]).exits(2).says(says);
+    // A file of activities may serve several requests: only what is nearly a name is wrong in it.
+    let request = folder.file("bare.yaml", plan);
+    let shared = folder.file("shared.yaml", "order: {jq: '1'}\nother: {jq: '2'}\n");
+    obelus(&["plan", "run", &request, "--activities", &shared]).exits(0);
+    let typo = folder.file("typo-beside.yaml", "ordr: {jq: '1'}\n");
+    obelus(&["plan", "run", &request, "--activities", &typo]).exits(2).says(says);
+}
+
 /// What an agent is connected to is checked as well as what it says.
 #[test]
 fn errors_of_an_agent_have_a_place_and_a_hint() {

@@ -120,3 +120,63 @@ fn an_input_is_held_against_its_schema() {
     run("{\"town\": \"Riga\"}").exits(0).prints("told Riga");
     run("{\"town\": \"Oslo\"}").exits(2).prints_nothing().says("it was made with another input");
 }
+
+/// PLAN-11: what depends on another call is shown as it is written, and each call says who carries it out.
+#[test]
+fn a_dry_run_shows_what_is_known_and_who_carries_out_each_call() {
+    let folder = Folder::new("plan-dry");
+    let text = "context:
+  - {type: input, data: {k: bob}}
+  - type: tool
+    tool:
+      find: {type: object, properties: {q: {}}, x-effect: read, x-trust: trusted}
+      send: {type: object, properties: {to: {}, by: {}}, x-effect: delete, x-trust: trusted, _activity: post}
+      sum: {type: object, properties: {of: {}}, x-effect: read, _output: {type: string}}
+      hand: {type: object, properties: {}, x-effect: read, _delegate: anonymous}
+  - type: plan
+    plan:
+      - {_tool: find, q: †input.k, _outputPath: †state.f}
+      - {_tool: send, to: †state.f || †input.k, by: '{†input.k}, {†state.f}', _outputPath: †state.s}
+      - {_tool: sum, of: †input.none || †input.k, _outputPath: †state.t}
+      - {_tool: hand, _outputPath: †state.h}
+activities: {find: {jq: '1'}, post: {jq: '2'}}
+";
+    let file = folder.file("plan.yaml", text);
+    let calls = obelus(&["plan", "simulate", &file, "--json"]).exits(0).json()["calls"].clone();
+    assert_eq!(calls[1]["params"], json!({"to": "†state.f || †input.k", "by": "bob, {†state.f}"}));
+    assert_eq!((&calls[0]["params"], &calls[2]["params"]), (&json!({"q": "bob"}), &json!({"of": "bob"})));
+    let by: Vec<&Value> = calls.as_array().unwrap().iter().map(|row| &row["by"]).collect();
+    assert_eq!(by, ["the activity `find`", "the activity `post`", "the model itself", "the delegate `anonymous`"]);
+    obelus(&["plan", "simulate", &file]).exits(0).prints("by the activity `post`").prints("by the model itself");
+    // The check has the policy's verdict, in words and as JSON.
+    obelus(&["plan", "check", &file]).exits(0).prints("find → †state.f   allow").prints("after 0   confirm because ");
+    let checked = obelus(&["plan", "check", &file, "--json"]).exits(0).json()["calls"].clone();
+    let verdicts: Vec<&Value> = checked.as_array().unwrap().iter().map(|row| &row["verdict"]).collect();
+    assert_eq!(verdicts, ["allow", "confirm", "allow", "allow"]);
+    assert!(!checked[1]["reasons"].as_array().unwrap().is_empty(), "{checked}");
+}
+
+/// PLAN-5: who replaces a value and who writes into it are rivals too.
+#[test]
+fn calls_that_write_one_place_in_no_order_are_warned_of() {
+    let folder = Folder::new("plan-rivals");
+    for (second, third, is_warned) in [
+        ("{_tool: find, what: 1, _outputPath: †state.y.k}", "{_tool: find, what: 1, _outputPath: †state.y}", true),
+        ("{_tool: find, what: 1, _outputPath: †state.y.k}", "{_tool: find, what: 1, _outputPath: †state.x}", false),
+        (
+            "{_tool: find, what: 1, _outputPath: †state.y.k}",
+            "{_tool: find, what: †state.y.k, _outputPath: †state.y}",
+            false,
+        ),
+        (
+            "{_tool: find, what: 1, _outputPath: †state.y.k}",
+            "{_tool: find, what: 1, _outputPath: †state.y, _outputMethod: merge}",
+            false,
+        ),
+    ] {
+        let file = plan(&folder, &format!("      - {second}\n      - {third}\n"));
+        let warnings = obelus(&["plan", "check", &file, "--json"]).exits(0).json()["warnings"].to_string();
+        let words = "call 1 writes †state.y, and call 0 †state.y.k in it, in no order";
+        assert_eq!(warnings.contains(words), is_warned, "{third}: {warnings}");
+    }
+}

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::call::{Call, faults_of};
+use crate::call::Call;
 use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::Provenance;
-use crate::session::freeze::filled;
+use crate::session::freeze::{filled, fitted};
 use crate::session::{Session, error_data, fault_data};
 use crate::steps::StepNode;
 
@@ -61,11 +61,10 @@ impl Session {
             return Err(Fault::new(Rule::Plan4, format!("{name} has no value")));
         };
         params.shift_remove("_tool");
-        let params = Value::Object(params);
-        let breaches = call.tool.as_ref().map(|tool| tool.breaches(&params)).unwrap_or_default();
-        if let Some(fault) = faults_of(breaches).into_iter().next() {
-            return Err(fault);
-        }
+        let params = match &call.tool {
+            Some(tool) => fitted(Value::Object(params), tool)?,
+            None => Value::Object(params),
+        };
         let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
         let sources = Provenance {
             context,

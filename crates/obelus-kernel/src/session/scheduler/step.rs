@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::call::Call;
+use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
@@ -260,8 +260,7 @@ impl Step {
     pub(crate) fn settled(&self, job: usize, expr: &Expr, context: &Context) -> Settled {
         match expr {
             Expr::Ref(path) => {
-                let open = |edge: &plan::Edge| !self.jobs[edge.from].status.is_final();
-                if self.graph.edges_by(job, path).iter().any(open) {
+                if self.awaits(job, path) {
                     return Settled::Pending;
                 }
                 if self.is_stale(job, path, context) {
@@ -316,9 +315,22 @@ impl Step {
         is_fed
     }
 
-    /// Whether the job reads something that another call of this step still has to bring.
+    /// Whether the job reads something that another call of this step still has to bring, its scopes included.
     pub(crate) fn is_fed(&self, job: usize, context: &Context) -> bool {
-        self.call(job).any_expr(|expr| self.settled(job, expr, context) == Settled::Pending)
+        let call = self.call(job);
+        let awaits = |scope: &Scope| matches!(scope, Scope::Path(path) if self.awaits(job, path));
+        call.any_expr(|expr| self.settled(job, expr, context) == Settled::Pending) || call.scopes.iter().any(awaits)
+    }
+
+    /// Whether a call that may write what the job reads at a path has not ended.
+    fn awaits(&self, job: usize, path: &Path) -> bool {
+        self.graph.edges_by(job, path).iter().any(|edge| !self.jobs[edge.from].status.is_final())
+    }
+
+    /// The scopes of a job's call whose values serve (PLAN-3).
+    pub(crate) fn fresh_scopes(&self, job: usize, context: &Context) -> Vec<Scope> {
+        let serves = |scope: &&Scope| !matches!(scope, Scope::Path(path) if self.is_stale(job, path, context));
+        self.call(job).scopes.iter().filter(serves).cloned().collect()
     }
 
     /// The first expression that nobody feeds and nobody has, with its parameter.

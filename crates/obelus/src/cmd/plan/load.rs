@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use obelus_kernel::Fault;
-use obelus_kernel::plan::{self, Check};
+use obelus_kernel::plan::{self, Check, Simulation, Warning};
+use obelus_kernel::policy::{self, Gate};
+use obelus_kernel::session::Mode;
+use obelus_kernel::{Call, Fault, Rule, Tool};
 use obelus_runtime::{Places, SessionSpec, place_of};
 use serde_json::{Value, json};
 
@@ -34,11 +36,39 @@ impl Loaded {
         let Some(found) = spec.context.plan() else {
             bail!("{name}: the context has no plan: add a message {{\"type\": \"plan\", \"plan\": [ … calls … ]}}");
         };
-        let check = plan::check(&found.calls, found.mode, &spec.context);
+        let mut check = plan::check(&found.calls, found.mode, &spec.context);
+        let unbound = spec.unbound_tools().into_iter();
+        check.warnings.extend(unbound.map(|fault| Warning { rule: Rule::Tool3, call: None, text: fault.text }));
         let is_plan = |message: &obelus_kernel::Message| matches!(message, obelus_kernel::Message::Plan(_));
         let message = spec.context.messages().iter().rposition(is_plan).unwrap_or_default();
         let problems = problems_of(&spec, None);
         Ok(Self { name, check, problems, message, places: Places::of(&text), spec })
+    }
+
+    /// Runs the plan dry in a mode. Without any binding it is not known who carries out a call.
+    pub(super) fn dry_run(&self, mode: Mode) -> Simulation {
+        let spec = &self.spec;
+        let has_bindings = spec.activities.iter().any(|lot| !lot.bound.is_empty());
+        let is_latent = |tool: &Tool| has_bindings && spec.is_latent(tool);
+        let gate = Gate::new(&spec.settings.policy, mode);
+        let mut dry = policy::simulate(&self.check, &spec.context, gate, is_latent);
+        for (row, call) in dry.calls.iter_mut().zip(&self.check.calls) {
+            if let Some(by) = self.executor(call) {
+                row["by"] = by.into();
+            }
+        }
+        dry
+    }
+
+    /// What carries out a call, apart from the model.
+    fn executor(&self, call: &Call) -> Option<String> {
+        if let Some(delegate) = &call.delegate {
+            return Some(format!("the delegate `{delegate}`"));
+        }
+        let is_bound = |name: &&str| self.spec.activities.iter().any(|lot| lot.bound.contains_key(*name));
+        let own = call.tool.as_ref().map(|tool| tool.name.as_str());
+        let name = call.named_activity().filter(is_bound).or(own.filter(is_bound))?;
+        Some(format!("the activity `{name}`"))
     }
 
     /// Whether nothing is wrong.
