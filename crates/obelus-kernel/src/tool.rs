@@ -3,6 +3,7 @@
 mod annotations;
 mod before;
 mod definition;
+mod name_source;
 mod prescribed;
 mod side_write;
 mod trust;
@@ -22,10 +23,10 @@ use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
 pub(crate) use before::Before;
+pub(crate) use name_source::NameSource;
 pub(crate) use prescribed::{choice, fill as fill_prescribed, prescribed};
 pub(crate) use side_write::SideWrite;
 pub(crate) use trust::within as lies_within;
-pub(crate) use words::NameSource;
 pub use words::in_language;
 
 /// What a tool does to the world.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{
-    AskedAgain, CallReport, Decision, Input, Mode, Outcome, Question, Reply, Session, Task, Used,
+    AskedAgain, CallReport, Decision, Input, Mode, Outcome, Question, QuestionStatus, Reply, Session, Task, Used,
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -152,6 +152,11 @@ pub enum EventBody {
         /// Who, and from where.
         by: String,
     },
+    /// Nobody answered a question in time.
+    QuestionExpired {
+        /// The question's id.
+        question: QuestionId,
+    },
     /// A service told something of its own accord, for the first time.
     Happened {
         /// What was told.
@@ -231,8 +236,15 @@ pub struct StepView {
 impl EventBody {
     /// What an input leads to, in order: the input itself, and the tasks that it handed out. `is_news` says whether it
     /// changed the memory. The session is as it is right after the input, so that a replay tells the same.
-    pub(crate) fn of(session: &Session, input: &Input, is_news: bool, tasks: &[Task], into: &mut Vec<Self>) {
+    pub(crate) fn of(session: &Session, at: Time, input: &Input, is_news: bool, tasks: &[Task], into: &mut Vec<Self>) {
         into.extend(Self::of_input(input, is_news));
+        // These two look what has expired.
+        if matches!(input, Input::Tick | Input::State { .. }) {
+            let has_expired =
+                |question: &Question| question.status == QuestionStatus::Expired && question.decided_at == Some(at);
+            let expired = session.questions().into_iter().filter(has_expired);
+            into.extend(expired.map(|question| Self::QuestionExpired { question: question.id }));
+        }
         into.extend(tasks.iter().filter_map(|task| Self::of_task(session, task)));
     }
 

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use obelus_kernel::session::{Refused, Session};
+use obelus_kernel::session::{Input, Mode, Refused, Session};
 use tokio::task::JoinSet;
 
 use crate::clock::{Clock, system_clock};
@@ -197,16 +197,19 @@ impl Host {
         self.inner.create(id, spec, Vec::new()).await
     }
 
-    /// Begins a session that is kept, with a state from elsewhere. If it does not fit, nothing is kept.
+    /// Begins a session that is kept, with a state from elsewhere, in this mode or the agent's. If it does not fit, nothing
+    /// is kept.
     pub async fn adopt(
         &self,
         id: &str,
         spec: SessionSpec,
         state: serde_json::Value,
+        mode: Option<Mode>,
         by: &str,
     ) -> Result<SessionHandle, HostError> {
-        let first = obelus_kernel::session::Input::State { state, by: by.to_owned() };
-        self.inner.create(id, spec, vec![first]).await
+        let mode = mode.map(|mode| Input::Mode { mode });
+        let state = Input::State { state, by: by.to_owned() };
+        self.inner.create(id, spec, mode.into_iter().chain([state]).collect()).await
     }
 
     /// Begins a session that is kept nowhere: it ends with the last handle to it.

@@ -143,6 +143,17 @@ fn begin(
         let past = past_of(store, id, remake, seq);
         // One that cannot be used is as good as none.
         if let Ok(session) = make()?.restore(&state, past) {
+            // The record that the checkpoint was made after is there, or the journal has lost something (DUR-14).
+            let mut journaled = store.load(id, seq.saturating_sub(1), at)?;
+            if seq > 0 && journaled.cut.is_none() {
+                if journaled.records.is_empty() {
+                    let problem = "the journal ends before its checkpoint".to_owned();
+                    return Err(StoreError::Damaged { session: id.to_owned(), seq, problem }.into());
+                }
+                journaled.records.remove(0);
+                journaled.after = seq;
+                return Ok((session, journaled));
+            }
             return Ok((session, store.load(id, seq, at)?));
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
+use obelus_kernel::session::Input;
 use serde_json::{Map, Value};
 
 /// What stands where a secret would stand.
@@ -123,6 +124,31 @@ pub fn mask_value(value: &mut Value) {
     let secrets = long(&known);
     if !secrets.is_empty() {
         mask_with(secrets, value);
+    }
+}
+
+/// What a person tells a session, without the secrets of this process: neither its journal nor its model may have them
+/// (DUR-8).
+pub(crate) fn without_secrets_of(input: Input) -> Input {
+    match input {
+        Input::User { mut text } => {
+            if let Cow::Owned(clean) = without(&text, long(&known())) {
+                text = clean;
+            }
+            Input::User { text }
+        }
+        Input::State { mut state, by } => {
+            mask_value(&mut state);
+            Input::State { state, by }
+        }
+        Input::Decide { question, mut decision, by } => {
+            if let Ok(mut form) = serde_json::to_value(&decision) {
+                mask_value(&mut form);
+                decision = serde_json::from_value(form).unwrap_or(decision);
+            }
+            Input::Decide { question, decision, by }
+        }
+        other => other,
     }
 }
 

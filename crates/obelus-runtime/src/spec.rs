@@ -19,6 +19,7 @@ use crate::bundled::is_bundled;
 use crate::delegates::merge_upfront;
 use crate::policy_names::policy_faults;
 use crate::request::Request;
+use crate::secret::mask_value;
 pub use difference::SpecDifference;
 
 /// Everything that makes a session: what an agent or a request says, and what the user chose in its place.
@@ -201,6 +202,19 @@ impl SessionSpec {
         match self.context.breaches("input", true).into_iter().next() {
             None => Ok(()),
             Some(fault) => Err(SpecError::Input(fault)),
+        }
+    }
+
+    /// Masks the secrets of this process in what the user says in it. The connector has made them known.
+    pub(crate) fn mask_secrets(&mut self) {
+        let before = self.context.to_json();
+        let mut masked = before.clone();
+        let messages = masked.as_array_mut().into_iter().flatten();
+        let of_user = |message: &&mut Value| message["role"] == "user" || message["type"] == "input";
+        messages.filter(of_user).for_each(mask_value);
+        // What is masked is still a text, so the context is as valid as before.
+        if let Some(context) = (masked != before).then(|| Context::from_value(masked).ok()).flatten() {
+            self.context = context;
         }
     }
 

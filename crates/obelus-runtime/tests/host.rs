@@ -315,10 +315,10 @@ async fn ask_1_the_id_of_a_question_is_not_used_again_by_a_session_of_the_same_n
 #[tokio::test]
 async fn a_state_from_elsewhere_is_taken_whole_or_nothing_is_kept() {
     let (host, _) = kept(counting(&Arc::default()));
-    let wrong = host.adopt("s", asking(), json!("no state"), "ann").await;
+    let wrong = host.adopt("s", asking(), json!("no state"), None, "ann").await;
     assert!(matches!(wrong, Err(HostError::Refused(_))), "{wrong:?}");
     assert!(host.spec("s").unwrap().is_none());
-    let handle = host.adopt("s", asking(), json!({"a": 7}), "ann").await.unwrap();
+    let handle = host.adopt("s", asking(), json!({"a": 7}), None, "ann").await.unwrap();
     assert_eq!(read(&handle, "†state.a").await, Some(json!(7)));
 }
 

@@ -1,5 +1,6 @@
 //! Reads files; every error names the place at fault.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -16,6 +17,14 @@ pub(crate) fn text(path: &Path) -> Result<String> {
 /// The name of a file in messages.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "stdin".to_owned() } else { output::visible(&path.display().to_string()) }
+}
+
+/// An expression as a person types it: the leading † may be left out.
+pub(crate) fn expression(typed: &str) -> Cow<'_, str> {
+    match typed.starts_with(|first: char| first.is_alphanumeric() || first == '_') {
+        true => Cow::Owned(format!("†{typed}")),
+        false => Cow::Borrowed(typed),
+    }
 }
 
 /// Reads a request in JSON or YAML, or a bare array of messages as its context.

@@ -137,14 +137,15 @@ impl Program {
             .map_err(|error| fields.wrong(field, format!("{}: {error}", base.display())))?;
         let path = if name.contains('/') { base.join(name) } else { PathBuf::from(name) };
         let cwd = fields.text("cwd")?.map_or_else(|| base.clone(), |cwd| base.join(cwd));
-        Ok(Self { path, args: args.to_vec(), cwd, environment: Environment::parse(fields)? })
+        let environment = Environment::parse(fields)?;
+        environment.declare_secrets();
+        Ok(Self { path, args: args.to_vec(), cwd, environment })
     }
 
     /// Runs the program once. Dropping the future kills it.
     async fn run(&self, work: &Work, input: &[u8]) -> Result<Outcome, Failure> {
         let mut command = Command::new(&self.path);
         command.args(&self.args).current_dir(&self.cwd);
-        self.environment.declare_secrets();
         self.environment.apply(&mut command);
         command.env("OBELUS_IDEMPOTENCY_KEY", &work.key).env("OBELUS_ATTEMPT", work.attempt.to_string());
         let (mut group, pipes) = Group::spawn(&mut command).map_err(|error| self.not_started(&error))?;

@@ -79,7 +79,10 @@ pub struct Bitrix24 {
 impl Bitrix24 {
     /// An activity for a portal whose webhook is in this variable of the environment.
     pub fn from_env(variable: impl Into<String>, options: Options) -> Self {
-        Self { source: Source::Variable(variable.into()), options }
+        let activity = Self { source: Source::Variable(variable.into()), options };
+        // From now on its token is masked in what people say, too. Whether it is any good is told by the first call.
+        drop(activity.webhook());
+        activity
     }
 
     /// An activity for a portal whose webhook is known.
@@ -101,6 +104,7 @@ impl Bitrix24 {
                 "the token is a secret: put it into a variable of the environment, and write the variable's name here";
             return Err(inner.wrong("application_token", problem));
         }
+        drop(token.and_then(Secret::from_env));
         let Some(variable) = Some(webhook.strip_prefix('$').unwrap_or(webhook)).filter(is_name) else {
             let problem = "the address is a secret: put it into a variable of the environment, and write the variable's name here";
             return Err(inner.wrong("webhook", problem));

@@ -17,6 +17,7 @@
 
 use std::path::{Path, PathBuf};
 
+use obelus_runtime::Secret;
 use serde_json::{Map, Value};
 
 use super::guard::{Rules, pattern};
@@ -149,6 +150,8 @@ fn secrets(fields: &Fields<'_>) -> Result<Secrets, BindingError> {
             return Err(fields.wrong(&field, problem));
         };
         let sites = sites.map(|sites| Sites::parse(&sites).map_err(|problem| fields.wrong(&field, problem)));
+        // It is masked from now on, before it is typed too.
+        drop(Secret::from_env(variable));
         let source = Source { variable: variable.to_owned(), sites: sites.transpose()? };
         secrets.sources.insert(name.clone(), source);
     }

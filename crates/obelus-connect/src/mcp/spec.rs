@@ -226,6 +226,10 @@ impl Program {
         if let Some(name) = passed.iter().chain(set.iter().map(|(name, _)| name)).find(bad) {
             return Err(fields.wrong("env", format!("`{name}` cannot be the name of a variable")));
         }
+        // What it is given is known as a secret from now on, and masked in what it and people say.
+        for name in passed.iter().filter(|name| looks_secret(name)) {
+            drop(Secret::from_env(name));
+        }
         Ok(Self { path, args: args.to_vec(), cwd, passed, set })
     }
 
@@ -239,10 +243,6 @@ impl Program {
             if looks_secret(&shown) && !self.passed.iter().any(|passed| *passed == shown) {
                 command.env_remove(&name);
             }
-        }
-        // What it is given is known as a secret from now on, and masked in what it says.
-        for name in self.passed.iter().filter(|name| looks_secret(name)) {
-            drop(Secret::from_env(name));
         }
         for (name, words) in &self.set {
             command.env(name, words.filled()?.expose());

@@ -35,6 +35,8 @@ impl Words {
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));
             }
+            // It is masked from now on, before it is used too.
+            drop(Secret::from_env(name));
             parts.push(Part::Secret(name.to_owned()));
             rest = &after[end..];
         }

@@ -12,6 +12,7 @@ use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::message::unknown_method;
 use crate::names::Name;
+use crate::path::{Path, Segment};
 use crate::schema::{self, Breach, without_null_members, without_nulls};
 use crate::template::Template;
 use crate::tool::{METAS, Meta, Tool, fill_prescribed};
@@ -35,7 +36,7 @@ pub(super) fn read(proposal: &Arc<Value>, context: &Context) -> (Call, Vec<Fault
         tool: tool.cloned(),
         params: Vec::new(),
         asides: None,
-        output_path: reader.output_path(),
+        output_path: reader.output_path(context),
         output_method: reader.output_method(),
         keeps_by_default: false,
         instance: reader.instance(context),
@@ -50,6 +51,13 @@ pub(super) fn read(proposal: &Arc<Value>, context: &Context) -> (Call, Vec<Fault
 
 fn refused(text: impl Into<String>) -> Fault {
     Fault::new(Rule::Call3, text)
+}
+
+/// Whether the schema of a kind permits no value at a path: `additionalProperties: false`.
+fn is_forbidden(path: &Path, context: &Context) -> bool {
+    let schema = context.view(&path.kind).and_then(|view| view.schema(None));
+    let said = schema.and_then(|schema| schema.pointer(&schema::pointer_at(schema, &path.segments)?));
+    said == Some(&Value::Bool(false))
 }
 
 /// The faults of parameters, each at its field.
@@ -142,7 +150,7 @@ impl<'a> CallReader<'a> {
         Some(said)
     }
 
-    fn output_path(&mut self) -> Option<OutputPath> {
+    fn output_path(&mut self, context: &Context) -> Option<OutputPath> {
         let Some(text) = self.text("_outputPath") else {
             let is_left_out = self.said("_outputPath").is_none_or(Value::is_null);
             if is_left_out && self.tool.is_some_and(|tool| tool.requires_path) {
@@ -151,7 +159,17 @@ impl<'a> CallReader<'a> {
             }
             return None;
         };
-        OutputPath::parse(text).map_err(|fault| self.faults.push(fault.at("_outputPath"))).ok()
+        let path = OutputPath::parse(text).map_err(|fault| self.faults.push(fault.at("_outputPath"))).ok()?;
+        // It is told before anything runs: afterwards the result would have no place, and the call might be repeated.
+        if let Some(path) = path.paths().find(|path| is_forbidden(path, context)) {
+            let text = format!(
+                "{path} cannot be written: the schema of `{}` has no such field; write to another kind, such as †found.{}",
+                path.kind,
+                path.segments.last().map(Segment::key).unwrap_or_default()
+            );
+            self.faults.push(Fault::new(Rule::Ctx7, text).at("_outputPath"));
+        }
+        Some(path)
     }
 
     fn output_method(&mut self) -> Method {

@@ -6,7 +6,7 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `text` | the form in which texts are compared, whole words |
+//! | `text`, `digits` | the form in which texts are compared, whole words |
 //! | `decimal`, `numbers`, `calendar` | numbers as people write them, and digits that are none |
 //! | `names` | words that fit the names of rows |
 //! | `addresses` | URLs, e-mail addresses, accounts and telephone numbers in texts |
@@ -16,6 +16,7 @@
 mod addresses;
 mod calendar;
 mod decimal;
+mod digits;
 mod index;
 mod names;
 mod numbers;
@@ -30,8 +31,9 @@ use serde_json::{Value, json};
 use super::matching::values_at;
 use crate::call::Call;
 use crate::context::Context;
+use crate::names::alike;
 use crate::origin::{Origin, Origins};
-use crate::template::TextPart;
+use crate::template::{Template, TextPart};
 use crate::tool::{NameSource, Tool};
 use addresses::{Address, addresses, plain_url};
 use decimal::Decimal;
@@ -154,6 +156,13 @@ struct Text<'c> {
     parts: &'c [TextPart],
 }
 
+/// The tool that a call is for, and the parameters that say which kind of record others mean.
+#[derive(Clone, Copy)]
+pub(crate) struct Callee<'a> {
+    pub(crate) tool: &'a Tool,
+    pub(crate) params: &'a Value,
+}
+
 /// What is known of a value.
 enum Standing {
     /// It is empty, and says nothing.
@@ -175,9 +184,17 @@ pub struct Grounding<'a> {
 
 impl Grounding<'_> {
     /// What a literal carries: of each part the user's origin or the tool's where it is grounded, else `otherwise`.
-    pub(crate) fn origins(&self, tool: &Tool, path: &str, literal: &Value, otherwise: &Origins) -> Origins {
+    pub(crate) fn origins(
+        &self,
+        call: &Call,
+        tool: &Tool,
+        path: &str,
+        literal: &Value,
+        otherwise: &Origins,
+    ) -> Origins {
         let mut found = Vec::new();
-        match self.look_at(tool, path, literal, &[], &mut found) {
+        let params = self.kinds_in(call, tool);
+        match self.look_at(Callee { tool, params: &params }, path, literal, &[], &mut found) {
             true => found.iter().fold(Origins::default(), |all, one| all.joined(&one.found.origins())),
             false => otherwise.clone(),
         }
@@ -188,42 +205,50 @@ impl Grounding<'_> {
     pub(crate) fn of_creation(&self, call: &Call, tool: &Tool, params: &Value) -> Option<Vec<Grounded>> {
         let texts = self.texts_of(call);
         let mut found = Vec::new();
+        let callee = Callee { tool, params };
         for path in tool.target.iter().flatten() {
             let values = values_at(params, path);
-            if !values.iter().all(|(path, value)| self.look_at(tool, path, value, &texts, &mut found)) {
+            if !values.iter().all(|(path, value)| self.look_at(callee, path, value, &texts, &mut found)) {
                 return None;
             }
         }
-        if found.is_empty() && !self.look_at(tool, "", params, &texts, &mut found) {
+        if found.is_empty() && !self.look_at(callee, "", params, &texts, &mut found) {
             return None;
         }
-        (!found.is_empty() && self.has_no_strange_address(tool, "", params)).then_some(found)
+        (!found.is_empty() && self.has_no_strange_address(callee, "", params)).then_some(found)
     }
 
     /// How a text with references is grounded: what is put in is, and so are the words between.
-    fn of_text(&self, tool: &Tool, path: &str, parts: &[TextPart], found: &mut Vec<Grounded>) -> bool {
+    fn of_text(&self, callee: Callee<'_>, path: &str, parts: &[TextPart], found: &mut Vec<Grounded>) -> bool {
         parts.iter().all(|part| match part {
-            TextPart::Words(words) => is_short(words) || self.look_at(tool, path, &words.as_str().into(), &[], found),
+            TextPart::Words(words) => is_short(words) || self.look_at(callee, path, &words.as_str().into(), &[], found),
             TextPart::Reference(expr) => {
                 let value = self.context.resolve(expr, self.instance);
-                value.is_some_and(|value| self.look_at(tool, path, &value, &[], found))
+                value.is_some_and(|value| self.look_at(callee, path, &value, &[], found))
             }
         })
     }
 
     /// What words between the references of a text carry.
-    pub(crate) fn origins_between(&self, tool: &Tool, path: &str, words: &str, otherwise: &Origins) -> Origins {
+    pub(crate) fn origins_between(
+        &self,
+        call: &Call,
+        tool: &Tool,
+        path: &str,
+        words: &str,
+        otherwise: &Origins,
+    ) -> Origins {
         match is_short(words) {
             true => Origins::default(),
-            false => self.origins(tool, path, &words.into(), otherwise),
+            false => self.origins(call, tool, path, &words.into(), otherwise),
         }
     }
 
     /// Everything in a value that is grounded, whatever else there is.
-    pub(crate) fn found_in(&self, tool: &Tool, path: &str, value: &Value) -> Vec<Grounded> {
+    pub(crate) fn found_in(&self, callee: Callee<'_>, path: &str, value: &Value) -> Vec<Grounded> {
         let mut found = Vec::new();
         each_leaf(path, value, &mut |path, leaf| {
-            if let Standing::Found(one) = self.leaf(leaf, names_at(tool, path).as_ref()) {
+            if let Standing::Found(one) = self.leaf(leaf, callee.names_at(path, leaf).as_ref()) {
                 found.push(Grounded { param: path.to_owned(), found: one });
             }
         });
@@ -232,22 +257,38 @@ impl Grounding<'_> {
 
     /// Whether all in a value is grounded, or says nothing; what is, is added.
     /// `texts` are texts with references that may stand in it.
-    fn look_at(&self, tool: &Tool, path: &str, value: &Value, texts: &[Text<'_>], found: &mut Vec<Grounded>) -> bool {
+    fn look_at(
+        &self,
+        callee: Callee<'_>,
+        path: &str,
+        value: &Value,
+        texts: &[Text<'_>],
+        found: &mut Vec<Grounded>,
+    ) -> bool {
         let mut is_grounded = true;
         each_leaf(path, value, &mut |path, leaf| {
             if !is_grounded {
                 return;
             }
-            match self.leaf(leaf, names_at(tool, path).as_ref()) {
+            match self.leaf(leaf, callee.names_at(path, leaf).as_ref()) {
                 Standing::Nothing => {}
                 Standing::Found(one) => found.push(Grounded { param: path.to_owned(), found: one }),
                 Standing::Missing => {
                     let text = leaf.as_str().and_then(|leaf| texts.iter().find(|text| text.resolved == leaf));
-                    is_grounded = text.is_some_and(|text| self.of_text(tool, path, text.parts, found));
+                    is_grounded = text.is_some_and(|text| self.of_text(callee, path, text.parts, found));
                 }
             }
         });
         is_grounded
+    }
+
+    /// The parameters of a call that say which kind of record others mean, resolved.
+    fn kinds_in(&self, call: &Call, tool: &Tool) -> Value {
+        let said_by = tool.kind_params();
+        let says_kind = |name: &str| said_by.iter().any(|path| alike(path.split('.').next().unwrap_or(path), name));
+        let saying = call.params.iter().filter(|(name, _)| says_kind(name));
+        let resolve = |template: &Template| template.resolve(&|path| self.context.read(path, self.instance));
+        saying.map(|(name, template)| (name.to_string(), resolve(template).unwrap_or_default())).collect()
     }
 
     /// The texts with references in a call, as they stand when the references are resolved.
@@ -276,7 +317,7 @@ impl Grounding<'_> {
                 if text.is_empty() {
                     return Standing::Nothing;
                 }
-                self.text(value, &text, names)
+                self.text(value, &text, names).or_else(|| self.marked_id(value, names?))
             }
             Value::Array(_) | Value::Object(_) => return Standing::Nothing,
             // A yes or a no is a choice between two: that it stands somewhere says nothing.
@@ -298,6 +339,13 @@ impl Grounding<'_> {
             .or_else(|| self.brought(text))
             .or_else(|| names.and_then(|names| self.named_row(value, names)))
             .or_else(|| self.created(value, names))
+    }
+
+    /// The number of a record behind the mark of its kind: `D_41`.
+    fn marked_id(&self, value: &Value, names: &NameSource<'_>) -> Option<Evidence> {
+        let digits = value.as_str()?.strip_prefix(names.prefix).filter(|_| !names.prefix.is_empty())?;
+        let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        is_number.then(|| self.text(&digits.into(), digits, Some(names)))?
     }
 
     /// A number, or a text of digits.
@@ -334,19 +382,19 @@ impl Grounding<'_> {
     }
 
     /// Whether every address in the texts of a value is grounded, keys included.
-    fn has_no_strange_address(&self, tool: &Tool, path: &str, value: &Value) -> bool {
+    fn has_no_strange_address(&self, callee: Callee<'_>, path: &str, value: &Value) -> bool {
         match value {
             Value::String(text) => {
                 let text = folded(text);
                 let found = addresses(&text);
                 found.is_empty()
-                    || self.text(value, &text, names_at(tool, path).as_ref()).is_some()
+                    || self.text(value, &text, callee.names_at(path, value).as_ref()).is_some()
                     || found.iter().all(|address| self.knows_address(address))
             }
-            Value::Array(items) => items.iter().all(|item| self.has_no_strange_address(tool, path, item)),
+            Value::Array(items) => items.iter().all(|item| self.has_no_strange_address(callee, path, item)),
             Value::Object(fields) => fields.iter().all(|(name, inner)| {
                 addresses(&folded(name)).iter().all(|address| self.knows_address(address))
-                    && self.has_no_strange_address(tool, &below(path, name), inner)
+                    && self.has_no_strange_address(callee, &below(path, name), inner)
             }),
             _ => true,
         }
@@ -379,15 +427,16 @@ fn is_short(words: &str) -> bool {
     letters.clone().count() <= 2 && !letters.clone().any(char::is_numeric)
 }
 
-/// Where the rows stand that a parameter's value is the id of; what is below a parameter is of the same rows.
-fn names_at<'t>(tool: &'t Tool, path: &str) -> Option<NameSource<'t>> {
-    let mut path = path;
-    loop {
-        if let Some(names) = tool.names_of(path) {
-            return Some(names);
-        }
-        path = path.rsplit_once('.')?.0;
+impl<'a> Callee<'a> {
+    /// Where the rows stand that a parameter's value is the id of; what is below a parameter is of the same rows.
+    fn names_at(self, path: &str, value: &Value) -> Option<NameSource<'a>> {
+        uppers(path).find_map(|path| self.tool.names_of(path, value, self.params))
     }
+}
+
+/// A dotted path, and those above it.
+fn uppers(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| Some(path.rsplit_once('.')?.0))
 }
 
 /// Visits every value that holds no others, with its dotted path. Arrays are looked through.

@@ -110,7 +110,7 @@ impl<'a> Provenance<'a> {
     fn of_text(&self, call: &Call, path: &str, parts: &[TextPart]) -> Origins {
         union(parts.iter().map(|part| match part {
             TextPart::Words(words) => match (&self.grounding, &call.tool) {
-                (Some(grounding), Some(tool)) => grounding.origins_between(tool, path, words, self.literal),
+                (Some(grounding), Some(tool)) => grounding.origins_between(call, tool, path, words, self.literal),
                 _ => self.literal.clone(),
             },
             TextPart::Reference(expr) => self.of_expr(expr, &[]),
@@ -120,7 +120,7 @@ impl<'a> Provenance<'a> {
     /// A literal carries everything that whoever proposed it had been shown, unless the user named it.
     fn of_literal(&self, call: &Call, path: &str, value: &Value) -> Origins {
         match (&self.grounding, &call.tool) {
-            (Some(grounding), Some(tool)) => grounding.origins(tool, path, value, self.literal),
+            (Some(grounding), Some(tool)) => grounding.origins(call, tool, path, value, self.literal),
             _ => self.literal.clone(),
         }
     }

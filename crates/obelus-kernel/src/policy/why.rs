@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::grounding::{FoundIn, Grounded, Grounding};
+use super::grounding::{Callee, FoundIn, Grounded, Grounding};
 use super::provenance::mark;
 use crate::call::ASIDES;
 use crate::context::Context;
@@ -237,7 +237,8 @@ impl Teller<'_> {
     fn grounded(&self, fields: Option<&Map<String, Value>>, name: &str, value: &Value, before: usize) -> Vec<Grounded> {
         let tool = fields.and_then(|fields| self.context.tool(fields.get("_tool")?.as_str()?));
         let (Some(grounding), Some(tool)) = (&self.grounding, tool) else { return Vec::new() };
-        let mut grounded = grounding.found_in(tool, name, value);
+        let params = fields.cloned().map_or(Value::Null, Value::Object);
+        let mut grounded = grounding.found_in(Callee { tool, params: &params }, name, value);
         grounded.retain(|one| !matches!(one.found.place, FoundIn::Message(index) if index >= before));
         grounded
     }

@@ -10,7 +10,7 @@ use super::ids::{JobRef, QuestionNumber};
 use super::input::Decision;
 use crate::call::Call;
 use crate::origin::Origins;
-use crate::policy::{AfterReading, GroundIndex, Grounded, Grounding};
+use crate::policy::{AfterReading, Callee, GroundIndex, Grounded, Grounding};
 
 impl Session {
     /// Whether it matters for a call that its literals may be grounded: they are not trusted as they are, somebody else
@@ -70,7 +70,7 @@ impl Session {
     pub(super) fn grounded_values(&self, at: JobRef, call: &Call) -> Vec<Grounded> {
         let (Some(grounding), Some(tool)) = (self.provenance(at).grounding, &call.tool) else { return Vec::new() };
         let params = self.scheduler.frozen(at).map(|frozen| frozen.params(call)).unwrap_or_default();
-        grounding.found_in(tool, "", &params)
+        grounding.found_in(Callee { tool, params: &params }, "", &params)
     }
 
     /// What a person writes in a decision counts as the user's own words: a reason, the value that was asked for, and

@@ -3,8 +3,9 @@
 
 use serde_json::{Map, Value};
 
+use super::name_source::Names;
 use super::{Effect, Tool, trust};
-use crate::names::{alike, folded};
+use crate::names::folded;
 use crate::wording::type_name;
 
 /// The author's text: plain, or by language. A missing language falls back to English, then to the first.
@@ -16,38 +17,6 @@ pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a st
             own.or_else(|| words.get("en")).or_else(|| words.values().next()).and_then(Value::as_str)
         }
         _ => None,
-    }
-}
-
-/// Where the names of a parameter's values are found (`x-names`).
-pub(crate) struct NameSource<'a> {
-    /// The tools whose results have them.
-    pub(crate) tools: Vec<&'a str>,
-    /// The field with the value.
-    pub(crate) id: &'a str,
-    /// The fields with parts of the name.
-    pub(crate) name: Vec<&'a str>,
-    /// How words begin that announce such a value where it is a number.
-    pub(crate) announced_by: Vec<&'a str>,
-}
-
-impl<'a> NameSource<'a> {
-    fn read(said: &'a Value) -> Result<Self, String> {
-        const FORM: &str = "it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …], as: [WORD, …]}";
-        let Value::Object(fields) = said else {
-            return Err(format!("{FORM}, not as {}", type_name(said)));
-        };
-        if let Some(other) = fields.keys().find(|name| !["in", "id", "name", "as"].contains(&name.as_str())) {
-            return Err(format!("{FORM}; there is no `{other}` in it"));
-        }
-        let texts = |name: &str| {
-            let list: Option<Vec<&str>> =
-                fields.get(name).and_then(Value::as_array).and_then(|all| all.iter().map(Value::as_str).collect());
-            list.filter(|list| !list.is_empty()).ok_or_else(|| format!("{FORM}; `{name}` is a list of texts"))
-        };
-        let id = fields.get("id").and_then(Value::as_str).ok_or_else(|| format!("{FORM}; `id` is a text"))?;
-        let announced_by = if fields.contains_key("as") { texts("as")? } else { Vec::new() };
-        Ok(Self { tools: texts("in")?, id, name: texts("name")?, announced_by })
     }
 }
 
@@ -76,20 +45,6 @@ impl Tool {
         let details = self.schema.get("x-details").and_then(Value::as_array).into_iter().flatten();
         let place = plain(place);
         details.filter_map(Value::as_str).any(|known| plain(known) == place)
-    }
-
-    /// Where the names of a parameter's values are found. Case and underscores do not matter.
-    pub(crate) fn names_of(&self, place: &str) -> Option<NameSource<'_>> {
-        let names = self.schema.get("x-names")?.as_object()?;
-        let (_, said) = names.iter().find(|(known, _)| alike(known, place))?;
-        NameSource::read(said).ok()
-    }
-
-    /// The tools that name values, each with the parameter.
-    pub fn name_sources(&self) -> Vec<(&str, &str)> {
-        let names = self.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
-        let read = names.filter_map(|(place, said)| Some((place.as_str(), NameSource::read(said).ok()?)));
-        read.flat_map(|(place, source)| source.tools.into_iter().map(move |tool| (place, tool))).collect()
     }
 
     /// Faulty annotations for people: the annotation, and what is wrong.
@@ -131,10 +86,17 @@ impl Tool {
             }
         }
         for (place, said) in places("x-names", &mut odd) {
-            if let Err(words) = NameSource::read(said) {
-                odd.push(("x-names", format!("`x-names`, `{place}`: {words}")));
-            } else if let Some(words) = trust::stray(&self.params, place, true) {
-                odd.push(("x-names", format!("`x-names` names `{place}`: {words}")));
+            let places = match Names::read(said) {
+                Ok(names) => std::iter::once(place.as_str()).chain(names.of).collect(),
+                Err(words) => {
+                    odd.push(("x-names", format!("`x-names`, `{place}`: {words}")));
+                    Vec::new()
+                }
+            };
+            for place in places {
+                if let Some(words) = trust::stray(&self.params, place, true) {
+                    odd.push(("x-names", format!("`x-names` names `{place}`: {words}")));
+                }
             }
         }
         odd
@@ -224,6 +186,16 @@ mod tests {
             (
                 json!({"x-names": {"id": {"in": ["l"], "id": "ID", "name": ["A"], "as": "no"}}}),
                 "`as` is a list of texts",
+            ),
+            (json!({"x-names": {"id": {"of": "fields.A", "kinds": {"a": 5}}}}), "`a`: it is written as"),
+            (json!({"x-names": {"id": {"of": "fields.A", "kinds": {}}}}), "`kinds` is an object"),
+            (
+                json!({"x-names": {"id": {"of": 5, "kinds": {"a": {"in": ["l"], "id": "ID", "name": ["A"]}}}}}),
+                "`of` is a text",
+            ),
+            (
+                json!({"x-names": {"id": {"of": "KIND_", "kinds": {"a": {"in": ["l"], "id": "ID", "name": ["A"]}}}}}),
+                "`x-names` names `KIND_`",
             ),
             (json!({"x-names": {"ID_": {"in": ["l"], "id": "ID", "name": ["A"]}}}), "`x-names` names `ID_`"),
         ] {

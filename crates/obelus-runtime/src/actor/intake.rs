@@ -128,7 +128,7 @@ impl Actor {
             self.tasks.extend(std::iter::from_fn(|| self.session.poll()));
             if let Some(told) = told {
                 let is_news = self.session.context().length() > before;
-                EventBody::of(&self.session, &told, is_news, &self.tasks[handed_out..], &mut self.events);
+                EventBody::of(&self.session, at, &told, is_news, &self.tasks[handed_out..], &mut self.events);
             }
         }
         self.room = batch;
@@ -154,7 +154,7 @@ impl Actor {
                     let mut events = Vec::new();
                     if self.report.feed.is_on() {
                         let is_news = self.session.context().length() > before;
-                        EventBody::of(&self.session, &input, is_news, &tasks, &mut events);
+                        EventBody::of(&self.session, at, &input, is_news, &tasks, &mut events);
                     }
                     all.push(Taken { at, input, tasks, events });
                 }

@@ -6,6 +6,7 @@ use obelus_kernel::session::{Input, Picture, Refused};
 
 use super::{Actor, Incoming, Tell};
 use crate::images::ImageError;
+use crate::secret::without_secrets_of;
 use crate::state_file::StateNews;
 
 impl Actor {
@@ -57,7 +58,7 @@ impl Actor {
         if has_words {
             batch.extend(self.attached.iter().cloned().map(|picture| Incoming::new(now, picture)));
         }
-        batch.push(Incoming { at: now, input: tell.input.clone(), id: tell.id.clone() });
+        batch.push(Incoming { at: now, input: without_secrets_of(tell.input.clone()), id: tell.id.clone() });
         self.take(batch).await?;
         if has_words {
             self.attached.clear();
@@ -97,7 +98,8 @@ impl Actor {
             }
             StateNews::Edited(state) => state,
         };
-        self.take_inputs([Input::State { state, by: "the state's file".to_owned() }]).await?;
+        let edit = Input::State { state, by: "the state's file".to_owned() };
+        self.take_inputs([without_secrets_of(edit)]).await?;
         if let Some(files) = &mut self.report.files {
             let news = files.taken_up();
             self.tell_news(vec![news]);

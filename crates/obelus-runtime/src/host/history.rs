@@ -32,7 +32,7 @@ impl Inner {
             // Older versions kept inputs before they were taken, refused ones too.
             let Ok(Advanced { tasks, .. }) = advance(&mut session, at, input.clone()) else { continue };
             let mut bodies = Vec::new();
-            EventBody::of(&session, &input, session.context().length() > before, &tasks, &mut bodies);
+            EventBody::of(&session, at, &input, session.context().length() > before, &tasks, &mut bodies);
             let numbered = (1..).zip(bodies).map(|(part, body)| (EventNumber { record, part }, body));
             let wanted = numbered.filter(|(number, _)| *number > after && *number <= upto);
             all.extend(wanted.map(|(number, body)| Arc::new(SessionEvent { number, at, body })));

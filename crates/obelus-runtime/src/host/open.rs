@@ -15,6 +15,7 @@ use crate::elicitor::Elicitor;
 use crate::handle::SessionHandle;
 use crate::images::ImageStore;
 use crate::restore::{Remake, Restored, TurnStates, advance, look_at, look_interrupted, restore};
+use crate::secret::without_secrets_of;
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
 use crate::store::{Cut, Record, StoreError};
@@ -53,6 +54,7 @@ impl Inner {
         let slot = Arc::new(Slot::temporary(id, self));
         spec.key = (self.draw_key)();
         let connections = self.connector.begin(&mut spec, None).await?;
+        spec.mask_secrets();
         let made = spec.check_names().and_then(|()| spec.session(id, &connections.activities));
         let session = match made {
             Ok(session) => session,
@@ -92,6 +94,8 @@ impl Inner {
         spec.key = (self.draw_key)();
         spec.questions_after = store.removed(id)?.saturating_mul(QUESTIONS_OF_A_SESSION);
         let connections = self.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
+        spec.mask_secrets();
+        let first: Vec<Input> = first.into_iter().map(without_secrets_of).collect();
         let is_put = !first.is_empty();
         let created = self.keep(id, &spec, &connections, first);
         let created = created.and_then(|()| self.restore(id, &spec, &connections));

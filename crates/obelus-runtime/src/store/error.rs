@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use rusqlite::{ErrorCode, ffi};
+
 use super::sqlite::FORM;
 
 /// Why a store cannot be used, or something in it cannot be done.
@@ -102,8 +104,8 @@ pub enum StoreError {
     #[error("the id of an input has 1 to {most} bytes, and not {0}", most = super::InputId::LONGEST)]
     BadInputId(usize),
     /// The engine failed: the disk is full, read-only or broken. Nothing was written.
-    #[error("the store cannot be written or read: {0}")]
-    Disk(#[from] rusqlite::Error),
+    #[error("the store cannot be written or read: {}", words_of(.0))]
+    Disk(rusqlite::Error),
     /// The same, for all that waited for one commit.
     #[error("nothing was written: {0}")]
     NotWritten(String),
@@ -118,6 +120,29 @@ pub enum StoreError {
     /// The folder cannot be used.
     #[error("{0}: {1}")]
     Folder(PathBuf, std::io::Error),
+}
+
+// Its words have all that there is to say, so it is no source that would be told once more.
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Disk(error)
+    }
+}
+
+/// An error of the engine: what happened, and what to do about it.
+pub(super) fn words_of(error: &rusqlite::Error) -> String {
+    match error.sqlite_error() {
+        Some(failure) if is_full(failure) => "the disk is full; free some space on it and try again".to_owned(),
+        Some(failure) if failure.code == ErrorCode::ReadOnly => {
+            "the disk or the file is read-only; make it writable, or name another store with --store".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Whether there is no room for what the engine wants to write. It needs a small file beside the store even to read.
+pub(super) fn is_full(failure: &ffi::Error) -> bool {
+    failure.code == ErrorCode::DiskFull || failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE
 }
 
 /// Why records were not appended.

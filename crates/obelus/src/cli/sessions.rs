@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::StoreAt;
+use super::{Mode, StoreAt};
 
 /// List, show and manage saved sessions.
 #[derive(Subcommand)]
@@ -68,6 +68,9 @@ Examples:
         /// The name of the session; by default that of the file.
         #[arg(long, value_name = "S")]
         session: Option<String>,
+        /// The mode in which it continues; by default the agent's.
+        #[arg(long, value_enum, value_name = "M")]
+        mode: Option<Mode>,
         #[command(flatten)]
         store: StoreAt,
         /// Print `{session, state}`.

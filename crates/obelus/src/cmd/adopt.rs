@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use obelus_kernel::session::{Question, Session};
+use obelus_kernel::session::{Mode, Question, Session};
 use obelus_runtime::{HostError, SessionSpec, SqliteStore, StoreError};
 use serde_json::{Value, json};
 
@@ -15,14 +15,18 @@ use crate::cli::StoreAt;
 use crate::input;
 use crate::output::{self, Exit, visible};
 
-pub(crate) fn adopt(
-    store: &SqliteStore,
-    at: &StoreAt,
-    file: &Path,
-    agent: &str,
-    session: Option<&str>,
-    as_json: bool,
-) -> Result<Exit> {
+/// What is imported, and how it continues.
+pub(crate) struct Import<'a> {
+    pub(crate) file: &'a Path,
+    pub(crate) agent: &'a str,
+    /// The name of the session; by default that of the file.
+    pub(crate) session: Option<&'a str>,
+    /// By default the agent's.
+    pub(crate) mode: Option<Mode>,
+}
+
+pub(crate) fn adopt(store: &SqliteStore, at: &StoreAt, import: &Import<'_>, as_json: bool) -> Result<Exit> {
+    let Import { file, agent, session, mode } = *import;
     let name = input::name(file);
     let id = match session {
         Some(id) => id.to_owned(),
@@ -38,7 +42,7 @@ pub(crate) fn adopt(
     let (state, open, look) = on(async {
         let by = format!("the import of {name}");
         // What does not fit is refused before anything is kept.
-        let handle = match host.adopt(&id, spec, state, &by).await {
+        let handle = match host.adopt(&id, spec, state, mode, &by).await {
             Err(HostError::Store(error @ StoreError::Exists(_))) => bail!("{error}: name another one with --session"),
             Err(HostError::Refused(refused)) => bail!("{name}: {refused}"),
             adopted => adopted?,

@@ -32,7 +32,8 @@ pub(crate) fn run(args: &Resolve) -> Result<Exit> {
 }
 
 fn value(args: &Resolve) -> Result<Option<Value>> {
-    let expr = Expr::parse(&args.expr).map_err(|fault| pointed(&args.expr, &fault, args.json))?;
+    let text = input::expression(&args.expr);
+    let expr = Expr::parse(&text).map_err(|fault| pointed(&text, &fault, args.json))?;
     let context = input::request(&args.context)?.context;
     if let Some(instance) = args.instance.as_deref().filter(|name| !context.instances().contains(*name)) {
         output::warning(&format!("no message belongs to the instance `{instance}`: global values only"));

@@ -21,6 +21,7 @@ use obelus_kernel::session::{Decision, Input, Question, QuestionId, QuestionStat
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::{Value, json};
 
+use super::adopt::Import;
 use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
 use super::people::{AT_COMMAND_LINE, by_in_words};
 use super::run::{Begin, Shown, Stage, on, play};
@@ -46,8 +47,9 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         Sessions::Pause { id, store } => keep::pause(id, store),
         Sessions::Resume { id, store, json } => keep::resume(id, store, *json),
         Sessions::Prune { days, dry_run, shrink, store } => keep::prune(store, *days, *dry_run, *shrink),
-        Sessions::Adopt { file, agent, session, store, json } => {
-            super::adopt::adopt(&open(store)?, store, file, agent, session.as_deref(), *json)
+        Sessions::Adopt { file, agent, session, mode, store, json } => {
+            let import = Import { file, agent, session: session.as_deref(), mode: mode.map(Into::into) };
+            super::adopt::adopt(&open(store)?, store, &import, *json)
         }
         Sessions::Rm { id, store } => {
             let host = viewer(&open(store)?);

@@ -12,6 +12,7 @@ phrases! {
         in_doubt:
             "Неизвестно, произошло ли это. Проверьте, пожалуйста",
             "It is not known whether this happened. Please check";
+        came_as: "перенесено со словами: ", "brought along with the words: ";
         because: "почему спрашиваю: ", "asked because ";
         key_yes: "да, выполнить", "yes, do it";
         key_all: "да, все", "yes, all";
@@ -94,6 +95,11 @@ phrases! {
         configures: "это меняет настройки на будущее", "it changes how things behave from now on";
         agent_asks: "так просит агент", "the agent asks for it";
         policy_asks: "так требуют правила", "the policy asks for it";
+        not_listed: "«{}» нет в списке разрешённого", "“{}” is not on the allow-list";
+        in_shadow: "в режиме shadow ничего не выполняется", "in the mode shadow nothing is executed";
+        in_canary:
+            "в режиме canary без вашего решения выполняются только чтение и создание",
+            "in the mode canary only reading and creating run without your decision";
         plan: "план выполняется только с вашего согласия", "a plan runs when it is approved";
         interrupted:
             "работа прервалась, и неизвестно, было ли это сделано",

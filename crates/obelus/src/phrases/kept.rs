@@ -63,6 +63,9 @@ phrases! {
         lost: "неизвестно, произошло ли это: {}", "nobody knows whether it happened: {}";
         asked: "вопрос {}", "question {}";
         decided: "вопрос {}: {} ({})", "question {}: {} ({})";
+        expired:
+            "вопрос {}: срок вышел, никто не ответил",
+            "question {}: it expired, and nobody answered";
         approved: "разрешено", "approved";
         approved_some: "разрешена часть", "approved in part";
         denied: "отказано: {}", "denied: {}";

@@ -345,6 +345,12 @@ fn a_malformed_expression_is_shown_with_the_place() {
     let good = folder.file("good.json", GOOD);
     let ran = obelus(&["resolve", &good, "†state.a ||"]).exits(2).prints_nothing().says("CTX-12: column 12: ");
     assert!(ran.stderr.ends_with("\n  †state.a ||\n             ^\n"), "{}", ran.stderr);
+    let noted = folder.file("noted.json", r#"[{"type": "state", "data": {"a": 7}}]"#);
+    for short in ["state.a", "state.nothing || †state.a"] {
+        let found = obelus(&["resolve", &noted, short]).exits(0).stdout;
+        assert_eq!(found.trim(), "7", "{short}: the leading † may be left out");
+    }
+    obelus(&["resolve", &good, "state.a ||"]).exits(2).prints_nothing().says("\n  †state.a ||\n");
     obelus(&["resolve", &good, ""]).exits(2).prints_nothing().says("CTX-12");
     let long = "(".repeat(100_000);
     obelus(&["resolve", &good, &long]).exits(2).prints_nothing().says("CTX-12");

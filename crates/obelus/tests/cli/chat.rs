@@ -147,6 +147,12 @@ fn a_policy_in_a_request_is_checked_and_a_lapsed_question_waits_for_nobody() {
     obelus(&["plan", "run", &folder.path("good.yaml"), "--session", "s", "--store", &store]).exits(3);
     std::thread::sleep(std::time::Duration::from_millis(1_200));
     assert_eq!(obelus(&["inbox", "--json", "--store", &store]).exits(0).json(), serde_json::json!([]));
+    // Its log tells so before anybody has opened the session, and afterwards from its journal.
+    let log = ["sessions", "log", "s", "--store", &store];
+    obelus(&log).exits(0).prints("q1: it expired, and nobody answered");
+    obelus(&["approve", "s:q1", "--store", &store]);
+    let told = obelus(&log).exits(0).prints("q1: it expired, and nobody answered").stdout;
+    assert_eq!(told.matches("it expired").count(), 1, "{told}");
 }
 
 #[test]

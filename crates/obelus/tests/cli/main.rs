@@ -5,6 +5,7 @@ mod bad_input;
 mod before;
 mod chat;
 mod demo;
+mod disk;
 mod eval;
 mod events;
 mod examples;

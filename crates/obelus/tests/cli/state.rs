@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, obelus, obelus_reading};
+use crate::support::{Folder, command, obelus, obelus_reading, run};
 
 /// An example of an `agent_state` file.
 const EXAMPLE: &str = r#"{
@@ -61,6 +61,71 @@ fn b24_7_a_state_of_another_program_becomes_a_session() {
     // The imported session continues like any conversation, and its question waits from the import on.
     let chat = ["chat", "--session", "ivan", "--store", &store];
     obelus_reading("/state\n", &chat).exits(3).prints("current_deal_id: 123");
+}
+
+#[test]
+fn b24_7_the_mode_is_given_with_the_import_and_its_question_has_one_title() {
+    let folder = Folder::new("adopt-mode");
+    let (store, file) = (folder.path("store"), folder.file("ivan.json", EXAMPLE));
+    let adopt = |session: &str, mode: &str| {
+        obelus(&["sessions", "adopt", &file, "--agent", "crm", "--session", session, "--mode", mode, "--store", &store])
+    };
+    let canary = adopt("a", "canary").exits(0).prints("почему спрашиваю: в режиме canary");
+    assert!(!canary.stdout.contains("permits"), "{}", canary.stdout);
+    let full = adopt("b", "full").exits(0).prints("почему спрашиваю: меняется «сумма»");
+    let lines: Vec<&str> = full.stdout.lines().collect();
+    assert_eq!(lines[1..3], ["  Изменить сделку", "    сделка: 123"], "{}", full.stdout);
+    full.prints("  перенесено со словами: Изменить сумму сделки 123 до 100000");
+    obelus(&["sessions", "show", "b", "--store", &store]).exits(0).prints("режим full");
+    // What memory shows is what the file has.
+    let state = read(&folder.path("store/states/b.json"));
+    assert_eq!(state["confirmations"].as_object().map(serde_json::Map::len), Some(2));
+    obelus(&["sessions", "show", "b", "--store", &store]).exits(0).prints(&format!("†state {state:#}"));
+    assert_eq!(obelus(&["sessions", "show", "b", "--json", "--store", &store]).exits(0).json()["state"], state);
+}
+
+#[test]
+fn b24_5_the_state_has_exactly_its_fields() {
+    let folder = Folder::new("state-exact");
+    let (store, file) = (folder.path("store"), folder.file("ivan.json", EXAMPLE));
+    obelus(&["sessions", "adopt", &file, "--agent", "crm", "--store", &store]).exits(0);
+    let path = folder.path("store/states/ivan.json");
+    let mut state = read(&path);
+    state["favourites"] = json!([1]);
+    fs::write(&path, state.to_string()).unwrap();
+    let model = format!("playbook:{}", folder.file("model.yaml", "- output: хорошо\n"));
+    let chat = ["chat", "--session", "ivan", "--model", &model, "--store", &store];
+    obelus_reading("привет\n", &chat).exits(3).prints("ivan.json: ").prints("favourites");
+    assert_eq!(read(&path), state, "it is left as it is");
+    let shown = obelus(&["sessions", "show", "ivan", "--json", "--store", &store]).exits(0).json();
+    assert!(shown["state"].get("favourites").is_none(), "{shown}");
+}
+
+#[test]
+fn dur_8_a_token_in_the_users_words_is_masked_before_any_call() {
+    let folder = Folder::new("state-token");
+    let store = folder.path("store");
+    let model = format!("playbook:{}", folder.file("model.yaml", "- output: хорошо\n"));
+    let token = "q7w8e9r0t1";
+    let mut chat = command(&["chat", "--agent", "crm", "--session", "s", "--model", &model, "--store", &store]);
+    chat.env("BITRIX_WEBHOOK_URL", format!("https://portal.example.test/rest/1/{token}/"));
+    run(&mut chat, format!("Мой вебхук /rest/1/{token}/, запомни\n").as_bytes()).exits(0);
+    let mut said = command(&["run", "agents/crm", "--session", "t", "--model", &model, "--store", &store, "--say", token]);
+    said.env("BITRIX_WEBHOOK_URL", format!("https://portal.example.test/rest/1/{token}/"));
+    run(&mut said, b"").exits(0);
+    let log = obelus(&["sessions", "log", "s", "--store", &store]).exits(0).prints("Мой вебхук /rest/1/***/, запомни");
+    assert!(!log.stdout.contains(token));
+    let mut looked = 0;
+    for below in ["", "states", "logs"] {
+        for entry in fs::read_dir(folder.path(&format!("store/{below}"))).unwrap() {
+            let path = entry.unwrap().path();
+            let Ok(bytes) = fs::read(&path) else { continue };
+            let has_token = bytes.windows(token.len()).any(|part| part == token.as_bytes());
+            assert!(!has_token, "{}", path.display());
+            looked += 1;
+        }
+    }
+    assert!(looked >= 4, "database, states, logs");
 }
 
 #[test]

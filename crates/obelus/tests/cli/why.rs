@@ -38,7 +38,9 @@ fn the_chain_of_calls_behind_a_value_is_printed() {
     assert_eq!(forged.stdout.lines().filter(|line| line.contains("the author")).count(), 1, "{}", forged.stdout);
     let document = why("†state.advice", &["--json"]).exits(0).json();
     assert_eq!(document["because"][0]["params"][0]["from"][0]["because"][0]["by"]["tool"], "weather");
+    assert_eq!(why("state.advice", &[]).exits(0).stdout, ran.stdout, "the leading † may be left out");
     why("†state.nothing", &[]).exits(1).prints("nothing has written it");
     why("†state..x", &[]).exits(2).prints_nothing().says("CTX-12");
+    why("state..x", &[]).exits(2).prints_nothing().says("CTX-12");
     why("†state.advice", &["--at", "99"]).exits(2).prints_nothing().says("records");
 }

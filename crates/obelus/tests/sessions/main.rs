@@ -261,6 +261,39 @@ fn a_paused_session_starts_nothing_until_it_is_let_go_on() {
 }
 
 #[test]
+fn dur_11_what_is_said_to_a_paused_session_is_kept_and_nobody_waits() {
+    let harness = Harness::new("paused-chat");
+    let chat = |words: &str| {
+        let mut command = harness.obelus(&["chat", "--agent", "notes", "--session", "n"]);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), words.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    assert_eq!(chat("first\n").status.code(), Some(0));
+    assert_eq!(harness.does(&["sessions", "pause", "n"]).status.code(), Some(0));
+    let noted = chat("second\n");
+    assert_eq!(noted.status.code(), Some(3), "{}", words(&noted));
+    assert!(String::from_utf8_lossy(&noted.stdout).contains("it is noted"), "{noted:?}");
+    let resumed = harness.does(&["sessions", "resume", "n"]);
+    assert_eq!(resumed.status.code(), Some(0), "{}", words(&resumed));
+    let log = String::from_utf8(harness.does(&["sessions", "log", "n"]).stdout).unwrap();
+    assert!(log.contains("You: second") && log.matches("Writes a note down").count() == 2, "{log}");
+}
+
+#[test]
+fn dur_14_a_session_whose_journal_has_lost_its_records_is_stopped() {
+    let harness = Harness::new("lost");
+    let say = |words: &str| harness.does(&["run", "notes", "--say", words, "--session", "n"]);
+    assert_eq!(say("first").status.code(), Some(0));
+    let connection = rusqlite::Connection::open(harness.folder.join("store/obelus.db")).unwrap();
+    connection.execute("DELETE FROM record", []).unwrap();
+    drop(connection);
+    let stopped = say("second");
+    assert_eq!(stopped.status.code(), Some(2), "{}", words(&stopped));
+    assert!(words(&stopped).contains("session `n`"), "{}", words(&stopped));
+}
+
+#[test]
 fn a_session_is_carried_to_another_store_and_goes_on_there() {
     let harness = Harness::new("carry");
     assert_eq!(harness.run().status.code(), Some(3));

@@ -42,10 +42,15 @@ impl Memory {
         self.context.tool(name).expect("the tool is there")
     }
 
+    /// The tool `t`, called with nothing that says a kind of record.
+    fn callee(&self) -> Callee<'_> {
+        Callee { tool: self.tool("t"), params: &Value::Null }
+    }
+
     /// How a value of the parameter `p` of the tool `t` is found; none if it is not, or says nothing.
     fn found(&self, value: &Value) -> Option<Evidence> {
         let mut found = Vec::new();
-        let is_grounded = self.grounding().look_at(self.tool("t"), "p", value, &[], &mut found);
+        let is_grounded = self.grounding().look_at(self.callee(), "p", value, &[], &mut found);
         found.into_iter().next().filter(|_| is_grounded).map(|one| one.found)
     }
 

@@ -2,7 +2,10 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-/// A text after NFKC, case folding, `ё` as `е`, and `№` and white space as one blank. There is no blank at its ends.
+use super::digits::ascii_digit;
+
+/// A text after NFKC, case folding, `ё` as `е`, and `№` and white space as one blank. Full stops and digits of other
+/// scripts are those of ASCII, because readers and browsers take them so. There is no blank at its ends.
 pub(super) fn folded(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     if text.is_ascii() {
@@ -32,6 +35,9 @@ fn push(folded: &mut String, letter: char) {
             }
         }
         'ё' => folded.push('е'),
+        // The full stops that browsers take for a dot in a host name; NFKC leaves this one.
+        '。' => folded.push('.'),
+        letter if !letter.is_ascii() && letter.is_numeric() => folded.push(ascii_digit(letter).unwrap_or(letter)),
         letter => folded.push(letter),
     }
 }
@@ -120,6 +126,8 @@ mod tests {
             ("ΣΊΣΥΦΟΣ", "σίσυφοσ"),
             ("е\u{308}ж", "еж"),
             ("ﬁn", "fin"),
+            ("٤١ ۴۱ ４１ ४१", "41 41 41 41"),
+            ("evil。test．a｡b", "evil.test.a.b"),
             ("ı", "ı"),
             ("  ", ""),
         ] {

@@ -68,7 +68,7 @@ impl Naming<'_> {
         for (field, value) in call.as_object().into_iter().flatten().filter(|(field, _)| is_param(field)) {
             gather(field, value, &mut |path, value| {
                 let name = tool.and_then(|tool| tool.label(path, language)).unwrap_or(path);
-                let known = tool.and_then(|tool| self.name_of_value(tool, path, value));
+                let known = tool.and_then(|tool| self.name_of_value(tool, call, path, value));
                 set.push(format!("{name}: {}", known.unwrap_or_else(|| spoken(value))));
             });
         }

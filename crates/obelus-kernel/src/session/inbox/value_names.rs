@@ -30,8 +30,8 @@ const MOST_MESSAGES: usize = 500;
 
 impl Naming<'_> {
     /// What people call a value of a tool's parameter, as far as this session knows.
-    pub(super) fn name_of_value(&self, tool: &Tool, place: &str, value: &Value) -> Option<String> {
-        let NameSource { tools: sources, id, name: parts, .. } = tool.names_of(place)?;
+    pub(super) fn name_of_value(&self, tool: &Tool, call: &Value, place: &str, value: &Value) -> Option<String> {
+        let NameSource { tools: sources, id, name: parts, .. } = tool.names_of(place, value, call)?;
         let wanted = text(value);
         self.context.latest().take(MOST_MESSAGES).find_map(|message| {
             let Message::Data(data) = message else { return None };
@@ -62,7 +62,7 @@ impl Naming<'_> {
                 let own = at(&asked.call, place).into_iter();
                 for value in own.chain(changes.filter_map(|change| change.before.as_ref())) {
                     let is_known = named.iter().any(|known| known.place == *place && known.value == *value);
-                    if let Some(name) = self.name_of_value(tool, place, value).filter(|_| !is_known) {
+                    if let Some(name) = self.name_of_value(tool, &asked.call, place, value).filter(|_| !is_known) {
                         named.push(Named { place: place.clone(), value: value.clone(), name });
                     }
                 }

@@ -9,6 +9,7 @@ use super::index::{self, RecordIndex};
 use super::writer::{PutOff, WriteJob};
 use super::{rest, schema, sessions};
 use crate::store::StoreError;
+use crate::store::error::words_of;
 
 /// The open file, and what its writer knows of it.
 pub(super) struct OpenFile {
@@ -126,7 +127,7 @@ impl WriterFile {
             match open.connection.prepare_cached("COMMIT")?.execute([]) {
                 Ok(_) => Ok(outcomes),
                 Err(error) if is_not_written(&error) => Err(StoreError::Disk(error)),
-                Err(error) => Err(StoreError::OutcomeUnknown(error.to_string())),
+                Err(error) => Err(StoreError::OutcomeUnknown(words_of(&error))),
             }
         });
         match &committed {

@@ -1,13 +1,17 @@
 //! The tables, their form, and how an older form becomes today's (DUR-10).
 
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use super::file::is_not_written;
 use super::{StoreError, index, sessions};
+use crate::store::error::is_full;
 
 /// The form of the tables. A store of a later form is refused.
 pub(in crate::store) const FORM: i64 = 5;
@@ -108,20 +112,56 @@ pub(super) fn carry_over(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Opens the store's file to look only, beside whoever holds it.
 pub(super) fn look(folder: &Path) -> Result<Connection, StoreError> {
-    let connection = Connection::open_with_flags(
-        folder.join(FILE),
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )?;
+    let connection = Connection::open_with_flags(folder.join(FILE), TO_LOOK)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
-    let found = match form_of(&connection, folder) {
+    let (connection, found) = match form_of(&connection, folder) {
+        Err(StoreError::Disk(error)) if has_no_room_beside(&error) => {
+            let connection = look_alone(folder)?;
+            let found = form_of(&connection, folder)?;
+            (connection, found)
+        }
         // Whoever created it was killed, and has to be undone first; whoever only looks cannot do that.
-        Err(StoreError::Disk(error)) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) => 0,
-        found => found?,
+        Err(StoreError::Disk(error)) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) => (connection, 0),
+        found => (connection, found?),
     };
     if found < FORM {
         return Err(StoreError::Older { folder: folder.to_owned(), found });
     }
     Ok(connection)
+}
+
+const TO_LOOK: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// Whether SQLite cannot make the file that readers and writers share, because the disk is full or read-only. Whoever
+/// holds the store has made it, so then nobody does.
+fn has_no_room_beside(error: &rusqlite::Error) -> bool {
+    let shared = [ffi::SQLITE_IOERR_SHMOPEN, ffi::SQLITE_IOERR_SHMMAP, ffi::SQLITE_READONLY_CANTINIT];
+    error.sqlite_error().is_some_and(|failure| {
+        is_full(failure) || failure.code == ErrorCode::CannotOpen || shared.contains(&failure.extended_code)
+    })
+}
+
+/// Opens the store's file to look only, without any file that is shared with others (DUR-9).
+fn look_alone(folder: &Path) -> Result<Connection, StoreError> {
+    let file = folder.join(FILE);
+    let has_log = folder.join(format!("{FILE}-wal")).metadata().is_ok_and(|log| log.len() > 0);
+    if has_log {
+        // What the log has is read as well, and kept in memory. Nothing is carried over.
+        let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+        connection.pragma_update(None, "query_only", true)?;
+        return Ok(connection);
+    }
+    let mut address = b"file:".to_vec();
+    for byte in file.as_os_str().as_bytes() {
+        match byte {
+            b'%' | b'?' | b'#' => address.extend(format!("%{byte:02x}").bytes()),
+            byte => address.push(*byte),
+        }
+    }
+    address.extend(b"?immutable=1");
+    Ok(Connection::open_with_flags(OsStr::from_bytes(&address), TO_LOOK | OpenFlags::SQLITE_OPEN_URI)?)
 }
 
 /// Whether there is a store in this folder.

@@ -67,6 +67,9 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
 /// Waits for what was started and not waited for, what calls still ask included.
 async fn finish(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
     let handle = talk.handle.clone();
+    if handle.inspect(|session| session.paused().is_some()).await? {
+        return Ok(());
+    }
     let mut finished = std::pin::pin!(handle.finished());
     loop {
         let (mut listener, ..) = talk.apart();

@@ -5,7 +5,7 @@
 
 use anstyle::{AnsiColor, Style};
 use obelus_kernel::policy::Reason;
-use obelus_kernel::session::{About, Change, Named, Question};
+use obelus_kernel::session::{About, Change, Mode, Named, Question};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN, paragraphs};
@@ -68,8 +68,6 @@ pub(crate) fn lines(question: &Question, id: &str, titles: &Titles, phrases: &Ph
         About::InDoubt => ask.in_doubt.to_owned(),
     };
     let mut lines = vec![Line::of(YELLOW, "? ").own(BOLD, head).own(DIM, "  ").shown(DIM, id)];
-    // The words with which it came from elsewhere; what would happen stands below, in the words of this agent.
-    lines.extend(question.headline.iter().map(|words| Line::of(PLAIN, "  ").shown(BOLD, words).hanging(4)));
     match question.about {
         About::Input => lines.extend(asked_for(question, titles, phrases)),
         About::Call if many => {
@@ -110,6 +108,10 @@ pub(crate) fn lines(question: &Question, id: &str, titles: &Titles, phrases: &Ph
             }
         }
     }
+    // The words with which it came from elsewhere. What would happen stands above, in the words of this agent.
+    lines.extend(
+        question.headline.iter().map(|words| Line::of(PLAIN, "  ").own(DIM, ask.came_as).shown(DIM, words).hanging(4)),
+    );
     let tool = question.calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
     let reasons = reasons_in_words(&question.reasons, tool, titles, phrases);
     if !reasons.is_empty() {
@@ -399,7 +401,10 @@ fn reason_in_words(reason: &Reason, tool: &str, titles: &Titles, phrases: &Phras
         Reason::Interrupted => why.interrupted.to_owned(),
         Reason::AnswerLost(known) => fill(why.lost, &[known]),
         Reason::Started(time) => fill(why.started, &[&time.to_string()]),
-        Reason::Author(_) | Reason::NotListed(_) | Reason::Mode(..) | Reason::Grounded(_) => reason.to_string(),
+        Reason::NotListed(tool) => fill(why.not_listed, &[&titles.tool(tool)]),
+        Reason::Mode(Mode::Shadow, _) => why.in_shadow.to_owned(),
+        Reason::Mode(..) => why.in_canary.to_owned(),
+        Reason::Author(_) | Reason::Grounded(_) => reason.to_string(),
     }
 }
 

@@ -169,6 +169,10 @@ impl Talk {
 
     /// Runs a turn to its end. Ctrl-C stops the turn; a second Ctrl-C ends the conversation at once.
     pub(crate) async fn work(&mut self, work: Work) -> Result<Worked> {
+        let paused = self.handle.inspect(|session| session.paused().map(str::to_owned)).await?;
+        if let (Some(by), Some(session)) = (paused, self.session.clone()) {
+            return self.note_while_paused(work, &by, &session).await;
+        }
         let code = self.phrases.code;
         let decided = if let Work::Decide(question, _) = &work { Some(question.clone()) } else { None };
         let look = self.handle.inspect(move |session| {
@@ -376,7 +380,24 @@ impl Talk {
     }
 
     /// How the command ends when the conversation does.
+    /// A paused session takes what people say and starts nothing: nobody waits for it (DUR-11).
+    async fn note_while_paused(&mut self, work: Work, by: &str, session: &str) -> Result<Worked> {
+        if matches!(work, Work::Resume | Work::Watch(_)) {
+            return Ok(Worked::Rested);
+        }
+        match tell(&self.handle, work).await {
+            Ok(()) => {
+                self.screen.lock().note(&fill(self.phrases.kept.noted, &[by, session]));
+                Ok(Worked::Rested)
+            }
+            Err(refused) => Ok(Worked::Refused(refused.text)),
+        }
+    }
+
     pub(crate) async fn exit(&self) -> Result<Exit> {
+        if self.handle.inspect(|session| session.paused().is_some()).await? {
+            return Ok(Exit::Waiting);
+        }
         Ok(match self.ended {
             _ if !self.open().await?.is_empty() => Exit::Waiting,
             Some(Ends::Degraded | Ends::Limit) if self.surface == Surface::Lines => Exit::Failed,
@@ -396,11 +417,15 @@ fn show(screen: &Shared, event: &SessionEvent) -> Option<Box<Reply>> {
 
 /// Tells the session what there is to tell, and waits for its rest.
 async fn do_work(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
-    match work {
-        Work::Resume | Work::Watch(_) => {}
-        Work::Say(text) => handle.say(text).await?,
-        Work::Decide(question, decision) => handle.answer(question, decision, AT_TERMINAL).await?,
-        Work::Tell(input) => handle.tell(input).await?,
-    }
+    tell(handle, work).await?;
     handle.rested().await.map(drop)
+}
+
+async fn tell(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
+    match work {
+        Work::Resume | Work::Watch(_) => Ok(()),
+        Work::Say(text) => handle.say(text).await,
+        Work::Decide(question, decision) => handle.answer(question, decision, AT_TERMINAL).await,
+        Work::Tell(input) => handle.tell(input).await,
+    }
 }

@@ -1,8 +1,10 @@
 //! Reads saved sessions. It needs no lock on the store, so it works while another process holds it.
 
+use std::borrow::Cow;
+
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Ends, Question, Session};
-use obelus_runtime::{SessionRow, SqliteStore, Store as _, StoreError, system_clock};
+use obelus_runtime::{EventBody, SessionRow, SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::{Value, json};
 
 use super::super::host::{store_folder, viewer};
@@ -10,6 +12,7 @@ use super::super::people::{Narrator, by_in_words};
 use super::super::spent::in_words;
 use super::story::Story;
 use crate::cli::{Inbox, StoreAt};
+use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 use crate::phrases::{Phrases, fill};
 
@@ -186,6 +189,7 @@ fn shown(session: &Session, id: &str) -> Value {
     let mut shown = json!({
         "id": id,
         "context": session.context().to_json(),
+        "state": session.state(),
         "calls": session.calls(),
         "waiting": open_questions(session).iter().map(Question::to_json).collect::<Vec<_>>(),
         "node": session.node(),
@@ -214,7 +218,9 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
     events.filter_map(|event| story.tell(&event.body)).for_each(|line| output::answer(&line));
     output::answer(&format!("\n{BOLD}{}{BOLD:#}", phrases.kept.memory));
     for (kind, view) in session.context().views() {
-        if let Some(value) = view.read(&[], None) {
+        // The state has more than memory: what waits and what was decided, as in its file.
+        let value = if kind == "state" { Some(session.state()) } else { view.read(&[], None).map(Cow::into_owned) };
+        if let Some(value) = value {
             output::answer(&format!("{BOLD}†{kind}{BOLD:#} {}", visible(&format!("{value:#}"))));
         }
     }
@@ -235,7 +241,8 @@ fn open_questions(session: &Session) -> Vec<Question> {
 
 /// The chain behind a value.
 pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
-    let why = session.why(expr, instance).with_context(|| format!("--why '{expr}'"))?;
+    let expr = input::expression(expr);
+    let why = session.why(&expr, instance).with_context(|| format!("--why '{expr}'"))?;
     if as_json {
         output::json(&why.to_json());
     } else {
@@ -252,12 +259,18 @@ pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> 
             output::json(&json!({"seq": index + 1, "at": record.at.to_string(), "input": record.input}));
         }
     } else {
-        let look = Narrator::of(&read(store, id, None)?);
+        let session = read(store, id, None)?;
+        let look = Narrator::of(&session);
         let mut story = Story::new(&look, &agent_of(store, id));
         for event in viewer(store).history(id)? {
             if let Some(line) = story.tell(&event.body) {
                 output::answer(&format!("{DIM}{:>5} {}{DIM:#} {line}", event.number.record, event.at));
             }
+        }
+        // The session closes them when it is opened, and notes that in its journal.
+        for question in open_questions(&session).into_iter().filter(|question| question.expires_at <= system_clock()) {
+            let expired = story.tell(&EventBody::QuestionExpired { question: question.id }).unwrap_or_default();
+            output::answer(&format!("{DIM}      {}{DIM:#} {expired}", question.expires_at));
         }
     }
     if let Some(cut) = journal.cut {

@@ -47,6 +47,7 @@ impl<'a> Story<'a> {
                 words.decided,
                 &[&question.to_string(), &self.decided(decision), &by_in_words(by, self.look.phrases)],
             )),
+            EventBody::QuestionExpired { question } => small(fill(words.expired, &[&question.to_string()])),
             EventBody::Happened { event } => small(fill(
                 self.look.phrases.chat.happened,
                 &[&visible(&event_words(event, self.look.phrases.language))],

@@ -101,7 +101,7 @@ fn an_instance_has_its_own_input_and_not_that_of_another() {
     for (instance, expected) in [(Some("one"), true), (Some("two"), false), (None, false)] {
         let grounding = Grounding { instance, ..memory.grounding() };
         let value = json!("one@example.test");
-        assert_eq!(grounding.look_at(memory.tool("t"), "p", &value, &[], &mut Vec::new()), expected, "{instance:?}");
+        assert_eq!(grounding.look_at(memory.callee(), "p", &value, &[], &mut Vec::new()), expected, "{instance:?}");
     }
 }
 
@@ -251,6 +251,60 @@ fn a_number_is_announced_by_a_word() {
     }
 }
 
+/// Which kind of record the parameter `p` or `q` means is said by `kind`, or by its own beginning.
+fn records(text: &str) -> Memory {
+    let deals = json!({"in": ["deals"], "id": "ID", "name": ["TITLE"], "as": ["сделк"]});
+    let people = json!({"in": ["people"], "id": "ID", "name": ["NAME"], "as": ["контакт"]});
+    let names = json!({
+        "p": {"of": "kind", "kinds": {"deal": deals, "3": people}},
+        "q": {"kinds": {"D_": deals, "C_": people}},
+    });
+    let tools = json!({
+        "deals": {"properties": {}, "x-effect": "read", "x-trust": "trusted"},
+        "people": {"properties": {}, "x-effect": "read", "x-trust": "trusted"},
+        "t": {"properties": {"p": {}, "q": {}, "kind": {}}, "x-effect": "create", "x-names": names},
+    });
+    let deals = result("deals", &["trusted:deals"], json!([{"ID": 71, "TITLE": "Окна"}]));
+    let people = result("people", &["trusted:people"], json!([{"ID": 71, "NAME": "Дарья"}]));
+    Memory::new(text, tools, vec![deals, people])
+}
+
+#[test]
+fn a_number_of_one_kind_of_record_is_none_of_another() {
+    let is_found = |text: &str, params: Value, place: &str| {
+        let memory = records(text);
+        let callee = Callee { tool: memory.tool("t"), params: &params };
+        memory.grounding().look_at(callee, place, &params[place], &[], &mut Vec::new())
+    };
+    for (text, kind, expected) in [
+        ("сделка 41", json!("deal"), true),
+        ("сделка 41", json!("DEAL"), true),
+        ("сделка 41", json!("3"), false),
+        ("контакт 41", json!(3), true),
+        ("контакт 41", json!("deal"), false),
+        ("сделка 41", json!("company"), false),
+        ("сделка 41", json!(null), false),
+    ] {
+        assert_eq!(is_found(text, json!({"p": 41, "kind": kind}), "p"), expected, "{text} {kind}");
+    }
+    assert!(!is_found("сделка 41", json!({"p": 41}), "p"), "nothing says the kind");
+    assert!(!is_found("сделка 41", json!({"p": 41, "KIND": 3, "kind": "deal"}), "p"), "two kinds");
+    assert!(is_found("для Дарьи", json!({"p": 71, "kind": 3}), "p"));
+    assert!(!is_found("для Дарьи", json!({"p": 71, "kind": "deal"}), "p"), "the row of another kind");
+    for (text, value, expected) in [
+        ("сделка 41", "D_41", true),
+        ("D_41", "D_41", true),
+        ("сделка 41", "C_41", false),
+        ("сделка 41", "41", false),
+        ("сделка 41", "D_", false),
+        ("сделка 41", "X_41", false),
+        ("про Окна", "D_71", true),
+        ("про Окна", "C_71", false),
+    ] {
+        assert_eq!(is_found(text, json!({"q": value}), "q"), expected, "{text} {value}");
+    }
+}
+
 fn created(effect: &str, parts: Option<Value>, base: usize) -> Memory {
     let names =
         json!({"p": {"in": ["add"], "id": "ID", "name": ["NAME"]}, "q": {"in": ["x"], "id": "ID", "name": ["N"]}});
@@ -270,7 +324,7 @@ fn created(effect: &str, parts: Option<Value>, base: usize) -> Memory {
 #[test]
 fn what_a_creation_of_this_session_was_issued_is_found() {
     let is_found = |memory: &Memory, param: &str, value: Value| {
-        memory.grounding().look_at(memory.tool("t"), param, &value, &[], &mut Vec::new())
+        memory.grounding().look_at(memory.callee(), param, &value, &[], &mut Vec::new())
     };
     let parts = || Some(json!({"deal.id": ["trusted:add"]}));
     let memory = created("create", parts(), 2);
@@ -289,7 +343,7 @@ fn lists_and_objects_are_grounded_when_all_in_them_is() {
     let memory = Memory::words("напиши a@example.test и b@example.test, 5 раз");
     let standing = |value: Value| {
         let mut found = Vec::new();
-        memory.grounding().look_at(memory.tool("t"), "p", &value, &[], &mut found).then_some(found.len())
+        memory.grounding().look_at(memory.callee(), "p", &value, &[], &mut found).then_some(found.len())
     };
     assert_eq!(standing(json!(["a@example.test", "b@example.test"])), Some(2));
     assert_eq!(standing(json!({"x": "a@example.test", "y": [5, null, ""]})), Some(2));
@@ -310,7 +364,8 @@ fn a_grounded_literal_carries_the_users_origin_or_the_tools() {
         vec![result("staff", &["trusted:staff"], rows)],
     );
     let shown = Origins::from_json(&json!(["untrusted:mail"]));
-    let labels = |value: Value| memory.grounding().origins(memory.tool("t"), "p", &value, &shown).to_json();
+    let (call, _) = Call::read(&json!({"_tool": "t"}).into(), &memory.context);
+    let labels = |value: Value| memory.grounding().origins(&call, memory.tool("t"), "p", &value, &shown).to_json();
     assert_eq!(labels(json!("olga@example.test")), json!(["user"]));
     assert_eq!(labels(json!("orlova@example.test")), json!(["trusted:staff"]));
     assert_eq!(labels(json!(["olga@example.test", "orlova@example.test"])), json!(["user", "trusted:staff"]));

@@ -3,7 +3,7 @@
 use super::*;
 use crate::cmd::chat::titles::tests::sample;
 use obelus_kernel::Context;
-use obelus_kernel::session::{Answer, Input, Mode, Session, Settings, Solution, Task};
+use obelus_kernel::session::{Answer, Input, Session, Settings, Solution, Task};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -84,10 +84,21 @@ fn many_calls_are_one_numbered_list() {
 }
 
 #[test]
-fn the_words_with_which_a_question_came_stand_above_what_would_happen() {
+fn the_words_with_which_a_question_came_stand_below_what_would_happen() {
     let mut question = about_one();
     question.headline = Some("Raise the sum, as agreed".to_owned());
-    assert_eq!(told(&question, "en")[1..3], ["  Raise the sum, as agreed", "  Change a deal"]);
+    let told = told(&question, "en");
+    assert_eq!(told[1], "  Change a deal");
+    assert!(told.contains(&"  brought along with the words: Raise the sum, as agreed".to_owned()), "{told:?}");
+}
+
+#[test]
+fn a_reason_of_the_mode_is_in_the_readers_language() {
+    let mut question = about_one();
+    question.reasons =
+        vec![Reason::Mode(Mode::Canary, "update".to_owned()), Reason::NotListed("crm.deal.update".to_owned())];
+    let told = told(&question, "ru").join("\n");
+    assert!(told.contains("в режиме canary") && told.contains("нет в списке") && !told.contains("permits"), "{told}");
 }
 
 #[test]
