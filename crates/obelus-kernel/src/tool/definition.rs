@@ -109,7 +109,7 @@ fn effect_of(definition: &Map<String, Value>) -> Result<Effect, Fault> {
     known.ok_or_else(|| {
         let near = said.as_str().and_then(|said| closest(said, &Effect::names()));
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let text = format!("{said} is no effect: it is one of {}{hint}", Effect::names().join(", "));
+        let text = format!("`x-effect` is one of {}, not {said}{hint}", Effect::names().join(", "));
         wrong(text).at("x-effect")
     })
 }

@@ -201,10 +201,7 @@ fn a_faulty_message_is_named_by_its_index_and_its_rule() {
         (r#"{"type": "text", "role": "user", "text": 5}"#, ["CTX-3", "`text` is a string, not a number"]),
         (r#"{"type": "text", "role": "boss", "text": ""}"#, ["CTX-3", "use system, user or assistant"]),
         (r#"{"type": "tool", "tool": 5}"#, ["CTX-3", "`tool` maps names to schemas"]),
-        (
-            r#"{"type": "tool", "tool": {"t": {"x-effect": "boom"}}}"#,
-            ["TOOL-1", "`tool.t.x-effect`: \"boom\" is no effect: it is one of read, create,"],
-        ),
+        (r#"{"type": "tool", "tool": {"t": {"x-effect": "boom"}}}"#, ["TOOL-1", "`x-effect` is one of read, create,"]),
         (r#"{"type": "plan", "plan": {}}"#, ["CTX-3", "`plan` is an array of calls, not an object"]),
         (r#"{"type": "plan", "plan": [{"_tool": "t"}, 5]}"#, ["CTX-3", "call 1: a call is an object"]),
         ("5", ["CTX-3", "a message is an object, not a number"]),
@@ -365,10 +362,7 @@ fn an_agent_that_is_faulty_is_told_line_by_line() {
         ("description: x", "agent.yaml:1:1: missing field `name`"),
         ("name: x\ncolour: red", "agent.yaml:2:1: unknown field `colour`, expected one of name,"),
         ("name: x\nmode: wild", "agent.yaml:2:7: "),
-        (
-            "name: x\ntools:\n  t: {x-effect: boom}",
-            "agent.yaml:3:17: TOOL-1: \"boom\" is no effect: it is one of read,",
-        ),
+        ("name: x\ntools:\n  t: {x-effect: boom}", "agent.yaml:3:17: TOOL-1: `x-effect` is one of read,"),
         (
             "name: x\ntools:\n  t:\n    properties: {a: {}}\n    x-names: {a: [list]}",
             "agent.yaml:5:14: TOOL-1: `x-names`, `a`: it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …], as: [WORD, …]}, not as an array",

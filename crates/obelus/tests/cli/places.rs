@@ -113,7 +113,7 @@ fn fields_of_a_file_that_are_misspelt_are_errors_with_a_place_and_the_name_that_
         ("name: x\nname: y\n", "a.yaml:2:1: the key `name` stands there twice\n"),
         (
             "name: x\ntools:\n  order:\n    type: object\n    x-effect: creat\n",
-            "a.yaml:5:15: TOOL-1: \"creat\" is no effect: it is one of read, create, update, delete, configure; did you mean `create`?",
+            "a.yaml:5:15: TOOL-1: `x-effect` is one of read, create, update, delete, configure, not \"creat\"; did you mean `create`?",
         ),
         (
             "name: x\ntools:\n  order:\n    type: object\n    properties:\n      n: {type: strng}\n",

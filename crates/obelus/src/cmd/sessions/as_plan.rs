@@ -67,10 +67,15 @@ fn done_calls(session: &Session, history: &[Arc<SessionEvent>]) -> Vec<Value> {
         }
         let call = as_planned(call, Some(&path.to_string()));
         let places = places.entry(call.to_string()).or_default();
-        if places.is_empty() || !places.insert((path.to_string(), data.instance.clone())) {
+        let place = (path.to_string(), data.instance.clone());
+        if places.contains(&place) {
+            // The same call once more.
+            places.clear();
+        }
+        if places.is_empty() {
             done.push(call);
         }
-        places.insert((path.to_string(), data.instance.clone()));
+        places.insert(place);
     }
     done.extend(unkept_calls(context, history));
     done
