@@ -29,6 +29,8 @@ rules! {
     Ctx4 = "CTX-4",
     /// A written value that breaks the schema of its kind.
     Ctx7 = "CTX-7",
+    /// A text that looks like a reference.
+    Ctx9 = "CTX-9",
     /// A path that may not be written.
     Ctx11 = "CTX-11",
     /// An expression that cannot be read.

@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::path::Segment;
-use crate::wording::short;
+use crate::wording::{closest, short};
 pub(crate) use nulls::without_null_members;
 pub use nulls::without_nulls;
 pub(crate) use parts::part_at;
@@ -29,6 +29,23 @@ pub(crate) struct Breach {
 /// Compiles a schema. Nothing is fetched: a reference to another document is an error.
 pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options().offline().build(schema).map_err(|error| short(&error.to_string()))
+}
+
+/// What is wrong in a schema that is none, and where: a dotted path that begins with a dot.
+pub(crate) fn fault_in(schema: &Value) -> Option<(String, String)> {
+    let error = jsonschema::options().offline().build(schema).err()?;
+    let place: Vec<String> = error.instance_path().to_string().split('/').skip(1).map(unescape).collect();
+    let path: String = place.iter().map(|step| format!(".{step}")).collect();
+    let said = error.instance().as_str().filter(|_| place.last().is_some_and(|step| step == "type"));
+    let text = match said {
+        Some(said) => {
+            const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+            let near = closest(said, &TYPES).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            format!("there is no type `{}`{near}", short(said))
+        }
+        None => short(&error.to_string()),
+    };
+    Some((path, text))
 }
 
 /// Compiles what `root` says of a part (see [`part_at`]); its references point into `root`.

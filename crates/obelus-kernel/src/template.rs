@@ -159,6 +159,11 @@ impl Template {
     }
 }
 
+/// Whether a value can stand in a text.
+pub(crate) fn has_words(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::Array(_) | Value::Object(_))
+}
+
 /// A value as it stands in a text. What has no words leaves the text without a value.
 fn words_of(value: Value) -> Option<String> {
     match value {

@@ -241,6 +241,11 @@ impl Tool {
         stray
     }
 
+    /// Why a result has nothing at a dotted path, as far as the tool declares it; none where there may be something.
+    pub(crate) fn stray_output(&self, path: &str) -> Option<String> {
+        trust::stray_by(self.output()?, path, false, |name, step| name == step)
+    }
+
     /// Why there is no parameter at a dotted path; none where there may be one.
     pub(crate) fn stray_param(&self, path: &str) -> Option<String> {
         trust::stray_by(&self.params, path, true, alike)
@@ -253,11 +258,19 @@ impl Tool {
 
     /// What is wrong with the tool's own schemas.
     pub fn check(&self) -> Result<(), Fault> {
-        let schemas = [Some(self.validator()), self.output_validator()];
-        match schemas.into_iter().flatten().find_map(Result::err) {
-            Some(error) => Err(wrong(format!("not a valid JSON Schema: {error}")).at(&format!("tool.{}", self.name))),
-            None => Ok(()),
+        let of_output =
+            if self.schema["properties"].get("_output").is_some() { ".properties._output" } else { "._output" };
+        let schemas =
+            [("", Some((&self.params, self.validator()))), (of_output, self.output().zip(self.output_validator()))];
+        for (place, schema) in schemas {
+            if let Some((schema, Err(error))) = schema {
+                let (inner, text) = schema::fault_in(schema).unwrap_or_else(|| (String::new(), error.clone()));
+                return Err(
+                    wrong(format!("not a valid JSON Schema: {text}")).at(&format!("tool.{}{place}{inner}", self.name))
+                );
+            }
         }
+        Ok(())
     }
 
     /// Whether parameters with references certainly fit as far as they are literal. A quick yes for a schema that is a

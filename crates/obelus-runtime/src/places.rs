@@ -14,7 +14,7 @@ pub struct Places(Option<Spanned<Tree>>);
 enum Tree {
     Leaf,
     List(Vec<Spanned<Tree>>),
-    Map(Vec<(String, Spanned<Tree>)>),
+    Map(Vec<(Spanned<String>, Spanned<Tree>)>),
 }
 
 impl Places {
@@ -38,12 +38,19 @@ impl Places {
         self.closest(path).map(|found| (found.defined.line(), found.defined.column()))
     }
 
+    /// The line and column of the name of a field of the document.
+    pub fn find_key(&self, name: &str) -> Option<(u64, u64)> {
+        let Tree::Map(fields) = &self.0.as_ref()?.value else { return None };
+        let (key, _) = fields.iter().find(|(key, _)| key.value == name)?;
+        Some((key.defined.line(), key.defined.column()))
+    }
+
     /// What a dotted path names, or the closest thing around it.
     fn closest(&self, path: &str) -> Option<&Spanned<Tree>> {
         let mut at = self.0.as_ref()?;
         for step in path.split(['.', '[', ']']).filter(|step| !step.is_empty()) {
             let next = match &at.value {
-                Tree::Map(fields) => fields.iter().find(|(name, _)| name == step).map(|(_, value)| value),
+                Tree::Map(fields) => fields.iter().find(|(name, _)| name.value == step).map(|(_, value)| value),
                 Tree::List(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
                 Tree::Leaf => None,
             };
@@ -68,10 +75,30 @@ pub(crate) fn said_by_yaml(error: &serde_saphyr::Error) -> (Option<(u64, u64)>, 
     let words = error.without_snippet().to_string();
     let line = words.lines().next().unwrap_or_default();
     let words = match line.rsplit_once(" at line ").map_or(line, |(words, _)| words) {
-        "recursion limit exceeded" => "nested too deep",
-        words => words,
+        "recursion limit exceeded" => "nested too deep".to_owned(),
+        words => match words.strip_prefix("duplicate mapping key: ") {
+            Some(rest) => {
+                let key = rest.split(", set DuplicateKeyPolicy").next().unwrap_or_default();
+                format!("the key `{key}` stands there twice")
+            }
+            None => with_nearest(words),
+        },
     };
-    (place, words.to_owned())
+    (place, words)
+}
+
+/// A complaint about an unknown name, with the name that was meant in place of all that there are.
+pub(crate) fn with_nearest(words: &str) -> String {
+    let nearest = || {
+        let (before, rest) = words.split_once("unknown field `").or_else(|| words.split_once("unknown variant `"))?;
+        let (name, rest) = rest.split_once('`')?;
+        let known: Vec<&str> =
+            rest.split_once("expected ")?.1.split([',', ' ', '`']).filter(|word| !word.is_empty()).collect();
+        let near = obelus_kernel::closest(name, &known)?;
+        let what = if words[before.len()..].starts_with("unknown field") { "field" } else { "variant" };
+        Some(format!("{before}unknown {what} `{name}`; did you mean `{near}`?"))
+    };
+    nearest().unwrap_or_else(|| words.to_owned())
 }
 
 impl<'de> Deserialize<'de> for Tree {
@@ -91,7 +118,7 @@ impl<'de> Visitor<'de> for Grow {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree, A::Error> {
         let mut fields = Vec::new();
-        while let Some(name) = map.next_key::<String>()? {
+        while let Some(name) = map.next_key::<Spanned<String>>()? {
             fields.push((name, map.next_value()?));
         }
         Ok(Tree::Map(fields))

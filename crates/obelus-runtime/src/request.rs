@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use obelus_kernel::session::Settings;
-use obelus_kernel::{Context, Fault};
+use obelus_kernel::{Context, Fault, closest};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::places::{Places, from_yaml, said_by_yaml};
+use crate::places::{Places, from_yaml, said_by_yaml, with_nearest};
+
+/// The fields of a request.
+const FIELDS: [&str; 6] = ["context", "schema", "activities", "model", "settings", "solution"];
 
 /// A request as it was read.
 #[derive(Clone, Debug)]
@@ -107,7 +110,7 @@ impl Request {
                 let context = Context::from_json(text);
                 (context.map_err(|fault| in_context(path, fault))?, Map::new())
             }
-            _ => from_document(path, read_document(path, text)?)?,
+            _ => from_document(path, text, read_document(path, text)?)?,
         };
         let schema = fields.shift_remove("schema").filter(|schema| !schema.is_null());
         if let Some(schema) = schema.as_ref().filter(|schema| !schema.is_object() && !schema.is_boolean()) {
@@ -141,7 +144,8 @@ impl Request {
             return Err(wrong_settings(path, text, &error));
         }
         fields.shift_remove("solution");
-        let ignored = fields.into_iter().map(|(name, _)| name).collect();
+        let ignored: Vec<String> = fields.into_iter().map(|(name, _)| name).collect();
+        ignored.iter().try_for_each(|field| must_be_meant(path, text, field))?;
         Ok(Self { context, schema, activities, model, settings, ignored })
     }
 }
@@ -151,7 +155,7 @@ impl Request {
 fn from_json_object(path: &Path, text: &str) -> Result<(Context, Map<String, Value>), RequestError> {
     let mut raw: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(|error| not_json(path, &error))?;
     let context = match raw.remove("context") {
-        None => return Err(no_context(path)),
+        None => return Err(no_context(path, text, raw.keys())),
         Some(messages) if messages.get().starts_with('[') => Context::from_json(messages.get()),
         Some(other) => Context::from_value(serde_json::from_str(other.get()).unwrap_or_default()),
     };
@@ -164,9 +168,12 @@ fn from_json_object(path: &Path, text: &str) -> Result<(Context, Map<String, Val
     Ok((context, raw.into_iter().map(read).collect::<Result<_, _>>()?))
 }
 
-fn from_document(path: &Path, document: Value) -> Result<(Context, Map<String, Value>), RequestError> {
+fn from_document(path: &Path, text: &str, document: Value) -> Result<(Context, Map<String, Value>), RequestError> {
     let (messages, fields) = match document {
-        Value::Object(mut fields) => (fields.shift_remove("context").ok_or_else(|| no_context(path))?, fields),
+        Value::Object(mut fields) => match fields.shift_remove("context") {
+            Some(messages) => (messages, fields),
+            None => return Err(no_context(path, text, fields.keys())),
+        },
         Value::Array(messages) => (Value::Array(messages), Map::new()),
         other => {
             let words = format!("a request is an object with a `context`, not {}", obelus_kernel::type_name(&other));
@@ -185,7 +192,11 @@ fn wrong_settings(path: &Path, text: &str, error: &serde_json::Error) -> Request
         _settings: Settings,
     }
     let place = from_yaml::<OnlySettings>(text).err().and_then(|error| said_by_yaml(&error).0);
-    RequestError::Syntax { path: path.to_owned(), place, words: format!("settings: {error}") }
+    RequestError::Syntax {
+        path: path.to_owned(),
+        place,
+        words: format!("settings: {}", with_nearest(&error.to_string())),
+    }
 }
 
 fn in_context(path: &Path, fault: Fault) -> RequestError {
@@ -200,6 +211,17 @@ pub fn place_of(places: &Places, fault: &Fault) -> Option<(u64, u64)> {
     places.find(&format!("{context}{message}{call}.{}", fault.field))
 }
 
-fn no_context(path: &Path) -> RequestError {
-    RequestError::Shape(path.to_owned(), "the request has no `context`, an array of messages".to_owned())
+fn no_context<'a>(path: &Path, text: &str, mut fields: impl Iterator<Item = &'a String>) -> RequestError {
+    let near = fields.find(|field| closest(field, &["context"]).is_some());
+    let hint = near.map(|near| format!("; did you mean `context` by `{near}`?")).unwrap_or_default();
+    let place = near.and_then(|near| Places::of(text).find_key(near));
+    let words = format!("the request has no `context`, an array of messages{hint}");
+    RequestError::Syntax { path: path.to_owned(), place, words }
+}
+
+/// Refuses a field that is nearly one that a request has: without it, bindings or settings would be lost unseen.
+fn must_be_meant(path: &Path, text: &str, field: &str) -> Result<(), RequestError> {
+    let Some(near) = closest(field, &FIELDS) else { return Ok(()) };
+    let words = format!("a request has no field `{field}`; did you mean `{near}`?");
+    Err(RequestError::Syntax { path: path.to_owned(), place: Places::of(text).find_key(field), words })
 }

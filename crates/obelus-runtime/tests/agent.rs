@@ -43,7 +43,7 @@ fn what_is_wrong_is_said_with_line_and_column() {
         ("name: a\nmodel: x\ninstuctions: hello\n", 3, "instuctions"),
         ("name: a\nmode: fast\n", 2, "fast"),
         ("name: a\ntools:\n  get:\n    x-effect: raed\n", 4, "x-effect"),
-        ("name: a\ntools:\n  get:\n    properties:\n      id: {type: intger}\n", 4, "not a valid JSON Schema"),
+        ("name: a\ntools:\n  get:\n    properties:\n      id: {type: intger}\n", 5, "not a valid JSON Schema"),
         ("name: a\ntools:\n  ok: {type: object}\n  get:\n    _outputPath: state.x\n", 5, "column 1"),
         (
             "name: a\ntools:\n  get:\n    properties: {email: {type: string}}\n    x-target: [emial]\n",

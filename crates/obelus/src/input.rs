@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use obelus_runtime::{Request, read_text, read_text_from};
+use obelus_runtime::{Places, Request, read_text, read_text_from};
 
 use crate::output;
 
@@ -35,8 +35,12 @@ pub(crate) fn request(path: &Path) -> Result<Request> {
 /// The same from the text of the file.
 pub(crate) fn request_from(path: &Path, text: &str) -> Result<Request> {
     let request = Request::parse(Path::new(&name(path)), text)?;
-    for field in &request.ignored {
-        output::warning(&format!("{}: the field `{field}` is not used", name(path)));
+    if !request.ignored.is_empty() {
+        let places = Places::of(text);
+        for field in &request.ignored {
+            let place = places.find_key(field).map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
+            output::warning(&format!("{}{place}: the field `{field}` is not used", name(path)));
+        }
     }
     for (index, field) in request.context.ignored() {
         output::warning(&format!("{}: message {index}: the field `{field}` is not used", name(path)));

@@ -29,7 +29,7 @@ pub(super) fn read(proposal: &Arc<Value>, context: &Context) -> (Call, Vec<Fault
     if !proposal.is_object() {
         reader.refuse(format!("a call is an object, not {}", type_name(proposal)));
     } else if tool.is_none() {
-        reader.refuse(unknown_tool(name, reader.tool_name, context));
+        reader.refuse(unknown_tool(name, reader.tool_name, fields, context));
     }
     let mut call = Call {
         raw: proposal.clone(),
@@ -80,9 +80,13 @@ fn dotted(place: &[String]) -> String {
     field
 }
 
-fn unknown_tool(name: &str, said: Option<&Value>, context: &Context) -> String {
+fn unknown_tool(name: &str, said: Option<&Value>, fields: &Map<String, Value>, context: &Context) -> String {
     match said {
-        None => "`_tool` is missing: it names the tool to call".to_owned(),
+        None => {
+            let near = fields.keys().find(|field| closest(field, &["_tool"]).is_some());
+            let hint = near.map(|near| format!("; did you mean `_tool` by `{near}`?")).unwrap_or_default();
+            format!("`_tool` is missing: it names the tool to call{hint}")
+        }
         Some(Value::String(_)) => {
             let known: Vec<_> = context.tools().map(|tool| tool.name.as_str()).collect();
             let hint = match (closest(name, &known), known.len()) {

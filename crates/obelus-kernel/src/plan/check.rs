@@ -15,6 +15,7 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::message::PlanMode;
 use crate::path::{Path, Segment};
+use crate::template::has_words;
 
 /// The result of checking a plan.
 #[derive(Clone, Debug)]
@@ -111,6 +112,8 @@ pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: 
         Err(cycle) => check.errors.push(cycle.fault(|call| (call, check.calls[call].tool_name()))),
     }
     check.look_for_unknown_names();
+    check.look_for_forgotten_signs(context);
+    check.look_for_strays();
     check.look_for_unfed(context);
     check.look_for_clashes(context);
     check.look_for_misfits(context);
@@ -125,20 +128,27 @@ impl Check {
         for (index, call) in self.calls.iter().enumerate() {
             let fed = |path: &Path| !self.graph.edges_by(index, path).is_empty();
             let readers = readers(&self.who[index], &self.calls, context);
-            let mut exprs: Vec<(&Expr, String)> = Vec::new();
-            call.each_expr(&mut |place, expr| exprs.push((expr, place.join("."))));
-            for (expr, field) in exprs {
+            let mut exprs: Vec<(&Expr, Vec<String>)> = Vec::new();
+            call.each_expr(&mut |place, expr| exprs.push((expr, place.to_vec())));
+            for (expr, place) in exprs {
                 if expr.can_have(&fed) {
                     continue;
                 }
-                let has = |who: Option<&str>| expr.can_have(&|path| fed(path) || context.read(path, who).is_some());
+                let is_text = call.is_text_at(&place);
+                let has = |who: Option<&str>| match expr.refs().iter().any(|path| fed(path)) {
+                    true => expr.can_have(&|path| fed(path) || context.read(path, who).is_some()),
+                    false => {
+                        let value = expr.value(&|path: &Path| context.read(path, who));
+                        value.is_some_and(|value| !is_text || has_words(&value))
+                    }
+                };
                 let without: Vec<_> = readers.iter().filter(|who| !has(**who)).collect();
                 if without.is_empty() {
                     continue;
                 }
                 if without.len() == readers.len() {
                     let text = format!("{expr} has no value, and no call writes it{}", self.hint(expr, context));
-                    self.errors.push(Fault::new(Rule::Plan4, text).at(&field).in_call(index));
+                    self.errors.push(Fault::new(Rule::Plan4, text).at(&place.join(".")).in_call(index));
                 } else {
                     let names = without.iter().filter_map(|who| **who).take(5).collect::<Vec<_>>().join(", ");
                     let text =
@@ -159,13 +169,13 @@ impl Check {
         let output = |call: &Call| Some(types::written(call.tool.as_ref()?.output()?, call.output_method));
         let outputs: Vec<Option<Value>> = self.calls.iter().map(output).collect();
         let mut found = Vec::new();
+        // What a reference brings stands in a text as words, if it has some (CTX-13).
+        let in_text = json!({"type": ["string", "number", "boolean"]});
         for (index, call) in self.calls.iter().enumerate() {
             call.each_expr(&mut |place, expr| {
-                // Whatever a reference brings stands in a text as words.
-                if call.is_text_at(place) {
-                    return;
-                }
-                let Some(read) = call.tool.as_ref().and_then(|tool| param_shape(tool.params(), place)) else { return };
+                let of_param = || call.tool.as_ref().and_then(|tool| param_shape(tool.params(), place));
+                let read = if call.is_text_at(place) { Shape::new(&in_text) } else { of_param() };
+                let Some(read) = read else { return };
                 for path in expr.sources() {
                     for edge in self.graph.edges_by(index, path) {
                         let writer = &self.calls[edge.from];

@@ -9,6 +9,7 @@ use crate::call::Call;
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
+use crate::fold::Method;
 use crate::path::{Path, Segment};
 use crate::tool::METAS;
 use crate::wording::closest;
@@ -47,6 +48,49 @@ impl Check {
                 }
             }
         }
+    }
+
+    /// Finds texts that would be references of a kind that exists, if they began with the sign.
+    pub(super) fn look_for_forgotten_signs(&mut self, context: &Context) {
+        let written = self.calls.iter().flat_map(Call::writes).map(|path| path.kind.as_str());
+        let kinds: BTreeSet<&str> = context.views().map(|(kind, _)| kind).chain(written).collect();
+        let mut warnings = Vec::new();
+        for (index, call) in self.calls.iter().enumerate() {
+            for (name, template) in &call.params {
+                each_text(&template.outline(), &mut |text| {
+                    let kind = text.split(['.', '[']).next().unwrap_or_default();
+                    let is_path =
+                        || matches!(Expr::parse(&format!("†{text}")), Ok(Expr::Ref(path)) if !path.segments.is_empty());
+                    if kinds.contains(kind) && !text.contains(char::is_whitespace) && is_path() {
+                        let text = format!("`{name}` is the text `{text}`; did you mean †{text}?");
+                        warnings.push(Warning { rule: Rule::Ctx9, call: Some(index), text });
+                    }
+                });
+            }
+        }
+        self.warnings.extend(warnings);
+    }
+
+    /// Finds references into results that are declared, and have nothing of that name.
+    pub(super) fn look_for_strays(&mut self) {
+        let mut warnings = Vec::new();
+        for (index, call) in self.calls.iter().enumerate() {
+            let edges = self.graph.edges_into(index).iter();
+            for edge in edges.filter(|edge| call.reads().contains(&&edge.path)) {
+                let writer = &self.calls[edge.from];
+                let Some(tool) = &writer.tool else { continue };
+                for written in writer.writes().filter(|written| written.covers(&edge.path)) {
+                    let rest = edge.path.segments.get(written.segments.len()..).unwrap_or_default();
+                    let names = rest.iter().filter(|segment| matches!(segment, Segment::Field(_)));
+                    let below = names.map(|segment| segment.key().into_owned()).collect::<Vec<_>>().join(".");
+                    if let Some(why) = tool.stray_output(&below).filter(|_| writer.output_method == Method::Set) {
+                        let text = format!("{}, written by call {} ({}): {why}", edge.path, edge.from, tool.name);
+                        warnings.push(Warning { rule: Rule::Plan4, call: Some(index), text });
+                    }
+                }
+            }
+        }
+        self.warnings.extend(warnings);
     }
 
     /// What is meant by an expression that has no value.
@@ -90,5 +134,15 @@ impl Check {
             schema = declared.and_then(|declared| declared.get(name.as_ref()));
         }
         None
+    }
+}
+
+/// Visits every text in a value.
+fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
+        Value::Object(fields) => fields.values().for_each(|value| each_text(value, visit)),
+        _ => {}
     }
 }

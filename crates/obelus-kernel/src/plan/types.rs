@@ -50,6 +50,15 @@ impl<'a> Shape<'a> {
         names.into_iter().flatten().filter_map(Value::as_str)
     }
 
+    /// The only values that there can be, where the schema lists them.
+    fn values(self) -> Option<Vec<&'a Value>> {
+        match (self.at.get("const"), self.at.get("enum")) {
+            (Some(only), _) => Some(vec![only]),
+            (None, Some(Value::Array(values))) => Some(values.iter().collect()),
+            _ => None,
+        }
+    }
+
     fn members(self, list: &str) -> Option<Vec<Self>> {
         let all = self.at.get(list)?.as_array()?;
         all.iter().map(|at| Self { at, ..self }.followed()).collect()
@@ -90,6 +99,11 @@ impl<'a> Shape<'a> {
         }
         types
     }
+}
+
+fn listed(values: &[&Value]) -> String {
+    let words: Vec<String> = values.iter().take(5).map(ToString::to_string).collect();
+    format!("{}{}", words.join(" or "), if values.len() > 5 { " or another" } else { "" })
 }
 
 fn bit(name: &str) -> u8 {
@@ -135,6 +149,11 @@ fn clash_at(written: Shape<'_>, read: Shape<'_>, depth: usize) -> Option<String>
     if gives & takes == 0 {
         return Some(format!("{} is written, {} is read", names(gives), names(takes)));
     }
+    if let (Some(given), Some(taken)) = (written.values(), read.values())
+        && !given.iter().any(|value| taken.contains(value))
+    {
+        return Some(format!("{} is written, {} is read", listed(&given), listed(&taken)));
+    }
     if gives & takes == bit("array") {
         let (from, to) = (written.child("items")?, read.child("items")?);
         return clash_at(from, to, depth - 1).map(|why| format!("in each element, {why}"));
@@ -175,6 +194,9 @@ mod tests {
             (json!({"enum": [1, 2]}), json!({"type": "string"}), true),
             (json!({"anyOf": [{"type": "array"}, {"type": "null"}]}), json!({"type": "string"}), true),
             (json!({}), json!({"type": "string"}), false),
+            (json!({"enum": ["p", "q"]}), json!({"enum": ["r"]}), true),
+            (json!({"enum": ["p", "q"]}), json!({"enum": ["q", "r"]}), false),
+            (json!({"const": "p"}), json!({"type": "string"}), false),
             (
                 json!({"type": "array", "items": {"type": "number"}}),
                 json!({"type": "array", "items": {"type": "string"}}),

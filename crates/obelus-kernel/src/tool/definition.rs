@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::fold::Method;
 use crate::message::unknown_method;
 use crate::origin::{Origin, Origins};
-use crate::wording::type_name;
+use crate::wording::{closest, type_name};
 
 pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
     let (definition, properties) = parts_of(name, schema)?;
@@ -106,7 +106,12 @@ fn metas_of(
 fn effect_of(definition: &Map<String, Value>) -> Result<Effect, Fault> {
     let Some(said) = definition.get("x-effect") else { return Ok(Effect::default()) };
     let known = Effect::ALL.iter().find(|(name, _)| said == name).map(|&(_, effect)| effect);
-    known.ok_or_else(|| wrong("`x-effect` is one of read, create, update, delete, configure"))
+    known.ok_or_else(|| {
+        let near = said.as_str().and_then(|said| closest(said, &Effect::names()));
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let text = format!("`x-effect` is one of {}, not {said}{hint}", Effect::names().join(", "));
+        wrong(text).at("x-effect")
+    })
 }
 
 fn is_required(definition: &Map<String, Value>, name: &str) -> bool {

@@ -77,13 +77,16 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Write a session with its journal to a file, as JSON lines.
+    /// Write a session with its journal to a file, as JSON lines, or what it did as a plan.
     #[command(
-        after_help = "Examples:\n  obelus sessions export letters --out letters.jsonl\n  obelus sessions export letters | gzip > letters.gz"
+        after_help = "Examples:\n  obelus sessions export letters --out letters.jsonl\n  obelus sessions export letters | gzip > letters.gz\n  obelus sessions export letters --plan --out letters.json && obelus plan run letters.json --input '{\"to\": \"anna\"}'"
     )]
     Export {
         /// The session.
         id: String,
+        /// Write the calls that were done as a plan for `obelus plan run`: what the user said in words becomes its input.
+        #[arg(long)]
+        plan: bool,
         /// The file, which must not exist yet; by default stdout.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,

@@ -125,7 +125,7 @@ fn missing_activities(spec: &SessionSpec) -> Vec<SpecProblem> {
 }
 
 /// Where a tool is defined: in an agent's file by its name, in a request in the last message that has it.
-fn place_of_tool(spec: &SessionSpec, name: &str) -> String {
+pub(crate) fn place_of_tool(spec: &SessionSpec, name: &str) -> String {
     let has_it = |message: &Message| matches!(message, Message::Tool(tools) if tools.contains_key(name));
     match spec.context.messages().iter().rposition(has_it) {
         Some(index) if spec.agent.is_empty() => format!("context[{index}].tool.{name}"),

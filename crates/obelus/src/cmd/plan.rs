@@ -4,6 +4,7 @@ mod load;
 
 use anstyle::Style;
 use anyhow::{Result, bail};
+use obelus_kernel::Rule;
 use obelus_kernel::plan::{self, Check, Simulation, Who};
 use obelus_runtime::SessionSpec;
 use serde_json::{Value, json};
@@ -61,6 +62,10 @@ pub(super) fn sound(args: &cli::RunPlan) -> Result<SessionSpec> {
     let mut loaded = Loaded::read(&args.plan)?;
     loaded.problems.retain(|problem| !problem.is_mended_by(&args.how));
     let errors = loaded.errors();
+    for warning in loaded.check.warnings.iter().filter(|warning| warning.rule == Rule::Plan12) {
+        let call = warning.call.map(|call| format!(" call {call}:")).unwrap_or_default();
+        output::warning(&visible(&format!("{}: {}:{call} {}", loaded.name, warning.rule, warning.text)));
+    }
     match errors.first() {
         None => Ok(loaded.spec),
         Some(first) => {

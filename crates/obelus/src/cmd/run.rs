@@ -27,6 +27,7 @@ use crate::cli::{How, Run, RunPlan};
 use crate::input;
 use crate::output::{self, Exit, visible};
 use crate::phrases::{Phrases, fill};
+pub(crate) use outcome::is_proposal_of;
 pub(crate) use play::{Begin, Stage, play};
 pub(crate) use show::Shown;
 

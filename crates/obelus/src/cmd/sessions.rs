@@ -6,10 +6,13 @@
 //! |---|---|
 //! | `look`, `story` | list, show, log, inbox; what happened, line by line |
 //! | `carry` | export, import, fork, back |
+//! | `as_plan`, `lifted` | export as a plan, whose inputs are what the user said |
 //! | `keep` | pause, resume, prune |
 
+mod as_plan;
 mod carry;
 mod keep;
+mod lifted;
 mod look;
 mod story;
 
@@ -34,7 +37,10 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         }
         Sessions::Show { id, at, store, json, .. } => look::show(&look::open_for(store, id)?, id, *at, *json),
         Sessions::Log { id, store, json } => look::log(&look::open_for(store, id)?, id, *json),
-        Sessions::Export { id, out, store } => carry::export(&look::open_for(store, id)?, id, out.as_deref()),
+        Sessions::Export { id, plan: true, out, store } => {
+            as_plan::export(&look::open_for(store, id)?, id, out.as_deref())
+        }
+        Sessions::Export { id, out, store, .. } => carry::export(&look::open_for(store, id)?, id, out.as_deref()),
         Sessions::Import { file, name, store } => carry::import(&open(store)?, file, name.as_deref()),
         Sessions::Fork { id, new, at, store } => carry::fork_at(&open(store)?, id, new, *at),
         Sessions::Back { id, save, store } => carry::back(&open(store)?, id, save),

@@ -25,6 +25,15 @@ phrases! {
         the_turn: "; последний ход: {}", "; the latest turn: {}";
         in_and_out: " (запросы {}, ответы {})", " ({} in, {} out)";
         damaged: "с записи {} журнал повреждён: {}", "from record {} on it is damaged: {}";
+        no_calls_done:
+            "«{}» ещё не выполнила ни одного вызова: повторять нечего",
+            "`{}` has done no calls yet: there is nothing to run again";
+        paths_begin_elsewhere:
+            "относительные пути в плане отсчитываются от его папки; в сессии они отсчитывались от {}",
+            "relative paths in the plan begin at its own folder; in the session they began at {}";
+        needs_servers:
+            "у плана нет своих серверов MCP: назовите их в plan run --mcp FILE",
+            "the plan has no MCP servers of its own: name them with plan run --mcp FILE";
         paused_by: "«{}» на паузе ({}): obelus sessions resume {}", "`{}` was paused by {}: obelus sessions resume {}";
         not_paused: "«{}» не на паузе", "`{}` is not paused";
         noted:

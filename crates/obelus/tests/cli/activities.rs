@@ -128,7 +128,7 @@ fn garbage_on_stdout_is_shown_with_its_place() {
 fn a_hundred_megabytes_on_stdout_are_cut_off() {
     let trial = Trial::new("flood", "{exec: [sh, -c, 'head -c 100000000 /dev/zero | tr \"\\\\0\" 9']}");
     let line = format!(
-        "ulimit -v 131072; exec '{}' plan run '{}' --activities '{}'",
+        "ulimit -v 147456; exec '{}' plan run '{}' --activities '{}'",
         env!("CARGO_BIN_EXE_obelus"),
         trial.plan,
         trial.activities

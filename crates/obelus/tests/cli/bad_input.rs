@@ -362,7 +362,7 @@ fn an_agent_that_is_faulty_is_told_line_by_line() {
         ("description: x", "agent.yaml:1:1: missing field `name`"),
         ("name: x\ncolour: red", "agent.yaml:2:1: unknown field `colour`, expected one of name,"),
         ("name: x\nmode: wild", "agent.yaml:2:7: "),
-        ("name: x\ntools:\n  t: {x-effect: boom}", "agent.yaml:3:6: TOOL-1: `x-effect` is one of read,"),
+        ("name: x\ntools:\n  t: {x-effect: boom}", "agent.yaml:3:17: TOOL-1: `x-effect` is one of read,"),
         (
             "name: x\ntools:\n  t:\n    properties: {a: {}}\n    x-names: {a: [list]}",
             "agent.yaml:5:14: TOOL-1: `x-names`, `a`: it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …], as: [WORD, …]}, not as an array",

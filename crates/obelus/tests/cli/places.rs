@@ -42,6 +42,11 @@ fn errors_of_a_plan_have_a_place_and_a_hint() {
             ":8:29: PLAN-4: call 0, `town`: †inptu.city has no value, and no call writes it; did you mean †input.city?",
         ),
         ("{_tool: fnid}", "", ":8:9: CALL-3: call 0: unknown tool `fnid`; did you mean `find`?"),
+        (
+            "{_tol: find}",
+            "",
+            ":8:9: CALL-3: call 0: `_tool` is missing: it names the tool to call; did you mean `_tool` by `_tol`?",
+        ),
         ("{_tool: find, n: five}", "", ":8:26: CALL-3: call 0, `n`: \"five\" is not of type \"integer\""),
         (GOOD, "activities: {find: {exce: [x]}}", ":9:20: TOOL-7: activity `find`: it needs one of exec"),
         (GOOD, "model: playbook:nowhere.yaml", ":9:8: the model: "),
@@ -79,10 +84,88 @@ fn what_stands_beside_the_plan_is_checked_too() {
         .prints("CTX-7: the kind `state`: `city`: \"Riga\" is not");
     let frozen = folder.file("frozen.yaml", request("{_tool: find, _output: 3, _outputPath: †state.a}", ""));
     obelus(&["plan", "check", &frozen]).exits(0).prints("PLAN-12: call 0: its `_output` is frozen");
+    obelus(&["plan", "run", &frozen]).says("frozen.yaml: PLAN-12: call 0: its `_output` is frozen");
     let near = folder.file("near.yaml", request("{_tool: find, twon: Riga, _outputPath: †state.a}", ""));
     obelus(&["plan", "check", &near]).exits(0).prints("`find` has no parameter `twon`; did you mean `town`?");
     let message = folder.file("message.yaml", "context:\n  - {role: user, content: hi}\n  - {type: sttae, data: 1}\n");
     obelus(&["plan", "check", &message]).exits(2).says("message.yaml:3:5: CTX-3: message 1");
+}
+
+/// A field that is nearly one of a request would lose bindings or settings unseen.
+#[test]
+fn fields_of_a_file_that_are_misspelt_are_errors_with_a_place_and_the_name_that_was_meant() {
+    let folder = Folder::new("misspelt-fields");
+    for (text, says) in [
+        (
+            "contex: []\n",
+            "a.yaml:1:1: the request has no `context`, an array of messages; did you mean `context` by `contex`?",
+        ),
+        ("context: []\nactivites: {}\n", "a.yaml:2:1: a request has no field `activites`; did you mean `activities`?"),
+        ("context: []\ncolour: red\n", "a.yaml:2:1: the field `colour` is not used"),
+        ("context: []\ncontext: []\n", "a.yaml:2:1: not YAML: the key `context` stands there twice\n"),
+        ("context: []\nsettings: {mod: full}\n", "a.yaml:2:12: settings: unknown field `mod`; did you mean `mode`?"),
+    ] {
+        obelus(&["plan", "check", &folder.file("a.yaml", text)]).exits(2).prints_nothing().says(says);
+    }
+    for (text, says) in [
+        ("name: x\nmod: full\n", "a.yaml:2:1: unknown field `mod`; did you mean `mode`?\n"),
+        ("name: x\npolicy: {confrm: [x]}\n", "unknown field `confrm`; did you mean `confirm`?\n"),
+        ("name: x\nname: y\n", "a.yaml:2:1: the key `name` stands there twice\n"),
+        (
+            "name: x\ntools:\n  order:\n    type: object\n    x-effect: creat\n",
+            "a.yaml:5:15: TOOL-1: `x-effect` is one of read, create, update, delete, configure, not \"creat\"; did you mean `create`?",
+        ),
+        (
+            "name: x\ntools:\n  order:\n    type: object\n    properties:\n      n: {type: strng}\n",
+            "a.yaml:6:17: TOOL-1: not a valid JSON Schema: there is no type `strng`; did you mean `string`?",
+        ),
+        (
+            "name: x\ntools:\n  order:\n    properties: {_output: {type: objct}}\n",
+            "a.yaml:4:34: TOOL-1: not a valid JSON Schema: there is no type `objct`; did you mean `object`?",
+        ),
+    ] {
+        obelus(&["agents", "check", &folder.file("a.yaml", text)]).exits(1).prints(says);
+    }
+    let typed = request(GOOD, "").replace("n: {type: integer}", "n: {type: intger}");
+    obelus(&["plan", "check", &folder.file("typed.yaml", typed)])
+        .exits(1)
+        .prints("typed.yaml:4:73: TOOL-1: ")
+        .prints("there is no type `intger`; did you mean `integer`?");
+}
+
+#[test]
+fn a_forgotten_sign_and_a_misspelt_field_of_a_result_are_warned_of() {
+    let folder = Folder::new("near-references");
+    let text = "context:
+  - type: tool
+    tool:
+      find: {type: object, properties: {name: {}, _output: {type: object, properties: {email: {type: string}}}}, x-effect: read}
+      send: {type: object, properties: {to: {}, text: {}}, x-effect: read}
+  - type: plan
+    plan:
+      - {_tool: find, name: Olga, _outputPath: †state.person}
+      - {_tool: send, to: TO, text: [state.gov is a site], _outputPath: †state.sent}
+";
+    for (to, says) in [
+        (
+            "state.person.email",
+            Some("warning CTX-9: call 1: `to` is the text `state.person.email`; did you mean †state.person.email?"),
+        ),
+        (
+            "†state.person.emial",
+            Some(
+                "warning PLAN-4: call 1: †state.person.emial, written by call 0 (find): there is no `emial`; did you mean `email`?",
+            ),
+        ),
+        ("†state.person.email", None),
+        ("olga.person.email", None),
+    ] {
+        let ran = obelus(&["plan", "check", &folder.file("plan.yaml", text.replace("TO", to))]).exits(0);
+        match says {
+            Some(says) => drop(ran.prints(says)),
+            None => assert!(!ran.stdout.contains("warning"), "{}", ran.stdout),
+        }
+    }
 }
 
 /// TOOL-3: a binding with a typo would leave its tool to the model, and nobody would be asked.

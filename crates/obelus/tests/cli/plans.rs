@@ -180,3 +180,66 @@ fn calls_that_write_one_place_in_no_order_are_warned_of() {
         assert_eq!(warnings.contains(words), is_warned, "{third}: {warnings}");
     }
 }
+
+/// PLAN-12: what a session did is a plan; what the user said in words is its input.
+#[test]
+fn what_a_session_did_is_exported_as_a_plan_with_inputs() {
+    let folder = Folder::new("plan-export");
+    folder.file(
+        "p.yaml",
+        "rules:
+  - user: Olga
+    when: .requests == 1
+    answer:
+      say: at it
+      calls:
+        - {_tool: find, name: Olga, _outputPath: †state.person}
+        - {_tool: send, to: †state.person.email, text: Good morning, _outputPath: †state.sent}
+        - {_tool: send, to: me@example.test, text: 'to {†state.person.email}'}
+        - {_tool: sum, of: short, _output: frozen, _outputPath: †state.sum}
+        - {_tool: fail, _outputPath: †state.failed}
+otherwise: {answer: {say: done}}
+",
+    );
+    let agent = folder.file(
+        "agent.yaml",
+        "name: x
+model: playbook:p.yaml
+mode: full
+tools:
+  find: {type: object, properties: {name: {type: string}}, x-effect: read, x-trust: trusted}
+  send: {type: object, properties: {to: {}, text: {type: string}}, x-effect: create, x-trust: trusted, x-target: []}
+  sum: {type: object, properties: {of: {}}, x-effect: read, x-trust: trusted, _output: {type: string}}
+  fail: {type: object, properties: {}, x-effect: read, x-trust: trusted}
+activities:
+  find: {jq: '{email: (.call.name + \"@example.test\")}'}
+  send: {jq: '\"sent \" + .call.text + \" to \" + .call.to'}
+  fail: {jq: 'error(\"no luck\")'}
+",
+    );
+    let (store, out) = (folder.path("store"), folder.path("routine.json"));
+    let export = ["sessions", "export", "s", "--plan", "--out", &out, "--store", &store];
+    obelus(&["run", &agent, "--say", "Wish Olga a good morning", "--session", "s", "--store", &store]).exits(1);
+    obelus(&export).exits(0);
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(&out).unwrap()).unwrap();
+    let find = |kind: &str| {
+        let messages = written["context"].as_array().unwrap();
+        messages.iter().find(|message| message["type"] == kind).unwrap().clone()
+    };
+    let calls = json!([
+        {"_tool": "sum", "of": "short", "_outputPath": "†state.sum"},
+        {"_tool": "find", "name": "†input.name", "_outputPath": "†state.person"},
+        {"_tool": "send", "to": "†state.person.email", "text": "†input.text", "_outputPath": "†state.sent"},
+        {"_tool": "send", "to": "me@example.test", "text": "to {†state.person.email}"},
+    ]);
+    assert_eq!(find("plan")["plan"], calls);
+    let input = find("input");
+    assert_eq!(input["data"], json!({"name": "Olga", "text": "Good morning"}));
+    assert_eq!(input["schema"]["required"], json!(["name", "text"]));
+    // The plan runs with another input, which is held against the schema.
+    let run = |input: &str| obelus(&["plan", "run", &out, "--input", input]);
+    run(r#"{"name": "Anna", "text": "Hello"}"#).prints("send → sent Hello to Anna@example.test");
+    run(r#"{"name": 5}"#).exits(2).says("is not of type \"string\"");
+    obelus(&export).exits(2).says("exists");
+    obelus(&["sessions", "export", "none", "--plan", "--store", &store]).exits(2).says("none");
+}

@@ -10,7 +10,7 @@ use obelus_kernel::{Call, Fault, Rule, Tool};
 use obelus_runtime::{Places, SessionSpec, place_of};
 use serde_json::{Value, json};
 
-use super::super::faults::{SpecProblem, at, problems_of};
+use super::super::faults::{SpecProblem, at, place_of_tool, problems_of};
 use crate::cli::PlanFile;
 use crate::input;
 
@@ -102,6 +102,10 @@ impl Loaded {
     /// Where a fault of the plan stands.
     fn place(&self, fault: &Fault) -> Option<(u64, u64)> {
         // A tool at fault is named by its own field.
+        let tool = fault.field.strip_prefix("tool.").filter(|_| fault.call.is_none());
+        if let Some((name, rest)) = tool.map(|field| field.split_once('.').unwrap_or((field, ""))) {
+            return self.places.find(&format!("{}.{rest}", place_of_tool(&self.spec, name)));
+        }
         let message = fault.call.map(|_| self.message);
         place_of(&self.places, &Fault { message, ..fault.clone() })
     }

@@ -66,7 +66,7 @@ fn tool_of(call: &Value) -> String {
 }
 
 /// Whether a call ran as it was proposed, its references aside.
-fn is_proposal_of(proposed: &Value, ran: &Value) -> bool {
+pub(crate) fn is_proposal_of(proposed: &Value, ran: &Value) -> bool {
     match (proposed, ran) {
         (Value::String(text), _) if text.contains('†') => true,
         (Value::Object(fields), Value::Object(ran)) => fields

@@ -83,6 +83,12 @@ pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result
         text += &serde_json::to_string(&Line { seq: index as u64 + 1, at, input, id, digest })?;
         text.push('\n');
     }
+    write_new(to, &text)?;
+    Ok(Exit::Done)
+}
+
+/// Writes to a file that must not exist yet, or to stdout.
+pub(super) fn write_new(to: Option<&Path>, text: &str) -> Result<()> {
     match to {
         None => std::io::stdout().write_all(text.as_bytes())?,
         // What was said in a session is for its owner.
@@ -94,7 +100,7 @@ pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result
             .and_then(|mut open| open.write_all(text.as_bytes()).and_then(|()| open.sync_all()))
             .with_context(|| input::name(file))?,
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// Goes back to the last rest of a session that cannot be restored; its journal is saved first.
