@@ -229,5 +229,10 @@ fn outcome_of(stdout: &[u8]) -> Result<Outcome, Failure> {
         return Ok(Outcome::Value(Value::Null));
     }
     let lasting = |error: CallError| Failure::lasting(error.code, error.message);
-    read_json(stdout, "stdout").and_then(messages::outcome_of).map_err(lasting)
+    let outcome = read_json(stdout, "stdout").and_then(messages::outcome_of);
+    // Whoever reads it must not take the effect for undone.
+    outcome.map_err(|mut error| {
+        error.message.push_str("; the program itself ended without an error, so what it does is done");
+        lasting(error)
+    })
 }

@@ -10,7 +10,9 @@ use super::sqlite::FORM;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process has the store.
-    #[error("{folder}: the store is in use by {holder}; end it first, or answer there")]
+    #[error(
+        "{folder}: the store is in use by {holder}; end it, answer its questions from another process, or use another store (--store DIR)"
+    )]
     Held {
         /// The store's folder.
         folder: PathBuf,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::agents;
 use super::host::{Notices, connector, host_of};
-use super::people::Narrator;
+use super::people::{IMPORT_OF, Narrator};
 use super::run::{load_agent, on};
 use crate::cli::StoreAt;
 use crate::input;
@@ -40,7 +40,7 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreAt, import: &Import<'_>, as_j
     let spec = SessionSpec::from_agent(load_agent(&agents::locate(agent)?)?);
     let host = host_of(store, connector(at, &Notices::default()));
     let (state, open, look) = on(async {
-        let by = format!("the import of {name}");
+        let by = format!("{IMPORT_OF}{name}");
         // What does not fit is refused before anything is kept.
         let handle = match host.adopt(&id, spec, state, mode, &by).await {
             Err(HostError::Store(error @ StoreError::Exists(_))) => bail!("{error}: name another one with --session"),

@@ -51,6 +51,8 @@ impl Narrator {
 
 /// The names of people at this program, in journals.
 pub(crate) const AT_TERMINAL: &str = "a person at the terminal";
+/// How the name of an import begins there; that of the file follows.
+pub(crate) const IMPORT_OF: &str = "the import of ";
 pub(crate) const AT_COMMAND_LINE: &str = "a person at the command line";
 
 /// Who said something, and from where. Journals have a few names of their own for that.
@@ -63,7 +65,12 @@ pub(crate) fn by_in_words(by: &str, phrases: &Phrases) -> String {
         "the user, in conversation" => words.in_conversation,
         "the agent, for the user" => words.for_the_user,
         "the state's file" => words.state_file,
-        other => return visible(other),
+        other => {
+            return match other.strip_prefix(IMPORT_OF) {
+                Some(file) => fill(words.import_of, &[&visible(file)]),
+                None => visible(other),
+            };
+        }
     };
     known.to_owned()
 }

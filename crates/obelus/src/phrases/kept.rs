@@ -86,6 +86,7 @@ phrases! {
         in_conversation: "пользователь, в разговоре", "the user, in conversation";
         for_the_user: "агент со слов пользователя", "the agent, for the user";
         state_file: "файл состояния", "the state's file";
+        import_of: "импорт {}", "the import of {}";
     }
 }
 

@@ -1,8 +1,14 @@
 //! DUR-9: a full disk. A process that may write no byte to any file stands for it.
 
+use std::fs;
+use std::io::Write;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
-use crate::support::{Folder, Ran, obelus, obelus_reading, run};
+use crate::support::{Folder, Ran, command, obelus, obelus_reading, run, start};
+
+const AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../agents/notes");
 
 /// Runs the binary where no file can grow.
 fn on_full_disk(args: &[&str], stdin: &str) -> Ran {
@@ -14,8 +20,7 @@ fn on_full_disk(args: &[&str], stdin: &str) -> Ran {
 fn dur_9_what_is_kept_can_be_read_and_a_message_is_refused_with_what_to_do() {
     let folder = Folder::new("full-disk");
     let store = folder.path("store");
-    let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/../../agents/notes");
-    let chat = ["chat", "--agent", agent, "--session", "s", "--store", &store];
+    let chat = ["chat", "--agent", AGENT, "--session", "s", "--store", &store];
     obelus_reading("the customer called\n", &chat).exits(0);
     for args in [
         &["sessions", "list", "--store", &store][..],
@@ -29,4 +34,28 @@ fn dur_9_what_is_kept_can_be_read_and_a_message_is_refused_with_what_to_do() {
     let words = format!("{}{}", refused.stdout, refused.stderr);
     assert!(words.contains("the disk is full; free some space") && !words.contains("Error code"), "{words}");
     obelus(&["sessions", "log", "s", "--store", &store]).exits(0).prints("the customer called");
+}
+
+#[test]
+fn dur_9_what_a_killed_process_left_in_its_log_can_be_read() {
+    let folder = Folder::new("full-disk-killed");
+    let (store, left) = (folder.path("store"), folder.path("left"));
+    let mut child = start(&mut command(&["chat", "--agent", AGENT, "--session", "s", "--store", &store]));
+    child.stdin.as_mut().expect("a pipe").write_all(b"the customer called\n").unwrap();
+    let log = |store: &str| ["sessions", "log", "s", "--store", store].map(str::to_owned);
+    let is_kept = || obelus(&log(&store).each_ref().map(String::as_str)).stdout.contains("the customer called");
+    for _ in 0..200 {
+        if is_kept() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    fs::create_dir(&left).unwrap();
+    for name in ["obelus.db", "obelus.db-wal"] {
+        fs::copy(format!("{store}/{name}"), format!("{left}/{name}")).unwrap();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(fs::metadata(format!("{left}/obelus.db-wal")).unwrap().len() > 0, "the log is not carried over yet");
+    on_full_disk(&log(&left).each_ref().map(String::as_str), "").exits(0).prints("the customer called");
 }

@@ -76,7 +76,7 @@ fn b24_7_the_mode_is_given_with_the_import_and_its_question_has_one_title() {
     let lines: Vec<&str> = full.stdout.lines().collect();
     assert_eq!(lines[1..3], ["  Изменить сделку", "    сделка: 123"], "{}", full.stdout);
     full.prints("  перенесено со словами: Изменить сумму сделки 123 до 100000");
-    obelus(&["sessions", "show", "b", "--store", &store]).exits(0).prints("режим full");
+    obelus(&["sessions", "show", "b", "--store", &store]).exits(0).prints("режим full").prints("(импорт ");
     // What memory shows is what the file has.
     let state = read(&folder.path("store/states/b.json"));
     assert_eq!(state["confirmations"].as_object().map(serde_json::Map::len), Some(2));

@@ -65,7 +65,7 @@ crm.lead.list:
     office.model(
         r#"
 - user: создай
-  raw: "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.lead.add\", \"params\": {\"fields\": {\"TITLE\": \"Новый лид\"}}, \"_outputPath\": \"†state.lead\"}, {\"method\": \"crm.lead.update\", \"params\": {\"id\": \"†state.lead\", \"fields\": {\"status_id\": \"IN_PROCESS\"}}}]\nASSISTANT:\nСоздаю."
+  raw: "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.lead.add\", \"params\": {\"fields\": {\"TITLE\": \"Новый лид\"}}, \"_outputPath\": \"†made.lead\"}, {\"method\": \"crm.lead.update\", \"params\": {\"id\": \"†made.lead\", \"fields\": {\"status_id\": \"IN_PROCESS\"}}}]\nASSISTANT:\nСоздаю."
 - user: покажи
   when: .results == []
   raw: "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.lead.list\", \"params\": {\"filter\": {\"TITLE\": \"Новый лид\"}, \"limit\": \"all\"}}]\nASSISTANT:\nСмотрю."

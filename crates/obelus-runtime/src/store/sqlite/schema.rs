@@ -116,6 +116,8 @@ pub(super) fn look(folder: &Path) -> Result<Connection, StoreError> {
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     let (connection, found) = match form_of(&connection, folder) {
         Err(StoreError::Disk(error)) if has_no_room_beside(&error) => {
+            // It would lock the other one out.
+            drop(connection);
             let connection = look_alone(folder)?;
             let found = form_of(&connection, folder)?;
             (connection, found)

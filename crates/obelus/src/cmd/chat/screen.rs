@@ -115,6 +115,25 @@ impl Screen {
         &self.titles
     }
 
+    /// Shows how far the steps are.
+    fn moved(&mut self, steps: &[StepView]) {
+        if let Some(words) = self.confirmed.take() {
+            self.note(&words);
+        }
+        if !steps.is_empty() && !self.stopping {
+            // The answer is complete, and its calls are at work.
+            self.writing.clear();
+        }
+        let titles = &self.titles;
+        self.steps.see(steps, &|step| named(step, titles));
+        if self.is_terminal {
+            self.draw();
+        } else {
+            let steps = self.due(false);
+            self.write(Part::Steps, &steps);
+        }
+    }
+
     /// Something happened while a turn is at work.
     pub(crate) fn event(&mut self, event: &EventBody) {
         match event {
@@ -150,24 +169,10 @@ impl Screen {
                 self.note(&fill(self.phrases.ask.will_lapse, &[&question.id.to_string(), &until]));
             }
             EventBody::Moved { mode, is_asking, steps } => {
-                if let Some(words) = self.confirmed.take() {
-                    self.note(&words);
-                }
                 self.mode = *mode;
                 // Once an answer has led to calls, or to rest, nobody thinks any more.
                 self.thinking &= is_asking;
-                if !steps.is_empty() && !self.stopping {
-                    // The answer is complete, and its calls are at work.
-                    self.writing.clear();
-                }
-                let titles = &self.titles;
-                self.steps.see(steps, &|step| named(step, titles));
-                if self.is_terminal {
-                    self.draw();
-                } else {
-                    let steps = self.due(false);
-                    self.write(Part::Steps, &steps);
-                }
+                self.moved(steps);
             }
             EventBody::Happened { event } => {
                 let words = event_words(event, self.phrases.language);
