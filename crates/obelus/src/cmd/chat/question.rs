@@ -90,23 +90,7 @@ pub(crate) fn lines(question: &Question, id: &str, titles: &Titles, phrases: &Ph
                 lines.extend(told.fields.into_iter().map(|field| indented(field.marked(), 5)));
             }
         }
-        About::Call | About::InDoubt => {
-            for told in told {
-                lines.push(told.head(Line::of(PLAIN, "  ")));
-                let mut marks = repeated(&told.fields);
-                let (details, fields): (Vec<Field>, Vec<Field>) =
-                    told.fields.into_iter().partition(|field| field.is_detail);
-                for field in fields {
-                    let is_repeated = field.from.as_ref().is_some_and(|from| marks.contains(from));
-                    let line = if is_repeated { signed(field, &mut marks) } else { field.marked() };
-                    lines.push(indented(line, 4));
-                }
-                if !details.is_empty() {
-                    lines.push(indented(side_by_side(Line::new(), details, &mut marks), 4));
-                }
-                lines.extend(explained(marks));
-            }
-        }
+        About::Call | About::InDoubt => lines.extend(told.into_iter().flat_map(field_by_field)),
     }
     // The words with which it came from elsewhere. What would happen stands above, in the words of this agent.
     lines.extend(
@@ -117,6 +101,23 @@ pub(crate) fn lines(question: &Question, id: &str, titles: &Titles, phrases: &Ph
     if !reasons.is_empty() {
         lines.push(Line::of(PLAIN, "  ").own(DIM, ask.because).shown(DIM, &reasons.join("; ")).hanging(4));
     }
+    lines
+}
+
+/// A call with its fields, one below the other.
+fn field_by_field(told: DescribedCall) -> Vec<Line> {
+    let mut lines = vec![told.head(Line::of(PLAIN, "  "))];
+    let mut marks = repeated(&told.fields);
+    let (details, fields): (Vec<Field>, Vec<Field>) = told.fields.into_iter().partition(|field| field.is_detail);
+    for field in fields {
+        let is_repeated = field.from.as_ref().is_some_and(|from| marks.contains(from));
+        let line = if is_repeated { signed(field, &mut marks) } else { field.marked() };
+        lines.push(indented(line, 4));
+    }
+    if !details.is_empty() {
+        lines.push(indented(side_by_side(Line::new(), details, &mut marks), 4));
+    }
+    lines.extend(explained(marks));
     lines
 }
 
