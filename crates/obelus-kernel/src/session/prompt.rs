@@ -283,24 +283,10 @@ impl Session {
     fn show_recipes_of_instances(&self, view: &View, shown: &mut Value) {
         let names: Vec<&String> =
             self.memory.context.instances().iter().filter(|name| view.has_instance(name)).collect();
-        let schema = |name: &str| view.schema(Some(name)).cloned();
-        let description = |name: &str| view.description(Some(name)).map(Value::from);
-        let recipes: [(&str, &str, &dyn Fn(&str) -> Option<Value>); 2] =
-            [("description", "descriptions", &description), ("schema", "schemas", &schema)];
-        for (field, fields, of) in recipes {
-            let of_each: Vec<Option<Value>> = names.iter().map(|name| of(name)).collect();
-            let are_alike = of_each.windows(2).all(|pair| pair[0] == pair[1]);
-            match of_each.first() {
-                Some(Some(one)) if are_alike && shown.get(field).is_none() => shown[field] = one.clone(),
-                _ => {
-                    let own = names.iter().zip(of_each).filter_map(|(name, own)| Some(((*name).clone(), own?)));
-                    let own: Map<String, Value> = own.filter(|(_, own)| shown.get(field) != Some(own)).collect();
-                    if !own.is_empty() {
-                        shown[fields] = Value::Object(own);
-                    }
-                }
-            }
-        }
+        let descriptions = names.iter().map(|name| view.description(Some(name)).map(Value::from)).collect();
+        let schemas = names.iter().map(|name| view.schema(Some(name)).cloned()).collect();
+        show_own(shown, &names, "description", descriptions);
+        show_own(shown, &names, "schema", schemas);
     }
 
     /// A kind's value, or what the author lets the model see of it. A filter that fails hides nothing.
@@ -386,6 +372,20 @@ impl Session {
         }
         texts.reverse();
         texts
+    }
+}
+
+/// Shows what instances have of their own in a field: in that field where all have the same, else in one that maps them.
+fn show_own(shown: &mut Value, names: &[&String], field: &str, of_each: Vec<Option<Value>>) {
+    let are_alike = of_each.windows(2).all(|pair| pair[0] == pair[1]);
+    if let (Some(Some(one)), true, None) = (of_each.first(), are_alike, shown.get(field)) {
+        shown[field] = one.clone();
+        return;
+    }
+    let own = names.iter().zip(of_each).filter_map(|(name, own)| Some(((*name).clone(), own?)));
+    let own: Map<String, Value> = own.filter(|(_, own)| shown.get(field) != Some(own)).collect();
+    if !own.is_empty() {
+        shown[format!("{field}s")] = Value::Object(own);
     }
 }
 

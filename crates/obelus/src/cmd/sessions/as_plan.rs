@@ -62,7 +62,7 @@ fn done_calls(session: &Session, history: &[Arc<SessionEvent>]) -> Vec<Value> {
     for message in context.messages() {
         let Message::Data(data) = message else { continue };
         let Some((call, path, _)) = data.as_result() else { continue };
-        if !call["_tool"].as_str().is_some_and(|tool| context.tool(tool).is_some()) {
+        if call["_tool"].as_str().is_none_or(|tool| context.tool(tool).is_none()) {
             continue;
         }
         let call = as_planned(call, Some(&path.to_string()));
