@@ -92,14 +92,19 @@ pub(crate) fn lines(question: &Question, id: &str, titles: &Titles, phrases: &Ph
         }
         About::Call | About::InDoubt => lines.extend(told.into_iter().flat_map(field_by_field)),
     }
-    // The words with which it came from elsewhere. What would happen stands above, in the words of this agent.
-    lines.extend(
-        question.headline.iter().map(|words| Line::of(PLAIN, "  ").own(DIM, ask.came_as).shown(DIM, words).hanging(4)),
-    );
+    lines.extend(remarks(question, titles, phrases));
+    lines
+}
+
+/// What stands below the calls: the words with which the question came from elsewhere, and why it is asked.
+fn remarks(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
+    let ask = &phrases.ask;
+    let remark = |head: &'static str, words: &str| Line::of(PLAIN, "  ").own(DIM, head).shown(DIM, words).hanging(4);
+    let mut lines: Vec<Line> = question.headline.iter().map(|words| remark(ask.came_as, words)).collect();
     let tool = question.calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
     let reasons = reasons_in_words(&question.reasons, tool, titles, phrases);
     if !reasons.is_empty() {
-        lines.push(Line::of(PLAIN, "  ").own(DIM, ask.because).shown(DIM, &reasons.join("; ")).hanging(4));
+        lines.push(remark(ask.because, &reasons.join("; ")));
     }
     lines
 }
