@@ -45,7 +45,8 @@ impl Peer {
     /// Nothing is left of the server.
     async fn is_gone(&self) {
         self.servers.close().await;
-        assert_eq!(marked(&self.mark), [""; 0]);
+        // A process that was killed may still be on its way out.
+        until("nothing runs any more", || marked(&self.mark).is_empty()).await;
         until("everything is reaped", || zombies().is_empty()).await;
     }
 }

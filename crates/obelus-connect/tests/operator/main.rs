@@ -94,7 +94,7 @@ async fn three_invalid_actions_in_a_row_block_it() {
     let reply = office.says("Нажми на невидимое").await;
     assert_eq!((reply.ends, reply.end.as_deref()), (Ends::Output, Some("blocked")));
     let words = reply.output.as_str().unwrap();
-    assert!(words.contains("не получается") && words.contains("not on the page"), "{words}");
+    assert!(words.contains("не получается") && words.contains("такого элемента на странице нет"), "{words}");
     assert_eq!(office.log(), ["observe", "observe", "observe"]);
 }
 
