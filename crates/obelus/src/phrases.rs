@@ -20,7 +20,7 @@ use obelus_kernel::{Message, Role};
 use obelus_runtime::Language;
 pub(crate) use obelus_runtime::fill;
 
-pub(crate) use ask::{Asking, Because, Why};
+pub(crate) use ask::{Asking, Because};
 pub(crate) use chat::{Chat, Counts, Errors, Files, Help, Modes, Statuses};
 pub(crate) use kept::{Answering, KeptWords, Running, StoryWords};
 
@@ -37,7 +37,6 @@ pub(crate) struct Phrases {
     pub(crate) files: Files,
     pub(crate) errors: Errors,
     pub(crate) ask: Asking,
-    pub(crate) why: Why,
     pub(crate) because: Because,
     pub(crate) kept: KeptWords,
     pub(crate) story: StoryWords,
@@ -59,7 +58,6 @@ macro_rules! in_language {
             files: Files::$which,
             errors: Errors::$which,
             ask: Asking::$which,
-            why: Why::$which,
             because: Because::$which,
             kept: KeptWords::$which,
             story: StoryWords::$which,

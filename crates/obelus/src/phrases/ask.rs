@@ -82,38 +82,6 @@ phrases! {
 }
 
 phrases! {
-    /// The reasons of a question.
-    Why {
-        sets: "меняется {}", "it sets {}";
-        after_reading:
-            "агент предложил это после чтения непроверенного: {}",
-            "it was proposed after reading what is not trusted: {}";
-        is_shown: "ему передают данные из непроверенного источника: {}", "it is shown what is not trusted: {}";
-        comes_from: "{} взято из непроверенного: {}", "{} comes from what is not trusted: {}";
-        come_from: "{} взяты из непроверенного: {}", "{} come from what is not trusted: {}";
-        deletes: "это удаляет", "it deletes";
-        configures: "это меняет настройки на будущее", "it changes how things behave from now on";
-        agent_asks: "так просит агент", "the agent asks for it";
-        policy_asks: "так требуют правила", "the policy asks for it";
-        not_listed: "«{}» нет в списке разрешённого", "“{}” is not on the allow-list";
-        in_shadow: "в режиме shadow ничего не выполняется", "in the mode shadow nothing is executed";
-        in_canary:
-            "в режиме canary без вашего решения выполняются только чтение и создание",
-            "in the mode canary only reading and creating run without your decision";
-        plan: "план выполняется только с вашего согласия", "a plan runs when it is approved";
-        interrupted:
-            "работа прервалась, и неизвестно, было ли это сделано",
-            "the work was interrupted, and it is not known whether this happened";
-        lost:
-            "ответ потерян, и неизвестно, было ли это сделано: {}",
-            "its answer was lost, and it is not known whether this happened: {}";
-        started:
-            "начато {}; возможно, ещё выполняется",
-            "it was started at {}, and may still be at work";
-    }
-}
-
-phrases! {
     /// The origin of a value.
     Because {
         nothing: "сюда никто ничего не записывал", "nothing has written it";

@@ -8,21 +8,7 @@ const EN: &Phrases = &ENGLISH;
 /// Every phrase of a language, in the same order for both.
 fn all(of: &Phrases) -> Vec<&'static str> {
     let Phrases {
-        chat,
-        modes,
-        status,
-        counts,
-        help,
-        files,
-        errors,
-        ask,
-        why,
-        because,
-        kept,
-        story,
-        answering,
-        running,
-        ..
+        chat, modes, status, counts, help, files, errors, ask, because, kept, story, answering, running, ..
     } = of;
     [
         chat.all(),
@@ -33,7 +19,6 @@ fn all(of: &Phrases) -> Vec<&'static str> {
         files.all(),
         errors.all(),
         ask.all(),
-        why.all(),
         because.all(),
         kept.all(),
         story.all(),

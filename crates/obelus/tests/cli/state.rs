@@ -110,7 +110,8 @@ fn dur_8_a_token_in_the_users_words_is_masked_before_any_call() {
     let mut chat = command(&["chat", "--agent", "crm", "--session", "s", "--model", &model, "--store", &store]);
     chat.env("BITRIX_WEBHOOK_URL", format!("https://portal.example.test/rest/1/{token}/"));
     run(&mut chat, format!("Мой вебхук /rest/1/{token}/, запомни\n").as_bytes()).exits(0);
-    let mut said = command(&["run", "agents/crm", "--session", "t", "--model", &model, "--store", &store, "--say", token]);
+    let mut said =
+        command(&["run", "agents/crm", "--session", "t", "--model", &model, "--store", &store, "--say", token]);
     said.env("BITRIX_WEBHOOK_URL", format!("https://portal.example.test/rest/1/{token}/"));
     run(&mut said, b"").exits(0);
     let log = obelus(&["sessions", "log", "s", "--store", &store]).exits(0).prints("Мой вебхук /rest/1/***/, запомни");

@@ -183,7 +183,7 @@ impl Watch {
         let handle = self.handle.clone();
         let told = self.until(told(&handle, input)).await;
         let language = self.look.phrases.language;
-        told.map_err(|refused| anyhow!("{}", refused_in_words(refused.code, &refused.text, None, language)))
+        told.map_err(|refused| anyhow!("{}", refused_in_words(&refused, None, language)))
     }
 
     fn show(&self, event: &EventBody) {
