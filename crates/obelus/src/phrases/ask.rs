@@ -71,10 +71,16 @@ phrases! {
         elsewhere:
             "Здесь подтвердить нельзя: нужен терминал. Откройте obelus chat --session {} в терминале или ответьте: obelus answer {} approve",
             "It cannot be approved here: that needs a terminal. Open obelus chat --session {} at one, or answer: obelus answer {} approve";
+        doubt_elsewhere:
+            "Скажите, произошло ли это: obelus answer {} happened · obelus answer {} did-not",
+            "Say whether it happened: obelus answer {} happened · obelus answer {} did-not";
         answer_elsewhere:
             "Этого ответа ждёт шаг: obelus answer {} value ОТВЕТ",
             "A step waits for this answer: obelus answer {} value ANSWER";
         asked_by: "«{}» спрашивает по ходу работы, своими словами:", "«{}» asks, in its own words:";
+        doubt_not_kept:
+            "Здесь на это не ответить: нужен терминал.",
+            "It cannot be answered here: that needs a terminal.";
         not_kept:
             "Здесь подтвердить нельзя: нужен терминал. Запустите obelus chat в терминале или с --session ИМЯ, тогда ответить можно и потом.",
             "It cannot be approved here: that needs a terminal. Run obelus chat at one, or with --session NAME, to answer later.";
