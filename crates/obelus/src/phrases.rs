@@ -8,10 +8,12 @@
 //! | `chat` | the conversation in the terminal |
 //! | `ask` | questions, their reasons, where values come from |
 //! | `kept` | sessions, the inbox, answers and runs at the command line |
+//! | `store` | why a store or a session cannot be used |
 
 mod ask;
 mod chat;
 mod kept;
+mod store;
 
 use std::sync::OnceLock;
 
@@ -23,6 +25,7 @@ pub(crate) use obelus_runtime::fill;
 pub(crate) use ask::{Asking, Because};
 pub(crate) use chat::{Chat, Counts, Errors, Files, Help, Modes, Statuses};
 pub(crate) use kept::{Answering, KeptWords, Running, StoryWords};
+pub(crate) use store::StoreWords;
 
 /// The phrases of a language, by subject.
 pub(crate) struct Phrases {
@@ -42,6 +45,7 @@ pub(crate) struct Phrases {
     pub(crate) story: StoryWords,
     pub(crate) answering: Answering,
     pub(crate) running: Running,
+    pub(crate) store: StoreWords,
 }
 
 /// The subjects in one of the two languages.
@@ -63,6 +67,7 @@ macro_rules! in_language {
             story: StoryWords::$which,
             answering: Answering::$which,
             running: Running::$which,
+            store: StoreWords::$which,
         }
     };
 }

@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 use super::host::tell_reopened;
 use crate::output;
 use crate::phrases::Phrases;
+use crate::trouble::Declined;
 
 /// A request is one line of at most so many bytes.
 const LONGEST: u64 = 1 << 20;
@@ -181,7 +182,8 @@ pub(crate) fn tell_holder(folder: &Path, id: &str, input: &Input, phrases: &Phra
         Some(text) => {
             let code = answer["refused"]["code"].as_str().unwrap_or_default();
             let misfit = Misfit::deserialize(&answer["refused"]["misfit"]).ok();
-            bail!("{}", refusal_by_code(code, text, misfit.as_ref(), None, phrases.language))
+            let words = refusal_by_code(code, text, misfit.as_ref(), None, phrases.language);
+            Err(Declined { code: code.to_owned(), words, language: phrases.language }.into())
         }
         None => Ok(answer["holder"].as_u64().unwrap_or_default()),
     }

@@ -8,7 +8,21 @@ const EN: &Phrases = &ENGLISH;
 /// Every phrase of a language, in the same order for both.
 fn all(of: &Phrases) -> Vec<&'static str> {
     let Phrases {
-        chat, modes, status, counts, help, files, errors, ask, because, kept, story, answering, running, ..
+        chat,
+        modes,
+        status,
+        counts,
+        help,
+        files,
+        errors,
+        ask,
+        because,
+        kept,
+        story,
+        answering,
+        running,
+        store,
+        ..
     } = of;
     [
         chat.all(),
@@ -24,6 +38,7 @@ fn all(of: &Phrases) -> Vec<&'static str> {
         story.all(),
         answering.all(),
         running.all(),
+        store.all(),
     ]
     .concat()
 }

@@ -69,6 +69,10 @@ fn everything(test: &str, language: &str) -> Vec<String> {
     keep("edit", does(&["answer", "s:q1", "edit", "--params", "{\"sum\": 5}"]));
     keep("again", does(&["approve", "s:q1"]));
     keep("unknown", does(&["approve", "s:q7", lang[0], lang[1]]));
+    keep("nosuch", does(&["sessions", "show", "nosuch", lang[0], lang[1]]));
+    keep("nosuch", does(&["approve", "nosuch:q1", lang[0], lang[1]]));
+    keep("nosuch", does(&["sessions", "show", "s", "--at", "999", lang[0], lang[1]]));
+    keep("nosuch", does(&["sessions", "show", "a/b", lang[0], lang[1]]));
     keep("unfit", does(&["approve", "nonsense", lang[0], lang[1]]));
     keep("pause", does(&["sessions", "pause", "s"]));
     keep("paused", does(&["run", &agent, "--session", "s", "--say", "9"]));
@@ -111,13 +115,18 @@ fn an_english_agent_is_told_of_in_english() {
 fn refusals_are_told_by_their_reason_and_unfit_values_by_what_would_fit() {
     let all = everything("unfit", "ru").join("\n");
     for words in [
-        "изменение не подходит: `sum`: должно быть не меньше 0",
-        "изменение не подходит: `sum`: нужно другое: целое число",
-        "изменение не подходит: параметра `sun` нет; возможно, `sum`?",
+        "misfit: ошибка: изменение не подходит: `sum`: должно быть не меньше 0",
+        "misfit: ошибка: изменение не подходит: `sum`: нужно другое: целое число",
+        "misfit: ошибка: изменение не подходит: параметра `sun` нет; возможно, `sum`?",
         "refused: ✗ Стереть всё — запрещено: это запрещают правила",
         "refused: ✗ Отправить — запрещено: «Отправить» нет в списке разрешённого",
         "Стереть всё: не разрешено: это запрещают правила",
         "Отправить: не разрешено: «Отправить» нет в списке разрешённого",
+        "nosuch: ошибка: сессии «nosuch» нет",
+        "nosuch: ошибка: в журнале «s» записей ",
+        "again: ошибка: на вопрос s:q1 уже ответили: разрешено",
+        "run:   ответить: obelus approve s:q1 · obelus deny s:q1 --reason ПРИЧИНА",
+        "run: Нужен человек. Ответьте этой командой или запустите это в терминале; всё, что ждёт: obelus inbox",
     ] {
         assert!(all.contains(words), "no `{words}` in:\n{all}");
     }
