@@ -15,7 +15,7 @@ use crate::names::Name;
 use crate::path::Path;
 use crate::template::Template;
 use crate::tool::Tool;
-pub(crate) use read::{decided_breaches, faults_of, without_absent};
+pub(crate) use read::{decided_breaches, dotted, faults_of, without_absent};
 
 /// A proposed call, with everything found in it before it runs.
 #[derive(Clone, Debug)]

@@ -4,6 +4,7 @@ mod nulls;
 mod parts;
 
 use jsonschema::Validator;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Value, json};
 
 use crate::path::Segment;
@@ -22,6 +23,8 @@ pub(crate) struct Breach {
     pub(crate) keyword: String,
     /// Whether it is below a conditional keyword, such as `if` or `not`.
     pub(crate) conditional: bool,
+    /// What the keyword demands: a limit, the types or values that fit, the missing name, the names that are too many.
+    pub(crate) demand: Value,
     /// What is wrong.
     pub(crate) text: String,
 }
@@ -73,10 +76,32 @@ pub(crate) fn breaches(validator: &Validator, value: &Value) -> Vec<Breach> {
             place: error.instance_path().to_string().split('/').skip(1).map(unescape).collect(),
             keyword: error.kind().keyword().to_owned(),
             conditional: branches.iter().any(|branch| way.contains(branch)),
+            demand: demand(error.kind()),
             text: short(&error.to_string()),
         }
     };
     validator.iter_errors(value).map(breach).collect()
+}
+
+/// What a keyword demands that a value breaks; null for keywords that nobody tells in words of their own.
+fn demand(broken: &ValidationErrorKind) -> Value {
+    use ValidationErrorKind as Kind;
+    match broken {
+        Kind::Required { property } => property.clone(),
+        Kind::Type { kind: TypeKind::Single(name) } => json!([name.as_str()]),
+        Kind::Type { kind: TypeKind::Multiple(names) } => names.into_iter().map(jsonschema::JsonType::as_str).collect(),
+        Kind::Enum { options } => (**options).clone(),
+        Kind::Constant { expected_value } => json!([**expected_value]),
+        Kind::Minimum { limit }
+        | Kind::Maximum { limit }
+        | Kind::ExclusiveMinimum { limit }
+        | Kind::ExclusiveMaximum { limit } => limit.clone(),
+        Kind::MinLength { limit } | Kind::MaxLength { limit } | Kind::MinItems { limit } | Kind::MaxItems { limit } => {
+            json!(limit)
+        }
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => json!(unexpected),
+        _ => Value::Null,
+    }
 }
 
 /// The JSON pointer of the schema for what lies at `path`, if one place of `root` tells.

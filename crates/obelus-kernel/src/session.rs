@@ -58,6 +58,7 @@ mod output;
 mod picture;
 mod prompt;
 mod redact;
+mod refused;
 mod results;
 mod rules;
 mod scheduler;
@@ -85,6 +86,7 @@ pub use observation::Observation;
 pub use output::{AskedAgain, CallReport, CallStatus, ElicitationAnswer, Ends, Reply, Start, Task};
 pub use picture::Picture;
 pub use prompt::{Prompt, Purpose};
+pub use refused::{Misfit, Refused};
 pub use settings::{Approval, FollowUp, ManagedFields, ModelMayConfirm, Planning, Settings};
 pub use spent::{Money, Spent, Used};
 
@@ -143,22 +145,6 @@ struct Brief {
     persistent: bool,
     /// How many delegates are above this one.
     depth: u32,
-}
-
-/// An input that cannot be taken; nothing has changed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
-pub struct Refused {
-    /// A stable name of the cause.
-    pub code: &'static str,
-    /// What is wrong, and what would be right.
-    pub text: String,
-}
-
-impl Refused {
-    fn new(code: &'static str, text: impl Into<String>) -> Self {
-        Self { code, text: text.into() }
-    }
 }
 
 impl std::fmt::Debug for Session {

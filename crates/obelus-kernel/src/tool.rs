@@ -358,6 +358,7 @@ fn breaches(validator: Result<&Validator, &String>, value: &Value) -> Vec<Breach
             place: Vec::new(),
             keyword: "$schema".to_owned(),
             conditional: false,
+            demand: Value::Null,
             text: format!("the tool's schema is not valid: {error}"),
         }],
     }

@@ -393,5 +393,5 @@ impl Actor {
 
 /// The refusal of whatever is said to a session that is not there any more.
 pub(crate) fn gone() -> Refused {
-    Refused { code: GONE, text: "the session has ended its work meanwhile".to_owned() }
+    Refused::new(GONE, "the session has ended its work meanwhile")
 }

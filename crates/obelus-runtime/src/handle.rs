@@ -103,7 +103,7 @@ impl SessionHandle {
     pub async fn tell(&self, input: Input) -> Result<(), Refused> {
         if !is_from_outside(&input) {
             let text = "only the runtime itself tells a session what came of its work".to_owned();
-            return Err(Refused { code: "not_from_outside", text });
+            return Err(Refused::new("not_from_outside", text));
         }
         let tell = |answer| Command::Tell(Box::new(Tell { input: input.clone(), id: self.input.clone(), answer }));
         match self.ask(tell).await.and_then(|taken| taken) {

@@ -123,5 +123,6 @@ pub use report::{missing_data, render_report, undone};
 pub use session_files::SessionFiles;
 pub use state_file::{FileNews, StateFile, StateNews};
 pub use words::{
-    Ending, Language, PhraseTable, error_words, fault_of, fill, how_it_ended, one_line, refused_in_words, why_it_ended,
+    Ending, Language, PhraseTable, ToolNames, error_words, fault_of, fill, how_it_ended, listed_titles, one_line,
+    reasons_in_words, refusal_by_code, refusal_in_words, refused_in_words, why_it_ended,
 };

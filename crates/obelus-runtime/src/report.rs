@@ -4,7 +4,7 @@ use obelus_kernel::session::{CallReport, CallStatus, Ends, Reply, Session};
 use obelus_kernel::visible;
 use serde_json::Value;
 
-use crate::words::{Ending, Language, fill, how_it_ended};
+use crate::words::{Ending, Language, ToolNames, fill, how_it_ended, refusal_in_words};
 
 /// Everything the user is told at the end of a turn, the words that were said on the way excepted.
 pub fn render_report(session: &Session, reply: &Reply, language: Language) -> String {
@@ -62,6 +62,23 @@ fn line(report: &CallReport, session: &Session, language: Language) -> String {
     format!("{mark} {what}{note}")
 }
 
+/// The names that a session's tools have for people.
+struct SessionNames<'a> {
+    session: &'a Session,
+    language: Language,
+}
+
+impl ToolNames for SessionNames<'_> {
+    fn tool(&self, name: &str) -> String {
+        let tool = self.session.context().tool(name);
+        tool.and_then(|tool| tool.title(Some(self.language.code()))).unwrap_or(name).to_owned()
+    }
+
+    fn param(&self, tool: &str, place: &str) -> Option<String> {
+        self.session.label_of(tool, place, Some(self.language.code())).map(str::to_owned)
+    }
+}
+
 /// A sign, and what is to be said.
 fn outcome(report: &CallReport, session: &Session, language: Language) -> (char, String) {
     let error = report.error.as_ref();
@@ -75,7 +92,11 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
         CallStatus::Refused if error.is_some_and(|error| error["rule"] == "POL-1") => {
             ('·', fill(words.outside_mode, &[session.settings().mode.name()]))
         }
-        CallStatus::Refused => ('✗', fill(words.refused, &[&reason()])),
+        CallStatus::Refused => {
+            let tool = report.call["_tool"].as_str().unwrap_or_default();
+            let why = error.map(|error| refusal_in_words(error, tool, &SessionNames { session, language }, language));
+            ('✗', fill(words.refused, &[&why.unwrap_or_default()]))
+        }
         CallStatus::Skipped if error.is_some_and(|error| error["code"] == "not_started") => {
             ('·', words.not_started.to_owned())
         }

@@ -1,16 +1,20 @@
 //! What a turn came to, in words for a person: what was done, what waits, what was not done and why.
 
 mod degraded;
+mod misfits;
 mod phrases;
+mod reasons;
 mod table;
 
-use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Ends, Limit, Reply};
+use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Ends, Limit, Misfit, Refused, Reply};
 use obelus_kernel::visible;
 use serde_json::Value;
 
 pub use phrases::{PhraseTable, fault_of, fill};
+pub use reasons::{ToolNames, listed_titles, reasons_in_words, refusal_in_words};
 
 use crate::actor::NOT_DURABLE;
+use misfits::misfit_in_words;
 
 /// A language that words can be said in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,13 +113,25 @@ fn limit_in_words(reason: &CallError, language: Language) -> String {
 }
 
 /// Why an input was refused, in the user's language.
-pub fn refused_in_words(code: &str, text: &str, about: Option<About>, language: Language) -> String {
+pub fn refused_in_words(refused: &Refused, about: Option<About>, language: Language) -> String {
+    refusal_by_code(refused.code, &refused.text, refused.misfit.as_deref(), about, language)
+}
+
+/// The same, where another process tells of the refusal.
+pub fn refusal_by_code(
+    code: &str,
+    text: &str,
+    misfit: Option<&Misfit>,
+    about: Option<About>,
+    language: Language,
+) -> String {
     let words = language.refusals();
     let text = visible(text);
     // The session itself speaks English, and says more.
     if language == Language::English {
         return text;
     }
+    let details = misfit.map_or_else(|| text.clone(), |misfit| misfit_in_words(misfit, &text, language));
     let phrase = match code {
         "unfit_answer" if about == Some(About::InDoubt) => words.in_doubt,
         "unknown_question" | "unknown_call" => words.unknown_question,
@@ -131,7 +147,7 @@ pub fn refused_in_words(code: &str, text: &str, about: Option<About>, language: 
         NOT_DURABLE => words.not_durable,
         _ => return text,
     };
-    fill(phrase, &[&text])
+    fill(phrase, &[&details])
 }
 
 /// The sum of a turn that did not end with a result; empty for one that did.
@@ -185,9 +201,10 @@ mod tests {
         assert_eq!(told(Limit::Steps(4), Language::English), "4 steps in one turn");
         assert_eq!(told(Limit::Steps(4), Language::English), Limit::Steps(4).to_string());
         let text = "`sum`: -4 is less than 0";
-        let words = refused_in_words("bad_edit", text, None, Language::Russian);
+        let refused = Refused::new("bad_edit", text);
+        let words = refused_in_words(&refused, None, Language::Russian);
         assert_eq!(words, "изменение не подходит: `sum`: -4 is less than 0");
-        assert_eq!(refused_in_words("bad_edit", text, None, Language::English), text);
+        assert_eq!(refused_in_words(&refused, None, Language::English), text);
     }
 
     #[test]

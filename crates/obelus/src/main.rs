@@ -3,31 +3,36 @@
 //! # Layout
 //!
 //! `cli` has the arguments, each file of `cmd` one command, `input` reads files, `output` prints answers and messages
-//! and defines the exit codes; `phrases` has what is said to people, in two languages.
+//! and defines the exit codes; `trouble` tells of errors; `phrases` has what is said to people, in two languages.
 
 mod cli;
 mod cmd;
 mod input;
 mod output;
 mod phrases;
+mod trouble;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 /// Faster than the system's allocator for the many small values of sessions.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    let cli = cli::Cli::parse();
+    let matches = cli::Cli::command().get_matches();
+    let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli.color.write_global();
     if let Some(language) = cli.lang {
         phrases::choose(language.into());
     }
     match cmd::run(cli.command) {
         Ok(exit) => exit.into(),
-        Err(error) => {
-            output::error(&error);
-            output::Exit::Usage.into()
-        }
+        Err(error) => trouble::tell(&error, is_json(&matches)).into(),
     }
+}
+
+/// Whether the command was given `--json`.
+fn is_json(matches: &ArgMatches) -> bool {
+    let here = matches.try_get_one::<bool>("json").ok().flatten();
+    here == Some(&true) || matches.subcommand().is_some_and(|(_, below)| is_json(below))
 }

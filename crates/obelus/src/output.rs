@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
@@ -35,8 +36,17 @@ pub(crate) fn answer(text: &str) {
     let _ = writeln!(anstream::stdout(), "{text}");
 }
 
+/// Whether a JSON document was printed.
+static HAS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Whether a JSON document was printed.
+pub(crate) fn has_json() -> bool {
+    HAS_JSON.load(Ordering::Relaxed)
+}
+
 /// Prints one JSON document.
 pub(crate) fn json(value: &Value) {
+    HAS_JSON.store(true, Ordering::Relaxed);
     answer(&value.to_string().chars().map(escaped).collect::<String>());
 }
 
@@ -56,9 +66,9 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Prints an error.
-pub(crate) fn error(error: &anyhow::Error) {
-    let label = Phrases::of(None).running.error;
-    note(&format!("{RED}{label}{RED:#}: {}", visible(&format!("{error:#}"))));
+pub(crate) fn error(words: &str, phrases: &Phrases) {
+    let label = phrases.running.error;
+    note(&format!("{RED}{label}{RED:#}: {}", visible(words)));
 }
 
 /// Prints a warning.

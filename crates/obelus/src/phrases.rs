@@ -8,10 +8,12 @@
 //! | `chat` | the conversation in the terminal |
 //! | `ask` | questions, their reasons, where values come from |
 //! | `kept` | sessions, the inbox, answers and runs at the command line |
+//! | `store` | why a store or a session cannot be used |
 
 mod ask;
 mod chat;
 mod kept;
+mod store;
 
 use std::sync::OnceLock;
 
@@ -20,9 +22,10 @@ use obelus_kernel::{Message, Role};
 use obelus_runtime::Language;
 pub(crate) use obelus_runtime::fill;
 
-pub(crate) use ask::{Asking, Because, Why};
+pub(crate) use ask::{Asking, Because};
 pub(crate) use chat::{Chat, Counts, Errors, Files, Help, Modes, Statuses};
 pub(crate) use kept::{Answering, KeptWords, Running, StoryWords};
+pub(crate) use store::StoreWords;
 
 /// The phrases of a language, by subject.
 pub(crate) struct Phrases {
@@ -37,12 +40,12 @@ pub(crate) struct Phrases {
     pub(crate) files: Files,
     pub(crate) errors: Errors,
     pub(crate) ask: Asking,
-    pub(crate) why: Why,
     pub(crate) because: Because,
     pub(crate) kept: KeptWords,
     pub(crate) story: StoryWords,
     pub(crate) answering: Answering,
     pub(crate) running: Running,
+    pub(crate) store: StoreWords,
 }
 
 /// The subjects in one of the two languages.
@@ -59,12 +62,12 @@ macro_rules! in_language {
             files: Files::$which,
             errors: Errors::$which,
             ask: Asking::$which,
-            why: Why::$which,
             because: Because::$which,
             kept: KeptWords::$which,
             story: StoryWords::$which,
             answering: Answering::$which,
             running: Running::$which,
+            store: StoreWords::$which,
         }
     };
 }

@@ -65,7 +65,8 @@ pub(crate) fn faults_of(breaches: Vec<Breach>) -> Vec<Fault> {
     breaches.into_iter().map(|breach| refused(breach.text).at(&dotted(&breach.place))).collect()
 }
 
-fn dotted(place: &[String]) -> String {
+/// A place in a value as a dotted path.
+pub(crate) fn dotted(place: &[String]) -> String {
     let mut field = String::new();
     for step in place {
         match step.parse::<usize>() {

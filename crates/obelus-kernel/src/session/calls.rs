@@ -195,8 +195,12 @@ impl Session {
 
     fn refuse(&mut self, at: JobRef, verdict: &Verdict) {
         let rule = if verdict.is_by_mode() { Rule::Pol1 } else { Rule::Pol2 };
-        let reason = verdict.reasons().first().map(ToString::to_string).unwrap_or_default();
-        self.record_error(at, fault_data(&Fault::new(rule, reason)));
+        let reason = verdict.reasons().first();
+        self.record_error(at, fault_data(&Fault::new(rule, reason.map(ToString::to_string).unwrap_or_default())));
+        // The model reads the words. Channels have words of their own, and find them by the reason.
+        if let Some(error) = self.scheduler.job_mut(at).and_then(|job| job.error.as_deref_mut()) {
+            error["reason"] = json!(reason);
+        }
         self.close(at, Status::Refused);
     }
 

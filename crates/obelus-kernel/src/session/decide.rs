@@ -9,10 +9,9 @@ use super::inbox::{About, Question, QuestionStatus, Ruled, Said};
 use super::input::{CallError, Decision, Input, Outcome};
 use super::output::{AskedAgain, ElicitationAnswer, Task};
 use super::scheduler::{Frozen, Status, Trigger};
-use super::{Refused, Session, error_data};
-use crate::call::faults_of;
+use super::{Misfit, Refused, Session, error_data};
 use crate::origin::{Origin, Origins};
-use crate::policy::{Place, Proposal, Ruling};
+use crate::policy::{Place, Proposal, Reason, Ruling};
 use crate::tool::Tool;
 use crate::wording::closest;
 
@@ -229,8 +228,8 @@ impl Session {
             whole[name] = value.clone();
             edited[name] = value.clone();
         }
-        if let Some(fault) = faults_of(tool.breaches(&edited)).into_iter().next() {
-            return Err(Refused::new("bad_edit", fault.words()));
+        if let Some(breach) = tool.breaches(&edited).into_iter().next() {
+            return Err(Refused::breach("bad_edit", breach));
         }
         let by_person = Origins::of(Origin::User);
         let verdict = self.settings.gate().judge(&Proposal {
@@ -244,8 +243,8 @@ impl Session {
             grounding: None,
         });
         if verdict.ruling() == Ruling::Refuse {
-            let reason = verdict.reasons().first().map(ToString::to_string).unwrap_or_default();
-            return Err(Refused::new("bad_edit", reason));
+            let reason = verdict.into_reasons().into_iter().next().unwrap_or(Reason::Listed(Ruling::Refuse));
+            return Err(Refused::misfit("bad_edit", reason.to_string(), Misfit::Policy(reason)));
         }
         let edited = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)) };
         Ok(Some((index, at, edited)))
@@ -309,8 +308,10 @@ fn param_names<'a>(tool: &'a Tool, params: &'a Value) -> Vec<&'a str> {
 
 /// A person sets what is no parameter.
 pub(super) fn unknown_param(tool: &Tool, params: &Value, name: &str) -> Refused {
-    let near = closest(name, &param_names(tool, params)).map(|near| format!("; did you mean `{near}`?"));
-    Refused::new("bad_edit", format!("`{}` is not a parameter{}", crate::visible(name), near.unwrap_or_default()))
+    let (name, near) = (crate::visible(name), closest(name, &param_names(tool, params)).map(str::to_owned));
+    let hint = near.as_ref().map(|near| format!("; did you mean `{near}`?"));
+    let text = format!("`{name}` is not a parameter{}", hint.unwrap_or_default());
+    Refused::misfit("bad_edit", text, Misfit::UnknownParam { name, near })
 }
 
 /// Whether a person may set a parameter: the tool declares it, the call has it, or the tool declares none.

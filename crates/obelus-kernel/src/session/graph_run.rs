@@ -35,6 +35,7 @@ use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::plan::Manner;
+use crate::schema::Breach;
 use crate::steps::{CallNode, StepNode, Steps};
 
 /// A turn on its way through a graph.
@@ -146,14 +147,14 @@ impl GraphRun {
     }
 
     /// What is wrong with a value by the schema of the node where the turn is.
-    fn breach(&mut self, schema: Option<&Value>, value: &Value) -> Option<String> {
+    fn breach(&mut self, schema: Option<&Value>, value: &Value) -> Option<Breach> {
         let schema = schema?;
         if !self.validators.contains_key(&self.cursor.node) {
             let validator = crate::schema::compile(schema).ok()?;
             self.validators.insert(self.cursor.node.clone(), Arc::new(validator));
         }
         let validator = self.validators.get(&self.cursor.node)?;
-        Some(crate::schema::breaches(validator, value).into_iter().next()?.text)
+        crate::schema::breaches(validator, value).into_iter().next()
     }
 
     /// Who proposes the call of a node: the author, or whoever named the tool.
@@ -373,7 +374,7 @@ impl Session {
     fn keep_output(&mut self, node: &StepNode, output: Value) -> Result<(), Fault> {
         let schema = node.request().and_then(|request| request.schema.as_ref());
         if let Some(breach) = self.graph.as_mut().and_then(|run| run.breach(schema, &output)) {
-            return Err(Fault::new(crate::Rule::Loop1, format!("the output breaks its schema: {breach}")));
+            return Err(Fault::new(crate::Rule::Loop1, format!("the output breaks its schema: {}", breach.text)));
         }
         let origins = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
         self.write_for_node(node.output_path(), output, &origins)

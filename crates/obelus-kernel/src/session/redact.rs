@@ -170,12 +170,20 @@ impl Step {
             let is_trusted = job.origins.is_trusted() && (words || tool);
             CallReport {
                 call: with_instance(&call.raw, job.instance.as_deref()),
-                error: report.error.map(|error| if is_trusted { error } else { plain_error(&error) }),
+                error: report.error.map(|error| if is_trusted { without_reason(error) } else { plain_error(&error) }),
                 ..report
             }
         };
         self.report(number).zip(&self.jobs).map(plainly).collect()
     }
+}
+
+/// An error without the reason that is for channels: its words say the same.
+fn without_reason(mut error: Value) -> Value {
+    if let Value::Object(fields) = &mut error {
+        fields.remove("reason");
+    }
+    error
 }
 
 /// That there was an error, and by which rule.

@@ -48,7 +48,7 @@ impl Journal {
     /// Whether the input of this id was taken before.
     pub(super) fn has_taken(&self, id: &InputId) -> Result<bool, Refused> {
         let taken = self.store.taken(&self.id, id);
-        taken.map(|seq| seq.is_some()).map_err(|error| Refused { code: DAMAGED, text: error.to_string() })
+        taken.map(|seq| seq.is_some()).map_err(|error| Refused::new(DAMAGED, error.to_string()))
     }
 
     pub(super) fn keep_rest(&self, seq: u64, rest: Rest) {
@@ -166,7 +166,7 @@ impl Actor {
         }
         if let Some(why) = self.session.context().unreadable() {
             let text = format!("what came before cannot be read: {why}");
-            return self.take_back(all, Refused { code: DAMAGED, text });
+            return self.take_back(all, Refused::new(DAMAGED, text));
         }
         if all.is_empty() {
             return refusal;
@@ -177,7 +177,7 @@ impl Actor {
                 self.perform_taken(all);
                 refusal
             }
-            Err(error) => self.take_back(all, Refused { code: error.code(), text: error.to_string() }).and(refusal),
+            Err(error) => self.take_back(all, Refused::new(error.code(), error.to_string())).and(refusal),
         }
     }
 

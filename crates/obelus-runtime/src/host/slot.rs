@@ -118,7 +118,7 @@ impl Slot {
             };
             let host = self.host.upgrade().filter(|_| self.is_kept).ok_or_else(gone)?;
             let restored = host.ensure(self, None).await;
-            restored.map_err(|error| Refused { code: "unreadable", text: error.to_string() })?;
+            restored.map_err(|error| Refused::new("unreadable", error.to_string()))?;
         }
         Err(gone())
     }

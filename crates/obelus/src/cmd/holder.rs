@@ -2,7 +2,7 @@
 //!
 //! A Unix socket in the store's folder, for its owner only. One line of JSON is asked,
 //! `{"session": "s", "tell": INPUT}`, and one is answered when the input is durable: `{"taken": true, "holder": PID}`
-//! or `{"refused": {"code", "text"}}`.
+//! or `{"refused": {"code", "text", "misfit"}}`.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Input, Refused};
-use obelus_runtime::{Host, SessionHandle, refused_in_words};
+use obelus_kernel::session::{Input, Misfit, Refused};
+use obelus_runtime::{Host, SessionHandle, refusal_by_code};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -22,6 +23,7 @@ use tokio::task::JoinSet;
 use super::host::tell_reopened;
 use crate::output;
 use crate::phrases::Phrases;
+use crate::trouble::Declined;
 
 /// A request is one line of at most so many bytes.
 const LONGEST: u64 = 1 << 20;
@@ -99,7 +101,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     let (id, input) = match asked(&line) {
         Ok(asked) => asked,
         Err(text) => {
-            let refused = Refused { code: "unreadable", text };
+            let refused = Refused::new("unreadable", text);
             return Ok(write.write_all(answer(&Err(refused)).as_bytes()).await?);
         }
     };
@@ -124,7 +126,7 @@ async fn opened(host: &Host, id: &str) -> Result<SessionHandle, Refused> {
         Some(handle) => handle,
         None => {
             let opened = host.open(id).await;
-            let handle = opened.map_err(|error| Refused { code: "unreadable", text: format!("{error:#}") })?;
+            let handle = opened.map_err(|error| Refused::new("unreadable", format!("{error:#}")))?;
             tell_reopened(&handle).await?;
             handle
         }
@@ -136,7 +138,7 @@ async fn opened(host: &Host, id: &str) -> Result<SessionHandle, Refused> {
 fn answer(taken: &Result<(), Refused>) -> String {
     let answer = match taken {
         Ok(()) => json!({"taken": true, "holder": std::process::id()}),
-        Err(refused) => json!({"refused": {"code": refused.code, "text": refused.text}}),
+        Err(refused) => json!({"refused": {"code": refused.code, "text": refused.text, "misfit": refused.misfit}}),
     };
     format!("{answer}\n")
 }
@@ -179,7 +181,9 @@ pub(crate) fn tell_holder(folder: &Path, id: &str, input: &Input, phrases: &Phra
     match answer["refused"]["text"].as_str() {
         Some(text) => {
             let code = answer["refused"]["code"].as_str().unwrap_or_default();
-            bail!("{}", refused_in_words(code, text, None, phrases.language))
+            let misfit = Misfit::deserialize(&answer["refused"]["misfit"]).ok();
+            let words = refusal_by_code(code, text, misfit.as_ref(), None, phrases.language);
+            Err(Declined { code: code.to_owned(), words, language: phrases.language }.into())
         }
         None => Ok(answer["holder"].as_u64().unwrap_or_default()),
     }

@@ -28,6 +28,7 @@ use super::run::{Begin, Shown, Stage, on, play};
 use crate::cli::{Answer, Inbox, Sessions, StoreAt, Verb};
 use crate::output::{self, Exit, visible};
 use crate::phrases::{Phrases, fill};
+use crate::trouble::Declined;
 
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
     match args {
@@ -115,9 +116,12 @@ fn phrases_for(store: &StoreAt, id: &str) -> &'static Phrases {
 fn asked(id: &str, store: &StoreAt) -> Result<Question> {
     let (name, number) = parts(id)?;
     let session = look::read(&look::open_for(store, name)?, name, None)?;
-    let answering = &Phrases::of_session(&session).answering;
+    let phrases = Phrases::of_session(&session);
+    let answering = &phrases.answering;
+    let declined =
+        |code: &str, words: String| Err(Declined { code: code.to_owned(), words, language: phrases.language }.into());
     match session.question(&number) {
-        None => bail!("{}", fill(answering.no_question, &[name, &number.to_string()])),
+        None => declined("unknown_question", fill(answering.no_question, &[name, &number.to_string()])),
         Some(known) if !known.is_open() => {
             let status = match known.status {
                 QuestionStatus::Requested => answering.was_asked,
@@ -126,7 +130,8 @@ fn asked(id: &str, store: &StoreAt) -> Result<Question> {
                 QuestionStatus::Answered => answering.was_answered,
                 QuestionStatus::Expired => answering.was_expired,
             };
-            bail!("{}", fill(answering.already, &[id, status]))
+            let code = if known.status == QuestionStatus::Expired { "expired" } else { "already_decided" };
+            declined(code, fill(answering.already, &[id, status]))
         }
         Some(known) => Ok(known.clone()),
     }

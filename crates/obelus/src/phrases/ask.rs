@@ -71,45 +71,19 @@ phrases! {
         elsewhere:
             "Здесь подтвердить нельзя: нужен терминал. Откройте obelus chat --session {} в терминале или ответьте: obelus answer {} approve",
             "It cannot be approved here: that needs a terminal. Open obelus chat --session {} at one, or answer: obelus answer {} approve";
+        doubt_elsewhere:
+            "Скажите, произошло ли это: obelus answer {} happened · obelus answer {} did-not",
+            "Say whether it happened: obelus answer {} happened · obelus answer {} did-not";
         answer_elsewhere:
             "Этого ответа ждёт шаг: obelus answer {} value ОТВЕТ",
             "A step waits for this answer: obelus answer {} value ANSWER";
         asked_by: "«{}» спрашивает по ходу работы, своими словами:", "«{}» asks, in its own words:";
+        doubt_not_kept:
+            "Здесь на это не ответить: нужен терминал.",
+            "It cannot be answered here: that needs a terminal.";
         not_kept:
             "Здесь подтвердить нельзя: нужен терминал. Запустите obelus chat в терминале или с --session ИМЯ, тогда ответить можно и потом.",
             "It cannot be approved here: that needs a terminal. Run obelus chat at one, or with --session NAME, to answer later.";
-    }
-}
-
-phrases! {
-    /// The reasons of a question.
-    Why {
-        sets: "меняется {}", "it sets {}";
-        after_reading:
-            "агент предложил это после чтения непроверенного: {}",
-            "it was proposed after reading what is not trusted: {}";
-        is_shown: "ему передают данные из непроверенного источника: {}", "it is shown what is not trusted: {}";
-        comes_from: "{} взято из непроверенного: {}", "{} comes from what is not trusted: {}";
-        come_from: "{} взяты из непроверенного: {}", "{} come from what is not trusted: {}";
-        deletes: "это удаляет", "it deletes";
-        configures: "это меняет настройки на будущее", "it changes how things behave from now on";
-        agent_asks: "так просит агент", "the agent asks for it";
-        policy_asks: "так требуют правила", "the policy asks for it";
-        not_listed: "«{}» нет в списке разрешённого", "“{}” is not on the allow-list";
-        in_shadow: "в режиме shadow ничего не выполняется", "in the mode shadow nothing is executed";
-        in_canary:
-            "в режиме canary без вашего решения выполняются только чтение и создание",
-            "in the mode canary only reading and creating run without your decision";
-        plan: "план выполняется только с вашего согласия", "a plan runs when it is approved";
-        interrupted:
-            "работа прервалась, и неизвестно, было ли это сделано",
-            "the work was interrupted, and it is not known whether this happened";
-        lost:
-            "ответ потерян, и неизвестно, было ли это сделано: {}",
-            "its answer was lost, and it is not known whether this happened: {}";
-        started:
-            "начато {}; возможно, ещё выполняется",
-            "it was started at {}, and may still be at work";
     }
 }
 

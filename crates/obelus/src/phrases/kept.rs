@@ -138,6 +138,9 @@ phrases! {
         waiting:
             "Нужен человек. Запустите это в терминале, чтобы ответить.",
             "Waiting for a person. Run it at a terminal to decide.";
+        waiting_kept:
+            "Нужен человек. Ответьте этой командой или запустите это в терминале; всё, что ждёт: obelus inbox",
+            "Waiting for a person. Answer with that command, or run this at a terminal; everything that waits: obelus inbox";
         error: "ошибка", "error";
         warning: "предупреждение", "warning";
         starting: "запускаю серверы MCP: {}", "starting MCP servers: {}";

@@ -16,12 +16,12 @@ fn all(of: &Phrases) -> Vec<&'static str> {
         files,
         errors,
         ask,
-        why,
         because,
         kept,
         story,
         answering,
         running,
+        store,
         ..
     } = of;
     [
@@ -33,12 +33,12 @@ fn all(of: &Phrases) -> Vec<&'static str> {
         files.all(),
         errors.all(),
         ask.all(),
-        why.all(),
         because.all(),
         kept.all(),
         story.all(),
         answering.all(),
         running.all(),
+        store.all(),
     ]
     .concat()
 }

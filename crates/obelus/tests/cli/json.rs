@@ -179,6 +179,48 @@ fn agents_are_listed_shown_and_checked() {
     assert!(prompt["messages"].as_array().is_some_and(|messages| !messages.is_empty()));
 }
 
+/// A plan with a call that a person approves, and that fails then.
+const FAILING: &str = "
+context:
+  - type: tool
+    tool:
+      wipe: {type: object, properties: {}, x-effect: delete, x-trust: trusted}
+  - type: plan
+    plan: [{_tool: wipe, _outputPath: †state.wiped}]
+activities:
+  wipe: {exec: [sh, -c, 'echo no such place >&2; exit 4']}
+";
+
+#[test]
+fn an_error_is_a_document_with_a_code_and_a_refused_answer_ends_with_1() {
+    let folder = Folder::new("json-errors");
+    let (store, plan) = (folder.path("store"), folder.file("plan.yaml", FAILING));
+    let nowhere = folder.path("nowhere.json");
+    let fails = |args: &[&str], exit: i32, code: &str| {
+        let ran = obelus(args).exits(exit);
+        let error = document(&ran)["error"].clone();
+        assert_eq!((fields(&error), error["code"].as_str()), (vec!["code", "message"], Some(code)), "{args:?}");
+        assert!(ran.stderr.contains(error["message"].as_str().expect("words")), "{args:?}: {}", ran.stderr);
+    };
+    let waits = obelus(&["plan", "run", &plan, "--mode", "full", "--session", "s", "--store", &store, "--json"]);
+    assert_eq!(document(&waits.exits(3))["waiting"][0]["id"], "q1");
+    let answer =
+        |id: &str, verb: &str| -> [String; 6] { ["answer", id, verb, "--json", "--store", &store].map(str::to_owned) };
+    let answer = |id: &str, verb: &str, exit: i32, code: &str| {
+        let args = answer(id, verb);
+        fails(&args.each_ref().map(String::as_str), exit, code);
+    };
+    fails(&["sessions", "show", "nosuch", "--json", "--store", &store], 2, "unknown_session");
+    fails(&["plan", "check", &nowhere, "--json"], 2, "unreadable");
+    fails(&["policy", "explain", "agents/notes", &nowhere, "--json"], 2, "unreadable");
+    answer("nosuch:q1", "approve", 2, "unknown_session");
+    answer("s:q9", "approve", 2, "unknown_question");
+    answer("s:q1", "happened", 1, "unfit_answer");
+    let failed = obelus(&["approve", "s:q1", "--json", "--store", &store]).exits(1);
+    assert_eq!(document(&failed)["calls"][0]["status"], "failed");
+    answer("s:q1", "approve", 1, "already_decided");
+}
+
 #[test]
 fn doctor_lists_its_checks() {
     let ran = run(command(&["doctor", "--json"]).env("OPENAI_API_KEY", "sk-hush"), b"").exits(0);

@@ -66,7 +66,7 @@ impl Session {
         let Some(run) = &mut self.graph else { return Ok(()) };
         let Some(StepNode::Ask { ask, output_path, .. }) = run.current().cloned() else { return Ok(()) };
         if let Some(breach) = run.breach(ask.schema.as_ref(), &value) {
-            return Err(Refused::new("bad_answer", breach));
+            return Err(Refused::breach("bad_answer", breach));
         }
         self.write_for_node(output_path.as_deref(), value, &Origins::of(Origin::User))
             .map_err(|fault| Refused::new("bad_answer", fault.words()))

@@ -54,9 +54,7 @@ pub(in crate::session) fn check_answer(decision: Decision, schema: &Value) -> Re
     if let Ok(validator) = crate::schema::compile(schema)
         && let Some(breach) = crate::schema::breaches(&validator, &value).into_iter().next()
     {
-        let place = breach.place.join(".");
-        let place = if place.is_empty() { place } else { format!("`{}`: ", visible(&place)) };
-        return Err(Refused::new("bad_answer", format!("{place}{}", breach.text)));
+        return Err(Refused::breach("bad_answer", breach));
     }
     Ok(ElicitationAnswer::Value(value))
 }

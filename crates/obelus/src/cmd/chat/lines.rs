@@ -1,7 +1,7 @@
 //! The conversation without a terminal: each line of stdin is a message. Nothing can be approved here.
 
 use anyhow::Result;
-use obelus_kernel::session::QuestionId;
+use obelus_kernel::session::{About, Question, QuestionId};
 use tokio::sync::mpsc;
 
 use super::commands::{Command, parse};
@@ -10,7 +10,7 @@ use super::screen::Part;
 use super::talk::{News, Talk, Work, Worked};
 use super::text::{Line, PLAIN};
 use crate::output::{DIM, Exit};
-use crate::phrases::fill;
+use crate::phrases::{Asking, fill};
 
 /// Reads lines until the end of stdin, and answers them.
 pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
@@ -129,19 +129,28 @@ pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) 
         let mut screen = talk.screen.lock();
         let mut lines = question::lines(&asked, &asked.id.to_string(), screen.titles(), talk.phrases);
         if !talk.plays_itself {
-            let where_to = match &talk.session {
-                Some(session) if asked.about == obelus_kernel::session::About::Input || asked.asked_by().is_some() => {
-                    fill(ask.answer_elsewhere, &[&format!("{session}:{}", asked.id)])
-                }
-                Some(session) => fill(ask.elsewhere, &[session, &format!("{session}:{}", asked.id)]),
-                None => ask.not_kept.to_owned(),
-            };
-            lines.push(Line::of(PLAIN, "  ").own(DIM, where_to));
+            lines.push(Line::of(PLAIN, "  ").own(DIM, where_to_answer(&asked, talk.session.as_deref(), ask)));
         }
         screen.write(Part::Question, &lines);
         told.push(asked.id);
     }
     Ok(())
+}
+
+/// Where and how a question is answered that cannot be answered here.
+fn where_to_answer(question: &Question, session: Option<&str>, ask: &Asking) -> String {
+    let is_in_doubt = question.about == About::InDoubt;
+    let Some(session) = session else {
+        return if is_in_doubt { ask.doubt_not_kept } else { ask.not_kept }.to_owned();
+    };
+    let id = format!("{session}:{}", question.id);
+    if is_in_doubt {
+        fill(ask.doubt_elsewhere, &[&id, &id])
+    } else if question.about == About::Input || question.asked_by().is_some() {
+        fill(ask.answer_elsewhere, &[&id])
+    } else {
+        fill(ask.elsewhere, &[session, &id])
+    }
 }
 
 /// The lines of stdin, read in a thread of their own, because reading blocks.
@@ -185,6 +194,25 @@ fn read_line(from: &mut impl std::io::BufRead) -> Option<Result<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_effect_in_doubt_is_never_to_be_approved() {
+        let mut question = question::tests::about_one();
+        for language in [obelus_runtime::Language::Russian, obelus_runtime::Language::English] {
+            let ask = &crate::phrases::Phrases::in_language(language).ask;
+            question.about = About::Call;
+            assert!(where_to_answer(&question, Some("s"), ask).contains("obelus answer s:q1 approve"));
+            question.about = About::InDoubt;
+            let hint = where_to_answer(&question, Some("s"), ask);
+            assert!(
+                hint.contains("obelus answer s:q1 happened") && hint.contains("obelus answer s:q1 did-not"),
+                "{hint}"
+            );
+            for hint in [hint, where_to_answer(&question, None, ask)] {
+                assert!(!hint.contains("approve") && !hint.contains("подтвер"), "{hint}");
+            }
+        }
+    }
 
     #[test]
     fn lines_are_read_and_what_is_no_text_is_an_error() {

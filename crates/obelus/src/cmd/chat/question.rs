@@ -4,8 +4,8 @@
 //! parameters are replaced by their titles from the agent's files; everything else stays unchanged.
 
 use anstyle::{AnsiColor, Style};
-use obelus_kernel::policy::Reason;
-use obelus_kernel::session::{About, Change, Mode, Named, Question};
+use obelus_kernel::session::{About, Change, Named, Question};
+use obelus_runtime::{listed_titles, reasons_in_words};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN, paragraphs};
@@ -102,7 +102,7 @@ fn remarks(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Line>
     let remark = |head: &'static str, words: &str| Line::of(PLAIN, "  ").own(DIM, head).shown(DIM, words).hanging(4);
     let mut lines: Vec<Line> = question.headline.iter().map(|words| remark(ask.came_as, words)).collect();
     let tool = question.calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
-    let reasons = reasons_in_words(&question.reasons, tool, titles, phrases);
+    let reasons = reasons_in_words(&question.reasons, tool, titles, phrases.language);
     if !reasons.is_empty() {
         lines.push(remark(ask.because, &reasons.join("; ")));
     }
@@ -349,69 +349,7 @@ fn split_mark(line: &str) -> (&str, Option<&str>) {
 
 fn marked(from: &str, titles: &Titles, phrases: &Phrases) -> String {
     let names: Vec<String> = from.split(", ").map(|name| name.trim_matches('"').to_owned()).collect();
-    fill(phrases.ask.not_trusted, &[&sources(&names, titles)])
-}
-
-/// The titles of the tools in a list.
-fn sources(names: &[String], titles: &Titles) -> String {
-    names.iter().map(|name| format!("«{}»", titles.tool(name))).collect::<Vec<_>>().join(", ")
-}
-
-/// The reasons of a question in words. The sources of values are marked on their lines, so they are left out if there
-/// are other reasons.
-fn reasons_in_words(reasons: &[Reason], tool: &str, titles: &Titles, phrases: &Phrases) -> Vec<String> {
-    let is_target = |reason: &Reason| matches!(reason, Reason::UntrustedTarget { .. });
-    let others: Vec<&Reason> = reasons.iter().filter(|reason| !is_target(reason)).collect();
-    if !others.is_empty() {
-        return others.into_iter().map(|reason| reason_in_words(reason, tool, titles, phrases)).collect();
-    }
-    // Parameters from the same sources are joined into one reason.
-    let mut groups: Vec<(&Vec<String>, Vec<&str>)> = Vec::new();
-    for reason in reasons {
-        let Reason::UntrustedTarget { path, sources } = reason else { continue };
-        match groups.iter_mut().find(|(known, _)| *known == sources) {
-            Some((_, paths)) => paths.push(path),
-            None => groups.push((sources, vec![path])),
-        }
-    }
-    let words = |(from, paths): (&Vec<String>, Vec<&str>)| {
-        let params: Vec<String> = paths.iter().map(|name| param_in_words(name, tool, titles)).collect();
-        let phrase = if params.len() == 1 { phrases.why.comes_from } else { phrases.why.come_from };
-        fill(phrase, &[&params.join(", "), &sources(from, titles)])
-    };
-    groups.into_iter().map(words).collect()
-}
-
-/// The title of a parameter within a sentence.
-fn param_in_words(name: &str, tool: &str, titles: &Titles) -> String {
-    titles.param(tool, name).map_or_else(|| name.to_owned(), |title| format!("«{title}»"))
-}
-
-/// Translates a reason; the agent author's words stay unchanged.
-fn reason_in_words(reason: &Reason, tool: &str, titles: &Titles, phrases: &Phrases) -> String {
-    let why = &phrases.why;
-    match reason {
-        Reason::Risky(path) => fill(why.sets, &[&param_in_words(path, tool, titles)]),
-        Reason::ProposedAfterReading(from) | Reason::PlannedAfterReading(from) => {
-            fill(why.after_reading, &[&sources(from, titles)])
-        }
-        Reason::UntrustedScopes(from) => fill(why.is_shown, &[&sources(from, titles)]),
-        Reason::UntrustedTarget { path, sources: from } => {
-            fill(why.comes_from, &[&param_in_words(path, tool, titles), &sources(from, titles)])
-        }
-        Reason::Deletes => why.deletes.to_owned(),
-        Reason::Configures => why.configures.to_owned(),
-        Reason::AgentAsks => why.agent_asks.to_owned(),
-        Reason::Listed(_) => why.policy_asks.to_owned(),
-        Reason::PlanNeedsApproval => why.plan.to_owned(),
-        Reason::Interrupted => why.interrupted.to_owned(),
-        Reason::AnswerLost(known) => fill(why.lost, &[known]),
-        Reason::Started(time) => fill(why.started, &[&time.to_string()]),
-        Reason::NotListed(tool) => fill(why.not_listed, &[&titles.tool(tool)]),
-        Reason::Mode(Mode::Shadow, _) => why.in_shadow.to_owned(),
-        Reason::Mode(..) => why.in_canary.to_owned(),
-        Reason::Author(_) | Reason::Grounded(_) => reason.to_string(),
-    }
+    fill(phrases.ask.not_trusted, &[&listed_titles(&names, titles)])
 }
 
 #[cfg(test)]

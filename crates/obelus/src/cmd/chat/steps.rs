@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
 use obelus_kernel::session::{CallStatus, Mode};
-use obelus_runtime::StepView;
+use obelus_runtime::{StepView, refusal_in_words};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};
@@ -257,7 +257,11 @@ impl Steps {
                 Mode::Shadow => status.only_planned.to_owned(),
                 mode => fill(status.outside_mode, &[mode.name()]),
             }),
-            CallStatus::Refused => with(status.refused, text("message")),
+            CallStatus::Refused => {
+                let error = step.error.as_ref().unwrap_or(&Value::Null);
+                let why = refusal_in_words(error, &step.tool, look.titles, look.phrases.language);
+                with(status.refused, &why)
+            }
             CallStatus::Waiting => Some(status.waiting.to_owned()),
             CallStatus::Running => None,
             _ => Some(status.planned.to_owned()),

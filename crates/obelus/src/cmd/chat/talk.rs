@@ -239,7 +239,7 @@ impl Talk {
             }
             Some(Err(refused)) => {
                 self.screen.lock().end(None);
-                let words = refused_in_words(refused.code, &refused.text, about, self.phrases.language);
+                let words = refused_in_words(&refused, about, self.phrases.language);
                 match refused.code == NOT_DURABLE {
                     true => bail!("{words}"),
                     false => Ok(Worked::Refused(words)),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use obelus_kernel::{Context, Tool, in_language};
+use obelus_runtime::ToolNames;
 use serde_json::Value;
 
 /// The titles of a session's tools.
@@ -90,6 +91,16 @@ impl Titles {
             }
         }
         titled(schema, self.code)
+    }
+}
+
+impl ToolNames for Titles {
+    fn tool(&self, name: &str) -> String {
+        Titles::tool(self, name)
+    }
+
+    fn param(&self, tool: &str, place: &str) -> Option<String> {
+        Titles::param(self, tool, place)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::pin::pin;
 
-use anyhow::{Result, anyhow, bail};
-use obelus_kernel::session::{Ends, Input, Question, Refused, Reply};
+use anyhow::{Result, bail};
+use obelus_kernel::session::{Decision, Ends, Input, Question, QuestionId, Refused, Reply};
 use obelus_runtime::{EventBody, Host, SessionHandle, Subscription, refused_in_words};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -14,6 +14,7 @@ use super::super::people::Narrator;
 use super::Shown;
 use crate::output::{self, Exit};
 use crate::phrases::{Phrases, fill};
+use crate::trouble::Declined;
 
 /// Where a session is played.
 pub(crate) struct Stage {
@@ -33,6 +34,21 @@ pub(crate) enum Begin {
     Resumed(Input),
 }
 
+impl Begin {
+    /// The question that a person answers such that its calls run.
+    fn approved_question(&self) -> Option<QuestionId> {
+        let (Begin::With(input) | Begin::GoingOn(Some(input)) | Begin::Resumed(input)) = self else { return None };
+        match input {
+            Input::Decide {
+                question,
+                decision: Decision::Approve { .. } | Decision::Edit { .. } | Decision::DidNot,
+                ..
+            } => Some(question.clone()),
+            _ => None,
+        }
+    }
+}
+
 /// Plays a session to its rest, and tells what came of it. Where it is kept, others can answer it meanwhile.
 pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exit> {
     let Stage { host, handle, folder } = stage;
@@ -48,7 +64,8 @@ pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exi
             None
         }
     });
-    let mut watch = Watch::new(handle.clone(), shown, session, &begin).await?;
+    let answered = begin.approved_question();
+    let mut watch = Watch::new(handle.clone(), shown, session.clone(), &begin).await?;
     let ended = turns(&mut watch, begin, has_people).await;
     if let Some((over, served)) = served {
         drop(over);
@@ -61,9 +78,10 @@ pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exi
             return Err(error);
         }
     };
+    let name = session;
     let exit = handle.inspect(move |session| {
-        shown.end(session, &reply);
-        shown.exit(session, &reply)
+        shown.end(session, &reply, name.as_deref());
+        shown.exit(session, &reply, answered.as_ref())
     });
     let exit = exit.await?;
     host.close().await;
@@ -183,7 +201,10 @@ impl Watch {
         let handle = self.handle.clone();
         let told = self.until(told(&handle, input)).await;
         let language = self.look.phrases.language;
-        told.map_err(|refused| anyhow!("{}", refused_in_words(refused.code, &refused.text, None, language)))
+        told.map_err(|refused| {
+            let words = refused_in_words(&refused, None, language);
+            Declined { code: refused.code.to_owned(), words, language }.into()
+        })
     }
 
     fn show(&self, event: &EventBody) {

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use obelus_kernel::session::{AskedAgain, Ends, Outcome, Question, Reply, Session};
+use obelus_kernel::session::{AskedAgain, Ends, Outcome, Question, QuestionId, Reply, Session};
 use obelus_runtime::{EventBody, error_words, undone, why_it_ended};
 use serde_json::{Value, json};
 
@@ -34,25 +34,38 @@ impl Shown {
         }
     }
 
-    /// Tells what came of it, and how the command ends.
-    pub(super) fn end(self, session: &Session, reply: &Reply) {
+    /// Tells what came of it. A session that is kept under a name can be answered by other commands.
+    pub(super) fn end(self, session: &Session, reply: &Reply, kept_as: Option<&str>) {
         match self.as_json {
             true => output::json(&document(session, reply)),
-            false => report(session, reply, self),
+            false => report(session, reply, self, kept_as),
         }
     }
 
-    pub(super) fn exit(self, session: &Session, reply: &Reply) -> Exit {
+    /// How the command ends, which may have been to let the calls of a question run.
+    pub(super) fn exit(self, session: &Session, reply: &Reply, approved: Option<&QuestionId>) -> Exit {
         match reply.ends {
             // A call that nobody waits for may still be in doubt, or wait for an answer.
             Ends::Output if session.questions().iter().any(Question::is_open) => Exit::Waiting,
             Ends::Output if self.is_plan && reply.calls.iter().any(is_undone) => Exit::Failed,
+            Ends::Output if approved.is_some_and(|id| has_failed(session, reply, id)) => Exit::Failed,
             Ends::Output => Exit::Done,
             Ends::Waiting => Exit::Waiting,
             Ends::Degraded | Ends::Limit => Exit::Failed,
             Ends::Stopped => Exit::Interrupted,
         }
     }
+}
+
+/// Whether a call that a person approved came to nothing.
+fn has_failed(session: &Session, reply: &Reply, id: &QuestionId) -> bool {
+    let Some(question) = session.question(id) else { return false };
+    // Parameters may have been edited.
+    let is_same = |one: &Value, other: &Value| {
+        ["_tool", "_instance", "_outputPath"].iter().all(|field| one.get(field) == other.get(field))
+    };
+    let is_asked = |call: &Value| question.calls.iter().any(|asked| is_same(&asked.call, call));
+    reply.calls.iter().any(|report| report.status.came_to_nothing() && is_asked(&report.call))
 }
 
 /// Tells a person what happens.
@@ -120,7 +133,7 @@ fn document(session: &Session, reply: &Reply) -> Value {
     document
 }
 
-fn report(session: &Session, reply: &Reply, shown: Shown) {
+fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>) {
     let look = Narrator::of(session);
     let language = look.phrases.language;
     // Whoever is at the terminal has seen steps, words and questions already.
@@ -148,7 +161,11 @@ fn report(session: &Session, reply: &Reply, shown: Shown) {
     if !open.is_empty() && !is_seen {
         for question in &open {
             output::note(&look.question(question, &question.id.to_string()));
+            if let Some(name) = kept_as {
+                output::note(&look.how_to_answer(question, &format!("{name}:{}", question.id)));
+            }
         }
-        output::note(look.phrases.running.waiting);
+        let words = &look.phrases.running;
+        output::note(if kept_as.is_some() { words.waiting_kept } else { words.waiting });
     }
 }

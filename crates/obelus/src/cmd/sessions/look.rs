@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Ends, Question, Session};
-use obelus_runtime::{EventBody, SessionRow, SqliteStore, Store as _, StoreError, system_clock};
+use obelus_runtime::{EventBody, HostError, SessionRow, SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::{Value, json};
 
 use super::super::host::{store_folder, viewer};
@@ -42,7 +42,7 @@ pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Ses
     if let Some(at) = at {
         let records = store.records(id)?;
         if at > records {
-            bail!("the journal of `{id}` has {records} records, not {at}");
+            return Err(HostError::NoRecord { session: id.to_owned(), records, at }.into());
         }
         return Ok(viewer(store).look(id, Some(at))?);
     }

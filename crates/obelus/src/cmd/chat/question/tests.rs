@@ -3,7 +3,8 @@
 use super::*;
 use crate::cmd::chat::titles::tests::sample;
 use obelus_kernel::Context;
-use obelus_kernel::session::{Answer, Input, Session, Settings, Solution, Task};
+use obelus_kernel::policy::Reason;
+use obelus_kernel::session::{Answer, Input, Mode, Session, Settings, Solution, Task};
 use serde_json::json;
 use std::sync::Arc;
 

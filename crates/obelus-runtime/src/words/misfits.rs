@@ -1,0 +1,149 @@
+//! Why a value or a name that a person gave does not fit, by the keyword of the schema that it breaks.
+
+use obelus_kernel::session::Misfit;
+use obelus_kernel::visible;
+use serde_json::Value;
+
+use super::reasons::{BareNames, reason_in_words};
+use super::{Language, fill};
+use crate::phrases;
+
+/// So many of the values that fit are named.
+const MOST: usize = 12;
+
+phrases! {
+    /// What is wrong with a value or a name.
+    MisfitWords {
+        at: "`{}`: {}", "`{}`: {}";
+        missing: "не хватает `{}`", "`{}` is missing";
+        wrong_type: "нужно другое: {}", "it must be: {}";
+        one_of: "подходит только одно из: {}", "it must be one of: {}";
+        at_least: "должно быть не меньше {}", "it must be at least {}";
+        at_most: "должно быть не больше {}", "it must be at most {}";
+        more_than: "должно быть больше {}", "it must be more than {}";
+        less_than: "должно быть меньше {}", "it must be less than {}";
+        too_short: "слишком коротко, символов нужно не меньше {}", "it is too short: at least {} characters";
+        too_long: "слишком длинно, символов можно не больше {}", "it is too long: at most {} characters";
+        too_few: "слишком мало, элементов нужно не меньше {}", "there are too few: at least {} items";
+        too_many: "слишком много, элементов можно не больше {}", "there are too many: at most {} items";
+        no_such_field: "такого здесь нет: {}", "it has no such field: {}";
+        no_param: "параметра `{}` нет", "there is no parameter `{}`";
+        no_param_near: "параметра `{}` нет; возможно, `{}`?", "there is no parameter `{}`; did you mean `{}`?";
+        or: " или ", " or ";
+        text: "текст", "text";
+        whole_number: "целое число", "a whole number";
+        number: "число", "a number";
+        boolean: "да или нет (`true`, `false`)", "yes or no (`true`, `false`)";
+        list: "список", "a list";
+        object: "объект", "an object";
+        nothing: "пусто (`null`)", "nothing (`null`)";
+        other: "значение не подходит ({})", "the value does not fit ({})";
+    }
+}
+
+/// What is wrong. `text` has the session's own words, for keywords that have none here.
+pub(super) fn misfit_in_words(misfit: &Misfit, text: &str, language: Language) -> String {
+    let words = language.misfits();
+    match misfit {
+        Misfit::Policy(reason) => visible(&reason_in_words(reason, "", &BareNames, language)),
+        Misfit::UnknownParam { name, near: Some(near) } => fill(words.no_param_near, &[&visible(name), &visible(near)]),
+        Misfit::UnknownParam { name, near: None } => fill(words.no_param, &[&visible(name)]),
+        Misfit::Schema { place, keyword, demand } => match demanded(keyword, demand, words) {
+            Some(what) if place.is_empty() => what,
+            Some(what) => fill(words.at, &[&visible(place), &what]),
+            None => fill(words.other, &[text]),
+        },
+    }
+}
+
+/// What a keyword demands; none for keywords without words of their own.
+fn demanded(keyword: &str, demand: &Value, words: &MisfitWords) -> Option<String> {
+    let phrase = match keyword {
+        "required" => words.missing,
+        "type" => words.wrong_type,
+        "enum" | "const" => words.one_of,
+        "minimum" => words.at_least,
+        "maximum" => words.at_most,
+        "exclusiveMinimum" => words.more_than,
+        "exclusiveMaximum" => words.less_than,
+        "minLength" => words.too_short,
+        "maxLength" => words.too_long,
+        "minItems" => words.too_few,
+        "maxItems" => words.too_many,
+        "additionalProperties" | "unevaluatedProperties" => words.no_such_field,
+        _ => return None,
+    };
+    let what = match demand {
+        Value::Array(types) if keyword == "type" => {
+            let names: Vec<String> = types.iter().map(|name| type_in_words(name, words)).collect();
+            names.join(words.or)
+        }
+        Value::Array(values) => {
+            let more = if values.len() > MOST { ", …" } else { "" };
+            let named: Vec<String> = values.iter().take(MOST).map(spoken).collect();
+            named.join(", ") + more
+        }
+        one => spoken(one),
+    };
+    Some(fill(phrase, &[&visible(&what)]))
+}
+
+fn type_in_words(name: &Value, words: &MisfitWords) -> String {
+    let known = match name.as_str().unwrap_or_default() {
+        "string" => words.text,
+        "integer" => words.whole_number,
+        "number" => words.number,
+        "boolean" => words.boolean,
+        "array" => words.list,
+        "object" => words.object,
+        "null" => words.nothing,
+        other => other,
+    };
+    known.to_owned()
+}
+
+fn spoken(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+impl Language {
+    /// What is said of values and names that do not fit.
+    pub(crate) fn misfits(self) -> &'static MisfitWords {
+        match self {
+            Language::Russian => &MisfitWords::RU,
+            Language::English => &MisfitWords::EN,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_misfit_is_told_by_the_keyword_that_it_breaks() {
+        let told = |place: &str, keyword: &str, demand: Value| {
+            let misfit = Misfit::Schema { place: place.to_owned(), keyword: keyword.to_owned(), demand };
+            misfit_in_words(&misfit, "\"x\" does not match", Language::Russian)
+        };
+        for (place, keyword, demand, words) in [
+            ("", "required", json!("sum"), "не хватает `sum`"),
+            ("sum", "type", json!(["integer", "null"]), "`sum`: нужно другое: целое число или пусто (`null`)"),
+            ("stage", "enum", json!(["NEW", 7]), "`stage`: подходит только одно из: NEW, 7"),
+            ("sum", "minimum", json!(0), "`sum`: должно быть не меньше 0"),
+            ("name", "maxLength", json!(5), "`name`: слишком длинно, символов можно не больше 5"),
+            ("", "additionalProperties", json!(["a", "b"]), "такого здесь нет: a, b"),
+            ("name", "pattern", Value::Null, "значение не подходит (\"x\" does not match)"),
+        ] {
+            assert_eq!(told(place, keyword, demand), words);
+        }
+        let unknown = |near: Option<&str>| {
+            let misfit = Misfit::UnknownParam { name: "sun".to_owned(), near: near.map(str::to_owned) };
+            misfit_in_words(&misfit, "", Language::Russian)
+        };
+        assert_eq!(unknown(None), "параметра `sun` нет");
+        assert_eq!(unknown(Some("sum")), "параметра `sun` нет; возможно, `sum`?");
+    }
+}

@@ -1,0 +1,146 @@
+//! Errors of commands: in words for people, with a code for programs, and with an exit code.
+
+use std::fmt;
+
+use obelus_kernel::session::Refused;
+use obelus_runtime::{
+    DAMAGED, GONE, HostError, Language, NOT_DURABLE, OUTCOME_UNKNOWN, StoreError, Unreadable, refused_in_words,
+};
+use serde_json::json;
+
+use crate::output::{self, Exit};
+use crate::phrases::{Phrases, fill};
+
+/// Something that a session refuses, in the language of the session.
+#[derive(Debug)]
+pub(crate) struct Declined {
+    /// The stable name of the cause.
+    pub(crate) code: String,
+    pub(crate) words: String,
+    pub(crate) language: Language,
+}
+
+impl fmt::Display for Declined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl std::error::Error for Declined {}
+
+/// Tells that a command failed: people in words, and a program that reads JSON with one document, unless it has one
+/// already. How the command ends.
+pub(crate) fn tell(error: &anyhow::Error, as_json: bool) -> Exit {
+    let declined = error.chain().find_map(|cause| cause.downcast_ref::<Declined>());
+    let phrases = declined.map_or_else(|| Phrases::of(None), |declined| Phrases::in_language(declined.language));
+    let (words, code) = (in_words(error, phrases), code(error));
+    output::error(&words, phrases);
+    if as_json && !output::has_json() {
+        output::json(&json!({"error": {"code": code, "message": output::visible(&words)}}));
+    }
+    if is_refusal(error) { Exit::Failed } else { Exit::Usage }
+}
+
+/// Whether a session said no, and nothing else is wrong.
+fn is_refusal(error: &anyhow::Error) -> bool {
+    // With these codes something cannot be found, read or written.
+    let other = [DAMAGED, NOT_DURABLE, OUTCOME_UNKNOWN, GONE, "unreadable", "unknown_question", "unknown_call"];
+    let is_said = error.chain().any(|cause| cause.is::<Declined>() || cause.is::<Refused>());
+    is_said && !other.contains(&code(error).as_str())
+}
+
+/// The stable name of what went wrong.
+fn code(error: &anyhow::Error) -> String {
+    let known = error.chain().find_map(|cause| {
+        let store = cause.downcast_ref::<StoreError>().map(code_of_store);
+        let host = || cause.downcast_ref::<HostError>().map(code_of_host);
+        let refused = || cause.downcast_ref::<Refused>().map(|refused| refused.code);
+        let declined = || cause.downcast_ref::<Declined>().map(|declined| declined.code.as_str());
+        let unreadable = || (cause.is::<Unreadable>() || cause.is::<std::io::Error>()).then_some("unreadable");
+        store.or_else(host).or_else(refused).or_else(declined).or_else(unreadable)
+    });
+    known.unwrap_or("bad_input").to_owned()
+}
+
+fn code_of_host(error: &HostError) -> &'static str {
+    match error {
+        HostError::Store(error) => code_of_store(error),
+        HostError::Refused(refused) => refused.code,
+        HostError::NoRecord { .. } => "no_record",
+        HostError::NoStore => "no_store",
+        HostError::Restore(_) => DAMAGED,
+        HostError::Spec(_) | HostError::Connect(_) | HostError::Agent(_) => "bad_input",
+    }
+}
+
+fn code_of_store(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Unknown(_) => "unknown_session",
+        StoreError::Held { .. } | StoreError::Locked(_) | StoreError::MovedOn { .. } => "held",
+        StoreError::Exists(_) | StoreError::NameUsed(_) => "exists",
+        StoreError::BadName(_) => "bad_name",
+        StoreError::Newer { .. } | StoreError::Older { .. } => "other_form",
+        StoreError::Damaged { .. } | StoreError::DamagedIndex => DAMAGED,
+        StoreError::OutcomeUnknown(_) => OUTCOME_UNKNOWN,
+        _ => "store",
+    }
+}
+
+/// The error with everything that was said around it. What people meet is told in their language.
+fn in_words(error: &anyhow::Error, phrases: &Phrases) -> String {
+    if phrases.code == "en" {
+        return format!("{error:#}");
+    }
+    let mut parts = Vec::new();
+    for cause in error.chain() {
+        let store = cause.downcast_ref::<StoreError>().map(|error| store_in_words(error, phrases));
+        let host = || cause.downcast_ref::<HostError>().map(|error| host_in_words(error, phrases));
+        let refused = |refused| refused_in_words(refused, None, phrases.language);
+        if let Some(words) = store.or_else(host).or_else(|| cause.downcast_ref().map(refused)) {
+            parts.push(words);
+            break;
+        }
+        parts.push(cause.to_string());
+    }
+    parts.join(": ")
+}
+
+fn host_in_words(error: &HostError, phrases: &Phrases) -> String {
+    match error {
+        HostError::Store(error) => store_in_words(error, phrases),
+        HostError::Refused(refused) => refused_in_words(refused, None, phrases.language),
+        HostError::NoRecord { session, records, at } => {
+            fill(phrases.store.no_record, &[session, &records.to_string(), &at.to_string()])
+        }
+        HostError::NoStore => phrases.store.no_store.to_owned(),
+        HostError::Restore(_) | HostError::Spec(_) | HostError::Connect(_) | HostError::Agent(_) => error.to_string(),
+    }
+}
+
+fn store_in_words(error: &StoreError, phrases: &Phrases) -> String {
+    let words = &phrases.store;
+    let path = |folder: &std::path::Path| folder.display().to_string();
+    match error {
+        StoreError::Held { folder, holder } => fill(words.held, &[&path(folder), holder]),
+        StoreError::Locked(session) => fill(words.locked, &[session]),
+        StoreError::Newer { folder, found } => fill(words.newer, &[&path(folder), &found.to_string()]),
+        StoreError::Older { folder, found } => fill(words.older, &[&path(folder), &found.to_string()]),
+        StoreError::Exists(session) => fill(words.exists, &[session]),
+        StoreError::NameUsed(session) => fill(words.name_used, &[session]),
+        StoreError::Unknown(session) => fill(words.unknown, &[session]),
+        StoreError::Damaged { session, seq, problem } => fill(words.damaged, &[session, &seq.to_string(), problem]),
+        StoreError::DamagedIndex => words.damaged_index.to_owned(),
+        StoreError::MovedOn { session, .. } => fill(words.moved_on, &[session]),
+        StoreError::BadName(name) => fill(words.bad_name, &[name]),
+        StoreError::Disk(_) => fill(words.disk, &[&error.to_string()]),
+        StoreError::NotWritten(why) => fill(words.not_written, &[why]),
+        StoreError::OutcomeUnknown(why) => fill(words.outcome_unknown, &[why]),
+        StoreError::OnlyLooking(folder) => fill(words.only_looking, &[&path(folder)]),
+        StoreError::Folder(folder, why) => fill(words.folder, &[&path(folder), &why.to_string()]),
+        // Only programs meet these.
+        StoreError::Unwritable { .. }
+        | StoreError::Taken { .. }
+        | StoreError::TwoOfOneId { .. }
+        | StoreError::BadInputId(_) => error.to_string(),
+    }
+}
