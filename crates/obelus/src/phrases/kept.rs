@@ -32,7 +32,7 @@ phrases! {
             "относительные пути в плане отсчитываются от его папки; в сессии они отсчитывались от {}",
             "relative paths in the plan begin at its own folder; in the session they began at {}";
         needs_servers:
-            "у плана нет своих серверов MCP: назовите их в plan run --mcp FILE",
+            "у плана нет своих серверов MCP: назовите их так: obelus plan run --mcp FILE",
             "the plan has no MCP servers of its own: name them with plan run --mcp FILE";
         paused_by: "«{}» на паузе ({}): obelus sessions resume {}", "`{}` was paused by {}: obelus sessions resume {}";
         not_paused: "«{}» не на паузе", "`{}` is not paused";
