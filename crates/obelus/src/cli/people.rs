@@ -17,13 +17,16 @@ pub(crate) struct Inbox {
 
 /// Answer a question of a saved session and continue the session.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "obelus answer <ID> <approve|deny|edit|value|happened|did-not> [OPTIONS]",
+    after_help = "\
 Examples:
   obelus answer letters:q1 approve
   obelus answer letters:q1 deny --reason 'not before Friday'
   obelus answer letters:q1 edit --params '{\"amount\": 5}'
   obelus answer booking:q1 value 4
-  obelus answer letters:q2 happened")]
+  obelus answer letters:q2 happened"
+)]
 pub(crate) struct Answer {
     /// The question's id from `obelus inbox`: SESSION:QUESTION.
     pub(crate) id: String,
@@ -47,9 +50,9 @@ pub(crate) enum Verb {
         #[arg(long, default_value = "declined")]
         reason: String,
     },
-    /// Approve it with these parameters instead.
+    /// Change some of its parameters and approve it so.
     Edit {
-        /// A JSON object of parameters. Of a plan: {"0": PARAMETERS} by the index of a call, from 0, or {"plan": CALLS}.
+        /// A JSON object of the parameters to change; the others stay. Of a plan: {"0": PARAMETERS} by the index of a call, from 0, or {"plan": CALLS}.
         #[arg(long, value_name = "JSON")]
         params: String,
     },
