@@ -25,7 +25,9 @@ pub use servers::SessionServers;
 #[derive(Clone, Default)]
 pub struct StandardConnector {
     /// The folder in which logins to MCP servers are kept.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers have logins"))]
     logins: Option<PathBuf>,
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
     notices: Option<Notices>,
 }
 

@@ -3,8 +3,8 @@
 mod nulls;
 mod parts;
 
-use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, Validator};
 use serde_json::{Value, json};
 
 use crate::path::Segment;
@@ -89,7 +89,7 @@ fn demand(broken: &ValidationErrorKind) -> Value {
     match broken {
         Kind::Required { property } => property.clone(),
         Kind::Type { kind: TypeKind::Single(name) } => json!([name.as_str()]),
-        Kind::Type { kind: TypeKind::Multiple(names) } => names.into_iter().map(jsonschema::JsonType::as_str).collect(),
+        Kind::Type { kind: TypeKind::Multiple(names) } => names.into_iter().map(JsonType::as_str).collect(),
         Kind::Enum { options } => (**options).clone(),
         Kind::Constant { expected_value } => json!([**expected_value]),
         Kind::Minimum { limit }

@@ -59,9 +59,11 @@ pub fn fault_of(russian: &str, english: &str) -> Option<String> {
     }
 }
 
-/// Names of keys, modes and verbs, which are the same in every language.
-const NAMES: [&str; 11] =
-    ["JSON", "Esc", "Enter", "Tab", "MCP", "shadow", "canary", "full", "inbox", "happened", "did-not"];
+/// Names of keys, modes, verbs and values, which are the same in every language.
+const NAMES: [&str; 14] = [
+    "JSON", "Esc", "Enter", "Tab", "MCP", "shadow", "canary", "full", "inbox", "happened", "did-not", "true", "false",
+    "null",
+];
 
 /// The text without commands, names and placeholders.
 fn prose(text: &str) -> String {
