@@ -14,6 +14,7 @@
 //! | session | [`session`] | the machine: inputs in, tasks out |
 
 mod call;
+mod canonical;
 mod context;
 mod expr;
 mod fault;
@@ -54,6 +55,7 @@ pub use call::Call;
 pub use tool::{Effect, Tool, in_language};
 
 // Time, faults, and words for messages.
+pub use canonical::write_canonical;
 pub use fault::{Fault, Rule};
 pub use message::depth_of_text;
 pub use time::Time;

@@ -12,7 +12,21 @@ use std::path::{Path, PathBuf};
 const LAYERS: [(&str, &[&str]); 6] = [
     (
         "values",
-        &["wording", "fault", "names", "path", "expr", "template", "schema", "time", "glob", "visible", "quote", "jq"],
+        &[
+            "wording",
+            "fault",
+            "names",
+            "canonical",
+            "path",
+            "expr",
+            "template",
+            "schema",
+            "time",
+            "glob",
+            "visible",
+            "quote",
+            "jq",
+        ],
     ),
     ("memory", &["fold", "origin", "message", "tool", "context"]),
     ("offer", &["call", "dialect", "compose"]),

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use obelus_kernel::write_canonical;
 use obelus_runtime::{Unreadable, read_text};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -102,34 +103,8 @@ fn digest(name: &str, schema: &Value) -> String {
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
     let mut text = Value::from(name).to_string();
-    canonical(&Value::Object(theirs), &mut text);
+    write_canonical(&Value::Object(theirs), &mut text);
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// JSON whose objects are sorted by key.
-fn canonical(value: &Value, text: &mut String) {
-    match value {
-        Value::Object(fields) => {
-            let sorted: BTreeMap<&String, &Value> = fields.iter().collect();
-            text.push('{');
-            for (key, value) in sorted {
-                text.push_str(&Value::from(key.as_str()).to_string());
-                text.push(':');
-                canonical(value, text);
-                text.push(',');
-            }
-            text.push('}');
-        }
-        Value::Array(items) => {
-            text.push('[');
-            for item in items {
-                canonical(item, text);
-                text.push(',');
-            }
-            text.push(']');
-        }
-        scalar => text.push_str(&scalar.to_string()),
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::canonical::write_sorted;
+
 /// What binds a decision to a call: its tool, parameters and meta-properties, in this session. A decision holds whatever
 /// the mode becomes (ASK-3).
 pub(super) fn hash(session: &str, call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
@@ -15,40 +17,9 @@ pub(super) fn hash(session: &str, call: &Value, is_aside: impl Fn(&str) -> bool)
 pub(super) fn identity(call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
     let mut text = String::new();
     if let Value::Object(fields) = call {
-        sorted(fields, |name| name != "_reasoningForCall" && !is_aside(name), &mut text);
+        write_sorted(fields, |name| name != "_reasoningForCall" && !is_aside(name), &mut text);
     }
     text
-}
-
-fn sorted(fields: &serde_json::Map<String, Value>, is_part: impl Fn(&str) -> bool, text: &mut String) {
-    let mut names: Vec<&String> = fields.keys().filter(|name| is_part(name)).collect();
-    names.sort();
-    for name in names {
-        text.push_str(&Value::from(name.as_str()).to_string());
-        text.push(':');
-        canonical(&fields[name], text);
-        text.push(',');
-    }
-}
-
-/// JSON with the keys of every object sorted.
-fn canonical(value: &Value, text: &mut String) {
-    match value {
-        Value::Object(fields) => {
-            text.push('{');
-            sorted(fields, |_| true, text);
-            text.push('}');
-        }
-        Value::Array(items) => {
-            text.push('[');
-            for item in items {
-                canonical(item, text);
-                text.push(',');
-            }
-            text.push(']');
-        }
-        scalar => text.push_str(&scalar.to_string()),
-    }
 }
 
 #[cfg(test)]
