@@ -123,6 +123,7 @@ pub use report::{missing_data, render_report, undone};
 pub use session_files::SessionFiles;
 pub use state_file::{FileNews, StateFile, StateNews};
 pub use words::{
-    Ending, Language, PhraseTable, ToolNames, error_words, fault_of, fill, how_it_ended, listed_titles, one_line,
-    reasons_in_words, refusal_by_code, refusal_in_words, refused_in_words, why_it_ended,
+    Ending, Language, PhraseTable, ToolNames, consent_in_words, error_words, fault_of, fill, how_it_ended,
+    listed_titles, never_in_words, one_line, reasons_in_words, refusal_by_code, refusal_in_words, refused_in_words,
+    terms_in_words, why_it_ended,
 };

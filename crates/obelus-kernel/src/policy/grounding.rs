@@ -38,6 +38,7 @@ use crate::tool::{NameSource, Tool};
 use addresses::{Address, addresses, plain_url};
 use decimal::Decimal;
 pub(crate) use index::GroundIndex;
+pub(crate) use results::list_with;
 use text::folded;
 
 /// What a policy does about a creation that was proposed after untrusted data was shown.
