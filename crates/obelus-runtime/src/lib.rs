@@ -71,6 +71,7 @@ mod session_files;
 mod spec;
 mod state_file;
 mod store;
+mod view;
 mod whole_file;
 mod words;
 
@@ -122,6 +123,7 @@ pub use mask::{masked, masked_value};
 pub use report::{missing_data, render_report, undone};
 pub use session_files::SessionFiles;
 pub use state_file::{FileNews, StateFile, StateNews};
+pub use view::{AskedWords, BeforeView, CallView, QuestionView, RowView, Titles, Tone, ViewLine, result_in_words};
 pub use words::{
     Ending, Language, PhraseTable, ToolNames, consent_in_words, error_words, fault_of, fill, how_it_ended,
     listed_titles, never_in_words, one_line, reasons_in_words, refusal_by_code, refusal_in_words, refused_in_words,

@@ -177,7 +177,8 @@ pub enum NeverStanding {
 
 /// Parts of names of tools that move money, and of parameters that hold secrets.
 const PAYING: [&str; 12] = [
-    "pay", "pays", "payment", "payments", "purchase", "buy", "checkout", "charge", "transfer", "withdraw", "refund", "remit",
+    "pay", "pays", "payment", "payments", "purchase", "buy", "checkout", "charge", "transfer", "withdraw", "refund",
+    "remit",
 ];
 const SECRET: [&str; 9] =
     ["secret", "secrets", "password", "passwd", "passphrase", "token", "pin", "otp", "credentials"];
@@ -299,9 +300,10 @@ mod tests {
 
     #[test]
     fn a_site_is_its_host_and_nothing_that_looks_like_it() {
-        assert_eq!(hosts(&json!({"a": "https://Shop.example.test/x", "b": ["http://shop.example.test"]})), [
-            "shop.example.test"
-        ]);
+        assert_eq!(
+            hosts(&json!({"a": "https://Shop.example.test/x", "b": ["http://shop.example.test"]})),
+            ["shop.example.test"]
+        );
         assert!(hosts(&json!({"a": "https://shop.example.test@evil.test/", "b": "ftp://x", "c": "shop"})).is_empty());
     }
 }

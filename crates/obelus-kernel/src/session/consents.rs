@@ -10,7 +10,9 @@ use serde_json::Value;
 use super::ids::{JobRef, QuestionId, QuestionNumber};
 use super::inbox::{About, Question};
 use super::{Refused, Session};
-use crate::policy::{ConsentScope, ConsentTerms, Gate, NeverStanding, StandingConsent, fields_of, hosts, list_with, never};
+use crate::policy::{
+    ConsentScope, ConsentTerms, Gate, NeverStanding, StandingConsent, fields_of, hosts, list_with, never,
+};
 use crate::time::Time;
 use crate::tool::Tool;
 
@@ -126,13 +128,14 @@ impl Session {
         scopes.extend(person_scope(tool, &calls));
         scopes.extend(site_scope(&calls));
         scopes.push(ConsentScope::Tool);
-        let terms = scopes.into_iter().map(|scope| ConsentTerms { tool: tool.name.clone(), fields: fields.clone(), scope });
+        let terms =
+            scopes.into_iter().map(|scope| ConsentTerms { tool: tool.name.clone(), fields: fields.clone(), scope });
         terms.filter(|terms| terms.answer_for(tool, &calls, &question.reasons)).collect()
     }
 
     /// The records of the list that a call's record stands in, or of all the calls of a question.
     fn list_scope(&self, tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
-        let path = record_path(tool)?;
+        let path = tool.record()?;
         let own: Vec<Value> = calls.iter().filter_map(|params| params.get(path).cloned()).collect();
         if own.len() != calls.len() {
             return None;
@@ -178,20 +181,20 @@ impl Session {
     }
 }
 
-/// The parameter that says which record a call is about.
-fn record_path(tool: &Tool) -> Option<&str> {
-    tool.schema.get("x-entity")?.get("id")?.as_str()
-}
-
 /// Whoever the calls are addressed to, if that is the same in all of them.
 fn person_scope(tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
-    let record = record_path(tool);
+    let record = tool.record();
     let targets = tool.target.as_ref()?.iter().filter(|path| Some(path.as_str()) != record);
     let mut values = Vec::new();
     for path in targets {
-        let found: Vec<&Value> = calls.iter().flat_map(|params| crate::policy::values_at(params, path)).map(|(_, value)| value).collect();
+        let found: Vec<&Value> =
+            calls.iter().flat_map(|params| crate::policy::values_at(params, path)).map(|(_, value)| value).collect();
         let Some(first) = found.first() else { continue };
-        if first.is_object() || first.is_array() || found.len() != calls.len() || found.iter().any(|other| other != first) {
+        if first.is_object()
+            || first.is_array()
+            || found.len() != calls.len()
+            || found.iter().any(|other| other != first)
+        {
             return None;
         }
         values.push((path.clone(), (*first).clone()));

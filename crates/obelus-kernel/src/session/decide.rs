@@ -49,7 +49,10 @@ impl Session {
             let text = format!("the question `{id}` lapsed at {}: it is taken as a no", question.expires_at);
             return Err(Refused::new("expired", text));
         }
-        let starts = matches!(decision, Decision::Approve { .. } | Decision::Consent { .. } | Decision::Edit { .. } | Decision::DidNot);
+        let starts = matches!(
+            decision,
+            Decision::Approve { .. } | Decision::Consent { .. } | Decision::Edit { .. } | Decision::DidNot
+        );
         if self.turn.stops() && starts {
             let text = "the turn is ending, and starts nothing more; answer again when it has come to rest";
             return Err(Refused::new("ending", text));

@@ -34,7 +34,10 @@ fn offers(harness: &Harness) -> Vec<ConsentTerms> {
 }
 
 fn offer(harness: &Harness, kind: &str) -> ConsentTerms {
-    offers(harness).into_iter().find(|terms| terms.scope.name() == kind).unwrap_or_else(|| panic!("no offer for {kind}"))
+    offers(harness)
+        .into_iter()
+        .find(|terms| terms.scope.name() == kind)
+        .unwrap_or_else(|| panic!("no offer for {kind}"))
 }
 
 fn consent(harness: &mut Harness, kind: &str) {
@@ -49,7 +52,10 @@ fn a_consent_lets_the_same_fields_of_the_tool_run_and_is_named_as_the_reason() {
     assert_eq!(harness.rested(), Ends::Waiting);
     consent(&mut harness, "tool");
     harness.returns("change", json!(true));
-    harness.solve(json!([change(json!(2), json!({"sum": 6})), change(json!(3), json!({"sum": 6, "note": "x"}))]), json!(null));
+    harness.solve(
+        json!([change(json!(2), json!({"sum": 6})), change(json!(3), json!({"sum": 6, "note": "x"}))]),
+        json!(null),
+    );
     assert_eq!(harness.handed_out("change").len(), 2, "the second runs unasked");
     assert_eq!(harness.waiting().len(), 1, "another field is asked about");
     let [given] = harness.session.consents() else { panic!("one consent") };

@@ -141,7 +141,9 @@ Examples:
         store: StoreAt,
     },
     /// List the standing consents of a session, or take one back.
-    #[command(after_help = "Examples:\n  obelus sessions consents letters\n  obelus sessions consents letters --revoke c1")]
+    #[command(
+        after_help = "Examples:\n  obelus sessions consents letters\n  obelus sessions consents letters --revoke c1"
+    )]
     Consents {
         /// The session.
         id: String,

@@ -1,12 +1,12 @@
 //! Questions as text for people who are not in a conversation: the inbox, a session that is looked at, a run without a
 //! terminal.
 
-use obelus_kernel::session::{About, Question, Session};
 use obelus_kernel::policy::StandingConsent;
-use obelus_runtime::{FileNews, consent_in_words};
+use obelus_kernel::session::{About, Question, Session};
+use obelus_runtime::{FileNews, Titles, consent_in_words};
 use serde_json::Value;
 
-use super::chat::{Titles, question_lines};
+use super::chat::question_lines;
 use crate::output::{self, DIM, GREEN, visible};
 use crate::phrases::{Phrases, fill};
 

@@ -142,8 +142,7 @@ fn in_words(FieldError { field, text }: FieldError) -> String {
 fn without_done(answer: Answer, facts: &Facts<'_>) -> Answer {
     let Answer::Solution { mut solution, tokens } = answer else { return answer };
     let has_ended = |report: &&CallReport| matches!(report.status, CallStatus::Done | CallStatus::Denied);
-    let was_done =
-        |call: &Value| facts.prompt.plan.iter().filter(has_ended).any(|report| is_same(call, &report.call));
+    let was_done = |call: &Value| facts.prompt.plan.iter().filter(has_ended).any(|report| is_same(call, &report.call));
     if facts.is_follow_up() && !solution.calls.is_empty() {
         solution.calls.retain(|call| !was_done(call));
         if solution.calls.is_empty() {

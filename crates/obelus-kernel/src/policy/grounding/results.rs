@@ -156,9 +156,9 @@ fn find_list(
             let has_it = ids.iter().any(|own| id(own).as_deref() == Some(wanted));
             (has_it && is_trusted(&below(path, field))).then_some(ids)
         }
-        Value::Object(fields) => fields
-            .iter()
-            .find_map(|(name, inner)| find_list(&below(path, name), inner, field, wanted, is_trusted)),
+        Value::Object(fields) => {
+            fields.iter().find_map(|(name, inner)| find_list(&below(path, name), inner, field, wanted, is_trusted))
+        }
         _ => None,
     }
 }

@@ -31,7 +31,18 @@ pub(crate) enum Command {
 
 /// The commands, for completion.
 pub(crate) const NAMES: [&str; 13] = [
-    "/plan", "/state", "/inbox", "/approve", "/deny", "/consents", "/revoke", "/mode", "/why", "/image", "/cost", "/help",
+    "/plan",
+    "/state",
+    "/inbox",
+    "/approve",
+    "/deny",
+    "/consents",
+    "/revoke",
+    "/mode",
+    "/why",
+    "/image",
+    "/cost",
+    "/help",
     "/quit",
 ];
 

@@ -5,13 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_connect::bitrix24::event_words;
 use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Mode, Outcome, Reply};
-use obelus_runtime::{EventBody, FileNews, StepView, how_it_ended};
+use obelus_runtime::{EventBody, FileNews, StepView, Titles, how_it_ended, result_in_words};
 use serde_json::Value;
 
-use super::results;
 use super::steps::{Look, Named, Steps};
 use super::text::{Line, PLAIN, paragraphs};
-use super::titles::Titles;
 use crate::cmd::people::file_news;
 use crate::output::{DIM, RED, YELLOW};
 use crate::phrases::{Phrases, fill};
@@ -159,7 +157,7 @@ impl Screen {
             EventBody::CallEnded { id, outcome: Outcome::Value(value) } => {
                 if let Some(place) = id.place() {
                     let reads = self.steps.tool(place).is_some_and(|tool| self.titles.reads(tool));
-                    if let Some(words) = results::words(value, reads, self.phrases) {
+                    if let Some(words) = result_in_words(value, reads, self.phrases.language) {
                         self.steps.brought(place, words);
                     }
                 }

@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
 use obelus_kernel::session::{CallStatus, Mode};
-use obelus_runtime::{StepView, refusal_in_words};
+use obelus_runtime::{StepView, Titles, refusal_in_words};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};
-use super::titles::Titles;
 use crate::output::{DIM, GREEN, RED, YELLOW};
 use crate::phrases::{Phrases, fill};
 use asked::AskedSteps;

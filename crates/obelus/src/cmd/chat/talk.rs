@@ -9,7 +9,7 @@ use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::{
-    EventBody, NOT_DURABLE, PhraseTable as _, SessionEvent, SessionHandle, Subscription, refused_in_words,
+    EventBody, NOT_DURABLE, PhraseTable as _, SessionEvent, SessionHandle, Subscription, Titles, refused_in_words,
     terms_in_words,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -18,7 +18,6 @@ use super::commands::Command;
 use super::cost;
 use super::screen::{Part, Screen, Shared, Surface};
 use super::text::{Line, PLAIN, paragraphs};
-use super::titles::Titles;
 use super::{outline, question};
 use crate::cmd::people::AT_TERMINAL;
 use crate::output::{BOLD, DIM, Exit};

@@ -56,7 +56,12 @@ fn take_back(id: &str, consent: &str, at: &StoreAt) -> Result<Exit> {
 
 /// The decision for `approve --also`: what it covers is shown first, and counts with the code that was shown along
 /// with it. None where it was only shown.
-pub(super) fn offered(args: &Answer, also: AlsoFor, agreed: Option<&str>, until: Option<&str>) -> Result<Option<Decision>> {
+pub(super) fn offered(
+    args: &Answer,
+    also: AlsoFor,
+    agreed: Option<&str>,
+    until: Option<&str>,
+) -> Result<Option<Decision>> {
     super::asked(&args.id, &args.store)?;
     let (name, number) = parts(&args.id)?;
     let session = look::read(&look::open_for(&args.store, name)?, name, None)?;
