@@ -353,7 +353,8 @@ impl Session {
         for (error, origins) in errors {
             // All of them will be shown, though `†error` reads only the latest.
             self.transcript.show(&self.settings.in_sight(origins.clone()));
-            let data = Data { origins: Some(origins), ..Data::plain("error", error) };
+            let mut data = Data::plain("error", error);
+            data.origins = Some(origins);
             self.memory.remember(Message::Data(Box::new(data)));
         }
         for (number, step) in self.scheduler.take_ended() {
