@@ -13,7 +13,7 @@
 mod check;
 mod explain;
 mod foretold;
-mod gate;
+pub(crate) mod gate;
 mod grounding;
 mod index;
 mod matching;
@@ -24,12 +24,12 @@ mod why;
 
 pub use check::{PolicyFault, PolicyTools};
 pub use explain::explain;
-pub use gate::{Explanation, Finding, Gate, Mode, Proposal, Reason, Ruling, Verdict};
-pub use grounding::{AfterReading, Evidence, FoundIn, Grounded, Grounding, Letter};
-pub(crate) use grounding::{Callee, GroundIndex};
-pub use matching::Match;
+pub(crate) use gate::Mode;
+pub use gate::{Explanation, Gate, Proposal, Reason, Ruling, Verdict};
+pub(crate) use grounding::{AfterReading, Callee, GroundIndex, Grounded, Grounding};
+pub use grounding::{Evidence, Letter};
 pub use provenance::Place;
 pub(crate) use provenance::{Provenance, mark, stands_in_one_result};
-pub use rules::{Examples, Policy, Rule};
+pub use rules::Policy;
 pub use simulate::simulate;
-pub use why::{Because, Given, Why, Writer, why};
+pub use why::{Because, Why, Writer, why};

@@ -76,34 +76,41 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-pub use crate::dialect::Solution;
-pub use crate::glob::fits as glob_fits;
-pub use crate::policy::Mode;
-pub use ids::{BadId, CallId, JobRef, LocalCall, QuestionId, QuestionNumber, RequestId, RequestNumber, Routed};
-pub use inbox::{About, AskedCall, Change, ConsentWords, Named, Question, QuestionStatus};
-pub use input::{Answer, CallError, Decision, Input, Limit, Outcome};
+pub use crate::policy::gate::Mode;
+pub use ids::{CallId, QuestionId, RequestId};
+pub use inbox::{About, Change, Named, Question, QuestionStatus};
+pub use input::{Answer, CallError, Decision, Input, Outcome};
+pub use obelus_notebook::dialect::Solution;
 pub use observation::Observation;
 pub use output::{AskedAgain, CallReport, CallStatus, ElicitationAnswer, Ends, Reply, Start, Task};
 pub use picture::Picture;
 pub use prompt::{Prompt, Purpose};
 pub use refused::{Misfit, Refused};
-pub use settings::{Approval, FollowUp, ManagedFields, ModelMayConfirm, Planning, Settings};
+pub use settings::Settings;
 pub use spent::{Money, Spent, Used};
+
+/// What the fields of [`Settings`] are made of.
+pub mod options {
+    pub use super::inbox::ConsentWords;
+    pub use super::input::Limit;
+    pub use super::settings::{Approval, FollowUp, ManagedFields, ModelMayConfirm, Planning};
+}
 
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
-use crate::jq::Filter;
 use crate::message::{Message, PlanMode, Role};
 use crate::origin::Origins;
 use crate::policy::{GroundIndex, Why, why};
 use crate::schema;
-use crate::steps::Steps;
 use crate::time::Time;
 use delegate::Delegates;
 use graph_run::GraphRun;
+use ids::JobRef;
 use inbox::{Inbox, Naming};
 use memory::Memory;
+use obelus_notebook::jq::Filter;
+use obelus_notebook::steps::Steps;
 use rules::FileRules;
 use scheduler::Scheduler;
 use state_projection::StateProjection;

@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::policy::{Policy, PolicyFault};
-use obelus_kernel::session::{
-    Approval, ConsentWords, FollowUp, ManagedFields, Mode, ModelMayConfirm, Planning, Session, Settings,
-};
+use obelus_kernel::session::options::{Approval, ConsentWords, FollowUp, ManagedFields, ModelMayConfirm, Planning};
+use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};

@@ -6,7 +6,8 @@ mod phrases;
 mod reasons;
 mod table;
 
-use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Ends, Limit, Misfit, Refused, Reply};
+use obelus_kernel::session::options::Limit;
+use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Ends, Misfit, Refused, Reply};
 use obelus_kernel::visible;
 use serde_json::Value;
 

@@ -13,8 +13,8 @@ use super::{Refused, Session, error_data, fault_data};
 use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
 use crate::origin::{Origin, Origins};
-use crate::plan::Manner;
 use crate::policy::{GroundIndex, Mode};
+use obelus_notebook::plan::Manner;
 
 impl Session {
     /// Begins a turn, with the user's words if there are some.

@@ -13,12 +13,12 @@ use super::observation::Observation;
 use super::output::{CallReport, CallStatus};
 use super::picture::Picture;
 use crate::call::Call;
-use crate::compose::{Composed, Offer, Offered, compose_result};
 use crate::context::View;
-use crate::dialect::Dialect;
 use crate::message::{Message, PlanMode, Role};
 use crate::time::Time;
 use crate::tool::Tool;
+use obelus_notebook::compose::{Composed, Offer, Offered, compose_result};
+use obelus_notebook::dialect::Dialect;
 
 /// What a request asks of the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::inbox::ConsentWords;
 use crate::call::Call;
-use crate::dialect::Dialect;
 use crate::origin::Origins;
 use crate::policy::{Gate, Mode, Policy};
 use crate::tool::Tool;
+use obelus_notebook::dialect::Dialect;
 
 /// Whether the model's `confirmed: true` can count at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::output::{CallReport, CallStatus};
 use super::scheduler::Step;
-use crate::compose;
-use crate::jq::Filter;
 use crate::origin::Origins;
+use obelus_notebook::compose;
+use obelus_notebook::jq::Filter;
 
 /// What the model has been shown and has still to be told.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 //! terminal.
 
 use obelus_kernel::session::{About, Question, Session};
-use obelus_runtime::FileNews;
+use obelus_runtime::files::FileNews;
 use serde_json::Value;
 
 use super::chat::{Titles, question_lines};

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use obelus_kernel::policy::{Explanation, Ruling, explain};
 use obelus_kernel::{Context, Tool};
-use obelus_runtime::{Agent, read_document};
+use obelus_runtime::Agent;
+use obelus_runtime::files::read_document;
 use serde_json::{Value, json};
 
 use super::agents::locate;

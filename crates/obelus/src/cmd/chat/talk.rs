@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::{
-    EventBody, NOT_DURABLE, PhraseTable as _, SessionEvent, SessionHandle, Subscription, refused_in_words,
-};
+use obelus_runtime::people::{PhraseTable as _, refused_in_words};
+use obelus_runtime::sessions::NOT_DURABLE;
+use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::commands::Command;

@@ -3,7 +3,8 @@
 use std::io::IsTerminal;
 
 use obelus_kernel::session::{AskedAgain, Ends, Outcome, Question, QuestionId, Reply, Session};
-use obelus_runtime::{EventBody, error_words, undone, why_it_ended};
+use obelus_runtime::EventBody;
+use obelus_runtime::people::{error_words, undone, why_it_ended};
 use serde_json::{Value, json};
 
 use super::super::people::{Narrator, file_news};
