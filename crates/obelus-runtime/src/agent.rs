@@ -56,8 +56,8 @@ struct File {
     repairs: u32,
     #[serde(default)]
     dialect: Dialect,
-    #[serde(default)]
-    follow_up: Option<FollowUp>,
+    #[serde(default = "until_done")]
+    follow_up: FollowUp,
     #[serde(default)]
     show: BTreeMap<String, String>,
     #[serde(default)]
@@ -86,6 +86,11 @@ fn one() -> u32 {
 
 fn yes() -> bool {
     true
+}
+
+/// An agent works in conversations (LOOP-7).
+fn until_done() -> FollowUp {
+    FollowUp::UntilDone
 }
 
 /// How much a turn may take; what is not said keeps its default.
@@ -267,11 +272,7 @@ fn settings(file: &File) -> Settings {
         planning: file.planning,
         repairs: file.repairs,
         dialect: file.dialect,
-        // Whoever answers in blocks answers in words, and is asked again when there is something to answer from.
-        follow_up: file.follow_up.unwrap_or(match file.dialect {
-            Dialect::Json => FollowUp::Always,
-            Dialect::Blocks => FollowUp::AfterReads,
-        }),
+        follow_up: file.follow_up,
         managed: file.state.kept.clone(),
         show: file.show.clone(),
         language: file.language.clone(),
