@@ -16,8 +16,8 @@ use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Reply, Session, Start, Task};
 use serde_json::Value;
 
-pub(crate) use replay::{Advanced, replay};
 pub use replay::advance;
+pub(crate) use replay::{Advanced, replay};
 
 use crate::store::{Cut, Journaled, Snapshot, Store, StoreError};
 

@@ -1,11 +1,12 @@
 //! What a successful call writes beside its result, as its tool declares it in `x-leaves`.
 //!
-//! Each entry is `{to: †path, method?, value: FILTER}`. The filter reads `{call, result, now, was}`, where `was` is the
-//! present value. If it gives nothing or null, nothing is written.
+//! Each entry is `{to: †path, method?, words?, value: FILTER}`. The filter reads `{call, result, now, was}`, where `was`
+//! is the present value. If it gives nothing or null, nothing is written. `words` is a text for people that may contain
+//! `\(FILTER)`; the filter uses it as `$words`.
 
 use serde_json::Value;
 
-use super::wrong;
+use super::{in_language, wrong};
 use crate::expr::Expr;
 use crate::fault::Fault;
 use crate::fold::Method;
@@ -38,8 +39,8 @@ impl SideWrite {
 
     fn parse(entry: &Value) -> Result<Self, String> {
         let Value::Object(fields) = entry else { return Err("an entry is {to, method, value}".to_owned()) };
-        if let Some(stray) = fields.keys().find(|name| !["to", "method", "value"].contains(&name.as_str())) {
-            return Err(format!("unknown field `{stray}`; an entry is {{to, method, value}}"));
+        if let Some(stray) = fields.keys().find(|name| !["to", "method", "words", "value"].contains(&name.as_str())) {
+            return Err(format!("unknown field `{stray}`; an entry is {{to, method, words, value}}"));
         }
         let text = |name: &str| fields.get(name).and_then(Value::as_str);
         let to = text("to").ok_or("`to` is a path such as †state.done")?;
@@ -53,7 +54,15 @@ impl SideWrite {
                 .ok_or_else(|| format!("`method` is one of set, merge, assign, push, concat, not {said}"))?,
         };
         let value = text("value").ok_or("`value` is a jq filter over {call, result, now, was}")?;
-        let value = Filter::compile(value).map_err(|why| format!("`value`: {why}"))?;
+        let value = match fields.get("words") {
+            None => value.to_owned(),
+            Some(said) => {
+                let words = in_language(said, None).ok_or("`words` is a text, or one for each language")?;
+                Filter::compile(&format!("\"{words}\"")).map_err(|why| format!("`words`: {why}"))?;
+                format!("\"{words}\" as $words | {value}")
+            }
+        };
+        let value = Filter::compile(&value).map_err(|why| format!("`value`: {why}"))?;
         Ok(Self { to, method, value })
     }
 }
@@ -72,6 +81,8 @@ mod tests {
             (json!({"to": "†state.x || †state.y", "value": "."}), "one path"),
             (json!({"to": "†state.x", "value": ".", "methode": "set"}), "`methode`"),
             (json!({"to": "†state.x", "value": ".", "method": "add"}), "push"),
+            (json!({"to": "†state.x", "value": "$words", "words": 5}), "`words`"),
+            (json!({"to": "†state.x", "value": "$words", "words": "\\("}), "`words`"),
         ] {
             let fault = SideWrite::parse_all(Some(&json!([entry]))).unwrap_err().to_string();
             assert!(fault.contains("x-leaves[0]") && fault.contains(words), "{fault}");
