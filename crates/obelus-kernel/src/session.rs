@@ -37,6 +37,7 @@ mod adopt;
 mod asking;
 mod calls;
 mod checkpoint;
+mod consents;
 mod decide;
 mod delegate;
 mod doubt;
@@ -105,6 +106,7 @@ use crate::origin::Origins;
 use crate::policy::{GroundIndex, Why, why};
 use crate::schema;
 use crate::time::Time;
+use consents::Consents;
 use delegate::Delegates;
 use graph_run::GraphRun;
 use ids::JobRef;
@@ -142,6 +144,8 @@ pub struct Session {
     paused: Option<String>,
     /// What the agent's file said when it was last opened.
     rules: FileRules,
+    /// What people have agreed to for the rest of the session.
+    consents: Consents,
 }
 
 /// What the session was made for.
@@ -213,6 +217,7 @@ impl Session {
             tasks: VecDeque::new(),
             paused: None,
             rules: FileRules::of(&settings),
+            consents: Consents::default(),
             settings,
         })
     }
@@ -293,6 +298,7 @@ impl Session {
                 self.decide(&question, decision, &by)?;
                 self.inbox.note_written(words.unwrap_or_default());
             }
+            Input::Revoke { consent, by } => self.revoke(consent, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
             Input::Rules { settings, tools } => self.take_rules(*settings, tools),
             Input::Pause { by } => drop(self.paused.get_or_insert(by)),
@@ -384,7 +390,13 @@ impl Session {
     pub fn why(&self, expr: &str, instance: Option<&str>) -> Result<Why, Fault> {
         let expr = Expr::parse(expr)?;
         let index = self.current_grounds();
-        Ok(why(&self.memory.context, &expr, instance, index.as_deref().map(|index| self.grounding_in(index, instance))))
+        let grounding = index.as_deref().map(|index| self.grounding_in(index, instance));
+        let mut told = why(&self.memory.context, &expr, instance, grounding);
+        told.each_write(&mut |one| {
+            let Some(Message::Data(data)) = self.memory.context.messages().get(one.message) else { return };
+            one.consent = data.output.as_ref().and_then(|output| self.consents.of_proposal(&output.call));
+        });
+        Ok(told)
     }
 
     /// A call in the words of people: what is done, to what, and what is set. One line, nothing in it misleads.
@@ -405,6 +417,17 @@ impl Session {
     /// What people call a parameter of a tool, by its dotted path, where the tool's author says so.
     pub fn label_of(&self, tool: &str, path: &str, language: Option<&str>) -> Option<&str> {
         self.memory.context.tool(tool)?.label(path, language)
+    }
+
+    /// What people call a value of a tool's parameter, as far as the session has read it.
+    pub fn name_of(&self, tool: &str, path: &str, value: &Value) -> Option<String> {
+        let known = self.memory.context.tool(tool)?;
+        self.naming().name_of_value(known, &Value::Null, path, value)
+    }
+
+    /// The time of the latest input.
+    pub fn now(&self) -> Time {
+        self.memory.now()
     }
 
     fn naming(&self) -> Naming<'_> {

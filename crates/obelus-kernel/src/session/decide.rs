@@ -49,7 +49,10 @@ impl Session {
             let text = format!("the question `{id}` lapsed at {}: it is taken as a no", question.expires_at);
             return Err(Refused::new("expired", text));
         }
-        let starts = matches!(decision, Decision::Approve { .. } | Decision::Edit { .. } | Decision::DidNot);
+        let starts = matches!(
+            decision,
+            Decision::Approve { .. } | Decision::Consent { .. } | Decision::Edit { .. } | Decision::DidNot
+        );
         if self.turn.stops() && starts {
             let text = "the turn is ending, and starts nothing more; answer again when it has come to rest";
             return Err(Refused::new("ending", text));
@@ -65,6 +68,7 @@ impl Session {
                 self.check_mode(question, &chosen)?;
                 self.approve(number, &chosen, by);
             }
+            Decision::Consent { terms, until } => self.consent(number, terms, until, by)?,
             Decision::DenySome { only, reason } => {
                 let chosen = chosen(question, Some(only))?;
                 self.deny(number, &chosen, &reason, by);
@@ -80,7 +84,7 @@ impl Session {
     }
 
     /// A yes to what the mode does not permit would be lost: it is refused, and the question stays.
-    fn check_mode(&self, question: &Question, chosen: &[usize]) -> Result<(), Refused> {
+    pub(super) fn check_mode(&self, question: &Question, chosen: &[usize]) -> Result<(), Refused> {
         let tools = chosen.iter().filter_map(|index| {
             let name = question.calls.get(*index)?.call.get("_tool")?.as_str()?;
             self.memory.context.tool(name)

@@ -161,7 +161,7 @@ impl Session {
                 let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline()));
                 Value::Object(params.collect())
             };
-            let verdict = self.settings.gate().judge(&Proposal {
+            let verdict = self.gate().judge(&Proposal {
                 call,
                 tool,
                 params: &outline,
