@@ -28,7 +28,7 @@
 //! | `grounds` | what values of calls are found in |
 //! | `asking`, `looks`, `eliciting` | questions are asked |
 //! | `decide`, `edit_plan`, `earlier`, `doubt` | what people say, and what that does |
-//! | `prompt`, `redact` | what the model is shown |
+//! | `prompt`, `telling`, `last_part`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state as people know it, and one from elsewhere |
 //! | `rules` | what the agent's file says now |
 //! | `checkpoint` | a session at rest as it is kept |
@@ -51,6 +51,7 @@ mod identity;
 mod ids;
 mod inbox;
 mod input;
+mod last_part;
 mod looks;
 mod memory;
 mod observation;
@@ -67,6 +68,7 @@ mod solve;
 mod spent;
 mod state;
 mod state_projection;
+mod telling;
 mod transcript;
 mod turn;
 
@@ -89,6 +91,7 @@ pub use prompt::{Prompt, Purpose};
 pub use refused::{Misfit, Refused};
 pub use settings::{Approval, FollowUp, ManagedFields, ModelMayConfirm, Planning, Settings};
 pub use spent::{Money, Spent, Used};
+pub use transcript::{CallEntry, Happened, TranscriptEntry};
 
 use crate::context::Context;
 use crate::expr::Expr;
@@ -188,7 +191,7 @@ impl Session {
         };
         let views = settings.show.iter().map(view).collect::<Result<_, _>>()?;
         let persistent = settings.persistent || context.plan().is_some();
-        Ok(Self {
+        let mut session = Self {
             id: id.into(),
             brief: Brief { schema, validator, persistent, depth: 0 },
             transcript: Transcript::new(context.text_origins(), views),
@@ -206,7 +209,9 @@ impl Session {
             paused: None,
             rules: FileRules::of(&settings),
             settings,
-        })
+        };
+        session.tell_given_texts();
+        Ok(session)
     }
 
     /// The same session, whose turns go along a graph of steps. Such a session is always persistent.
@@ -446,6 +451,7 @@ impl Session {
         if role == Role::Assistant {
             self.transcript.note_said();
         }
+        self.tell_words(role, text.to_owned());
         self.memory.remember(Message::text(role, text));
     }
 }
