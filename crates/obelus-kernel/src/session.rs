@@ -28,7 +28,7 @@
 //! | `grounds` | what values of calls are found in |
 //! | `asking`, `looks`, `eliciting` | questions are asked |
 //! | `decide`, `edit_plan`, `earlier`, `doubt` | what people say, and what that does |
-//! | `prompt`, `redact` | what the model is shown |
+//! | `prompt`, `telling`, `last_part`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state as people know it, and one from elsewhere |
 //! | `rules` | what the agent's file says now |
 //! | `checkpoint` | a session at rest as it is kept |
@@ -53,6 +53,7 @@ mod identity;
 mod ids;
 mod inbox;
 mod input;
+mod last_part;
 mod looks;
 mod memory;
 mod observation;
@@ -69,6 +70,7 @@ mod solve;
 mod spent;
 mod state;
 mod state_projection;
+mod telling;
 mod transcript;
 mod turn;
 
@@ -90,6 +92,7 @@ pub use prompt::{Prompt, Purpose};
 pub use refused::{Misfit, Refused};
 pub use settings::Settings;
 pub use spent::{Money, Spent, Used};
+pub use transcript::{CallEntry, Happened, TranscriptEntry};
 
 /// What the fields of [`Settings`] are made of.
 pub mod options {
@@ -200,7 +203,7 @@ impl Session {
         };
         let views = settings.show.iter().map(view).collect::<Result<_, _>>()?;
         let persistent = settings.persistent || context.plan().is_some();
-        Ok(Self {
+        let mut session = Self {
             id: id.into(),
             brief: Brief { schema, validator, persistent, depth: 0 },
             transcript: Transcript::new(context.text_origins(), views),
@@ -219,7 +222,9 @@ impl Session {
             rules: FileRules::of(&settings),
             consents: Consents::default(),
             settings,
-        })
+        };
+        session.tell_given_texts();
+        Ok(session)
     }
 
     /// The same session, whose turns go along a graph of steps. Such a session is always persistent.
@@ -477,6 +482,7 @@ impl Session {
         if role == Role::Assistant {
             self.transcript.note_said();
         }
+        self.tell_words(role, text.to_owned());
         self.memory.remember(Message::text(role, text));
     }
 }

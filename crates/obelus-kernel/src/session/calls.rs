@@ -365,6 +365,7 @@ impl Session {
         if !self.scheduler.close(at, status) {
             return;
         }
+        self.tell_call(at, status);
         let is_read = || self.scheduler.call(at).tool.as_ref().is_some_and(|tool| tool.effect == Effect::Read);
         if status == Status::Failed || (status == Status::Done && is_read()) {
             self.transcript.note_news();

@@ -26,7 +26,7 @@ use crate::policy::Mode;
 use crate::time::Time;
 
 /// The form of a checkpoint. Another form is not read: the journal has everything.
-const FORM: u32 = 3;
+const FORM: u32 = 4;
 
 /// Written from where the data is, without a copy: it is as long as the memory of the session.
 #[derive(Serialize, Deserialize)]

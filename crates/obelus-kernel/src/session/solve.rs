@@ -79,6 +79,7 @@ impl Session {
     }
 
     fn solve(&mut self, solution: Solution) {
+        self.tell_answer(&solution);
         if let Some(words) = solution.say.clone().filter(|words| !words.trim().is_empty()) {
             self.remember_words(Role::Assistant, &words);
             self.turn.said.push(words.clone());
