@@ -28,7 +28,7 @@
 //! | `grounds` | what values of calls are found in |
 //! | `asking`, `looks`, `eliciting` | questions are asked |
 //! | `decide`, `edit_plan`, `earlier`, `doubt` | what people say, and what that does |
-//! | `prompt`, `redact` | what the model is shown |
+//! | `prompt`, `telling`, `last_part`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state as people know it, and one from elsewhere |
 //! | `rules` | what the agent's file says now |
 //! | `checkpoint` | a session at rest as it is kept |
@@ -53,6 +53,7 @@ mod identity;
 mod ids;
 mod inbox;
 mod input;
+mod last_part;
 mod looks;
 mod memory;
 mod observation;
@@ -69,6 +70,7 @@ mod solve;
 mod spent;
 mod state;
 mod state_projection;
+mod telling;
 mod transcript;
 mod turn;
 
@@ -78,35 +80,43 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-pub use crate::dialect::Solution;
-pub use crate::glob::fits as glob_fits;
-pub use crate::policy::Mode;
-pub use ids::{BadId, CallId, JobRef, LocalCall, QuestionId, QuestionNumber, RequestId, RequestNumber, Routed};
-pub use inbox::{About, AskedCall, Change, ConsentWords, Named, Question, QuestionStatus, ValueMark, quoted_value};
-pub use input::{Answer, CallError, Decision, Input, Limit, Outcome};
+pub use crate::policy::gate::Mode;
+pub use ids::{CallId, QuestionId, RequestId};
+pub use inbox::{About, AskedCall, Change, Named, Question, QuestionStatus, ValueMark, quoted_value};
+pub use input::{Answer, CallError, Decision, Input, Outcome};
+pub use obelus_notebook::dialect::Solution;
 pub use observation::Observation;
 pub use output::{AskedAgain, CallReport, CallStatus, ElicitationAnswer, Ends, Reply, Start, Task};
 pub use picture::Picture;
 pub use prompt::{Prompt, Purpose};
 pub use refused::{Misfit, Refused};
-pub use settings::{Approval, FollowUp, ManagedFields, ModelMayConfirm, Planning, Settings};
+pub use settings::Settings;
 pub use spent::{Money, Spent, Used};
+pub use transcript::{CallEntry, Happened, TranscriptEntry};
+
+/// What the fields of [`Settings`] are made of.
+pub mod options {
+    pub use super::inbox::ConsentWords;
+    pub use super::input::Limit;
+    pub use super::settings::{Approval, FollowUp, ManagedFields, ModelMayConfirm, Planning};
+}
 
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
-use crate::jq::Filter;
 use crate::message::{Message, PlanMode, Role};
 use crate::origin::Origins;
 use crate::policy::{GroundIndex, Why, why};
 use crate::schema;
-use crate::steps::Steps;
 use crate::time::Time;
 use consents::Consents;
 use delegate::Delegates;
 use graph_run::GraphRun;
+use ids::JobRef;
 use inbox::{Inbox, Naming};
 use memory::Memory;
+use obelus_notebook::jq::Filter;
+use obelus_notebook::steps::Steps;
 use rules::FileRules;
 use scheduler::Scheduler;
 use state_projection::StateProjection;
@@ -193,7 +203,7 @@ impl Session {
         };
         let views = settings.show.iter().map(view).collect::<Result<_, _>>()?;
         let persistent = settings.persistent || context.plan().is_some();
-        Ok(Self {
+        let mut session = Self {
             id: id.into(),
             brief: Brief { schema, validator, persistent, depth: 0 },
             transcript: Transcript::new(context.text_origins(), views),
@@ -212,7 +222,9 @@ impl Session {
             rules: FileRules::of(&settings),
             consents: Consents::default(),
             settings,
-        })
+        };
+        session.tell_given_texts();
+        Ok(session)
     }
 
     /// The same session, whose turns go along a graph of steps. Such a session is always persistent.
@@ -470,6 +482,7 @@ impl Session {
         if role == Role::Assistant {
             self.transcript.note_said();
         }
+        self.tell_words(role, text.to_owned());
         self.memory.remember(Message::text(role, text));
     }
 }

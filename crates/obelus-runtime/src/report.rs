@@ -110,7 +110,7 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
 }
 
 /// What a call lacked that could not even begin, in the user's language: its tool, or required data.
-pub fn missing_data(report: &CallReport, session: &Session, language: Language) -> Option<String> {
+pub(crate) fn missing_data(report: &CallReport, session: &Session, language: Language) -> Option<String> {
     let message = report.error.as_ref()?["message"].as_str()?;
     let tool = report.call["_tool"].as_str().unwrap_or_default();
     if session.context().tool(tool).is_none() {

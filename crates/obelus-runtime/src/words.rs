@@ -8,7 +8,8 @@ mod questions;
 mod reasons;
 mod table;
 
-use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Ends, Limit, Misfit, Refused, Reply};
+use obelus_kernel::session::options::Limit;
+use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Ends, Misfit, Refused, Reply};
 use obelus_kernel::visible;
 use serde_json::Value;
 

@@ -18,10 +18,10 @@ use crate::fault::{Fault, Rule};
 use crate::message::PlanMode;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
-use crate::plan::{Who, who_runs};
 use crate::policy::{Place, Proposal, Provenance, Reason, Ruling, Verdict, stands_in_one_result};
-use crate::steps::StepNode;
 use crate::tool::{Effect, Tool};
+use obelus_notebook::plan::{Who, who_runs};
+use obelus_notebook::steps::StepNode;
 
 impl Session {
     /// Looks at every job that something has changed for, and starts what may run.
@@ -364,6 +364,7 @@ impl Session {
         if !self.scheduler.close(at, status) {
             return;
         }
+        self.tell_call(at, status);
         let is_read = || self.scheduler.call(at).tool.as_ref().is_some_and(|tool| tool.effect == Effect::Read);
         if status == Status::Failed || (status == Status::Done && is_read()) {
             self.transcript.note_news();
@@ -423,7 +424,7 @@ impl Session {
             && !self.scheduler.early.contains((request, index));
         let calls = self.turn.calls.saturating_add(self.scheduler.early.unclaimed());
         let has_room = self.scheduler.has_room_for_early(self.settings.max_parallel) && calls < self.settings.max_calls;
-        if !is_time || !has_room || crate::message::depth(call) >= crate::MAX_DEPTH {
+        if !is_time || !has_room || crate::message::depth(call) >= crate::path::MAX_DEPTH {
             return None;
         }
         let (call, faults) = Call::read(&Arc::new(call.clone()), &self.memory.context);

@@ -107,6 +107,7 @@ impl Session {
                 let manner = question.manner;
                 let trigger = Trigger::Approved { by_person: true, before_reading: question.before_reading };
                 self.end_question(number, QuestionStatus::Approved, by, None);
+                self.tell_decision(json!({"about": "plan", "decision": "approved"}));
                 self.turn.reopen();
                 self.start_step(&calls, trigger, manner);
             }
@@ -143,10 +144,14 @@ impl Session {
         let Some(question) = self.inbox.get(number) else { return Ok(()) };
         match decision {
             Decision::Value { value } => {
-                self.take_input(number, value)?;
+                self.take_input(number, value.clone())?;
+                self.tell_decision(json!({"about": "question", "answer": value}));
                 self.end_question(number, QuestionStatus::Answered, by, None);
             }
-            Decision::Deny { reason } => self.end_question(number, QuestionStatus::Denied, by, Some(&reason)),
+            Decision::Deny { reason } => {
+                self.tell_decision(json!({"about": "question", "decision": "declined", "reason": reason}));
+                self.end_question(number, QuestionStatus::Denied, by, Some(&reason));
+            }
             other => return Err(unfit(question, &other)),
         }
         self.turn.reopen();
@@ -161,6 +166,9 @@ impl Session {
         for (hash, jobs) in released {
             let Some((&primary, others)) = jobs.split_first() else { continue };
             self.inbox.grant(hash, primary);
+            if let Some(job) = self.scheduler.job_mut(primary) {
+                job.is_approved = true;
+            }
             self.scheduler.make_ready(primary);
             others.iter().for_each(|&other| self.join(other, primary));
         }

@@ -7,9 +7,9 @@ use super::ids::{CallId, JobRef, QuestionId, RequestId};
 use super::picture::Picture;
 use super::settings::Settings;
 use super::spent::Used;
-use crate::dialect::Solution;
 use crate::policy::{ConsentTerms, Mode};
 use crate::time::Time;
+use obelus_notebook::dialect::Solution;
 
 /// Something that happened, told to the session by its driver. Inputs in order are the session's journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

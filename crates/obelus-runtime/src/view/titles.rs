@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::words::ToolNames;
-use obelus_kernel::{Context, Tool, in_language};
+use obelus_kernel::text::in_language;
+use obelus_kernel::{Context, Tool};
 use serde_json::Value;
 
 /// The titles of a session's tools.

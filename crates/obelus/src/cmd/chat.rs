@@ -241,7 +241,7 @@ fn begun(args: &Chat) -> Result<SessionSpec> {
     // A kept session is told of the mode: what the file says is kept apart from what a person chooses (POL-9).
     let mode = args.how.mode.filter(|_| args.how.session.is_none());
     let how = How { mode, ..args.how.clone() };
-    told(SessionSpec::from_agent(load_agent(&folder)?), &how).context("the agent cannot be started")
+    told(SessionSpec::from_agent(load_agent(&folder, None)?), &how).context("the agent cannot be started")
 }
 
 fn the_only_agent() -> Result<PathBuf> {

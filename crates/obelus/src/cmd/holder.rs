@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Misfit, Refused};
-use obelus_runtime::{Host, SessionHandle, refusal_by_code};
+use obelus_runtime::people::refusal_by_code;
+use obelus_runtime::{Host, SessionHandle};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};

@@ -3,7 +3,8 @@
 
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::{About, Question, Session};
-use obelus_runtime::{FileNews, Titles, consent_in_words};
+use obelus_runtime::files::FileNews;
+use obelus_runtime::people::{Titles, consent_in_words};
 use serde_json::Value;
 
 use super::chat::question_lines;

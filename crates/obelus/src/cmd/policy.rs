@@ -3,7 +3,8 @@
 use anyhow::Result;
 use obelus_kernel::policy::{Explanation, Gate, Ruling, explain};
 use obelus_kernel::{Context, Tool};
-use obelus_runtime::{Agent, read_document};
+use obelus_runtime::Agent;
+use obelus_runtime::files::read_document;
 use serde_json::{Value, json};
 
 use super::agents::locate;
@@ -20,7 +21,7 @@ pub(crate) fn run(args: &Policy) -> Result<Exit> {
 }
 
 fn explain_call(args: &Explain) -> Result<Exit> {
-    let agent = load_agent(&locate(&args.agent)?)?;
+    let agent = load_agent(&locate(&args.agent)?, None)?;
     let name = input::name(&args.call);
     let call = read_document(std::path::Path::new(&name), &input::text(&args.call)?)?;
     let mode = args.mode.map_or(agent.settings.mode, Into::into);

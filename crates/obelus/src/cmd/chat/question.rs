@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use obelus_kernel::session::Question;
-use obelus_runtime::{QuestionView, Titles, Tone, ViewLine};
+use obelus_runtime::people::{QuestionView, Titles, Tone, ViewLine};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};

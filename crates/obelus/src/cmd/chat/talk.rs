@@ -8,10 +8,9 @@ use anyhow::{Result, bail};
 use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::{
-    EventBody, NOT_DURABLE, PhraseTable as _, SessionEvent, SessionHandle, Subscription, Titles, refused_in_words,
-    terms_in_words,
-};
+use obelus_runtime::people::{PhraseTable as _, Titles, refused_in_words, terms_in_words};
+use obelus_runtime::sessions::NOT_DURABLE;
+use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::commands::Command;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::text::{Line, PLAIN};
 use crate::output::{BOLD, DIM, YELLOW};
 use crate::phrases::{Phrases, fill};
-use obelus_runtime::Titles;
+use obelus_runtime::people::Titles;
 
 /// The number of characters shown of a value.
 const MOST: usize = 160;

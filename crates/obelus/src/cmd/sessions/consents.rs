@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::{Decision, Input};
-use obelus_runtime::{never_in_words, terms_in_words};
+use obelus_runtime::people::{never_in_words, terms_in_words};
 use serde_json::{Value, json};
 
 use super::super::people::{AT_COMMAND_LINE, consent_lines};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use obelus_connect::bitrix24::event_words;
 use obelus_kernel::session::{CallId, Decision, Outcome, Reply};
-use obelus_runtime::{EventBody, error_words, how_it_ended};
+use obelus_runtime::EventBody;
+use obelus_runtime::people::{error_words, how_it_ended};
 use serde_json::{Value, json};
 
 use super::super::people::{Narrator, by_in_words};
