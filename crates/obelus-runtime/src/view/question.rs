@@ -207,6 +207,8 @@ impl Maker<'_> {
         let mut names = self.question.names.iter();
         match names.find(|named| named.place.eq_ignore_ascii_case(place) && is_same(&named.value)) {
             Some(named) => format!("«{}» ({})", named.name, short(value)),
+            // Many services write numbers as texts.
+            None if value.as_str().is_some_and(is_number) => value.as_str().unwrap_or_default().to_owned(),
             None => quoted_value(value),
         }
     }
@@ -296,6 +298,13 @@ fn take_common(calls: &mut [CallView]) -> Vec<RowView> {
         }
     }
     common
+}
+
+/// Whether a text is a plain number.
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_plain = digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+    is_plain && digits.starts_with(|c: char| c.is_ascii_digit()) && digits.matches('.').count() <= 1
 }
 
 /// A value beside its name.

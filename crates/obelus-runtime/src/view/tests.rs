@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use obelus_kernel::Context;
 use obelus_kernel::policy::Reason;
-use obelus_kernel::session::{Answer, Change, Input, Mode, Question, Session, Settings, Solution, Task, ValueMark};
+use obelus_kernel::session::{
+    Answer, Change, Input, Mode, Named, Question, Session, Settings, Solution, Task, ValueMark,
+};
 use serde_json::{Value, json};
 
 use super::titles::tests::sample;
@@ -200,4 +202,30 @@ fn what_is_there_now_stands_beside_what_would_be() {
         question.changes = vec![change(before)];
         assert_eq!(told(&question, "ru")[3], line);
     }
+}
+
+#[test]
+fn a_record_is_called_by_its_name_and_number_and_codes_by_their_names() {
+    let mut question = about_one();
+    let named = |place: &str, value: Value, name: &str| Named { place: place.to_owned(), value, name: name.to_owned() };
+    question.names = vec![named("id", json!(7), "Окна"), named("fields.STAGE_ID", json!("WON"), "Успех")];
+    set_call(
+        &mut question,
+        json!({"_tool": "crm.deal.update", "id": "7", "fields": {"STAGE_ID": "WON", "OPPORTUNITY": "5.00"}, "_outputPath": "†a"}),
+    );
+    let told = told(&question, "ru");
+    assert_eq!(
+        told[2..6],
+        ["    Сделка: «Окна» (7)", "    стадия: «Успех» (WON)", "    Сумма: 5.00", "    результат запишется в †a"]
+    );
+}
+
+#[test]
+fn a_view_is_data_for_other_programs() {
+    let view = QuestionView::of(&about_three(), "q1", &sample("en"), Language::English);
+    let form = serde_json::to_value(&view).expect("JSON");
+    assert_eq!(form["head"], "Your decision is needed on 3 steps");
+    assert_eq!(form["common"], json!([{"place": "fields.OPPORTUNITY", "label": "Amount", "value": "5"}]));
+    assert_eq!(form["calls"][1]["rows"], json!([{"place": "id", "label": "Deal", "value": "2"}]));
+    assert_eq!(form["reasons"], json!(["it sets «Amount»"]));
 }
