@@ -20,6 +20,7 @@ mod doubt;
 mod early;
 mod elicitations;
 mod events;
+mod follow_up;
 mod grounded;
 mod kept;
 mod limits;
