@@ -69,9 +69,11 @@ impl Begun {
     /// What is told of a call that begins or ends (ASK-7): at once, done with its result, or failed and why.
     pub(crate) fn line(&mut self, event: &EventBody, look: &Narrator) -> Option<String> {
         match event {
-            EventBody::CallBegan { id, call, .. } => {
+            EventBody::CallBegan { id, call, consent, .. } => {
                 self.0.insert(id.clone(), Arc::clone(call));
-                Some(format!("{DIM}▸ {}{DIM:#}", visible(&look.step(call))))
+                let by = consent.map(|number| fill(look.phrases.because.by_consent, &[&format!("c{number}")]));
+                let by = by.map(|by| format!(" · {by}")).unwrap_or_default();
+                Some(format!("{DIM}▸ {}{by}{DIM:#}", visible(&look.step(call))))
             }
             EventBody::CallEnded { id, outcome } => ended(&*self.0.remove(id)?, outcome, look),
             _ => None,
