@@ -12,7 +12,9 @@ use std::sync::Arc;
 use obelus_connect::model::{PromptMeter, PromptOptions, SentChars, render};
 use obelus_kernel::Time;
 use obelus_kernel::session::{Decision, Ends, Input, Question, RequestId, Session, Settings, Start, Task};
-use obelus_runtime::{Agent, Language, ObservationSlot, bundled_agent, render_report};
+use obelus_runtime::files::bundled_agent;
+use obelus_runtime::people::render_report;
+use obelus_runtime::{Agent, Language, ObservationSlot};
 use serde_json::{Value, json};
 
 use crate::case::Case;

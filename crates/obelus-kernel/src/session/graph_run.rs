@@ -34,9 +34,9 @@ use crate::fold::Method;
 use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
-use crate::plan::Manner;
 use crate::schema::Breach;
-use crate::steps::{CallNode, StepNode, Steps};
+use obelus_notebook::plan::Manner;
+use obelus_notebook::steps::{CallNode, StepNode, Steps};
 
 /// A turn on its way through a graph.
 pub(super) struct GraphRun {

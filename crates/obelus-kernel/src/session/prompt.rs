@@ -13,14 +13,15 @@ use super::memory::mentions;
 use super::observation::Observation;
 use super::output::{CallReport, CallStatus};
 use super::picture::Picture;
+use super::settings::FollowUp;
 use super::transcript::TranscriptEntry;
 use crate::call::Call;
-use crate::compose::{Composed, Offer, Offered, compose_result};
 use crate::context::View;
-use crate::dialect::Dialect;
 use crate::message::{Message, PlanMode, Role};
 use crate::time::Time;
 use crate::tool::Tool;
+use obelus_notebook::compose::{Composed, Offer, Offered, compose_result};
+use obelus_notebook::dialect::Dialect;
 
 /// What a request asks of the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,6 +66,9 @@ pub struct Prompt {
     pub mode: &'static str,
     /// Whether the calls run as they are written, or are planned first.
     pub plan_mode: &'static str,
+    /// When the model is asked again.
+    #[serde(skip_serializing)]
+    pub follow_up: FollowUp,
     /// Each kind, folded, with its schema and description.
     pub kinds: Vec<Value>,
     /// Schemas and descriptions of the kinds that the request itself brought.
@@ -217,6 +221,7 @@ impl Session {
             tools,
             mode: self.settings.mode.name(),
             plan_mode: mode.name(),
+            follow_up: self.settings.follow_up,
             kinds: self.kinds(),
             recipes: self.recipes(),
             transcript: self.transcript.sent().to_vec(),
@@ -269,6 +274,7 @@ impl Session {
             tools: Vec::new(),
             mode: self.settings.mode.name(),
             plan_mode: PlanMode::Lazy.name(),
+            follow_up: self.settings.follow_up,
             kinds: Vec::new(),
             recipes: Vec::new(),
             transcript: Vec::new(),

@@ -11,13 +11,13 @@ use super::scheduler::Status;
 use super::settings::Settings;
 use super::{Session, error_data};
 use crate::call::{Call, without_absent};
-use crate::dialect::Solution;
 use crate::expr::{Group, OutputPath};
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::tool::{Effect, Tool};
+use obelus_notebook::dialect::Solution;
 
 impl Session {
     /// Takes in what came of something that was handed out. Ids that name nothing here are ignored.

@@ -21,11 +21,12 @@ use serde_json::Value;
 
 use super::output::{CallReport, CallStatus};
 use super::scheduler::Step;
-use crate::compose;
-use crate::jq::Filter;
 use crate::origin::Origins;
+pub(super) use entry::clip;
 pub use entry::{CallEntry, Happened, TranscriptEntry};
 use history::History;
+use obelus_notebook::compose;
+use obelus_notebook::jq::Filter;
 pub(super) use shorten::{MOST_OF_CHANGE, MOST_OF_READ, is_empty, shorten};
 
 /// What the model has been shown and has still to be told.
@@ -87,6 +88,13 @@ impl Transcript {
         let (has_started, plan_denied) = (self.record.has_started, self.record.plan_denied.take());
         self.reset();
         (self.record.has_started, self.record.plan_denied) = (has_started, plan_denied);
+    }
+
+    /// A turn begins with a decision, and what came of that has still to be told.
+    pub(super) fn begin_turn_by_decision(&mut self) {
+        let (errors, has_news) = (self.take_errors(), self.record.has_news);
+        self.begin_turn();
+        (self.record.errors, self.record.has_news) = (errors, has_news);
     }
 
     /// Forgets the turn's calls. What the model was told of them stays.

@@ -9,13 +9,14 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use obelus_connect::model::{ModelSpec, Recorder, open};
 use obelus_kernel::session::{Prompt, Spent};
-use obelus_runtime::{Agent, Language, Model, Part, Parts, Used, read_text};
+use obelus_runtime::files::read_text;
+use obelus_runtime::{Agent, Language, Model, Part, Parts, Used};
 use obelus_vectors::{Asked, EvalVerdict, Evaluated};
 use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::agents::locate;
-use super::run::load_agent;
+use super::run::load_agent_in;
 use super::spent::in_words;
 use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
@@ -53,7 +54,8 @@ pub(crate) struct Eval {
 }
 
 pub(crate) fn run(args: &Eval) -> Result<Exit> {
-    let agent = load_agent(&locate(&args.agent)?)?;
+    // Its cases are written in its own language.
+    let agent = load_agent_in(&locate(&args.agent)?, None)?;
     let (spec, folder) = spec(&agent, args.model.as_deref())?;
     let files = files(&agent, &args.cases)?;
     let model = recorded(open(&spec, &folder)?, args.record.as_deref())?;

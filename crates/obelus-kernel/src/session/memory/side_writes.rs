@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Author, Memory};
-use crate::jq::Read;
 use crate::message::{Data, Message};
 use crate::path::Path;
 use crate::tool::SideWrite;
+use obelus_notebook::jq::Read;
 
 impl Memory {
     /// Writes what the call's tool declares; the paths that were written, and what could not be. The effect has
@@ -79,6 +79,7 @@ mod tests {
             {"to": "†state.count", "value": ".result.id | error(\"no\")"},
             {"to": "†state.none", "value": "null"},
             {"to": "†state.log", "method": "push", "value": "[.was, .call.q]"},
+            {"to": "†state.words", "words": "Looked for \\(.call.q // \"all\")", "value": "{said: $words}"},
         ]);
         let context = json!([
             {"type": "tool", "tool": {"t": {"properties": {"q": {}}, "x-leaves": sides}}},
@@ -96,10 +97,13 @@ mod tests {
             mints: false,
         };
         let (written, failed) = memory.write_side_writes(&author, &frozen, &json!({"id": 7}));
-        assert_eq!(written.iter().map(ToString::to_string).collect::<Vec<_>>(), ["†state.last", "†state.log"]);
+        assert_eq!(
+            written.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["†state.last", "†state.log", "†state.words"]
+        );
         assert_eq!(failed.len(), 1);
         assert!(failed[0].contains("†state.count"), "{failed:?}");
         let state = memory.context.read(&Path::root("state"), None).unwrap().into_owned();
-        assert_eq!(state, json!({"log": [[[], 1]], "last": 7}));
+        assert_eq!(state, json!({"log": [[[], 1]], "last": 7, "words": {"said": "Looked for 1"}}));
     }
 }

@@ -11,10 +11,10 @@ use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::origin::Origins;
 use crate::path::{Path, value_at};
-use crate::plan::{self, Graph, Manner, Who};
 use crate::session::identity::identity;
 use crate::session::output::{CallReport, CallStatus};
 use crate::time::Time;
+use obelus_notebook::plan::{self, Graph, Manner, Who};
 
 /// The life of a call. The last five are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

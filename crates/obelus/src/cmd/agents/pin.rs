@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_connect::{PINS_FILE, Pinned, Pins};
-use obelus_runtime::{SessionSpec, is_bundled};
+use obelus_runtime::SessionSpec;
+use obelus_runtime::files::is_bundled;
 use serde_json::Value;
 
 use super::super::host::{Notices, connector, with_servers};
@@ -16,7 +17,7 @@ use crate::output::{self, BOLD, DIM, Exit, GREEN, YELLOW, visible};
 
 /// Shows what the servers of an agent say of their tools, and pins it (POL-8).
 pub(super) fn pin(args: &Pin) -> Result<Exit> {
-    let mut spec = SessionSpec::from_agent(load_agent(&locate(&args.agent)?)?);
+    let mut spec = SessionSpec::from_agent(load_agent(&locate(&args.agent)?, None)?);
     if let Some(file) = &args.mcp {
         with_servers(&mut spec, file)?;
     }

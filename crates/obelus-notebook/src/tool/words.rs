@@ -1,0 +1,214 @@
+//! Annotations for readers: `x-title`, `x-labels`, `x-details`, `x-names`, `x-shown` and `x-quiet`. A faulty one is ignored when the
+//! tool is used, and reported when it is checked.
+
+use serde_json::{Map, Value};
+
+use super::name_source::Names;
+use super::{Effect, Tool, trust};
+use crate::names::folded;
+use crate::wording::type_name;
+
+/// The author's text: plain, or by language. A missing language falls back to English, then to the first.
+pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a str> {
+    match said {
+        Value::String(word) => Some(word),
+        Value::Object(words) => {
+            let own = language.and_then(|language| words.get(language));
+            own.or_else(|| words.get("en")).or_else(|| words.values().next()).and_then(Value::as_str)
+        }
+        _ => None,
+    }
+}
+
+impl Tool {
+    /// The tool's name for people.
+    pub fn title(&self, language: Option<&str>) -> Option<&str> {
+        in_language(self.schema.get("x-title")?, language)
+    }
+
+    /// The fields that a model is shown of a result, where not all of them (`x-shown`).
+    pub fn shown_fields(&self) -> Option<Vec<&str>> {
+        self.schema.get("x-shown")?.as_array()?.iter().map(Value::as_str).collect()
+    }
+
+    /// Whether successful calls are not shown to people (`x-quiet`). Only reads can be quiet.
+    pub fn is_quiet(&self) -> bool {
+        self.effect == Effect::Read && self.schema.get("x-quiet") == Some(&Value::Bool(true))
+    }
+
+    /// A parameter's name for people. Indexes, case and underscores do not matter: `rows[0].unitPrice` is
+    /// `rows.UNIT_PRICE`.
+    pub fn label(&self, place: &str, language: Option<&str>) -> Option<&str> {
+        let labels = self.schema.get("x-labels")?.as_object()?;
+        let place = plain(place);
+        let (_, said) = labels.iter().find(|(known, _)| plain(known) == place)?;
+        in_language(said, language)
+    }
+
+    /// Whether a parameter is a detail (`x-details`), which is shown last.
+    pub fn is_detail(&self, place: &str) -> bool {
+        let details = self.schema.get("x-details").and_then(Value::as_array).into_iter().flatten();
+        let place = plain(place);
+        details.filter_map(Value::as_str).any(|known| plain(known) == place)
+    }
+
+    /// Faulty annotations for people: the annotation, and what is wrong.
+    pub fn odd_words(&self) -> Vec<(&'static str, String)> {
+        let mut odd = Vec::new();
+        let no_word = |said: &Value| match said {
+            Value::String(_) => false,
+            Value::Object(words) => words.is_empty() || !words.values().all(Value::is_string),
+            _ => true,
+        };
+        const WORD: &str = "a text, or one for each language: {ru: …, en: …}";
+        if self.schema.get("x-title").is_some_and(no_word) {
+            odd.push(("x-title", format!("`x-title` is {WORD}")));
+        }
+        match self.schema.get("x-quiet") {
+            None | Some(Value::Bool(false)) => {}
+            Some(Value::Bool(true)) if self.effect == Effect::Read => {}
+            Some(Value::Bool(true)) => {
+                odd.push(("x-quiet", "`x-quiet` is for tools that read; what does more is always told".to_owned()));
+            }
+            Some(other) => odd.push(("x-quiet", format!("`x-quiet` is true or false, not {}", type_name(other)))),
+        }
+        let is_list = |said: &Value| said.as_array().is_some_and(|all| all.iter().all(Value::is_string));
+        if self.schema.get("x-details").is_some_and(|said| !is_list(said)) {
+            odd.push(("x-details", "`x-details` is a list of parameters by their places".to_owned()));
+        }
+        if self.schema.get("x-shown").is_some_and(|said| !is_list(said)) {
+            odd.push(("x-shown", "`x-shown` is a list of fields of the result".to_owned()));
+        }
+        let empty = Map::new();
+        let places = |name: &'static str, odd: &mut Vec<(&'static str, String)>| match self.schema.get(name) {
+            None => &empty,
+            Some(Value::Object(places)) => places,
+            Some(other) => {
+                odd.push((name, format!("`{name}` is an object of parameters, not {}", type_name(other))));
+                &empty
+            }
+        };
+        for (place, said) in places("x-labels", &mut odd) {
+            if no_word(said) {
+                odd.push(("x-labels", format!("`x-labels`, `{place}`: it is {WORD}")));
+            }
+        }
+        for (place, said) in places("x-names", &mut odd) {
+            let places = match Names::read(said) {
+                Ok(names) => std::iter::once(place.as_str()).chain(names.of).collect(),
+                Err(words) => {
+                    odd.push(("x-names", format!("`x-names`, `{place}`: {words}")));
+                    Vec::new()
+                }
+            };
+            for place in places {
+                if let Some(words) = trust::stray(&self.params, place, true) {
+                    odd.push(("x-names", format!("`x-names` names `{place}`: {words}")));
+                }
+            }
+        }
+        odd
+    }
+}
+
+/// A place without indexes, with names in the form in which they are compared.
+fn plain(place: &str) -> String {
+    let steps = place.split('.').map(|step| folded(step.split('[').next().unwrap_or(step)));
+    steps.collect::<Vec<_>>().join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn odd(annotations: Value) -> Vec<String> {
+        let mut schema = json!({"type": "object", "properties": {"id": {}, "fields": {"type": "object"}}});
+        for (name, said) in annotations.as_object().unwrap() {
+            schema[name] = said.clone();
+        }
+        let tool = Tool::parse("t", &schema).unwrap();
+        tool.odd_words().into_iter().map(|(_, words)| words).collect()
+    }
+
+    #[test]
+    fn words_are_in_the_language_that_is_wanted_else_in_english_else_in_any() {
+        let tool = Tool::parse(
+            "t",
+            &json!({"x-title": {"ru": "Имя", "en": "Name"}, "x-labels": {"rows.price": {"de": "Preis"}}}),
+        );
+        let tool = tool.unwrap();
+        assert_eq!(tool.title(Some("ru")), Some("Имя"));
+        assert_eq!(tool.title(Some("fr")), Some("Name"));
+        assert_eq!(tool.title(None), Some("Name"));
+        assert_eq!(tool.label("rows[3].PRICE", Some("ru")), Some("Preis"));
+        assert_eq!(tool.label("rows", None), None);
+    }
+
+    #[test]
+    fn only_a_tool_that_reads_is_quiet() {
+        let is_quiet = |schema| Tool::parse("t", &schema).unwrap().is_quiet();
+        assert!(is_quiet(json!({"x-quiet": true, "x-effect": "read"})));
+        for loud in
+            [json!({"x-effect": "read"}), json!({"x-quiet": "true", "x-effect": "read"}), json!({"x-quiet": true})]
+        {
+            assert!(!is_quiet(loud.clone()), "{loud}");
+        }
+    }
+
+    #[test]
+    fn details_are_found_by_place_whatever_the_index_and_case() {
+        let tool = Tool::parse("t", &json!({"x-details": ["rows.Mark", "nth"]})).unwrap();
+        assert!(["rows[3].mark", "nth"].iter().all(|place| tool.is_detail(place)));
+        assert!(["rows", "mark", "rows.mark.x"].iter().all(|place| !tool.is_detail(place)));
+    }
+
+    #[test]
+    fn what_is_said_well_is_not_odd() {
+        let names = json!({
+            "fields.STAGE_ID": {"in": ["list"], "id": "ID", "name": ["NAME", "LAST_NAME"], "as": ["stage"]},
+        });
+        let all =
+            json!({"x-title": {"ru": "Имя"}, "x-labels": {"id": "number", "fields.A": {"en": "a"}}, "x-names": names});
+        assert_eq!(odd(all), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_named() {
+        for (annotations, part) in [
+            (json!({"x-title": 5}), "`x-title` is a text"),
+            (json!({"x-title": {"ru": 1}}), "`x-title` is a text"),
+            (json!({"x-quiet": "yes", "x-effect": "read"}), "`x-quiet` is true or false, not a string"),
+            (json!({"x-quiet": true, "x-effect": "delete"}), "`x-quiet` is for tools that read"),
+            (json!({"x-details": "id"}), "`x-details` is a list of parameters"),
+            (json!({"x-details": ["id", 1]}), "`x-details` is a list of parameters"),
+            (json!({"x-labels": []}), "`x-labels` is an object of parameters, not an array"),
+            (json!({"x-labels": {"id": {}}}), "`x-labels`, `id`: it is a text"),
+            (json!({"x-names": "id"}), "`x-names` is an object of parameters, not a string"),
+            (json!({"x-names": {"id": ["list"]}}), "`x-names`, `id`: it is written as"),
+            (json!({"x-names": {"id": {"in": "list", "id": "ID", "name": ["A"]}}}), "`in` is a list of texts"),
+            (json!({"x-names": {"id": {"in": ["list"], "name": ["A"]}}}), "`id` is a text"),
+            (json!({"x-names": {"id": {"in": ["list"], "id": "ID", "name": []}}}), "`name` is a list of texts"),
+            (json!({"x-names": {"id": {"in": ["l"], "id": "ID", "name": ["A"], "of": 1}}}), "there is no `of` in it"),
+            (
+                json!({"x-names": {"id": {"in": ["l"], "id": "ID", "name": ["A"], "as": "no"}}}),
+                "`as` is a list of texts",
+            ),
+            (json!({"x-names": {"id": {"of": "fields.A", "kinds": {"a": 5}}}}), "`a`: it is written as"),
+            (json!({"x-names": {"id": {"of": "fields.A", "kinds": {}}}}), "`kinds` is an object"),
+            (
+                json!({"x-names": {"id": {"of": 5, "kinds": {"a": {"in": ["l"], "id": "ID", "name": ["A"]}}}}}),
+                "`of` is a text",
+            ),
+            (
+                json!({"x-names": {"id": {"of": "KIND_", "kinds": {"a": {"in": ["l"], "id": "ID", "name": ["A"]}}}}}),
+                "`x-names` names `KIND_`",
+            ),
+            (json!({"x-names": {"ID_": {"in": ["l"], "id": "ID", "name": ["A"]}}}), "`x-names` names `ID_`"),
+        ] {
+            let found = odd(annotations.clone());
+            assert!(found.iter().any(|words| words.contains(part)), "{annotations}: {found:?}");
+        }
+    }
+}
