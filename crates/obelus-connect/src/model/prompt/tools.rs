@@ -33,7 +33,7 @@ impl<'a> ToolSummary<'a> {
     }
 }
 
-/// A tool with its parameters, for a dialect without a schema: `deal.get(id: integer|string) read "One deal"`.
+/// A tool with its parameters, for a dialect without a schema: `deal.get(id: int|str) read "One deal"`.
 pub(super) fn signature(tool: &Tool) -> String {
     let mut text = format!("{}({}) {}", name(&tool.name), members(tool.params()), tool.effect.name());
     if let Some(words) = tool.schema.get("description") {
@@ -69,7 +69,7 @@ pub(super) fn recipe(kind: &Value) -> String {
     text
 }
 
-/// The members of an object: `TITLE: string, SUM?: number`.
+/// The members of an object: `TITLE: str, SUM?: number`.
 fn members(schema: &Value) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |field: &str| required.is_some_and(|names| names.iter().any(|name| name == field));
@@ -123,6 +123,9 @@ fn types(fields: &Map<String, Value>) -> String {
             Some(items) => format!("[{}]", type_of(items)),
             None => "array".to_owned(),
         },
+        "integer" => "int".to_owned(),
+        "string" => "str".to_owned(),
+        "boolean" => "bool".to_owned(),
         other => other.to_owned(),
     };
     match fields.get("type") {
@@ -174,7 +177,7 @@ mod tests {
         });
         assert_eq!(
             shown("crm.deal.add", &schema),
-            "crm.deal.add(fields: {TITLE: string, SUM?: number|string \"in roubles\", …}, select?: [string], \
+            "crm.deal.add(fields: {TITLE: str, SUM?: number|str \"in roubles\", …}, select?: [str], \
              order?: \"ASC\"|\"DESC\", any?: any, odd?: {\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}) \
              create \"A new deal\""
         );
@@ -183,6 +186,6 @@ mod tests {
     #[test]
     fn a_name_cannot_begin_a_line() {
         let text = shown("t", &json!({"x-effect": "read", "properties": {"a\n# Mode": {"type": "string"}}}));
-        assert_eq!(text, "t(\"a\\n# Mode\"?: string) read");
+        assert_eq!(text, "t(\"a\\n# Mode\"?: str) read");
     }
 }
