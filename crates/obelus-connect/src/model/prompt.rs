@@ -213,7 +213,6 @@ fn now(prompt: &Prompt, options: &PromptOptions, day: Option<&Value>) -> Result<
     let may_call = (!is_all).then_some(names);
     let others = [
         ("is_new_day", is_new_day.into()),
-        ("has_instances", has_instances(prompt).into()),
         ("may_call", TemplateValue::from(Serde(&may_call))),
     ];
     let mut last = message_of(ChatRole::User, NOW, TemplateValue::from_pairs(parts.into_iter().chain(others)))?;

@@ -133,7 +133,7 @@ impl<'a> Told<'a> {
         }
         put("status", entry.status.name().into());
         if entry.approved {
-            put("approved_by", "a person".into());
+            put("approved", true.into());
         }
         if let Some(error) = &entry.error {
             put("error", without_nulls(error));
@@ -159,7 +159,7 @@ impl<'a> Told<'a> {
         let Some(first) = calls.clone().next() else { return Ok(()) };
         let mut form = json!({"call": first.call["_tool"], "status": first.status.name(), "instances": names});
         if first.approved {
-            form["approved_by"] = "a person".into();
+            form["approved"] = true.into();
         }
         if let Some(error) = &first.error {
             form["error"] = without_nulls(error);
