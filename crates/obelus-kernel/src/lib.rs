@@ -2,43 +2,24 @@
 //!
 //! # Layers
 //!
-//! Each module uses only those above it; `tests/layers.rs` holds this.
+//! The lower layers are the crate `obelus-notebook`: values, memory, offer and plan. What an embedder needs of them is
+//! found here. Each module uses only those above it; `tests/layers.rs` holds this.
 //!
 //! | layer | modules | subject |
 //! |---|---|---|
-//! | values | `path`, `expr`, `template`, `schema`, `time`, [`jq`], … | references into memory, and other values |
-//! | memory | `fold`, `origin`, `message`, `tool`, `context` | messages, their fold, and the tools that they define |
-//! | offer | `call`, [`dialect`], [`compose`] | what a model may answer, and what it answers |
-//! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
+//! | values, memory, offer, plan | of `obelus-notebook` | what is written, and how an answer of a model is read |
 //! | policy | [`policy`] | what may happen |
 //! | session | [`session`] | the machine: inputs in, tasks out |
 
-mod call;
-mod canonical;
-mod context;
-mod expr;
-mod fault;
-mod fold;
-mod glob;
-mod message;
-mod names;
-mod origin;
-mod path;
-mod quote;
-mod schema;
-mod template;
-mod time;
-mod tool;
-mod visible;
-mod wording;
-
-pub mod compose;
-pub mod dialect;
-pub mod jq;
-pub mod plan;
 pub mod policy;
 pub mod session;
-pub mod steps;
+
+pub use obelus_notebook::{compose, dialect, jq, plan, steps};
+// The modules of this crate name those of the notebook as `crate::…`.
+use obelus_notebook::{
+    call, canonical, context, expr, fault, fold, glob, mention, message, names, origin, path, quote, schema, template,
+    time, tool, visible, wording,
+};
 
 // Memory, and where values come from.
 pub use context::{Context, LoadPast, View};

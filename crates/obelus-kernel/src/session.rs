@@ -44,6 +44,7 @@ mod earlier;
 mod edit_plan;
 mod eliciting;
 mod flow;
+mod follow_up;
 mod freeze;
 mod graph_run;
 mod grounds;

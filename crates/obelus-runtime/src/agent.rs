@@ -1,5 +1,7 @@
 //! Agents as files: `agents/NAME/agent.yaml`.
 
+mod wording;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,6 +22,7 @@ use serde_json::{Map, Value};
 use crate::places::{Places, from_yaml, said_by_yaml};
 use crate::policy_names::policy_faults;
 use crate::read::read_text;
+use wording::{Languages, Wording};
 
 /// An agent's file, as it is written.
 #[derive(Clone, Debug, Deserialize)]
@@ -27,15 +30,15 @@ use crate::read::read_text;
 struct File {
     name: String,
     #[serde(default)]
-    description: Option<String>,
+    description: Option<Wording>,
     #[serde(default)]
-    language: Option<String>,
+    language: Languages,
     #[serde(default)]
     time_zone: Option<String>,
     #[serde(default)]
     model: Option<Value>,
     #[serde(default)]
-    instructions: Option<String>,
+    instructions: Option<Wording>,
     #[serde(default)]
     mode: Mode,
     #[serde(default)]
@@ -56,8 +59,8 @@ struct File {
     repairs: u32,
     #[serde(default)]
     dialect: Dialect,
-    #[serde(default)]
-    follow_up: Option<FollowUp>,
+    #[serde(default = "until_done")]
+    follow_up: FollowUp,
     #[serde(default)]
     show: BTreeMap<String, String>,
     #[serde(default)]
@@ -86,6 +89,11 @@ fn one() -> u32 {
 
 fn yes() -> bool {
     true
+}
+
+/// An agent works in conversations (LOOP-7).
+fn until_done() -> FollowUp {
+    FollowUp::UntilDone
 }
 
 /// How much a turn may take; what is not said keeps its default.
@@ -150,7 +158,7 @@ impl<'de> Visitor<'de> for ToolsVisitor {
 #[serde(default, deny_unknown_fields)]
 struct State {
     schema: Option<Value>,
-    description: Option<String>,
+    description: Option<Wording>,
     data: Option<Value>,
     /// What the session keeps up by itself.
     kept: ManagedFields,
@@ -163,7 +171,7 @@ pub struct Agent {
     pub name: String,
     /// What it is for.
     pub description: Option<String>,
-    /// The language it speaks first.
+    /// The language in which it was read: the wanted one if the agent speaks it, else the agent's own.
     pub language: Option<String>,
     /// The model it asks: its name, or an object that also says how it is asked.
     pub model: Option<Value>,
@@ -211,18 +219,28 @@ impl std::error::Error for Problem {}
 impl Agent {
     /// Reads an agent's file, or the `agent.yaml` in a folder, and says everything that is wrong with it.
     pub fn load(path: &Path) -> Result<Self, Vec<Problem>> {
+        Self::load_in(path, None)
+    }
+
+    /// The same with the texts in this language (`ru`, `en`), if the agent speaks it.
+    pub fn load_in(path: &Path, language: Option<&str>) -> Result<Self, Vec<Problem>> {
         let file =
             if path.is_dir() || crate::bundled::is_folder(path) { path.join("agent.yaml") } else { path.to_owned() };
         let folder = file.parent().map(Path::to_owned).unwrap_or_default();
         let text = read_text(&file)
             .map_err(|error| vec![Problem { file: file.clone(), place: None, text: error.to_string() }])?;
-        Self::parse(&file, &text, &folder)
+        Self::parse_in(&file, &text, &folder, language)
     }
 
     /// Reads an agent from the text of its file.
     pub fn parse(file: &Path, text: &str, folder: &Path) -> Result<Self, Vec<Problem>> {
-        let mut reader = Reader { file, places: Places::of(text), problems: Vec::new() };
-        let read: File = match from_yaml(text) {
+        Self::parse_in(file, text, folder, None)
+    }
+
+    /// The same with the texts in this language, if the agent speaks it.
+    pub fn parse_in(file: &Path, text: &str, folder: &Path, wanted: Option<&str>) -> Result<Self, Vec<Problem>> {
+        let mut reader = Reader { file, places: Places::of(text), problems: Vec::new(), language: None };
+        let mut read: File = match from_yaml(text) {
             Ok(read) => read,
             Err(error) => {
                 let (place, text) = match reader.places.is_map() {
@@ -233,16 +251,22 @@ impl Agent {
                 return Err(reader.problems);
             }
         };
+        reader.language = read.language.choose(wanted);
+        let language = reader.language.as_deref();
+        for part in read.activities.values_mut().chain(&mut read.state.schema).chain(&mut read.context) {
+            read.language.localize(part, language);
+        }
         let context = reader.context(&read, folder);
         reader.check(&read, &context, folder);
         if !reader.problems.is_empty() {
             return Err(reader.problems);
         }
+        let language = reader.language;
         Ok(Self {
-            settings: settings(&read),
+            settings: settings(&read, language.clone()),
             name: read.name,
-            description: read.description,
-            language: read.language,
+            description: read.description.map(|words| words.text(language.as_deref())),
+            language,
             model: read.model,
             context,
             schema: read.schema,
@@ -255,7 +279,7 @@ impl Agent {
     }
 }
 
-fn settings(file: &File) -> Settings {
+fn settings(file: &File, language: Option<String>) -> Settings {
     let default = Settings::default();
     let limits = file.limits;
     Settings {
@@ -267,14 +291,10 @@ fn settings(file: &File) -> Settings {
         planning: file.planning,
         repairs: file.repairs,
         dialect: file.dialect,
-        // Whoever answers in blocks answers in words, and is asked again when there is something to answer from.
-        follow_up: file.follow_up.unwrap_or(match file.dialect {
-            Dialect::Json => FollowUp::Always,
-            Dialect::Blocks => FollowUp::AfterReads,
-        }),
+        follow_up: file.follow_up,
         managed: file.state.kept.clone(),
         show: file.show.clone(),
-        language: file.language.clone(),
+        language,
         time_zone: file.time_zone.clone(),
         max_requests: limits.requests.unwrap_or(default.max_requests),
         max_calls: limits.calls.unwrap_or(default.max_calls),
@@ -296,6 +316,8 @@ struct Reader<'a> {
     file: &'a Path,
     places: Places,
     problems: Vec<Problem>,
+    /// The language of the agent's texts.
+    language: Option<String>,
 }
 
 impl Reader<'_> {
@@ -352,24 +374,25 @@ impl Reader<'_> {
     fn context(&mut self, file: &File, folder: &Path) -> Context {
         let mut context = Context::new();
         if let Some(words) = &file.instructions {
+            let words = words.text(self.language.as_deref());
             self.append(&mut context, "instructions", Message::text(Role::System, words.trim_end()));
         }
         match &file.tools {
             Tools::Inline(tools) => {
                 for (name, schema) in tools {
-                    self.tool(&mut context, &format!("tools.{name}"), name, schema);
+                    self.tool(&mut context, &format!("tools.{name}"), name, self.localized(schema, file));
                 }
             }
             Tools::Files(files) => {
                 for (index, path) in files.iter().enumerate() {
-                    self.tool_file(&mut context, &format!("tools[{index}]"), &folder.join(path));
+                    self.tool_file(&mut context, &format!("tools[{index}]"), &folder.join(path), file);
                 }
             }
         }
         if file.state.schema.is_some() || file.state.data.is_some() || file.state.description.is_some() {
             let mut data = Data::plain("state", file.state.data.clone().unwrap_or_else(|| Value::Object(Map::new())));
             data.schema = file.state.schema.clone().map(Box::new);
-            data.description.clone_from(&file.state.description);
+            data.description = file.state.description.as_ref().map(|words| words.text(self.language.as_deref()));
             self.append(&mut context, "state", Message::Data(Box::new(data)));
             for fault in context.breaches("state", false) {
                 let field = if fault.field == "schema" {
@@ -405,16 +428,24 @@ impl Reader<'_> {
         context
     }
 
-    fn tool_file(&mut self, context: &mut Context, field: &str, path: &Path) {
+    /// A tool with its texts in the agent's language.
+    fn localized(&self, schema: &Value, file: &File) -> Value {
+        let mut schema = schema.clone();
+        file.language.localize(&mut schema, self.language.as_deref());
+        schema
+    }
+
+    fn tool_file(&mut self, context: &mut Context, field: &str, path: &Path, file: &File) {
         let text = match read_text(path) {
             Ok(text) => text,
             Err(error) => return self.problem(field, format!("{}: {error}", path.display())),
         };
         match crate::request::read_document(path, &text) {
             Ok(Value::Object(tools)) => {
-                let mut inner = Reader { file: path, places: Places::of(&text), problems: Vec::new() };
+                let places = Places::of(&text);
+                let mut inner = Reader { file: path, places, problems: Vec::new(), language: self.language.clone() };
                 for (name, schema) in &tools {
-                    inner.tool(context, name, name, schema);
+                    inner.tool(context, name, name, inner.localized(schema, file));
                 }
                 self.problems.append(&mut inner.problems);
             }
@@ -423,8 +454,8 @@ impl Reader<'_> {
         }
     }
 
-    fn tool(&mut self, context: &mut Context, field: &str, name: &str, schema: &Value) {
-        match Tool::parse(name, schema).and_then(|tool| tool.check().map(|()| tool)) {
+    fn tool(&mut self, context: &mut Context, field: &str, name: &str, schema: Value) {
+        match Tool::parse(name, &schema).and_then(|tool| tool.check().map(|()| tool)) {
             Ok(tool) => {
                 for (annotation, words) in tool.stray_paths().into_iter().chain(tool.odd_words()) {
                     self.problem(&format!("{field}.{annotation}"), format!("TOOL-1: {words}"));
@@ -432,7 +463,7 @@ impl Reader<'_> {
                 for (annotation, words) in tool.unknown_annotations() {
                     self.problem(&format!("{field}.{annotation}"), format!("TOOL-4: {words}"));
                 }
-                let tools = Map::from_iter([(name.to_owned(), schema.clone())]);
+                let tools = Map::from_iter([(name.to_owned(), schema)]);
                 self.append(context, field, Message::Tool(Box::new(tools)));
             }
             Err(fault) => {

@@ -32,6 +32,46 @@ policy: {confirm: [get]}
 }
 
 #[test]
+fn an_agent_of_several_languages_is_read_in_the_one_that_is_wanted() {
+    let text = "
+name: two
+language: [ru, en]
+description: {ru: Помощник, en: A helper}
+instructions: {ru: Будь добр., en: Be kind.}
+activities: {get: {jq: {ru: '\"да\"', en: '\"yes\"'}}}
+tools:
+  get:
+    type: object
+    description: {ru: Одна запись, en: One record}
+    x-title: {ru: Открыть, en: Open}
+    properties: {id: {type: integer, description: {ru: номер, en: number}}}
+    x-leaves: [{to: †state.done, words: {ru: Открыто, en: Opened}, value: $words}]
+";
+    for (wanted, language, words) in [
+        (None, "ru", ["Помощник", "Будь добр.", "\"да\"", "Одна запись", "номер", "Открыто"]),
+        (Some("en"), "en", ["A helper", "Be kind.", "\"yes\"", "One record", "number", "Opened"]),
+        (Some("fi"), "ru", ["Помощник", "Будь добр.", "\"да\"", "Одна запись", "номер", "Открыто"]),
+    ] {
+        let agent = Agent::parse_in(Path::new("agent.yaml"), text, Path::new(""), wanted).unwrap();
+        assert_eq!((agent.language.as_deref(), agent.settings.language.as_deref()), (Some(language), Some(language)));
+        let tool = &agent.context.tool("get").unwrap().schema;
+        let said = [
+            agent.description.as_deref().unwrap(),
+            match &agent.context.messages()[0] {
+                obelus_kernel::Message::Text(text) => text.text.as_str(),
+                other => panic!("{other:?}"),
+            },
+            agent.activities["get"]["jq"].as_str().unwrap(),
+            tool["description"].as_str().unwrap(),
+            tool["properties"]["id"]["description"].as_str().unwrap(),
+            tool["x-leaves"][0]["words"].as_str().unwrap(),
+        ];
+        assert_eq!(said, words);
+        assert_eq!(tool["x-title"]["en"], "Open", "each reader has their own language");
+    }
+}
+
+#[test]
 fn a_silent_file_executes_nothing() {
     let agent = Agent::parse(Path::new("agent.yaml"), "name: quiet", Path::new("")).unwrap();
     assert_eq!(agent.settings.mode.name(), "shadow");

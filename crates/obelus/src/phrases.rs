@@ -139,10 +139,24 @@ impl Phrases {
     }
 }
 
+/// The language in which an agent that speaks several is to speak: that of `--lang`, else of the first message, else of
+/// the environment; none if nothing tells.
+pub(crate) fn wanted(message: Option<&str>) -> Option<&'static str> {
+    let said = || message.filter(|words| words.chars().any(char::is_alphabetic)).map(Language::of);
+    let environment = || {
+        let set = locale(|name| std::env::var(name).ok())?;
+        ["ru", "en"].into_iter().find(|code| set.to_lowercase().starts_with(code))
+    };
+    CHOSEN.get().copied().or_else(said).map(Language::code).or_else(environment)
+}
+
 /// The language of the environment, as other programs choose it.
 fn of_environment(read: impl Fn(&str) -> Option<String>) -> Language {
-    let set = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().filter_map(read).find(|value| !value.is_empty());
-    Language::named(set.as_deref())
+    Language::named(locale(read).as_deref())
+}
+
+fn locale(read: impl Fn(&str) -> Option<String>) -> Option<String> {
+    ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().filter_map(read).find(|value| !value.is_empty())
 }
 
 #[cfg(test)]

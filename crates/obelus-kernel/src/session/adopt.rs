@@ -282,7 +282,8 @@ impl Session {
             self.turn.reopen();
         } else if self.turn.phase() != Phase::Working {
             self.begin_without_model();
-            self.turn.asks_when_decided = self.settings.follow_up == FollowUp::AfterReads;
+            self.turn.asks_when_decided =
+                matches!(self.follow_up(), FollowUp::AfterReads | FollowUp::UntilDone);
         }
         let trigger = Trigger::Approved { by_person: true, before_reading: true };
         self.start_step(&[Arc::new(call)], trigger, Manner { sequential: true, keeps_results: true });

@@ -133,6 +133,7 @@ impl Session {
             return self.scheduler.make_ready(at);
         };
         self.scheduler.begin_model_call(at);
+        self.turn.has_moved = true;
         // The model had everything in view that it had been shown.
         let shown = self.scheduler.step_of(at).literal.clone();
         self.scheduler.add_origins(at, &shown);
@@ -209,6 +210,7 @@ impl Session {
         if job.is_model_call {
             let scope = self.scope_of(at);
             let id = self.scheduler.run_model_call(at, scope);
+            self.turn.has_moved = true;
             return self.tasks.push_back(Task::AskModel { id });
         }
         let call = Arc::clone(self.scheduler.call(at));
@@ -228,6 +230,7 @@ impl Session {
             return self.turn.must_end_at(Limit::Calls(self.settings.max_calls.into()));
         }
         self.turn.calls += u32::from(is_bounded);
+        self.turn.has_moved = true;
         self.scheduler.run(at);
         if let Some(delegate) = &call.delegate {
             let scope = self.scope_of(at);
@@ -361,6 +364,7 @@ impl Session {
         if status == Status::Failed || (status == Status::Done && is_read()) {
             self.transcript.note_news();
         }
+        self.turn.has_moved |= status == Status::Failed;
         for other in self.inbox.close_job(at, status == Status::Done) {
             self.close(other, status);
         }

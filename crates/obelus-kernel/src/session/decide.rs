@@ -20,15 +20,16 @@ impl Session {
     pub(super) fn decide(&mut self, id: &QuestionId, decision: Decision, by: &str) -> Result<(), Refused> {
         let number = self.decidable(id, &decision)?;
         let Some(question) = self.inbox.get(number) else { return Ok(()) };
-        if question.elicitation.is_some() {
-            return self.decide_elicitation(number, decision, by);
-        }
+        let (steps, was_at_rest) = (self.steps_of_question(number), self.turn.is_at_rest());
         match question.about {
+            _ if question.elicitation.is_some() => self.decide_elicitation(number, decision, by),
             About::Call => self.decide_about_call(number, decision, by),
             About::Plan => self.decide_about_plan(number, decision, by),
             About::InDoubt => self.decide_about_doubt(number, decision, by),
             About::Input => self.decide_about_input(number, decision, by),
-        }
+        }?;
+        self.note_decision(&steps, was_at_rest);
+        Ok(())
     }
 
     /// The number of a question that a decision can be about now.

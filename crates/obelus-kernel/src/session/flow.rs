@@ -14,7 +14,7 @@ use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
 use crate::origin::{Origin, Origins};
 use crate::plan::Manner;
-use crate::policy::{GroundIndex, Mode};
+use crate::policy::GroundIndex;
 
 impl Session {
     /// Begins a turn, with the user's words if there are some.
@@ -51,7 +51,7 @@ impl Session {
     }
 
     /// Steps that the mode keeps back stay planned until there is another plan, whatever the turns after it bring.
-    fn keep_planned(&mut self) {
+    pub(super) fn keep_planned(&mut self) {
         self.projection.plan = self.projection.kept_back(&self.calls(), &self.memory.context);
     }
 
@@ -114,6 +114,8 @@ impl Session {
         }
         self.drop_early_calls();
         self.turn.requests += 1;
+        self.turn.has_moved = false;
+        self.turn.decided.clear();
         self.transcript.note_request();
         let shown = self.settings.in_sight(self.in_view());
         self.transcript.show(&shown);
@@ -206,11 +208,14 @@ impl Session {
             return self.rest(ends, Some(reason));
         }
         self.report_errors();
+        let until_done = self.follow_up() == FollowUp::UntilDone;
         if self.must_follow_up() {
             return self.request();
         }
         let waits = self.inbox.open().next().is_some() || self.scheduler.awaits_user();
-        if waits && (self.turn.over.is_some() || self.is_asked_in_turn()) {
+        // What the model said after its calls is for the user now; what it said along with them is held back (LOOP-1).
+        let is_last_word = until_done && !self.turn.came_with_calls;
+        if waits && (self.turn.over.is_some() || (!is_last_word && self.is_asked_in_turn())) {
             return self.rest(Ends::Waiting, None);
         }
         if let Some((ends, reason)) = self.turn.over.clone() {
@@ -220,15 +225,13 @@ impl Session {
             return self.leave_node();
         }
         let done = if waits { Ends::Waiting } else { Ends::Output };
-        // In the mode `shadow` one solution is enough, if the model has nothing to mend in it.
-        let is_enough = self.settings.mode == Mode::Shadow && !self.turn.is_faulty;
-        if !self.turn.asks_model || (is_enough && self.turn.output.is_null()) {
+        if !self.turn.asks_model || (self.is_shadow_enough() && self.turn.output.is_null()) {
             return self.rest(done, None);
         }
         if self.turn.output.is_null() {
-            return match self.settings.follow_up {
+            return match self.follow_up() {
                 FollowUp::Always => self.request(),
-                FollowUp::AfterReads | FollowUp::Never => self.rest(done, None),
+                FollowUp::UntilDone | FollowUp::AfterReads | FollowUp::Never => self.rest(done, None),
             };
         }
         if let Some(fault) = self.fault_of_output() {
@@ -248,7 +251,7 @@ impl Session {
         !is_alone || self.scheduler.has_steps_since(first_step) || self.inbox.open().any(is_new)
     }
 
-    /// Tells the result as words, because a question of an earlier turn still waits and the turn rests on that.
+    /// Tells the result as words, because a question still waits, and the turn rests on that.
     fn say_output(&mut self) {
         let Ok(Value::String(words)) = self.output_for_people() else { return };
         let Value::String(output) = std::mem::take(&mut self.turn.output) else { return };
@@ -283,13 +286,6 @@ impl Session {
         Some(Fault::new(Rule::Loop1, format!("the output breaks its schema: {what}")))
     }
 
-    /// Whether the model has to see what its calls brought, whatever still waits for a person.
-    fn must_follow_up(&self) -> bool {
-        let is_at_it = self.turn.asks_model && self.turn.over.is_none() && self.graph.is_none();
-        let wants = self.settings.follow_up == FollowUp::AfterReads;
-        is_at_it && wants && self.transcript.has_news() && self.turn.output.is_null()
-    }
-
     /// Brings the turn to rest.
     pub(super) fn rest(&mut self, ends: Ends, mut reason: Option<CallError>) {
         self.turn.enter(Phase::Rested(ends));
@@ -301,7 +297,7 @@ impl Session {
         }
         self.turn.reason = reason;
         let is_said = self.turn.output.as_str().is_some_and(|words| self.turn.said.iter().any(|said| said == words));
-        if ends == Ends::Waiting && is_said && self.settings.follow_up != FollowUp::Always {
+        if ends == Ends::Waiting && is_said && self.follow_up() != FollowUp::Always {
             // The words have reached the user: no result is held back for a decision.
             self.turn.output = Value::Null;
         }
@@ -353,7 +349,8 @@ impl Session {
         for (error, origins) in errors {
             // All of them will be shown, though `†error` reads only the latest.
             self.transcript.show(&self.settings.in_sight(origins.clone()));
-            let data = Data { origins: Some(origins), ..Data::plain("error", error) };
+            let mut data = Data::plain("error", error);
+            data.origins = Some(origins);
             self.memory.remember(Message::Data(Box::new(data)));
         }
         for (number, step) in self.scheduler.take_ended() {

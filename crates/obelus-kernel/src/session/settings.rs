@@ -44,13 +44,15 @@ pub enum Planning {
     BeforeReading,
 }
 
-/// When the model is asked again after its calls have ended without a result.
+/// When the model is asked again after its calls have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FollowUp {
-    /// Always, until there is a result.
+    /// Until there is an output: a request that is no conversation (LOOP-1).
     #[default]
     Always,
+    /// In a conversation, after calls and decisions, until an answer has no calls (LOOP-7).
+    UntilDone,
     /// After calls that read something or failed, so that it can answer from that.
     AfterReads,
     /// Never: one request for each message.

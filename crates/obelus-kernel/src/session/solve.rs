@@ -11,7 +11,7 @@ use super::input::{Answer, CallError};
 use super::output::{Ends, Task};
 use super::results::chosen_output;
 use super::scheduler::{Status, Step, Trigger};
-use super::settings::Approval;
+use super::settings::{Approval, FollowUp};
 use super::turn::Phase;
 use super::{Session, error_data, fault_data};
 use crate::call::Call;
@@ -86,10 +86,14 @@ impl Session {
         }
         self.turn.is_faulty = false;
         let manner = solution.manner();
-        self.turn.output = match self.output_schema() {
-            Some(schema) => without_nulls(&solution.output, schema).into_owned(),
-            None => solution.output,
-        };
+        // A result that came with calls stands until there is another one.
+        if !(solution.output.is_null() && self.follow_up() == FollowUp::UntilDone) {
+            self.turn.came_with_calls = !solution.calls.is_empty();
+            self.turn.output = match self.output_schema() {
+                Some(schema) => without_nulls(&solution.output, schema).into_owned(),
+                None => solution.output,
+            };
+        }
         let calls = self.offered_only(solution.calls);
         if calls.is_empty() {
             return;

@@ -92,6 +92,13 @@ impl Transcript {
         };
     }
 
+    /// A turn begins with a decision, and what came of that has still to be told.
+    pub(super) fn begin_turn_by_decision(&mut self) {
+        let (errors, has_news) = (self.take_errors(), self.record.has_news);
+        self.begin_turn();
+        (self.record.errors, self.record.has_news) = (errors, has_news);
+    }
+
     /// Forgets the turn's calls.
     pub(super) fn reset(&mut self) {
         let TranscriptRecord { shown, said, .. } = std::mem::take(&mut self.record);

@@ -87,7 +87,7 @@ fn today(spec: &SessionSpec) -> Result<Result<Option<Today>, PathBuf>, HostError
     if !is_folder(&spec.folder) && !file.exists() {
         return Ok(Err(file));
     }
-    let agent = Agent::load(&spec.folder).map_err(|problems| {
+    let agent = Agent::load_in(&spec.folder, spec.settings.language.as_deref()).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         HostError::Agent(lines.join("\n"))
     })?;
@@ -104,7 +104,7 @@ pub(super) async fn tell(slot: &Arc<Slot>, input: Input) -> Result<(), HostError
 /// Bindings of the present file for activities that the session did not know when it was made.
 pub(super) fn with_present_bindings(mut spec: SessionSpec) -> SessionSpec {
     let Some(lot) = spec.activities.first_mut().filter(|_| !spec.agent.is_empty()) else { return spec };
-    let Ok(agent) = Agent::load(&spec.folder) else { return spec };
+    let Ok(agent) = Agent::load_in(&spec.folder, spec.settings.language.as_deref()) else { return spec };
     for (name, binding) in agent.activities {
         let _: &mut Value = lot.bound.entry(name).or_insert(binding);
     }

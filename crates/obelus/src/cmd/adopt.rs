@@ -37,7 +37,7 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreAt, import: &Import<'_>, as_j
         let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
         anyhow!("{name}:{}:{}: {words}", error.line(), error.column())
     })?;
-    let spec = SessionSpec::from_agent(load_agent(&agents::locate(agent)?)?);
+    let spec = SessionSpec::from_agent(load_agent(&agents::locate(agent)?, None)?);
     let host = host_of(store, connector(at, &Notices::default()));
     let (state, open, look) = on(async {
         let by = format!("{IMPORT_OF}{name}");

@@ -125,7 +125,7 @@ fn list(as_json: bool) -> Exit {
 }
 
 fn show(agent: &str, as_json: bool) -> Result<Exit> {
-    let agent = load_agent(&locate(agent)?)?;
+    let agent = load_agent(&locate(agent)?, None)?;
     let tools: Vec<Value> = agent
         .context
         .tools()
@@ -257,7 +257,7 @@ fn servers_of(agent: &Agent) -> Result<Option<Arc<Browser>>, BindingError> {
 }
 
 fn graph(agent: &str, format: Format) -> Result<Exit> {
-    let agent = load_agent(&locate(agent)?)?;
+    let agent = load_agent(&locate(agent)?, None)?;
     let Some(steps) = &agent.steps else {
         bail!("`{}` has no graph of steps: it runs the plain loop", agent.name);
     };
@@ -272,7 +272,7 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
 }
 
 fn prompt(agent: &str, say: &str, as_json: bool) -> Result<Exit> {
-    let mut spec = SessionSpec::from_agent(load_agent(&locate(agent)?)?);
+    let mut spec = SessionSpec::from_agent(load_agent(&locate(agent)?, None)?);
     // The tools of its MCP servers are shown too.
     let activities = on(async {
         let connector = connector(&StoreAt { store: None }, &Notices::default());

@@ -54,6 +54,7 @@ use crate::output::Exit;
 use crate::phrases::{Phrases, fill};
 use editor::Editor;
 pub(crate) use question::lines as question_lines;
+pub(crate) use results::words as result_words;
 use screen::{Part, Surface};
 pub(crate) use talk::Work;
 use talk::{Talk, Worked};
@@ -244,7 +245,7 @@ fn begun(args: &Chat) -> Result<SessionSpec> {
     // A kept session is told of the mode: what the file says is kept apart from what a person chooses (POL-9).
     let mode = args.how.mode.filter(|_| args.how.session.is_none());
     let how = How { mode, ..args.how.clone() };
-    told(SessionSpec::from_agent(load_agent(&folder)?), &how).context("the agent cannot be started")
+    told(SessionSpec::from_agent(load_agent(&folder, None)?), &how).context("the agent cannot be started")
 }
 
 fn the_only_agent() -> Result<PathBuf> {

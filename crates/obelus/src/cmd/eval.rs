@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::agents::locate;
-use super::run::load_agent;
+use super::run::load_agent_in;
 use super::spent::in_words;
 use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
@@ -53,7 +53,8 @@ pub(crate) struct Eval {
 }
 
 pub(crate) fn run(args: &Eval) -> Result<Exit> {
-    let agent = load_agent(&locate(&args.agent)?)?;
+    // Its cases are written in its own language.
+    let agent = load_agent_in(&locate(&args.agent)?, None)?;
     let (spec, folder) = spec(&agent, args.model.as_deref())?;
     let files = files(&agent, &args.cases)?;
     let model = recorded(open(&spec, &folder)?, args.record.as_deref())?;

@@ -6,7 +6,7 @@ use obelus_runtime::FileNews;
 use serde_json::Value;
 
 use super::chat::{Titles, question_lines};
-use crate::output::{DIM, visible};
+use crate::output::{self, DIM, GREEN, visible};
 use crate::phrases::{Phrases, fill};
 
 /// What is needed to tell a session's questions and steps in words.
@@ -34,6 +34,18 @@ impl Narrator {
         let until = fill(self.phrases.answering.until, &[&question.expires_at.to_string()]);
         text.push(format!("  {DIM}{until}{DIM:#}"));
         text.join("\n")
+    }
+
+    /// What a call does, in the words of the agent's author where there are some.
+    pub(crate) fn step(&self, call: &Value) -> String {
+        let tool = call["_tool"].as_str().unwrap_or_default();
+        if self.titles.has_own_words(tool) { self.titles.tool(tool) } else { tool.to_owned() }
+    }
+
+    /// Tells that a call is done, and what it brought.
+    pub(crate) fn done(&self, call: &Value, result: Option<String>) {
+        let result = result.unwrap_or_else(|| self.phrases.status.done.to_owned());
+        output::note(&format!("  {GREEN}✓{GREEN:#} {}: {}", visible(&self.step(call)), visible(&result)));
     }
 
     /// How a question is answered at the command line, by the id of a kept session's question.

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Policy) -> Result<Exit> {
 }
 
 fn explain_call(args: &Explain) -> Result<Exit> {
-    let agent = load_agent(&locate(&args.agent)?)?;
+    let agent = load_agent(&locate(&args.agent)?, None)?;
     let name = input::name(&args.call);
     let call = read_document(std::path::Path::new(&name), &input::text(&args.call)?)?;
     let mode = args.mode.map_or(agent.settings.mode, Into::into);

@@ -26,7 +26,7 @@ use super::plan::give_input;
 use crate::cli::{How, Run, RunPlan};
 use crate::input;
 use crate::output::{self, Exit, visible};
-use crate::phrases::{Phrases, fill};
+use crate::phrases::{Phrases, fill, wanted};
 pub(crate) use outcome::is_proposal_of;
 pub(crate) use play::{Begin, Stage, play};
 pub(crate) use show::Shown;
@@ -36,7 +36,7 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
     let agent = if is_agent { Some(args.file.clone()) } else { agents::named_by(&args.file) };
     let is_agent = agent.is_some();
     let mut spec = match agent {
-        Some(agent) => SessionSpec::from_agent(load_agent(&agent)?),
+        Some(agent) => SessionSpec::from_agent(load_agent(&agent, args.say.as_deref())?),
         None => {
             let text = input::text(&args.file).map_err(|error| match agents::near(&args.file) {
                 Some(near) if !args.file.exists() => anyhow!("{error:#}; did you mean the agent `{near}`?"),
@@ -65,8 +65,14 @@ pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
     run(spec, Input::RunPlan, &args.how, &[], Shown { as_json: args.json, is_plan: true })
 }
 
-pub(crate) fn load_agent(path: &Path) -> Result<Agent> {
-    Agent::load(path).map_err(|problems| {
+/// Reads an agent in the language of its user, who may have said something already.
+pub(crate) fn load_agent(path: &Path, said: Option<&str>) -> Result<Agent> {
+    load_agent_in(path, wanted(said))
+}
+
+/// Reads an agent in a language, or in its own.
+pub(crate) fn load_agent_in(path: &Path, language: Option<&str>) -> Result<Agent> {
+    Agent::load_in(path, language).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         anyhow!("{}", lines.join("\n"))
     })

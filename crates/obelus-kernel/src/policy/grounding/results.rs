@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::names::fit;
-use super::text::{folded, words};
 use super::{Evidence, FoundIn, Grounding, Letter, below, each_leaf};
 use crate::context::named;
+use crate::mention::names::fit;
+use crate::mention::text::{folded, words};
 use crate::message::{Data, Message};
 use crate::origin::Origin;
 use crate::tool::{Effect, NameSource, Tool};

@@ -49,7 +49,9 @@ impl Session {
         let Some(asked) = asked.filter(is_due) else { return false };
         let (number, calls): (QuestionNumber, Vec<usize>) = (asked.number(), asked.open_calls().collect());
         self.remember_words(Role::User, text);
+        let steps = self.steps_of_question(number);
         self.approve(number, &calls, IN_CONVERSATION);
+        self.note_decision(&steps, true);
         true
     }
 

@@ -404,6 +404,11 @@ impl Question {
         self.id.local().unwrap_or(QuestionNumber(0))
     }
 
+    /// The jobs whose calls it is about.
+    pub(in crate::session) fn jobs(&self) -> impl Iterator<Item = JobRef> + '_ {
+        self.calls.iter().flat_map(|asked| asked.jobs.iter().copied())
+    }
+
     /// The places of the calls that wait for a decision.
     pub(in crate::session) fn open_calls(&self) -> impl Iterator<Item = usize> {
         self.calls.iter().enumerate().filter(|(_, call)| call.decided.is_none()).map(|(index, _)| index)

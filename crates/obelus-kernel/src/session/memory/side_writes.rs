@@ -79,6 +79,7 @@ mod tests {
             {"to": "†state.count", "value": ".result.id | error(\"no\")"},
             {"to": "†state.none", "value": "null"},
             {"to": "†state.log", "method": "push", "value": "[.was, .call.q]"},
+            {"to": "†state.words", "words": "Looked for \\(.call.q // \"all\")", "value": "{said: $words}"},
         ]);
         let context = json!([
             {"type": "tool", "tool": {"t": {"properties": {"q": {}}, "x-leaves": sides}}},
@@ -96,10 +97,13 @@ mod tests {
             mints: false,
         };
         let (written, failed) = memory.write_side_writes(&author, &frozen, &json!({"id": 7}));
-        assert_eq!(written.iter().map(ToString::to_string).collect::<Vec<_>>(), ["†state.last", "†state.log"]);
+        assert_eq!(
+            written.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["†state.last", "†state.log", "†state.words"]
+        );
         assert_eq!(failed.len(), 1);
         assert!(failed[0].contains("†state.count"), "{failed:?}");
         let state = memory.context.read(&Path::root("state"), None).unwrap().into_owned();
-        assert_eq!(state, json!({"log": [[[], 1]], "last": 7}));
+        assert_eq!(state, json!({"log": [[[], 1]], "last": 7, "words": {"said": "Looked for 1"}}));
     }
 }

@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// Lets a person log in to a server of an agent.
 pub(super) fn login(args: &Login) -> Result<Exit> {
-    let mut spec = SessionSpec::from_agent(load_agent(&locate(&args.agent)?)?);
+    let mut spec = SessionSpec::from_agent(load_agent(&locate(&args.agent)?, None)?);
     if let Some(file) = &args.mcp {
         with_servers(&mut spec, file)?;
     }

@@ -16,7 +16,7 @@ use crate::output::{self, BOLD, DIM, Exit, GREEN, YELLOW, visible};
 
 /// Shows what the servers of an agent say of their tools, and pins it (POL-8).
 pub(super) fn pin(args: &Pin) -> Result<Exit> {
-    let mut spec = SessionSpec::from_agent(load_agent(&locate(&args.agent)?)?);
+    let mut spec = SessionSpec::from_agent(load_agent(&locate(&args.agent)?, None)?);
     if let Some(file) = &args.mcp {
         with_servers(&mut spec, file)?;
     }
