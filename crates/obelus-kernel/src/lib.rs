@@ -47,8 +47,8 @@ pub mod compose {
 
 /// How a model writes its answers, and their reading while they come.
 pub mod dialect {
-    pub use obelus_notebook::dialect::Dialect;
     pub use obelus_notebook::dialect::stream::{Piece, Reader};
+    pub use obelus_notebook::dialect::{Dialect, blocks};
 }
 
 /// Filters over JSON.

@@ -144,7 +144,8 @@ pub mod masking {
 pub mod people {
     pub use crate::report::{render_report, undone};
     pub use crate::words::{
-        PhraseTable, ToolNames, error_words, fault_of, fill, how_it_ended, listed_titles, one_line, reasons_in_words,
-        refusal_by_code, refusal_in_words, refused_in_words, why_it_ended,
+        PhraseTable, ToolNames, consent_in_words, error_words, fault_of, fill, how_it_ended, listed_titles,
+        never_in_words, one_line, reasons_in_words, refusal_by_code, refusal_in_words, refused_in_words,
+        terms_in_words, why_it_ended,
     };
 }

@@ -85,7 +85,10 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
     let words = language.steps();
     let reason = || visible(error.and_then(|error| error["message"].as_str()).unwrap_or_default());
     match report.status {
-        CallStatus::Done => ('✓', words.done.to_owned()),
+        CallStatus::Done => match session.consent_of(report.place) {
+            Some(consent) => ('✓', fill(language.consents().by_consent, &[&consent.id()])),
+            None => ('✓', words.done.to_owned()),
+        },
         CallStatus::Failed => ('✗', failure(report, session, language)),
         CallStatus::Waiting => ('?', words.waits.to_owned()),
         CallStatus::Denied => ('✗', fill(words.denied, &[&reason()])),

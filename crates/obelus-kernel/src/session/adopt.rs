@@ -59,6 +59,7 @@ impl Session {
         let before = self.state();
         for (name, value) in fields {
             if before.get(&name) != Some(&value) {
+                self.transcript.forget_told(&name);
                 self.memory.write_state(Path::field("state", name), value);
             }
         }

@@ -81,6 +81,16 @@ impl GraphRun {
         self.graph.nodes.get(&self.cursor.node)
     }
 
+    /// Every node.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &StepNode> {
+        self.graph.nodes.values()
+    }
+
+    /// Whether some node lets the model call tools itself.
+    pub(super) fn runs_calls(&self) -> bool {
+        self.nodes().any(|node| node.request().is_some_and(|request| !request.tools.is_empty()))
+    }
+
     pub(super) fn cursor(&self) -> &Cursor {
         &self.cursor
     }

@@ -79,6 +79,7 @@ impl Session {
     }
 
     fn solve(&mut self, solution: Solution) {
+        self.tell_answer(&solution);
         if let Some(words) = solution.say.clone().filter(|words| !words.trim().is_empty()) {
             self.remember_words(Role::Assistant, &words);
             self.turn.said.push(words.clone());
@@ -161,7 +162,7 @@ impl Session {
                 let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline()));
                 Value::Object(params.collect())
             };
-            let verdict = self.settings.gate().judge(&Proposal {
+            let verdict = self.gate().judge(&Proposal {
                 call,
                 tool,
                 params: &outline,

@@ -116,6 +116,8 @@ pub(crate) struct Job {
     pub(crate) added: Option<Box<(Method, Value)>>,
     /// The paths it has written, where that is not all that its call declares.
     pub(crate) written: Option<Vec<Path>>,
+    /// Whether a person let it run.
+    pub(crate) is_approved: bool,
 }
 
 /// A call with its references resolved: what runs is what was shown.
@@ -435,6 +437,7 @@ impl Job {
             origins: Origins::default(),
             added: None,
             written: None,
+            is_approved: false,
         }
     }
 }

@@ -43,7 +43,7 @@ impl Begin {
         match input {
             Input::Decide {
                 question,
-                decision: Decision::Approve { .. } | Decision::Edit { .. } | Decision::DidNot,
+                decision: Decision::Approve { .. } | Decision::Consent { .. } | Decision::Edit { .. } | Decision::DidNot,
                 ..
             } => Some(question.clone()),
             _ => None,

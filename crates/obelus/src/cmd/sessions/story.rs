@@ -95,6 +95,7 @@ impl<'a> Story<'a> {
         match decision {
             Decision::Approve { only: None } => words.approved.to_owned(),
             Decision::Approve { only: Some(_) } => words.approved_some.to_owned(),
+            Decision::Consent { terms, .. } => fill(words.consented, &[&visible(&terms.tool), terms.scope.name()]),
             Decision::Deny { reason } | Decision::DenySome { reason, .. } => fill(words.denied, &[&visible(reason)]),
             Decision::Edit { .. } => words.edited.to_owned(),
             Decision::Value { .. } => words.answered.to_owned(),
