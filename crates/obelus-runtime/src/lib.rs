@@ -39,6 +39,7 @@
 //! | `activity`, `elicitor`, `observation`, `model` | what carries out calls and answers requests |
 //! | `agent`, `bindings`, `bundled`, `request`, `places`, `policy_names`, `read` | agents and requests as files |
 //! | `session_files`, `state_file`, `iteration_log`, `images`, `mask` | what stands beside a journal for people |
+//! | `opening` | reads that a session begins with |
 //! | `secret` | texts that can be used and cannot be shown |
 //! | `words`, `report` | what a turn came to, in words |
 
@@ -60,6 +61,7 @@ mod iteration_log;
 mod mask;
 mod model;
 mod observation;
+mod opening;
 mod places;
 mod policy_names;
 mod read;
@@ -83,6 +85,7 @@ pub use host::{Export, Forked, Host, HostBuilder, HostError, Reopened, RulesChan
 
 // What they are made of, and connected to.
 pub use connector::{ConnectError, ConnectFuture, Connections, Connector, RequestSource, Services};
+pub use opening::OpeningRead;
 pub use spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SessionSpec, SpecDifference, SpecError};
 
 // What carries out calls and answers requests.
