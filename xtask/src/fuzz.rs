@@ -8,7 +8,7 @@ use crate::step::{cargo, root, step};
 
 /// The arguments that select the fuzz tests.
 const TARGETS: [&[&str]; 2] = [
-    &["test", "--package", "obelus-kernel", "--test", "fuzz"],
+    &["test", "--package", "obelus-notebook", "--test", "fuzz"],
     &["test", "--package", "obelus-connect", "--lib", "fuzz_"],
 ];
 

@@ -11,7 +11,7 @@ pub(crate) fn run(long: bool) -> Result<()> {
     step("tests", &mut cargo(&["test", "--workspace"]))?;
     vectors()?;
     if long {
-        let mut properties = cargo(&["test", "--package", "obelus-kernel", "--test", "properties"]);
+        let mut properties = cargo(&["test", "--package", "obelus-notebook", "--test", "properties"]);
         step("properties, 20,000 cases of each", properties.env("PROPTEST_CASES", "20000"))?;
         let mut simulation = cargo(&["test", "--package", "obelus-runtime", "--test", "simulation"]);
         step("the simulation, 20,000 seeds", simulation.env("OBELUS_SEEDS", "20000"))?;

@@ -17,6 +17,7 @@
 //! | `aim` | a planned call is checked against the page and judged |
 //! | `act` | the element is found again, and what was judged is done |
 //! | `around` | what stands around an element that has others of its name |
+//! | `point` | a point of the picture is pressed |
 //! | `intent` | what a planned call wants |
 //! | `judge` | what an action would do |
 //! | `guard` | what pages may send |
@@ -41,6 +42,7 @@ mod judge;
 mod launch;
 mod observe;
 mod page;
+mod point;
 mod secrets;
 mod section;
 mod shots;

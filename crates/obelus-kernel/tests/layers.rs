@@ -1,4 +1,5 @@
-//! The modules of the kernel depend on each other in one direction: each uses only those before it in [`LAYERS`].
+//! The modules of the notebook and the kernel depend on each other in one direction: each uses only those before it in
+//! [`LAYERS`].
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads files")]
 
@@ -6,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The layers from the top, each with its modules in order.
+/// The layers from the top, each with its modules in order. The notebook holds all but the last two.
 ///
 /// Tools belong to memory: a message defines a tool, and the context holds what messages define.
 const LAYERS: [(&str, &[&str]); 6] = [
@@ -26,6 +27,7 @@ const LAYERS: [(&str, &[&str]); 6] = [
             "visible",
             "quote",
             "jq",
+            "mention",
         ],
     ),
     ("memory", &["fold", "origin", "message", "tool", "context"]),
@@ -35,8 +37,10 @@ const LAYERS: [(&str, &[&str]); 6] = [
     ("session", &["session"]),
 ];
 
-fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+/// The sources of the notebook and of the kernel.
+fn sources() -> [PathBuf; 2] {
+    ["obelus-notebook", "obelus-kernel"]
+        .map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src"))
 }
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -51,8 +55,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The top-level module that a file belongs to.
-fn module_of(file: &Path) -> String {
-    let first = file.strip_prefix(source()).unwrap().components().next().unwrap();
+fn module_of(file: &Path, source: &Path) -> String {
+    let first = file.strip_prefix(source).unwrap().components().next().unwrap();
     first.as_os_str().to_str().unwrap().trim_end_matches(".rs").to_owned()
 }
 
@@ -93,12 +97,15 @@ fn first_name(text: &str) -> String {
     text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
-/// The module behind each name that `lib.rs` exports.
+/// The module behind each name that `lib.rs` exports. Modules of the notebook keep their names.
 fn exported(lib: &str) -> BTreeMap<String, String> {
     let mut exported = BTreeMap::new();
     for statement in lib.split(';') {
         let Some((_, path)) = statement.split_once("pub use ") else { continue };
         let Some((module, names)) = path.split_once("::") else { continue };
+        if module == "obelus_notebook" {
+            continue;
+        }
         for name in members(names.trim_start_matches('{')) {
             exported.insert(first_name(&name), module.to_owned());
         }
@@ -125,18 +132,17 @@ fn offences(file: &str, module: &str, text: &str, exported: &BTreeMap<String, St
 
 #[test]
 fn no_module_uses_one_below_it() {
-    let mut all = Vec::new();
-    files(&source(), &mut all);
-    let exported = exported(&fs::read_to_string(source().join("lib.rs")).unwrap());
-    let offences: Vec<String> = all
-        .iter()
-        .filter(|file| module_of(file) != "lib")
-        .flat_map(|file| {
-            let name = file.strip_prefix(source()).unwrap().display().to_string();
-            offences(&name, &module_of(file), &fs::read_to_string(file).unwrap(), &exported)
-        })
-        .collect();
-    assert!(offences.is_empty(), "\n{}", offences.join("\n"));
+    let mut found = Vec::new();
+    for source in sources() {
+        let mut all = Vec::new();
+        files(&source, &mut all);
+        let exported = exported(&fs::read_to_string(source.join("lib.rs")).unwrap());
+        for file in all.iter().filter(|file| module_of(file, &source) != "lib") {
+            let name = file.strip_prefix(&source).unwrap().display().to_string();
+            found.extend(offences(&name, &module_of(file, &source), &fs::read_to_string(file).unwrap(), &exported));
+        }
+    }
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
 #[test]

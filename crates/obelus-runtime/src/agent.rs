@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::policy::{Policy, PolicyFault};
-use obelus_kernel::session::{
-    Approval, ConsentWords, FollowUp, ManagedFields, Mode, ModelMayConfirm, Planning, Session, Settings,
-};
+use obelus_kernel::session::options::{Approval, ConsentWords, FollowUp, ManagedFields, ModelMayConfirm, Planning};
+use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -60,8 +59,8 @@ struct File {
     repairs: u32,
     #[serde(default)]
     dialect: Dialect,
-    #[serde(default)]
-    follow_up: Option<FollowUp>,
+    #[serde(default = "until_done")]
+    follow_up: FollowUp,
     #[serde(default)]
     show: BTreeMap<String, String>,
     #[serde(default)]
@@ -94,6 +93,11 @@ fn yes() -> bool {
     true
 }
 
+/// An agent works in conversations (LOOP-7).
+fn until_done() -> FollowUp {
+    FollowUp::UntilDone
+}
+
 /// How much a turn may take; what is not said keeps its default.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -103,6 +107,7 @@ struct Limits {
     tokens: Option<u64>,
     parallel: Option<u32>,
     result_bytes: Option<u64>,
+    transcript_chars: Option<u64>,
     depth: Option<u32>,
     call_seconds: Option<u64>,
     question_seconds: Option<u64>,
@@ -294,11 +299,7 @@ fn settings(file: &File, language: Option<String>) -> Settings {
         planning: file.planning,
         repairs: file.repairs,
         dialect: file.dialect,
-        // Whoever answers in blocks answers in words, and is asked again when there is something to answer from.
-        follow_up: file.follow_up.unwrap_or(match file.dialect {
-            Dialect::Json => FollowUp::Always,
-            Dialect::Blocks => FollowUp::AfterReads,
-        }),
+        follow_up: file.follow_up,
         managed: file.state.kept.clone(),
         show: file.show.clone(),
         language,
@@ -308,6 +309,7 @@ fn settings(file: &File, language: Option<String>) -> Settings {
         max_tokens: limits.tokens.or(default.max_tokens),
         max_parallel: limits.parallel.unwrap_or(default.max_parallel),
         max_result_bytes: limits.result_bytes.unwrap_or(default.max_result_bytes),
+        transcript_chars: limits.transcript_chars.unwrap_or(default.transcript_chars),
         max_depth: limits.depth.unwrap_or(default.max_depth),
         call_seconds: limits.call_seconds.unwrap_or(default.call_seconds),
         question_seconds: limits.question_seconds.unwrap_or(default.question_seconds),

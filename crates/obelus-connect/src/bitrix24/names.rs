@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use obelus_kernel::in_language;
+use obelus_kernel::text::in_language;
 use obelus_runtime::Language;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

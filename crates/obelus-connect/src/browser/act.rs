@@ -18,15 +18,16 @@ use super::{Browser, Memory, Seen};
 const SETTLE: u32 = 5000;
 
 /// A call of an acting tool.
-struct Order<'a> {
-    class: Class,
-    address: &'a str,
-    role: &'a str,
-    name: &'a str,
-    nth: u64,
-    form: &'a Value,
-    sends: Vec<Request>,
-    act: &'a Map<String, Value>,
+#[derive(Clone)]
+pub(super) struct Order<'a> {
+    pub(super) class: Class,
+    pub(super) address: &'a str,
+    pub(super) role: &'a str,
+    pub(super) name: &'a str,
+    pub(super) nth: u64,
+    pub(super) form: &'a Value,
+    pub(super) sends: Vec<Request>,
+    pub(super) act: &'a Map<String, Value>,
 }
 
 impl<'a> Order<'a> {
@@ -87,14 +88,14 @@ fn hovered<'p>(seen: Option<&Seen>, now: &'p Seen, role: &str, name: &str, nth: 
     moved.or_else(|| placed(now, role, name, nth))
 }
 
-fn changed(what: &str) -> Failed {
+pub(super) fn changed(what: &str) -> Failed {
     let words =
         format!("{what}; nothing was done. Observe, and plan it again: whoever agreed is asked again if need be");
     Failed::new("changed", words)
 }
 
 /// The requests that an action may send. Whoever agreed to it agreed to where it goes.
-fn permitted(order: &Order<'_>, judged: Judged, memory: &mut Memory) -> Vec<Request> {
+pub(super) fn permitted(order: &Order<'_>, judged: Judged, memory: &mut Memory) -> Vec<Request> {
     if order.class == Class::Leave || order.class.sends() {
         let led = judged.leads.as_ref().and_then(|leads| leads["address"].as_str());
         let asked = order.sends.iter().filter(|request| request.leaves).map(|request| request.address.as_str());
@@ -130,6 +131,9 @@ impl Browser {
                 return Ok(json!({"address": address, "did": "find", "found": found}));
             }
             _ => {}
+        }
+        if let Intent::Point { x, y } = intent {
+            return self.act_on_a_point(&order, (x, y), memory).await;
         }
         if !intent.touches() {
             self.guarded(memory).await?;
@@ -213,7 +217,7 @@ impl Browser {
     }
 
     /// Has the server do it, and sees what came of it.
-    async fn run(
+    pub(super) async fn run(
         &self,
         order: &Order<'_>,
         intent: &Intent,

@@ -82,7 +82,7 @@ pub(super) fn judged(
             none(if *accept && asks { Class::Press } else { Class::Look })
         }
         (Intent::Files(paths), _) => none(if paths.is_empty() { Class::Look } else { Class::Fill }),
-        (Intent::Press, Some((element, facts))) => pressed(element, facts),
+        (Intent::Press | Intent::Point { .. }, Some((element, facts))) => pressed(element, facts),
         (Intent::Type { submit: true }, Some((_, facts))) => match &facts.form {
             Some(form) if facts.enters => with_form(form),
             _ => none(Class::Press),
@@ -211,6 +211,9 @@ impl Browser {
             && !paths.is_empty()
         {
             files(paths, self.section.uploads.as_deref())?;
+        }
+        if let Intent::Point { x, y } = intent {
+            return self.aimed_at_a_point(planned, (x, y), memory).await;
         }
         if !intent.touches() {
             return Ok(self.aimed_at_no_element(&planned, &intent, memory));

@@ -30,6 +30,11 @@ pub(super) enum Intent {
     /// Giving files; none: giving up on it.
     Files(Vec<String>),
     Press,
+    /// Pressing a point of the page, as the picture shows it.
+    Point {
+        x: f64,
+        y: f64,
+    },
     Hover,
     Type {
         submit: bool,
@@ -78,6 +83,13 @@ impl Intent {
                 Some(paths) => texts(paths).ok_or_else(|| wrong(tool, "paths", "a list of texts"))?,
             }),
             "browser_click" => Self::Press,
+            "browser_mouse_click_xy" => {
+                let number = |name: &str| {
+                    let found = act.get(name).and_then(Value::as_f64).filter(|number| *number >= 0.0);
+                    found.ok_or_else(|| wrong(tool, name, "a number of pixels from the picture's upper left corner"))
+                };
+                Self::Point { x: number("x")?, y: number("y")? }
+            }
             "browser_hover" => Self::Hover,
             "browser_type" => {
                 needed("text")?;
@@ -114,7 +126,7 @@ pub(super) struct Planned {
 }
 
 /// The parameters that tools of the server know, but for the elements.
-const KNOWN: [(&str, &[&str]); 15] = [
+const KNOWN: [(&str, &[&str]); 16] = [
     ("browser_navigate", &["url"]),
     ("browser_navigate_back", &[]),
     ("browser_tabs", &["action", "index", "url"]),
@@ -123,6 +135,7 @@ const KNOWN: [(&str, &[&str]); 15] = [
     ("browser_handle_dialog", &["accept", "promptText"]),
     ("browser_file_upload", &["paths"]),
     ("browser_click", &["doubleClick", "button", "modifiers"]),
+    ("browser_mouse_click_xy", &["x", "y"]),
     ("browser_hover", &[]),
     ("browser_type", &["text", "submit", "slowly"]),
     ("browser_select_option", &["values"]),

@@ -13,10 +13,11 @@ use super::section::Section;
 use crate::activity::BindingError;
 
 /// What the model may plan. The server has more, for us.
-const OFFER: [&str; 14] = [
+const OFFER: [&str; 15] = [
     "browser_navigate",
     "browser_navigate_back",
     "browser_click",
+    "browser_mouse_click_xy",
     "browser_type",
     "browser_fill_form",
     "browser_select_option",
@@ -113,7 +114,8 @@ impl Section {
         };
         let mut command = vec![program.to_string_lossy().into_owned()];
         command.extend(found.arguments.iter().cloned());
-        let mut flags = vec!["--isolated", "--codegen", "none", "--snapshot-mode", "none", "--no-webmcp"];
+        let mut flags =
+            vec!["--isolated", "--codegen", "none", "--snapshot-mode", "none", "--no-webmcp", "--caps", "vision"];
         // Service workers would send past the guard. Pages come to rest by our own measure.
         flags.extend(["--block-service-workers", "--timeout-settle", "50", "--console-level", "error"]);
         flags.extend((!self.headed).then_some("--headless"));

@@ -106,27 +106,32 @@ impl Browser {
     }
 
     /// The page as it is now.
-    pub(super) async fn look(&self, memory: &Memory) -> Result<Seen, Failed> {
-        let brought = self.server()?.call("browser_snapshot", Map::new(), None).await?;
-        let answer = Answer::read(&brought);
-        let address = answer.address.or_else(|| memory.address.clone()).unwrap_or_default();
-        if answer.modal.is_some() {
-            return Ok(Seen { address: shown_text(&address), modal: answer.modal, ..Seen::default() });
-        }
-        let Some(text) = answer.snapshot else {
-            let words = in_our_words(&answer.error.unwrap_or_default());
-            return Err(Failed::new(
-                "browser",
-                format!("the page cannot be observed: {words}; wait, and observe again"),
-            ));
+    pub(super) async fn look(&self, memory: &mut Memory) -> Result<Seen, Failed> {
+        let told = match self.ask(memory, Ask { snapshot: true, ..Ask::default() }).await? {
+            Reply::Told(told) => told,
+            Reply::Dialog(modal) => {
+                let address = memory.address.as_deref().unwrap_or_default();
+                return Ok(Seen { address: shown_text(address), modal: Some(modal), ..Seen::default() });
+            }
         };
-        let text = self.section.secrets.hide(text);
-        let mut head = vec![format!("Page: {address}")];
-        head.extend(answer.title.map(|title| format!("Title: {title}")));
-        head.extend(answer.tabs.map(|tabs| format!("Tabs:\n{tabs}")));
+        let Some(text) = &told.snapshot else {
+            return Err(Failed::new("browser", "the page cannot be observed; wait, and observe again"));
+        };
+        let text = self.section.secrets.hide(text.clone());
+        let mut head = vec![format!("Page: {}", told.address)];
+        let titles = told.titles.iter().map(|title| title.replace(['\n', '\r'], " ")).collect::<Vec<_>>();
+        head.extend(titles.get(told.current).filter(|title| !title.is_empty()).map(|title| format!("Title: {title}")));
+        if told.tabs.len() > 1 {
+            head.push("Tabs:".to_owned());
+            for (at, (address, title)) in told.tabs.iter().zip(&titles).enumerate() {
+                let current = if at == told.current { "(current) " } else { "" };
+                head.push(format!("- {at}: {current}[{title}]({address})"));
+            }
+        }
         let head = self.section.secrets.hide(head.join("\n"));
         let snapshot = PageSnapshot::parse(&text);
-        Ok(Seen { address: shown_text(&address), head, text, snapshot, modal: None, cut: brought.cut })
+        let address = shown_text(&told.address);
+        Ok(Seen { address, head, text, snapshot, modal: None, cut: told.cut_text })
     }
 
     /// A picture of the page in the folder for them; none where it cannot be taken.

@@ -85,6 +85,36 @@ if (ask.settle) {
   }
   await page.waitForLoadState('domcontentloaded', { timeout: 5000 }).catch(() => {});
 }
+// The element at a point of the whole page, brought into view.
+const pointed = async (point) => {
+  const [x, y] = await page.evaluate(([x, y]) => {
+    if (y < scrollY || y >= scrollY + innerHeight || x < scrollX || x >= scrollX + innerWidth) {
+      scrollTo({ left: Math.max(0, x - innerWidth / 2), top: Math.max(0, y - innerHeight / 2), behavior: 'instant' });
+    }
+    return [x - scrollX, y - scrollY];
+  }, point);
+  let frame = page.mainFrame(), [left, top] = [x, y], found = null;
+  for (let depth = 0; depth < 5; depth += 1) {
+    const handle = await frame.evaluateHandle(([left, top]) => {
+      let node = document.elementFromPoint(left, top);
+      while (node?.shadowRoot) { const inner = node.shadowRoot.elementFromPoint(left, top); if (!inner || inner === node) break; node = inner; }
+      return node;
+    }, [left, top]);
+    found = handle.asElement();
+    const inner = await found?.contentFrame();
+    if (!inner) break;
+    const box = await found.evaluate((node) => { const box = node.getBoundingClientRect(); return [box.x + node.clientLeft, box.y + node.clientTop]; });
+    [left, top, frame] = [left - box[0], top - box[1], inner];
+  }
+  if (!found) return null;
+  const told = await found.evaluate((node) => {
+    const control = node.closest('a[href], button, input, select, textarea, label, [role], [onclick]') ?? node;
+    const words = (part) => (part.getAttribute('aria-label') || part.getAttribute('title') || part.getAttribute('alt') || part.textContent || '').replace(/\s+/g, ' ').trim();
+    const name = words(control).length <= 80 ? words(control) : words(node);
+    return { kind: node.localName, name: name.length <= 80 ? name : '', hint: (node.getAttribute('class') || node.id || '').slice(0, 60) };
+  });
+  return { ...told, x, y, facts: await found.evaluate(factsOf, ask.verbs) };
+};
 const answer = { fresh, left: null, closed: 0, facts: [], held: [], sent: [] };
 if (ask.home) {
   for (const other of context.pages()) {
@@ -112,6 +142,33 @@ if (ask.take) {
 }
 for (const id of ask.elements) {
   answer.facts.push(await page.locator('aria-ref=' + id).evaluate(factsOf, ask.verbs, { timeout: 3000 }).catch(() => null));
+}
+if (ask.point) answer.point = await pointed(ask.point).catch(() => null);
+if (ask.snapshot) {
+  // Listeners are known to the inspector alone; without it, roles, styles and attributes have to do.
+  const frames = page.frames();
+  const within = (time, promise) => Promise.race([promise.catch(() => {}), new Promise((done) => setTimeout(done, time))]);
+  const inspected = async () => {
+    const session = await context.newCDPSession(page);
+    try { await session.send('Runtime.evaluate', { expression: mark, includeCommandLineAPI: true }); } finally { await session.detach().catch(() => {}); }
+  };
+  await within(3000, inspected());
+  await within(3000, Promise.all(frames.map((frame) => frame.evaluate(mark).catch(() => {}))));
+  const unmark = () => {
+    const key = Symbol.for('obelus.marks');
+    for (const [node, name, value] of (globalThis[key] ?? []).reverse()) {
+      if (value === null) node.removeAttribute(name); else node.setAttribute(name, value);
+    }
+    delete globalThis[key];
+  };
+  let text = '';
+  try { text = await page.ariaSnapshot({ mode: 'ai' }); } finally {
+    await within(3000, Promise.all(frames.map((frame) => frame.evaluate(unmark).catch(() => {}))));
+  }
+  answer.cut_text = text.length > ask.most;
+  answer.snapshot = answer.cut_text ? text.slice(0, text.lastIndexOf('\n', ask.most)) : text;
+  answer.titles = await Promise.all(context.pages().map((other) => other.title().catch(() => '')));
+  answer.current = context.pages().indexOf(page);
 }
 if (ask.picture) {
   // The whole page, as far as a picture of it can still be read; where that fails, what the window shows of it.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_kernel::session::{Mode, Outcome};
-use obelus_runtime::{Activities, Elicitor, OpeningRead, SessionSpec, Work};
+use obelus_runtime::specs::OpeningRead;
+use obelus_runtime::{Activities, Elicitor, SessionSpec, Work};
 use serde_json::Value;
 
 /// A person waits for the session: what takes longer is left to the model.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
 use obelus_kernel::session::{CallStatus, Ends, Mode, Outcome, Settings};
 use obelus_kernel::{Context, Tool};
-use obelus_runtime::{Activities, Agent, Connections, Elicitor, Host, Reconciled, SessionSpec, Work, bundled_agent};
+use obelus_runtime::files::bundled_agent;
+use obelus_runtime::{Activities, Agent, Connections, Elicitor, Host, Reconciled, SessionSpec, Work};
 use obelus_sandbox::Portal;
 use serde_json::{Map, Value, json};
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use obelus_connect::StandardConnector;
 use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
 use obelus_kernel::session::Outcome;
-use obelus_runtime::{Agent, Connector, Elicitor, Language, Secret, SessionSpec, Work, bundled_agent};
+use obelus_runtime::files::bundled_agent;
+use obelus_runtime::{Agent, Connector, Elicitor, Language, Secret, SessionSpec, Work};
 use obelus_sandbox::{Events, Portal, SandboxOptions};
 use serde_json::{Value, json};
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use obelus_connect::activity::bind;
 use obelus_connect::bitrix24::check_tool;
 use obelus_kernel::Tool;
-use obelus_runtime::{Agent, bundled_agent};
+use obelus_runtime::Agent;
+use obelus_runtime::files::bundled_agent;
 use serde_json::Value;
 
 #[test]

@@ -50,7 +50,9 @@ impl Harness {
         for flag in ["--headless", "--isolated", "--no-sandbox", "--no-webmcp", "--block-service-workers"] {
             command.push(json!(flag));
         }
-        for (flag, value) in [("--snapshot-mode", "none"), ("--codegen", "none"), ("--timeout-settle", "50")] {
+        for (flag, value) in
+            [("--snapshot-mode", "none"), ("--codegen", "none"), ("--timeout-settle", "50"), ("--caps", "vision")]
+        {
             command.extend([json!(flag), json!(value)]);
         }
         for (flag, value) in
@@ -183,6 +185,7 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
             html(&format!("<title>Big</title>{lines}<button>Last of all</button>"))
         }
         "/tall" => html("<title>Tall</title><body style='margin:0'><div style='height:3000px'>Up</div><p>Down</p>"),
+        "/clickable" => html(include_str!("clickable.html")),
         "/wrapped" => html(include_str!("wrapped.html")),
         path => html(&format!("<title>Page</title><h1>{path}</h1><a href=\"/\">Home</a>")),
     }

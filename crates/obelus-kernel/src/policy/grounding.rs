@@ -6,22 +6,11 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `text`, `digits` | the form in which texts are compared, whole words |
-//! | `decimal`, `numbers`, `calendar` | numbers as people write them, and digits that are none |
-//! | `names` | words that fit the names of rows |
-//! | `addresses` | URLs, e-mail addresses, accounts and telephone numbers in texts |
 //! | `index` | the user's words and the texts of trusted results, folded once |
 //! | `results` | rows and issued ids in the results of tools |
 
-mod addresses;
-mod calendar;
-mod decimal;
-mod digits;
 mod index;
-mod names;
-mod numbers;
 mod results;
-mod text;
 
 use std::fmt;
 
@@ -31,14 +20,15 @@ use serde_json::{Value, json};
 use super::matching::values_at;
 use crate::call::Call;
 use crate::context::Context;
+use crate::mention::addresses::{Address, addresses, plain_url};
+use crate::mention::decimal::Decimal;
+use crate::mention::text::folded;
 use crate::names::alike;
 use crate::origin::{Origin, Origins};
 use crate::template::{Template, TextPart};
 use crate::tool::{NameSource, Tool};
-use addresses::{Address, addresses, plain_url};
-use decimal::Decimal;
 pub(crate) use index::GroundIndex;
-use text::folded;
+pub(crate) use results::list_with;
 
 /// What a policy does about a creation that was proposed after untrusted data was shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

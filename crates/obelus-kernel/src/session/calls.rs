@@ -18,10 +18,10 @@ use crate::fault::{Fault, Rule};
 use crate::message::PlanMode;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
-use crate::plan::{Who, who_runs};
-use crate::policy::{Place, Proposal, Provenance, Ruling, Verdict, stands_in_one_result};
-use crate::steps::StepNode;
+use crate::policy::{Place, Proposal, Provenance, Reason, Ruling, Verdict, stands_in_one_result};
 use crate::tool::{Effect, Tool};
+use obelus_notebook::plan::{Who, who_runs};
+use obelus_notebook::steps::StepNode;
 
 impl Session {
     /// Looks at every job that something has changed for, and starts what may run.
@@ -133,6 +133,7 @@ impl Session {
             return self.scheduler.make_ready(at);
         };
         self.scheduler.begin_model_call(at);
+        self.turn.has_moved = true;
         // The model had everything in view that it had been shown.
         let shown = self.scheduler.step_of(at).literal.clone();
         self.scheduler.add_origins(at, &shown);
@@ -162,6 +163,9 @@ impl Session {
         }
         let verdict = self.verdict_on(at, call, tool);
         if verdict.is_allowed() {
+            if let [Reason::Consented { number, .. }] = verdict.reasons() {
+                self.consents.note_use(at, *number, Arc::clone(&call.raw));
+            }
             return self.scheduler.make_ready(at);
         }
         let is_from_elsewhere = || {
@@ -182,7 +186,7 @@ impl Session {
         let may_follow = |path: &str| {
             step.before_reading && stands_in_one_result(&self.memory.context, provenance.instance, &params(), path)
         };
-        self.settings.gate().judge(&Proposal {
+        self.gate().judge(&Proposal {
             call,
             tool,
             params: &params,
@@ -209,6 +213,7 @@ impl Session {
         if job.is_model_call {
             let scope = self.scope_of(at);
             let id = self.scheduler.run_model_call(at, scope);
+            self.turn.has_moved = true;
             return self.tasks.push_back(Task::AskModel { id });
         }
         let call = Arc::clone(self.scheduler.call(at));
@@ -228,6 +233,7 @@ impl Session {
             return self.turn.must_end_at(Limit::Calls(self.settings.max_calls.into()));
         }
         self.turn.calls += u32::from(is_bounded);
+        self.turn.has_moved = true;
         self.scheduler.run(at);
         if let Some(delegate) = &call.delegate {
             let scope = self.scope_of(at);
@@ -272,6 +278,7 @@ impl Session {
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
         let mut start = self.start_of(call_id(at), tool, call.activity.as_deref(), Arc::clone(&frozen.call));
         (start.scope, start.attempt) = (scope, job.attempt);
+        start.consent = self.consent_of((at.step, at.job)).map(|consent| consent.number);
         let now = self.memory.now();
         if let Some(job) = self.scheduler.job_mut(at) {
             job.started = now;
@@ -290,6 +297,7 @@ impl Session {
             scope: Vec::new(),
             attempt: 1,
             seconds: self.settings.call_seconds,
+            consent: None,
         }
     }
 
@@ -357,10 +365,12 @@ impl Session {
         if !self.scheduler.close(at, status) {
             return;
         }
+        self.tell_call(at, status);
         let is_read = || self.scheduler.call(at).tool.as_ref().is_some_and(|tool| tool.effect == Effect::Read);
         if status == Status::Failed || (status == Status::Done && is_read()) {
             self.transcript.note_news();
         }
+        self.turn.has_moved |= status == Status::Failed;
         for other in self.inbox.close_job(at, status == Status::Done) {
             self.close(other, status);
         }
@@ -415,7 +425,7 @@ impl Session {
             && !self.scheduler.early.contains((request, index));
         let calls = self.turn.calls.saturating_add(self.scheduler.early.unclaimed());
         let has_room = self.scheduler.has_room_for_early(self.settings.max_parallel) && calls < self.settings.max_calls;
-        if !is_time || !has_room || crate::message::depth(call) >= crate::MAX_DEPTH {
+        if !is_time || !has_room || crate::message::depth(call) >= crate::path::MAX_DEPTH {
             return None;
         }
         let (call, faults) = Call::read(&Arc::new(call.clone()), &self.memory.context);

@@ -144,8 +144,14 @@ impl Session {
             _ => None,
         };
         let is_decision = matches!(input, Input::Decide { .. });
+        let was_at_rest = self.turn.is_at_rest();
         match (self.with_child(at, input), elicited) {
-            (Some(answer), _) => answer,
+            (Some(answer), _) => {
+                if is_decision && answer.is_ok() {
+                    self.note_decision(&[at.step], was_at_rest);
+                }
+                answer
+            }
             (None, Some((id, key))) => {
                 self.answer_elicitation_of(id, key, super::ElicitationAnswer::Gone);
                 Ok(())

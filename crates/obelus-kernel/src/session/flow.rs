@@ -13,8 +13,8 @@ use super::{Refused, Session, error_data, fault_data};
 use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
 use crate::origin::{Origin, Origins};
-use crate::plan::Manner;
-use crate::policy::{GroundIndex, Mode};
+use crate::policy::GroundIndex;
+use obelus_notebook::plan::Manner;
 
 impl Session {
     /// Begins a turn, with the user's words if there are some.
@@ -51,7 +51,7 @@ impl Session {
     }
 
     /// Steps that the mode keeps back stay planned until there is another plan, whatever the turns after it bring.
-    fn keep_planned(&mut self) {
+    pub(super) fn keep_planned(&mut self) {
         self.projection.plan = self.projection.kept_back(&self.calls(), &self.memory.context);
     }
 
@@ -59,6 +59,7 @@ impl Session {
     fn forget_state(&mut self) {
         if let Some(place_of) = self.memory.keep_texts_only() {
             self.inbox.move_dates(place_of);
+            self.transcript.keep_words_only();
             self.grounds = GroundIndex::default();
         }
     }
@@ -114,7 +115,10 @@ impl Session {
         }
         self.drop_early_calls();
         self.turn.requests += 1;
-        self.transcript.note_request();
+        self.turn.has_moved = false;
+        self.turn.decided.clear();
+        self.forget_overwritten();
+        self.transcript.note_request(usize::try_from(self.settings.transcript_chars).unwrap_or(usize::MAX));
         let shown = self.settings.in_sight(self.in_view());
         self.transcript.show(&shown);
         self.show_words_of_tools();
@@ -135,7 +139,7 @@ impl Session {
     /// delegates ask.
     fn in_view(&self) -> Origins {
         let mut all = self.memory.context.all_origins();
-        all.join(self.transcript.ended_origins());
+        all.join(self.transcript.history_origins());
         self.scheduler.origins().for_each(|origins| all.join(origins));
         for (_, child) in self.delegates.iter() {
             all.join(child.transcript.shown());
@@ -206,11 +210,14 @@ impl Session {
             return self.rest(ends, Some(reason));
         }
         self.report_errors();
+        let until_done = self.follow_up() == FollowUp::UntilDone;
         if self.must_follow_up() {
             return self.request();
         }
         let waits = self.inbox.open().next().is_some() || self.scheduler.awaits_user();
-        if waits && (self.turn.over.is_some() || self.is_asked_in_turn()) {
+        // What the model said after its calls is for the user now; what it said along with them is held back (LOOP-1).
+        let is_last_word = until_done && !self.turn.came_with_calls;
+        if waits && (self.turn.over.is_some() || (!is_last_word && self.is_asked_in_turn())) {
             return self.rest(Ends::Waiting, None);
         }
         if let Some((ends, reason)) = self.turn.over.clone() {
@@ -220,15 +227,13 @@ impl Session {
             return self.leave_node();
         }
         let done = if waits { Ends::Waiting } else { Ends::Output };
-        // In the mode `shadow` one solution is enough, if the model has nothing to mend in it.
-        let is_enough = self.settings.mode == Mode::Shadow && !self.turn.is_faulty;
-        if !self.turn.asks_model || (is_enough && self.turn.output.is_null()) {
+        if !self.turn.asks_model || (self.is_shadow_enough() && self.turn.output.is_null()) {
             return self.rest(done, None);
         }
         if self.turn.output.is_null() {
-            return match self.settings.follow_up {
+            return match self.follow_up() {
                 FollowUp::Always => self.request(),
-                FollowUp::AfterReads | FollowUp::Never => self.rest(done, None),
+                FollowUp::UntilDone | FollowUp::AfterReads | FollowUp::Never => self.rest(done, None),
             };
         }
         if let Some(fault) = self.fault_of_output() {
@@ -248,7 +253,7 @@ impl Session {
         !is_alone || self.scheduler.has_steps_since(first_step) || self.inbox.open().any(is_new)
     }
 
-    /// Tells the result as words, because a question of an earlier turn still waits and the turn rests on that.
+    /// Tells the result as words, because a question still waits, and the turn rests on that.
     fn say_output(&mut self) {
         let Ok(Value::String(words)) = self.output_for_people() else { return };
         let Value::String(output) = std::mem::take(&mut self.turn.output) else { return };
@@ -283,13 +288,6 @@ impl Session {
         Some(Fault::new(Rule::Loop1, format!("the output breaks its schema: {what}")))
     }
 
-    /// Whether the model has to see what its calls brought, whatever still waits for a person.
-    fn must_follow_up(&self) -> bool {
-        let is_at_it = self.turn.asks_model && self.turn.over.is_none() && self.graph.is_none();
-        let wants = self.settings.follow_up == FollowUp::AfterReads;
-        is_at_it && wants && self.transcript.has_news() && self.turn.output.is_null()
-    }
-
     /// Brings the turn to rest.
     pub(super) fn rest(&mut self, ends: Ends, mut reason: Option<CallError>) {
         self.turn.enter(Phase::Rested(ends));
@@ -301,7 +299,7 @@ impl Session {
         }
         self.turn.reason = reason;
         let is_said = self.turn.output.as_str().is_some_and(|words| self.turn.said.iter().any(|said| said == words));
-        if ends == Ends::Waiting && is_said && self.settings.follow_up != FollowUp::Always {
+        if ends == Ends::Waiting && is_said && self.follow_up() != FollowUp::Always {
             // The words have reached the user: no result is held back for a decision.
             self.turn.output = Value::Null;
         }
@@ -349,11 +347,15 @@ impl Session {
     /// Errors become messages when the step has come to rest, so that the next request can correct itself.
     pub(super) fn report_errors(&mut self) {
         let own = self.transcript.take_errors().into_iter().map(|error| (error, Origins::of(Origin::Model)));
-        let errors: Vec<(Value, Origins)> = own.chain(self.scheduler.take_errors()).collect();
+        let own: Vec<(Value, Origins)> = own.collect();
+        // What went wrong with a call that was started is told with the call.
+        own.iter().for_each(|(error, origins)| self.tell_fault(error, origins));
+        let errors: Vec<(Value, Origins)> = own.into_iter().chain(self.scheduler.take_errors()).collect();
         for (error, origins) in errors {
             // All of them will be shown, though `†error` reads only the latest.
             self.transcript.show(&self.settings.in_sight(origins.clone()));
-            let data = Data { origins: Some(origins), ..Data::plain("error", error) };
+            let mut data = Data::plain("error", error);
+            data.origins = Some(origins);
             self.memory.remember(Message::Data(Box::new(data)));
         }
         for (number, step) in self.scheduler.take_ended() {

@@ -11,18 +11,18 @@ use super::input::{Answer, CallError};
 use super::output::{Ends, Task};
 use super::results::chosen_output;
 use super::scheduler::{Status, Step, Trigger};
-use super::settings::Approval;
+use super::settings::{Approval, FollowUp};
 use super::turn::Phase;
 use super::{Session, error_data, fault_data};
 use crate::call::Call;
-use crate::dialect::Solution;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
 use crate::origin::{Origin, Origins};
-use crate::plan::{self, Check, Manner, Who};
 use crate::policy::{Mode, Place, Proposal, Provenance};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
+use obelus_notebook::dialect::Solution;
+use obelus_notebook::plan::{self, Check, Manner, Who};
 
 impl Session {
     /// The answer to a request of the turn, or of a call that the model carries out. Any other is ignored.
@@ -79,6 +79,7 @@ impl Session {
     }
 
     fn solve(&mut self, solution: Solution) {
+        self.tell_answer(&solution);
         if let Some(words) = solution.say.clone().filter(|words| !words.trim().is_empty()) {
             self.remember_words(Role::Assistant, &words);
             self.turn.said.push(words.clone());
@@ -86,10 +87,14 @@ impl Session {
         }
         self.turn.is_faulty = false;
         let manner = solution.manner();
-        self.turn.output = match self.output_schema() {
-            Some(schema) => without_nulls(&solution.output, schema).into_owned(),
-            None => solution.output,
-        };
+        // A result that came with calls stands until there is another one.
+        if !(solution.output.is_null() && self.follow_up() == FollowUp::UntilDone) {
+            self.turn.came_with_calls = !solution.calls.is_empty();
+            self.turn.output = match self.output_schema() {
+                Some(schema) => without_nulls(&solution.output, schema).into_owned(),
+                None => solution.output,
+            };
+        }
         let calls = self.offered_only(solution.calls);
         if calls.is_empty() {
             return;
@@ -157,7 +162,7 @@ impl Session {
                 let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline()));
                 Value::Object(params.collect())
             };
-            let verdict = self.settings.gate().judge(&Proposal {
+            let verdict = self.gate().judge(&Proposal {
                 call,
                 tool,
                 params: &outline,

@@ -49,6 +49,15 @@ pub(super) struct Turn {
     pub(super) is_faulty: bool,
     /// The result, held back while something waits for a person.
     pub(super) output: Value,
+    /// Whether the result came along with calls: it was written before anything came of them.
+    #[serde(default)]
+    pub(super) came_with_calls: bool,
+    /// Whether something ran, failed or was decided since the latest request (LOOP-7).
+    #[serde(default)]
+    pub(super) has_moved: bool,
+    /// The steps whose questions people have decided, in a turn that began with a decision and has asked nobody yet.
+    #[serde(default)]
+    pub(super) decided: Vec<u32>,
     /// Where it began: the number of its first step, and how many messages the context had. Steps and questions from
     /// before are those of earlier turns.
     #[serde(default)]
@@ -92,6 +101,9 @@ impl Turn {
             out_of_format: None,
             is_faulty: false,
             output: Value::Null,
+            came_with_calls: false,
+            has_moved: false,
+            decided: Vec::new(),
             began: (0, 0),
             said: Vec::new(),
             asked_for: None,
@@ -200,6 +212,18 @@ impl Turn {
         self.named_end = None;
         self.asks_model |= self.asks_when_decided;
         self.enter(Phase::Working);
+    }
+
+    /// A decision after the end of a turn has reopened it: what follows is a turn of its own, with limits of its own. A
+    /// result that is held back is still held back.
+    pub(super) fn renew(&mut self, settings: &Settings) {
+        let fresh = Self { phase: self.phase, asks_model: self.asks_model, ..Self::new(settings) };
+        let ended = std::mem::replace(self, fresh);
+        self.output = ended.output;
+        self.came_with_calls = ended.came_with_calls;
+        self.has_moved = ended.has_moved;
+        self.decided = ended.decided;
+        self.asked_for = ended.asked_for;
     }
 
     /// Which limit a further request to the model would break.

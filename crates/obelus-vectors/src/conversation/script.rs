@@ -1,6 +1,6 @@
 //! A scripted model and portal, which answer exactly in the order of the script. They test the runtime.
 
-use obelus_kernel::session::{Answer, Outcome, Prompt};
+use obelus_kernel::session::{Answer, Outcome, Prompt, Solution};
 use serde_json::Value;
 
 use super::expect::same_method;
@@ -19,7 +19,7 @@ impl Peers for Script {
         (self.model, self.portal) = (list("model"), list("portal"));
     }
 
-    fn answer(&mut self, prompt: Prompt, problems: &mut Vec<String>) -> Answer {
+    fn answer(&mut self, prompt: Prompt, _: &mut Vec<String>) -> Answer {
         match self.model.next() {
             Some(Value::String(text)) => match prompt.dialect.read(&text) {
                 Ok(solution) => Answer::Solution { solution, tokens: 0 },
@@ -29,10 +29,8 @@ impl Peers for Script {
                 let code = other["error"].as_str().unwrap_or("unreachable");
                 Answer::Failed { code: code.to_owned(), message: format!("the model is {code}") }
             }
-            None => {
-                problems.push("the model was asked more often than it has answers".to_owned());
-                Answer::Failed { code: "script".to_owned(), message: "no more answers".to_owned() }
-            }
+            // The model proposes nothing more, and the turn ends.
+            None => Answer::Solution { solution: Solution::default(), tokens: 0 },
         }
     }
 

@@ -54,6 +54,7 @@ use crate::output::Exit;
 use crate::phrases::{Phrases, fill};
 use editor::Editor;
 pub(crate) use question::lines as question_lines;
+pub(crate) use results::words as result_words;
 use screen::{Part, Surface};
 pub(crate) use talk::Work;
 use talk::{Talk, Worked};

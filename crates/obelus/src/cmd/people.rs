@@ -1,12 +1,14 @@
 //! Questions as text for people who are not in a conversation: the inbox, a session that is looked at, a run without a
 //! terminal.
 
+use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::{About, Question, Session};
-use obelus_runtime::FileNews;
+use obelus_runtime::files::FileNews;
+use obelus_runtime::people::consent_in_words;
 use serde_json::Value;
 
 use super::chat::{Titles, question_lines};
-use crate::output::{DIM, visible};
+use crate::output::{self, DIM, GREEN, visible};
 use crate::phrases::{Phrases, fill};
 
 /// What is needed to tell a session's questions and steps in words.
@@ -34,6 +36,18 @@ impl Narrator {
         let until = fill(self.phrases.answering.until, &[&question.expires_at.to_string()]);
         text.push(format!("  {DIM}{until}{DIM:#}"));
         text.join("\n")
+    }
+
+    /// What a call does, in the words of the agent's author where there are some.
+    pub(crate) fn step(&self, call: &Value) -> String {
+        let tool = call["_tool"].as_str().unwrap_or_default();
+        if self.titles.has_own_words(tool) { self.titles.tool(tool) } else { tool.to_owned() }
+    }
+
+    /// Tells that a call is done, and what it brought.
+    pub(crate) fn done(&self, call: &Value, result: Option<String>) {
+        let result = result.unwrap_or_else(|| self.phrases.status.done.to_owned());
+        output::note(&format!("  {GREEN}✓{GREEN:#} {}: {}", visible(&self.step(call)), visible(&result)));
     }
 
     /// How a question is answered at the command line, by the id of a kept session's question.
@@ -73,6 +87,14 @@ pub(crate) fn by_in_words(by: &str, phrases: &Phrases) -> String {
         }
     };
     known.to_owned()
+}
+
+/// The standing consents of a session, one line each.
+pub(crate) fn consent_lines(session: &Session, phrases: &Phrases) -> Vec<String> {
+    let line = |consent: &StandingConsent| {
+        consent_in_words(consent, session, &by_in_words(&consent.by, phrases), phrases.language)
+    };
+    session.consents().iter().map(line).collect()
 }
 
 /// News about the files of a session.

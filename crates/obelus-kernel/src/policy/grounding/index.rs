@@ -7,13 +7,13 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::addresses::{Address, addresses, compact};
-use super::decimal::Decimal;
-use super::names::{Fit, mentions};
-use super::numbers::{Numeral, numerals, word_before};
-use super::text::{folded, whole_words};
 use super::{FoundIn, each_leaf};
 use crate::context::Context;
+use crate::mention::addresses::{Address, addresses, compact};
+use crate::mention::decimal::Decimal;
+use crate::mention::names::{Fit, mentions};
+use crate::mention::numbers::{Numeral, numerals, word_before};
+use crate::mention::text::{folded, whole_words};
 use crate::message::{Data, Message, Role};
 use crate::origin::Origin;
 

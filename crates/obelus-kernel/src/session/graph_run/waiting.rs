@@ -9,7 +9,7 @@ use crate::session::inbox::{About, Question, QuestionStatus, Said};
 use crate::session::output::ElicitationAnswer;
 use crate::session::settings::ModelMayConfirm;
 use crate::session::{Refused, Session};
-use crate::steps::StepNode;
+use obelus_notebook::steps::StepNode;
 
 /// Who decided, where somebody's words did.
 const IN_CONVERSATION: &str = "the user, in conversation";
@@ -49,7 +49,9 @@ impl Session {
         let Some(asked) = asked.filter(is_due) else { return false };
         let (number, calls): (QuestionNumber, Vec<usize>) = (asked.number(), asked.open_calls().collect());
         self.remember_words(Role::User, text);
+        let steps = self.steps_of_question(number);
         self.approve(number, &calls, IN_CONVERSATION);
+        self.note_decision(&steps, true);
         true
     }
 

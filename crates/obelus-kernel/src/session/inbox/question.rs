@@ -9,11 +9,11 @@ use super::consent::ConsentWords;
 use super::elicitation::Elicitation;
 use super::value_names::Named;
 use crate::origin::Origins;
-use crate::plan::Manner;
 use crate::policy::{Grounded, Reason, mark};
 use crate::quote::word;
 use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use crate::time::Time;
+use obelus_notebook::plan::Manner;
 
 /// What a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -402,6 +402,11 @@ impl Question {
     /// Its number in its own session.
     pub(in crate::session) fn number(&self) -> QuestionNumber {
         self.id.local().unwrap_or(QuestionNumber(0))
+    }
+
+    /// The jobs whose calls it is about.
+    pub(in crate::session) fn jobs(&self) -> impl Iterator<Item = JobRef> + '_ {
+        self.calls.iter().flat_map(|asked| asked.jobs.iter().copied())
     }
 
     /// The places of the calls that wait for a decision.

@@ -1,10 +1,11 @@
 //! Calls for every row of a list that the same step reads: the rows become instances while the step is at work, and the
 //! calls that were planned for them are expanded then.
 
+use obelus_notebook::plan::{self, Who};
+
 use super::step::{Job, Status, Step, linked};
 use super::{JobRef, Scheduler};
 use crate::context::Context;
-use crate::plan::{self, Who};
 
 impl Step {
     /// Makes a job for each instance of every call that turns out to be a template and has not begun. Says whether there

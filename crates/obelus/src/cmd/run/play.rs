@@ -5,13 +5,15 @@ use std::pin::pin;
 
 use anyhow::{Result, bail};
 use obelus_kernel::session::{Decision, Ends, Input, Question, QuestionId, Refused, Reply};
-use obelus_runtime::{EventBody, Host, SessionHandle, Subscription, refused_in_words};
+use obelus_runtime::people::refused_in_words;
+use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::super::chat::{Work, attend};
 use super::super::holder::Holder;
 use super::super::people::Narrator;
 use super::Shown;
+use super::show::Begun;
 use crate::output::{self, Exit};
 use crate::phrases::{Phrases, fill};
 use crate::trouble::Declined;
@@ -41,7 +43,7 @@ impl Begin {
         match input {
             Input::Decide {
                 question,
-                decision: Decision::Approve { .. } | Decision::Edit { .. } | Decision::DidNot,
+                decision: Decision::Approve { .. } | Decision::Consent { .. } | Decision::Edit { .. } | Decision::DidNot,
                 ..
             } => Some(question.clone()),
             _ => None,
@@ -156,6 +158,7 @@ async fn is_asked(handle: &SessionHandle) -> Result<bool, Refused> {
 /// the turn, which ends whatever is at work; a second one is for when even that takes too long.
 struct Watch {
     look: Narrator,
+    begun: Begun,
     handle: SessionHandle,
     events: Subscription,
     shown: Shown,
@@ -175,7 +178,7 @@ impl Watch {
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let events = handle.subscribe(None);
         let look = handle.inspect(move |session| Narrator::about_to_hear(session, words.as_deref())).await?;
-        Ok(Self { look, handle, events, shown, session, interrupt, terminate, times: 0 })
+        Ok(Self { look, begun: Begun::default(), handle, events, shown, session, interrupt, terminate, times: 0 })
     }
 
     /// Waits for something, and shows what happens until then.
@@ -207,8 +210,8 @@ impl Watch {
         })
     }
 
-    fn show(&self, event: &EventBody) {
-        self.shown.event(event, &self.look, self.session.as_deref());
+    fn show(&mut self, event: &EventBody) {
+        self.shown.event(event, &self.look, &mut self.begun, self.session.as_deref());
     }
 
     /// Waits for something that is shown elsewhere.

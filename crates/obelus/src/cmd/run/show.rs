@@ -1,11 +1,15 @@
 //! What is told while a session is at work, and what came of it.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::sync::Arc;
 
-use obelus_kernel::session::{AskedAgain, Ends, Outcome, Question, QuestionId, Reply, Session};
-use obelus_runtime::{EventBody, error_words, undone, why_it_ended};
+use obelus_kernel::session::{AskedAgain, CallId, Ends, Outcome, Question, QuestionId, Reply, Session};
+use obelus_runtime::EventBody;
+use obelus_runtime::people::{error_words, undone, why_it_ended};
 use serde_json::{Value, json};
 
+use super::super::chat::result_words;
 use super::super::people::{Narrator, file_news};
 use super::outcome::{CallOutcome, is_undone, outcomes};
 use crate::output::{self, BOLD, DIM, Exit, RED, YELLOW, visible};
@@ -25,11 +29,13 @@ impl Shown {
     }
 
     /// Tells what happens while it happens. `elsewhere` is the session, where it can be answered, but not here.
-    pub(super) fn event(self, event: &EventBody, look: &Narrator, elsewhere: Option<&str>) {
+    pub(super) fn event(self, event: &EventBody, look: &Narrator, begun: &mut Begun, elsewhere: Option<&str>) {
         match (self.as_json, event) {
             // Not even a program may miss that somebody's edits were refused.
             (_, EventBody::Files { news }) => output::note(&file_news(news, look.phrases)),
             (true, _) => {}
+            (false, EventBody::CallBegan { id, call, .. }) => begun.begin(id, call, look),
+            (false, EventBody::CallEnded { id, outcome }) => begun.end(id, outcome, look),
             (false, event) => show(event, look, elsewhere),
         }
     }
@@ -68,24 +74,43 @@ fn has_failed(session: &Session, reply: &Reply, id: &QuestionId) -> bool {
     reply.calls.iter().any(|report| report.status.came_to_nothing() && is_asked(&report.call))
 }
 
+/// The calls at work, so that the line of an end can name the call.
+#[derive(Default)]
+pub(super) struct Begun(BTreeMap<CallId, Arc<Value>>);
+
+impl Begun {
+    fn begin(&mut self, id: &CallId, call: &Arc<Value>, look: &Narrator) {
+        output::note(&format!("{DIM}▸ {}{DIM:#}", visible(&look.step(call))));
+        self.0.insert(id.clone(), Arc::clone(call));
+    }
+
+    /// Tells what came of a call as soon as that is known (ASK-7).
+    fn end(&mut self, id: &CallId, outcome: &Outcome, look: &Narrator) {
+        let Some(call) = self.0.remove(id) else { return };
+        let tool = call["_tool"].as_str().unwrap_or_default();
+        match outcome {
+            Outcome::Error(error) => {
+                let words = error_words(&json!({"code": error.code, "message": error.message}));
+                output::note(&format!("  {RED}✗{RED:#} {}: {}", visible(&look.step(&call)), visible(&words)));
+            }
+            Outcome::Lost { message } => {
+                let words = fill(look.phrases.running.answer_lost, &[&visible(message)]);
+                output::note(&format!("  {YELLOW}?{YELLOW:#} {}: {words}", visible(&look.step(&call))));
+            }
+            // A read is told by the answer that is made of it.
+            _ if look.titles.reads(tool) => {}
+            Outcome::Messages(_) => look.done(&call, None),
+            Outcome::Value(value) => look.done(&call, result_words(value, false, look.phrases)),
+        }
+    }
+}
+
 /// Tells a person what happens.
 fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>) {
     let words = &look.phrases.running;
     match event {
         EventBody::AgentSaid { text } => output::note(&visible(text)),
         EventBody::ModelAsked { .. } => output::note(&format!("{DIM}{}{DIM:#}", words.asking)),
-        EventBody::CallBegan { call, .. } => {
-            let tool = call["_tool"].as_str().unwrap_or_default();
-            let title = if look.titles.has_own_words(tool) { look.titles.tool(tool) } else { tool.to_owned() };
-            output::note(&format!("{DIM}▸ {}{DIM:#}", visible(&title)));
-        }
-        EventBody::CallEnded { outcome: Outcome::Error(error), .. } => {
-            let words = error_words(&json!({"code": error.code, "message": error.message}));
-            output::note(&format!("  {RED}✗{RED:#} {}", visible(&words)));
-        }
-        EventBody::CallEnded { outcome: Outcome::Lost { message }, .. } => {
-            output::note(&format!("  {YELLOW}?{YELLOW:#} {}", fill(words.answer_lost, &[&visible(message)])));
-        }
         EventBody::QuestionAskedAgain { question, because: AskedAgain::ItWillLapse } => {
             let (id, until) = (visible(&question.id.to_string()), question.expires_at.to_string());
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} {}", fill(words.lapses, &[&until])));

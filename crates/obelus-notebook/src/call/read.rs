@@ -1,0 +1,355 @@
+//! The reading of a proposal: meta-properties, parameters and asides, and every fault in them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{ASIDES, Call, Params, Scope, each_reference, is_text_at};
+use crate::context::Context;
+use crate::expr::{Expr, OutputPath};
+use crate::fault::{Fault, Rule};
+use crate::fold::Method;
+use crate::message::unknown_method;
+use crate::names::Name;
+use crate::path::{Path, Segment};
+use crate::schema::{self, Breach, without_null_members, without_nulls};
+use crate::template::Template;
+use crate::tool::{METAS, Meta, Tool, fill_prescribed};
+use crate::wording::{closest, short, type_name};
+
+/// Reads a proposal as far as it can be understood.
+pub(super) fn read(proposal: &Arc<Value>, context: &Context) -> (Call, Vec<Fault>) {
+    let none = Map::new();
+    let fields = proposal.as_object().unwrap_or(&none);
+    let mut reader = CallReader::new(fields);
+    let name = reader.tool_name.and_then(Value::as_str).unwrap_or_default();
+    let tool = context.tool(name);
+    reader.tool = tool.map(Arc::as_ref);
+    if !proposal.is_object() {
+        reader.refuse(format!("a call is an object, not {}", type_name(proposal)));
+    } else if tool.is_none() {
+        reader.refuse(unknown_tool(name, reader.tool_name, fields, context));
+    }
+    let mut call = Call {
+        raw: proposal.clone(),
+        tool: tool.cloned(),
+        params: Vec::new(),
+        asides: None,
+        output_path: reader.output_path(context),
+        output_method: reader.output_method(),
+        keeps_by_default: false,
+        instance: reader.instance(context),
+        scopes: reader.scopes(),
+        output: reader.said("_output").map(|output| Box::new(without_absent(output, reader.tool))),
+        delegate: reader.executor("_delegate"),
+        activity: reader.executor("_activity"),
+    };
+    (call.params, call.asides) = reader.params();
+    (call, reader.faults)
+}
+
+fn refused(text: impl Into<String>) -> Fault {
+    Fault::new(Rule::Call3, text)
+}
+
+/// Whether the schema of a kind permits no value at a path: `additionalProperties: false`.
+fn is_forbidden(path: &Path, context: &Context) -> bool {
+    let schema = context.view(&path.kind).and_then(|view| view.schema(None));
+    let said = schema.and_then(|schema| schema.pointer(&schema::pointer_at(schema, &path.segments)?));
+    said == Some(&Value::Bool(false))
+}
+
+/// The faults of parameters, each at its field.
+pub fn faults_of(breaches: Vec<Breach>) -> Vec<Fault> {
+    breaches.into_iter().map(|breach| refused(breach.text).at(&dotted(&breach.place))).collect()
+}
+
+/// A place in a value as a dotted path.
+pub fn dotted(place: &[String]) -> String {
+    let mut field = String::new();
+    for step in place {
+        match step.parse::<usize>() {
+            Ok(index) if !field.is_empty() => field.push_str(&format!("[{index}]")),
+            _ if field.is_empty() => field.push_str(step),
+            _ => {
+                field.push('.');
+                field.push_str(step);
+            }
+        }
+    }
+    field
+}
+
+fn unknown_tool(name: &str, said: Option<&Value>, fields: &Map<String, Value>, context: &Context) -> String {
+    match said {
+        None => {
+            let near = fields.keys().find(|field| closest(field, &["_tool"]).is_some());
+            let hint = near.map(|near| format!("; did you mean `_tool` by `{near}`?")).unwrap_or_default();
+            format!("`_tool` is missing: it names the tool to call{hint}")
+        }
+        Some(Value::String(_)) => {
+            let known: Vec<_> = context.tools().map(|tool| tool.name.as_str()).collect();
+            let hint = match (closest(name, &known), known.len()) {
+                (Some(near), _) => format!("; did you mean `{near}`?"),
+                (None, 0) => "; the context defines no tools".to_owned(),
+                (None, n) if n <= 12 => format!("; there are: {}", known.join(", ")),
+                (None, n) => format!("; none of the {n} tools has a name like it"),
+            };
+            format!("unknown tool `{name}`{hint}")
+        }
+        Some(other) => format!("`_tool` is the name of a tool, not {}", type_name(other)),
+    }
+}
+
+/// A parameter as it is meant.
+type Given<'a> = (&'a String, Cow<'a, Value>);
+
+/// A proposal while it is read. What it says of meta-properties is found in one pass.
+struct CallReader<'a> {
+    fields: &'a Map<String, Value>,
+    tool_name: Option<&'a Value>,
+    metas: [Option<&'a Value>; METAS.len()],
+    /// How many fields are not meta-properties.
+    params: usize,
+    tool: Option<&'a Tool>,
+    faults: Vec<Fault>,
+}
+
+impl<'a> CallReader<'a> {
+    fn new(fields: &'a Map<String, Value>) -> Self {
+        let mut reader =
+            Self { fields, tool_name: None, metas: Default::default(), params: 0, tool: None, faults: Vec::new() };
+        for (name, value) in fields {
+            if !name.starts_with('_') {
+                reader.params += 1;
+            } else if name == "_tool" {
+                reader.tool_name = Some(value);
+            } else if let Some(index) = METAS.iter().position(|meta| meta == name) {
+                reader.metas[index] = Some(value);
+            }
+        }
+        reader
+    }
+
+    fn refuse(&mut self, text: impl Into<String>) {
+        self.faults.push(refused(text));
+    }
+
+    /// What the call says of a meta-property.
+    fn said(&self, name: &str) -> Option<&'a Value> {
+        self.metas[METAS.iter().position(|meta| *meta == name)?]
+    }
+
+    /// What the call says of a meta-property, else what the tool fixes. What the tool does not permit is a fault.
+    fn meta(&mut self, name: &str) -> Option<&'a Value> {
+        let rule = self.tool.and_then(|tool| tool.meta(name));
+        let Some(said) = self.said(name).filter(|said| !said.is_null()) else {
+            return rule.and_then(|rule| rule.fixed.as_ref());
+        };
+        self.faults.extend(rule.and_then(|rule| against(name, said, rule)));
+        Some(said)
+    }
+
+    fn output_path(&mut self, context: &Context) -> Option<OutputPath> {
+        let Some(text) = self.text("_outputPath") else {
+            let is_left_out = self.said("_outputPath").is_none_or(Value::is_null);
+            if is_left_out && self.tool.is_some_and(|tool| tool.requires_path) {
+                let text = "the tool requires `_outputPath`: say where the result goes, such as †state.name";
+                self.faults.push(refused(text).at("_outputPath"));
+            }
+            return None;
+        };
+        let path = OutputPath::parse(text).map_err(|fault| self.faults.push(fault.at("_outputPath"))).ok()?;
+        // It is told before anything runs: afterwards the result would have no place, and the call might be repeated.
+        if let Some(path) = path.paths().find(|path| is_forbidden(path, context)) {
+            let text = format!(
+                "{path} cannot be written: the schema of `{}` has no such field; write to another kind, such as †found.{}",
+                path.kind,
+                path.segments.last().map(Segment::key).unwrap_or_default()
+            );
+            self.faults.push(Fault::new(Rule::Ctx7, text).at("_outputPath"));
+        }
+        Some(path)
+    }
+
+    fn output_method(&mut self) -> Method {
+        let Some(name) = self.text("_outputMethod") else { return Method::Set };
+        Method::parse(name).unwrap_or_else(|| {
+            let fault = unknown_method(name);
+            self.faults.push(Fault { rule: Rule::Call3, ..fault });
+            Method::Set
+        })
+    }
+
+    fn instance(&mut self, context: &Context) -> Option<String> {
+        let name = self.text("_instance")?;
+        if !context.instances().contains(name) {
+            let known: Vec<_> = context.instances().iter().take(12).map(String::as_str).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            self.faults.push(refused(format!("there is no instance `{name}`; there are: {known}")).at("_instance"));
+        }
+        Some(name.to_owned())
+    }
+
+    fn text(&mut self, name: &str) -> Option<&'a str> {
+        match self.meta(name)? {
+            Value::String(text) => Some(text),
+            Value::Null => None,
+            other => {
+                self.refuse(format!("`{name}` is a string, not {}", type_name(other)));
+                None
+            }
+        }
+    }
+
+    fn scopes(&mut self) -> Vec<Scope> {
+        let Some(said) = self.meta("_scopes") else { return Vec::new() };
+        let Value::Array(entries) = said else {
+            self.refuse(format!("`_scopes` is an array, not {}", type_name(said)));
+            return Vec::new();
+        };
+        if !entries.is_empty() && self.tool.is_some_and(|tool| tool.meta("_scopes").is_none()) {
+            self.faults.push(refused("the tool permits no scopes").at("_scopes"));
+        }
+        let mut scopes = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            match scope(entry) {
+                Ok(scope) => scopes.push(scope),
+                Err(fault) => self.faults.push(fault.at(&format!("_scopes[{index}]"))),
+            }
+        }
+        scopes
+    }
+
+    /// The executor that the tool names, or that it lets the call choose.
+    fn executor(&mut self, name: &str) -> Option<String> {
+        if self.tool.is_some_and(|tool| tool.meta(name).is_none()) {
+            if self.said(name).is_some_and(|said| !said.is_null()) {
+                self.refuse(format!("the tool does not let a call choose its `{name}`"));
+            }
+            return None;
+        }
+        self.text(name).filter(|name| !name.is_empty()).map(str::to_owned)
+    }
+
+    fn params(&mut self) -> (Params, Option<Box<Map<String, Value>>>) {
+        let (given, asides) = self.given();
+        let mut params = Vec::with_capacity(given.len());
+        let Some(tool) = self.tool else {
+            given.iter().for_each(|(name, value)| self.parse(name, value, &mut params));
+            return (params, asides);
+        };
+        match tool.prescribing() {
+            None => given.iter().for_each(|(name, value)| self.parse(name, value, &mut params)),
+            Some(written) => {
+                let given = given.into_iter().map(|(name, value)| (name.clone(), value.into_owned()));
+                let mut given: Map<String, Value> = given.collect();
+                self.faults.extend(fill_prescribed(written, &mut given));
+                given.iter().for_each(|(name, value)| self.parse(name, value, &mut params));
+            }
+        }
+        // A parameter with a faulty expression is not reported as missing too.
+        if !self.faults.iter().any(|fault| fault.rule == Rule::Ctx12 && !fault.field.starts_with('_')) {
+            self.faults.extend(faults_of(literal_breaches(tool, &params)));
+        }
+        (params, asides)
+    }
+
+    /// The parameters as they are meant, without those that are absent, and the asides.
+    fn given(&self) -> (Vec<Given<'a>>, Option<Box<Map<String, Value>>>) {
+        let mut given = Vec::with_capacity(self.params);
+        let mut asides: Option<Box<Map<String, Value>>> = None;
+        for (name, value) in self.fields.iter().filter(|(name, _)| !name.starts_with('_')) {
+            let is_declared = || self.tool.is_none_or(|tool| tool.param(name).is_some());
+            if ASIDES.contains(&name.as_str()) && !is_declared() {
+                // A strict mode has the model write all of them.
+                if !value.is_null() {
+                    asides.get_or_insert_default().insert(name.clone(), value.clone());
+                }
+                continue;
+            }
+            let meant = match self.tool {
+                Some(tool) => without_null_members(value, name, tool.params()),
+                None => Some(Cow::Borrowed(value)),
+            };
+            given.extend(meant.map(|value| (name, value)));
+        }
+        (given, asides)
+    }
+
+    fn parse(&mut self, name: &str, value: &Value, params: &mut Params) {
+        match Template::parse(value) {
+            Ok(template) => params.push((name.into(), template)),
+            Err(fault) => self.faults.push(fault.at(name)),
+        }
+    }
+}
+
+/// The result that a call brings along, without nulls in optional places.
+pub fn without_absent(output: &Value, tool: Option<&Tool>) -> Value {
+    match tool.and_then(Tool::output) {
+        Some(schema) => without_nulls(output, schema).into_owned(),
+        None => output.clone(),
+    }
+}
+
+fn against(name: &str, said: &Value, rule: &Meta) -> Option<Fault> {
+    let fits = match (&rule.fixed, said) {
+        (Some(Value::String(fixed)), Value::String(said)) if name == "_outputPath" => {
+            matches!((OutputPath::parse(fixed), OutputPath::parse(said)), (Ok(a), Ok(b)) if a == b)
+        }
+        (Some(fixed), said) => fixed == said,
+        (None, said) => schema::compile(&rule.schema).is_ok_and(|validator| validator.is_valid(said)),
+    };
+    let permitted = || rule.fixed.as_ref().unwrap_or(&rule.schema).to_string();
+    (!fits).then(|| refused(format!("the tool permits only {}", short(&permitted()))).at(name))
+}
+
+fn scope(entry: &Value) -> Result<Scope, Fault> {
+    let Value::String(text) = entry else {
+        return Err(refused(format!("a scope is a kind or a path, not {}", type_name(entry))));
+    };
+    if !text.starts_with('†') {
+        return Ok(Scope::Kind(text.clone()));
+    }
+    match Expr::parse(text)? {
+        Expr::Ref(path) => Ok(Scope::Path(path)),
+        _ => Err(refused("a scope is one path, without `||` and `&&`")),
+    }
+}
+
+/// What is wrong with the parameters, as far as it does not depend on references.
+fn literal_breaches(tool: &Tool, params: &[(Name, Template)]) -> Vec<Breach> {
+    if params.iter().any(|(_, template)| !matches!(template, Template::Literal(_))) && tool.surely_fits(params) {
+        return Vec::new();
+    }
+    let outline = params.iter().map(|(name, template)| (name.to_string(), template.outline())).collect();
+    let mut open: Vec<Vec<String>> = Vec::new();
+    each_reference(params, &mut |place, _| open.push(place.to_vec()));
+    decided_breaches(tool, &Value::Object(outline), params, &open)
+}
+
+/// How parameters break the tool's schema, as far as it does not depend on what will stand in the open places. A text
+/// with references is a text, whatever they bring.
+pub fn decided_breaches(
+    tool: &Tool,
+    outline: &Value,
+    params: &[(Name, Template)],
+    open: &[Vec<String>],
+) -> Vec<Breach> {
+    let undecided = |breach: &Breach| {
+        if breach.keyword == "type" && !breach.conditional && is_text_at(params, &breach.place) {
+            return false;
+        }
+        let depends = ["anyOf", "oneOf", "not", "enum", "const", "contains", "uniqueItems", "unevaluatedProperties"];
+        open.iter().any(|open| {
+            breach.place.starts_with(open)
+                || breach.conditional
+                || (open.starts_with(&breach.place) && depends.contains(&breach.keyword.as_str()))
+        })
+    };
+    let mut breaches = tool.breaches(outline);
+    breaches.retain(|breach| !undecided(breach));
+    breaches
+}

@@ -1,0 +1,128 @@
+//! What the schema of an answer depends on, and a cache of the latest.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::{Composed, Offer, composed};
+use crate::context::Context;
+use crate::message::PlanMode;
+use crate::tool::Tool;
+
+/// Everything that the schema of an answer depends on.
+#[derive(Debug, PartialEq)]
+pub struct Offered {
+    pub(super) tools: Vec<OfferedTool>,
+    pub(super) instances: BTreeSet<String>,
+    pub(super) output: Option<Value>,
+}
+
+/// A tool that the model sees.
+#[derive(Debug)]
+pub(super) struct OfferedTool {
+    pub(super) tool: Arc<Tool>,
+    /// Whether it may be called; else it may be planned.
+    pub(super) is_called: bool,
+    /// Whether its calls bring their results along.
+    pub(super) brings_output: bool,
+}
+
+impl PartialEq for OfferedTool {
+    /// Definitions never change, so pointers tell.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.tool, &other.tool)
+            && (self.is_called, self.brings_output) == (other.is_called, other.brings_output)
+    }
+}
+
+impl Offered {
+    /// What this context offers a model: its tools as `offer` says of each, and the output that is asked for.
+    pub fn new(
+        context: &Context,
+        output: Option<&Value>,
+        mode: PlanMode,
+        offer: impl Fn(&Tool) -> Offer,
+        by_model: impl Fn(&Tool) -> bool,
+    ) -> Self {
+        let tools = context.tools().filter_map(|tool| {
+            let is_called = match offer(tool) {
+                Offer::No => return None,
+                Offer::Call => true,
+                Offer::Plan => false,
+            };
+            let brings_output = is_called && mode == PlanMode::Eager && by_model(tool);
+            Some(OfferedTool { tool: Arc::clone(tool), is_called, brings_output })
+        });
+        Self { tools: tools.collect(), instances: context.instances().clone(), output: output.cloned() }
+    }
+
+    /// The tools, in the order in which the model sees them.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.tools.iter().map(|offered| &offered.tool)
+    }
+}
+
+/// The latest schema, with what it was composed for.
+#[derive(Default)]
+pub struct Latest(Mutex<Option<(Offered, Arc<Composed>)>>);
+
+impl Latest {
+    /// The schema for what is offered now.
+    pub fn composed(&self, offered: Offered) -> Arc<Composed> {
+        let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*latest {
+            Some((known, composed)) if *known == offered => Arc::clone(composed),
+            _ => {
+                let composed = Arc::new(composed(&offered));
+                *latest = Some((offered, Arc::clone(&composed)));
+                composed
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_same_offer_has_the_same_schema_and_any_other_has_another() {
+        let tools = json!({"a": {"type": "object"}, "b": {"type": "object", "_output": {"type": "string"}}});
+        let context = |more: Value| {
+            let mut messages = vec![json!({"type": "tool", "tool": tools})];
+            messages.extend(more.as_array().cloned().unwrap_or_default());
+            Context::from_value(messages.into()).unwrap()
+        };
+        let (plain, latest) = (context(json!([])), Latest::default());
+        let of = |context: &Context, output: Option<&Value>, mode, offer: fn(&Tool) -> Offer, by_model: bool| {
+            let made = latest.composed(Offered::new(context, output, mode, offer, |_| by_model));
+            let anew = composed(&Offered::new(context, output, mode, offer, |_| by_model));
+            assert_eq!((&made.schema, &made.loose), (&anew.schema, &anew.loose));
+            made
+        };
+        let all = |_: &Tool| Offer::Call;
+        let first = of(&plain, None, PlanMode::Eager, all, true);
+        assert!(Arc::ptr_eq(&first, &of(&plain, None, PlanMode::Eager, all, true)));
+        let same_words = context(json!([]));
+        let otherwise = [
+            of(&same_words, Some(&json!({"type": "string"})), PlanMode::Eager, all, true),
+            of(&plain, None, PlanMode::Lazy, all, true),
+            of(&plain, None, PlanMode::Eager, all, false),
+            of(&plain, None, PlanMode::Eager, |tool| if tool.name == "a" { Offer::Plan } else { Offer::Call }, true),
+            of(&plain, None, PlanMode::Eager, |tool| if tool.name == "a" { Offer::No } else { Offer::Call }, true),
+            of(&context(json!([{"type": "state", "data": {}, "_instance": "one"}])), None, PlanMode::Eager, all, true),
+            of(
+                &context(json!([{"type": "tool", "tool": {"a": {"type": "object", "properties": {"n": {}}}}}])),
+                None,
+                PlanMode::Eager,
+                all,
+                true,
+            ),
+        ];
+        for other in otherwise {
+            assert_ne!(first.schema, other.schema);
+        }
+    }
+}

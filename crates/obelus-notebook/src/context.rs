@@ -1,0 +1,316 @@
+//! The context: an append-only list of messages, and its fold.
+
+mod past;
+mod view;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use smallvec::SmallVec;
+
+pub use past::ContextCheckpoint;
+pub use past::LoadPast;
+use past::Past;
+pub use view::View;
+pub use view::named;
+
+use crate::expr::Expr;
+use crate::fault::{Fault, Rule};
+use crate::fold::{self, Undo};
+use crate::message::{Data, Message, Parsed, Plan, Text};
+use crate::names::Name;
+use crate::origin::Origins;
+use crate::path::Path;
+use crate::schema;
+use crate::tool::Tool;
+use crate::wording::type_name;
+
+/// An agent's memory.
+///
+/// The list of messages is the truth. The fold of every kind is kept beside it, so that a read costs the depth of its
+/// path and not the length of the list; [`Context::refolded`] builds it anew.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    messages: Vec<Message>,
+    /// Messages that are missing in the list until somebody asks for them.
+    past: Option<Past>,
+    views: BTreeMap<Name, View>,
+    tools: BTreeMap<String, Arc<Tool>>,
+    /// Names of tools in the order of their first definition, as the model sees them.
+    tool_order: Vec<String>,
+    instances: BTreeSet<String>,
+    /// Index of the latest plan message.
+    plan: Option<usize>,
+    /// The latest plan from before the context was restored.
+    plan_before: Option<Plan>,
+    ignored: Vec<(usize, String)>,
+}
+
+/// Messages that are appended together. Most often it is one result, which needs no allocation.
+pub type Batch = SmallVec<[Message; 1]>;
+
+impl Context {
+    /// An empty memory.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads a context from the text of a JSON array of messages. Faults name the index of the message.
+    pub fn from_json(text: &str) -> Result<Self, Fault> {
+        let raws: Vec<&RawValue> = serde_json::from_str(text)
+            .map_err(|error| Fault::new(Rule::Ctx3, format!("a context is a JSON array of messages: {error}")))?;
+        Self::collect(raws.into_iter().map(Message::from_raw))
+    }
+
+    /// Reads a context from a JSON array of messages.
+    pub fn from_value(value: Value) -> Result<Self, Fault> {
+        let Value::Array(messages) = value else {
+            let text = format!("a context is an array of messages, not {}", type_name(&value));
+            return Err(Fault::new(Rule::Ctx3, text));
+        };
+        Self::collect(messages.into_iter().map(Message::from_value))
+    }
+
+    fn collect(messages: impl Iterator<Item = Result<Parsed, Fault>>) -> Result<Self, Fault> {
+        let mut context = Self::new();
+        for (index, parsed) in messages.enumerate() {
+            let parsed = parsed.map_err(|fault| fault.in_message(index))?;
+            context.ignored.extend(parsed.ignored.into_iter().map(|name| (index, name)));
+            context.append_one(parsed.message, index, |_| Ok(()))?;
+        }
+        Ok(context)
+    }
+
+    /// Appends a batch, all of it or nothing. A fault names the message's index in the batch.
+    pub fn append(&mut self, batch: Vec<Message>) -> Result<(), Fault> {
+        self.append_checked(batch.into(), |_| Ok(()))
+    }
+
+    /// Appends a batch if `check` accepts the context with all of it; otherwise nothing changes.
+    pub fn append_checked(
+        &mut self,
+        mut batch: Batch,
+        check: impl FnOnce(&Context) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let appended = match (batch.len(), batch.pop()) {
+            (1, Some(message)) => self.append_one(message, 0, check),
+            (_, last) => {
+                batch.extend(last);
+                self.append_several(batch, check)
+            }
+        };
+        if appended.is_err() {
+            // Kinds that only the rejected batch wrote go.
+            self.views.retain(|_, view| !view.is_empty());
+        }
+        appended
+    }
+
+    fn append_one(
+        &mut self,
+        message: Message,
+        index: usize,
+        check: impl FnOnce(&Context) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let taken = self.take_in(&message).map_err(|fault| fault.in_message(index))?;
+        if let Err(fault) = check(self) {
+            self.take_out(&message, taken);
+            return Err(fault);
+        }
+        self.remember(message, taken);
+        Ok(())
+    }
+
+    fn append_several(&mut self, batch: Batch, check: impl FnOnce(&Context) -> Result<(), Fault>) -> Result<(), Fault> {
+        let mut taken = Vec::with_capacity(batch.len());
+        let outcome = batch.iter().enumerate().try_for_each(|(index, message)| {
+            taken.push(self.take_in(message).map_err(|fault| fault.in_message(index))?);
+            Ok(())
+        });
+        if let Err(fault) = outcome.and_then(|()| check(self)) {
+            batch.iter().zip(taken).rev().for_each(|(message, one)| self.take_out(message, one));
+            return Err(fault);
+        }
+        for (message, one) in batch.into_iter().zip(taken) {
+            self.remember(message, one);
+        }
+        Ok(())
+    }
+
+    /// Does what may fail: folds a message, or reads the tools in it.
+    fn take_in(&mut self, message: &Message) -> Result<Taken, Fault> {
+        match message {
+            Message::Data(data) => self.fold_in(data).map(Taken::Folded).map_err(|text| Fault::new(Rule::Ctx4, text)),
+            Message::Tool(tools) => {
+                let read = tools.iter().map(|(name, schema)| Tool::parse(name, schema));
+                read.collect::<Result<_, _>>().map(Taken::Tools)
+            }
+            Message::Text(_) | Message::Plan(_) => Ok(Taken::Nothing),
+        }
+    }
+
+    fn fold_in(&mut self, data: &Data) -> Result<Undo, String> {
+        let (path, method, value) = data.operation();
+        let Some(value) = value else {
+            return Err("`data` does not spell its `_outputPath`".to_owned());
+        };
+        let view = match self.views.get_mut(&data.kind) {
+            Some(view) => view,
+            None => self.views.entry(data.kind.clone()).or_default(),
+        };
+        fold::write(view.slot(data.instance.as_deref()), path, method, value.clone())
+    }
+
+    /// Undoes a message of a rejected batch, the latest first.
+    fn take_out(&mut self, message: &Message, taken: Taken) {
+        let (Message::Data(data), Taken::Folded(undo)) = (message, taken) else { return };
+        if let Some(view) = self.views.get_mut(&data.kind) {
+            fold::undo_write(view.slot(data.instance.as_deref()), data.operation().0, undo);
+        }
+    }
+
+    /// Does the rest, which cannot fail, and appends the message to the list.
+    fn remember(&mut self, message: Message, taken: Taken) {
+        match (&message, taken) {
+            (Message::Data(data), Taken::Folded(undo)) => {
+                if let Some(view) = self.views.get_mut(&data.kind) {
+                    view.note(data, undo.created_place());
+                }
+                if let Some(instance) = data.instance.as_ref().filter(|name| !self.instances.contains(*name)) {
+                    self.instances.insert(instance.clone());
+                }
+            }
+            (Message::Tool(_), Taken::Tools(tools)) => {
+                tools.into_iter().for_each(|tool| self.define(tool));
+            }
+            (Message::Plan(_), _) => self.plan = Some(self.messages.len()),
+            _ => {}
+        }
+        self.push(message);
+    }
+
+    /// Makes this the definition of its tool.
+    fn define(&mut self, tool: Tool) {
+        if !self.tools.contains_key(&tool.name) {
+            self.tool_order.push(tool.name.clone());
+        }
+        self.tools.insert(tool.name.clone(), Arc::new(tool));
+    }
+
+    /// The value at a path: the instance's data over the global, or without an instance the global data.
+    pub fn read(&self, path: &Path, instance: Option<&str>) -> Option<Cow<'_, Value>> {
+        self.views.get(&path.kind)?.read(&path.segments, instance)
+    }
+
+    /// Where the value at a path comes from.
+    pub fn origins(&self, path: &Path, instance: Option<&str>) -> Origins {
+        self.views.get(&path.kind).map(|view| view.origins(&path.segments, instance)).unwrap_or_default()
+    }
+
+    /// Where everything in the context comes from.
+    pub fn all_origins(&self) -> Origins {
+        self.views.values().fold(Origins::default(), |all, view| all.joined(&view.all_origins()))
+    }
+
+    /// Who speaks in the conversation.
+    pub fn text_origins(&self) -> Origins {
+        let texts = self.messages.iter().filter_map(|message| match message {
+            Message::Text(text) => Some(Origins::of(text.role.into())),
+            _ => None,
+        });
+        texts.fold(Origins::default(), |all, of| all.joined(&of))
+    }
+
+    /// The value of an expression.
+    pub fn resolve(&self, expr: &Expr, instance: Option<&str>) -> Option<Cow<'_, Value>> {
+        expr.value(&|path| self.read(path, instance))
+    }
+
+    /// The folded kinds by name.
+    pub fn views(&self) -> impl Iterator<Item = (&str, &View)> {
+        self.views.iter().map(|(kind, view)| (kind.as_str(), view))
+    }
+
+    /// The fold of one kind.
+    pub fn view(&self, kind: &str) -> Option<&View> {
+        self.views.get(kind)
+    }
+
+    /// Where the value of a kind breaks the schema of the kind. Of data that is not whole yet, missing fields are no
+    /// fault.
+    pub fn breaches(&self, kind: &str, is_whole: bool) -> Vec<Fault> {
+        let Some(view) = self.views.get(kind) else { return Vec::new() };
+        let (Some(schema), Some(value)) = (view.schema(None), view.read(&[], None)) else { return Vec::new() };
+        let validator = match schema::compile(schema) {
+            Ok(validator) => validator,
+            Err(error) => {
+                return vec![Fault::new(Rule::Ctx7, format!("not a valid JSON Schema: {error}")).at("schema")];
+            }
+        };
+        let breaches = schema::breaches(&validator, &value).into_iter();
+        let judged = breaches.filter(|breach| is_whole || breach.keyword != "required");
+        judged.map(|breach| Fault::new(Rule::Ctx7, breach.text).at(&breach.place.join("."))).collect()
+    }
+
+    /// The latest definition of a tool.
+    pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
+        self.tools.get(name)
+    }
+
+    /// Every tool, in the order of first definition.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.tool_order.iter().filter_map(|name| self.tools.get(name))
+    }
+
+    /// The names of all instances that have data.
+    pub fn instances(&self) -> &BTreeSet<String> {
+        &self.instances
+    }
+
+    /// The latest plan.
+    pub fn plan(&self) -> Option<&Plan> {
+        match self.plan.and_then(|at| self.messages.get(at)) {
+            Some(Message::Plan(plan)) => Some(plan),
+            _ => self.plan_before.as_ref(),
+        }
+    }
+
+    /// The latest words of the user.
+    pub fn last_user_text(&self) -> Option<&Text> {
+        self.latest().find_map(|message| match message {
+            Message::Text(text) if text.role == crate::message::Role::User => Some(text),
+            _ => None,
+        })
+    }
+
+    /// Fields that nothing reads: index of the message and name of the field.
+    pub fn ignored(&self) -> &[(usize, String)] {
+        &self.ignored
+    }
+
+    /// The same context with its fold built anew.
+    pub fn refolded(&self) -> Result<Self, Fault> {
+        let mut again = Self::new();
+        for (index, message) in self.messages().iter().enumerate() {
+            again.append_one(message.clone(), index, |_| Ok(()))?;
+        }
+        Ok(again)
+    }
+
+    /// The canonical form: a JSON array of messages.
+    pub fn to_json(&self) -> Value {
+        self.messages().iter().map(Message::to_json).collect()
+    }
+}
+
+/// What a message brought, which may still be undone.
+enum Taken {
+    /// A write to the fold.
+    Folded(Undo),
+    /// The tools that it defines.
+    Tools(Vec<Tool>),
+    Nothing,
+}

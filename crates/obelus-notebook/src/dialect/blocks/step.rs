@@ -1,0 +1,136 @@
+//! One step of ACTION, as a call.
+
+use serde_json::{Map, Value};
+
+use crate::call::ASIDES;
+use crate::visible::visible;
+use crate::wording::{closest, short, type_name};
+
+/// Meta-properties that a step may have.
+const METAS: [&str; 5] = ["_outputPath", "_outputMethod", "_instance", "_scopes", "_reasoningForCall"];
+
+/// One step of ACTION.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    /// The method, which is the name of a tool.
+    pub method: String,
+    /// Its parameters.
+    pub params: Map<String, Value>,
+    /// Fields beside them: `comment`, `http_method`, `requires_confirmation`, …, and meta-properties.
+    pub beside: Map<String, Value>,
+}
+
+impl Step {
+    /// Reads a step. The error has no place: the caller knows it.
+    pub(super) fn read(step: Value) -> Result<Self, String> {
+        let Value::Object(fields) = step else {
+            return Err(format!("a step is an object with `method` and `params`, not {}", type_name(&step)));
+        };
+        let mut method = None;
+        let mut step = Self::default();
+        for (name, value) in fields {
+            match name.as_str() {
+                "method" => method = Some(value),
+                "params" => match value {
+                    Value::Object(params) => step.params = params,
+                    Value::Null => {}
+                    other => return Err(format!("`params` is an object, not {}", type_name(&other))),
+                },
+                _ => {
+                    check_beside(&name, &value)?;
+                    if !value.is_null() {
+                        step.beside.insert(name, value);
+                    }
+                }
+            }
+        }
+        step.method = match method {
+            Some(Value::String(method)) if !method.trim().is_empty() => method,
+            Some(Value::String(_)) => return Err("`method` is empty".to_owned()),
+            Some(other) => return Err(format!("`method` is a string, not {}", type_name(&other))),
+            None => return Err("`method` is missing: it names what is to be called".to_owned()),
+        };
+        for name in step.params.keys() {
+            if name.starts_with('_') {
+                let name = visible(name);
+                return Err(format!("`params.{name}`: names that begin with `_` are no parameters"));
+            }
+            let steers = ASIDES.contains(&name.as_str()) && name != "comment";
+            if steers || step.beside.contains_key(name) {
+                return Err(format!("`{name}` stands beside `params`, not inside"));
+            }
+        }
+        Ok(step)
+    }
+
+    /// Reads a single step, as in a state file.
+    pub fn from_json(step: &Value) -> Result<Self, String> {
+        let parsed = super::json::parse(&step.to_string(), 0).map_err(|error| error.message)?;
+        Self::read(parsed.value)
+    }
+
+    /// The step as a call, which has parameters and other fields on one level.
+    pub fn into_call(self) -> Value {
+        let mut call = Map::with_capacity(1 + self.params.len() + self.beside.len());
+        call.insert("_tool".to_owned(), self.method.into());
+        call.extend(self.params);
+        call.extend(self.beside);
+        Value::Object(call)
+    }
+
+    /// A call as a step. `is_param` tells which asides are parameters of its tool.
+    pub fn from_call(call: &Value, is_param: impl Fn(&str) -> bool) -> Self {
+        let mut step = Self::default();
+        for (name, value) in call.as_object().into_iter().flatten() {
+            match name.as_str() {
+                "_tool" => step.method = value.as_str().unwrap_or_default().to_owned(),
+                field if METAS.contains(&field) || (ASIDES.contains(&field) && !is_param(field)) => {
+                    step.beside.insert(name.clone(), value.clone());
+                }
+                other_meta if other_meta.starts_with('_') => {}
+                _ => {
+                    step.params.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        step
+    }
+
+    /// The step as ACTION has it.
+    pub fn to_json(&self) -> Value {
+        let mut fields = Map::with_capacity(2 + self.beside.len());
+        fields.insert("method".to_owned(), self.method.as_str().into());
+        fields.insert("params".to_owned(), self.params.clone().into());
+        fields.extend(self.beside.clone());
+        Value::Object(fields)
+    }
+}
+
+/// Whether this field may stand beside the parameters with this value.
+fn check_beside(name: &str, value: &Value) -> Result<(), String> {
+    let (fits, is) = match name {
+        "requires_confirmation" | "confirmed" => (value.is_boolean(), "true or false"),
+        "http_method" => {
+            let is_known = |said: &str| ["GET", "POST"].iter().any(|known| said.eq_ignore_ascii_case(known));
+            (value.as_str().is_some_and(is_known), "GET or POST")
+        }
+        "confirmation_decision" => (matches!(value.as_str(), Some("approve" | "deny")), "`approve` or `deny`"),
+        "comment" | "confirmation_reason" => (value.is_string(), "a string"),
+        "_scopes" => (value.is_array(), "an array"),
+        _ if METAS.contains(&name) => (value.is_string(), "a string"),
+        _ => return Err(unknown(name)),
+    };
+    match fits || value.is_null() {
+        true => Ok(()),
+        false => Err(format!("`{name}` is {is}, not {}", visible(&short(&value.to_string())))),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let known: Vec<&str> = ["method", "params"].into_iter().chain(ASIDES).chain(METAS).collect();
+    let hint = match closest(name, &known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("parameters stand in `params`; beside it may stand {}", ASIDES.join(", ")),
+    };
+    format!("a step has no `{}`; {hint}", visible(&short(name)))
+}

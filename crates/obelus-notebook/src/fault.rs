@@ -1,0 +1,157 @@
+//! Faults: what is wrong, where, and which rule says so.
+
+use std::fmt;
+
+/// Declares the rules, each with its meaning and its stable name.
+macro_rules! rules {
+    ($($(#[$doc:meta])* $rule:ident = $name:literal,)*) => {
+        /// A rule that an input broke. Programs and models act on its name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Rule {
+            $($(#[$doc])* $rule,)*
+        }
+
+        impl Rule {
+            /// The stable name, such as `CTX-3`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Rule::$rule => $name,)*
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    /// A message of an unknown type, of the wrong shape, or nested too deep.
+    Ctx3 = "CTX-3",
+    /// A write that cannot be folded into what is there.
+    Ctx4 = "CTX-4",
+    /// A written value that breaks the schema of its kind.
+    Ctx7 = "CTX-7",
+    /// A text that looks like a reference.
+    Ctx9 = "CTX-9",
+    /// A path that may not be written.
+    Ctx11 = "CTX-11",
+    /// An expression that cannot be read.
+    Ctx12 = "CTX-12",
+    /// A model call without its output.
+    Call1 = "CALL-1",
+    /// A call that does not fit its tool: name, parameters, scopes or instance.
+    Call3 = "CALL-3",
+    /// An activity's message outside of what its call may write.
+    Call5 = "CALL-5",
+    /// Calls that wait for each other.
+    Plan2 = "PLAN-2",
+    /// A reference that has no value and that no call writes.
+    Plan4 = "PLAN-4",
+    /// Several writers of one path at the same time.
+    Plan5 = "PLAN-5",
+    /// A model call that has not chosen its path.
+    Plan8 = "PLAN-8",
+    /// A lazy plan that carries results.
+    Plan9 = "PLAN-9",
+    /// A value written as one type and read as another.
+    Plan11 = "PLAN-11",
+    /// A saved plan that carries a result of the model.
+    Plan12 = "PLAN-12",
+    /// A tool that is not well defined.
+    Tool1 = "TOOL-1",
+    /// A tool that names an activity which does not exist.
+    Tool3 = "TOOL-3",
+    /// An output that breaks the schema of the request.
+    Loop1 = "LOOP-1",
+    /// A call that the mode does not permit.
+    Pol1 = "POL-1",
+    /// A call that the policy does not permit.
+    Pol2 = "POL-2",
+    /// A delegate that is not allowed.
+    Del1 = "DEL-1",
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A breach of a rule, with the place at fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Fault {
+    /// The rule that was broken.
+    pub rule: Rule,
+    /// Index of the message in its batch or context.
+    pub message: Option<usize>,
+    /// Index of the call in its plan or solution.
+    pub call: Option<usize>,
+    /// The field at fault, such as `filter.items[0]`; empty for the whole.
+    pub field: String,
+    /// What is wrong and what would be right.
+    pub text: String,
+}
+
+impl Fault {
+    /// A fault without a place: callers that know the place add it.
+    pub fn new(rule: Rule, text: impl Into<String>) -> Self {
+        Self { rule, message: None, call: None, field: String::new(), text: text.into() }
+    }
+
+    /// The text with its field, without rule, message and call.
+    pub fn words(&self) -> String {
+        if self.field.is_empty() { self.text.clone() } else { format!("`{}`: {}", self.field, self.text) }
+    }
+
+    /// Sets the index of the message, unless it is set.
+    #[must_use]
+    pub fn in_message(mut self, index: usize) -> Self {
+        self.message.get_or_insert(index);
+        self
+    }
+
+    /// Sets the index of the call, unless it is set.
+    #[must_use]
+    pub fn in_call(mut self, index: usize) -> Self {
+        self.call.get_or_insert(index);
+        self
+    }
+
+    /// Puts this field before the field at fault.
+    #[must_use]
+    pub fn at(mut self, field: &str) -> Self {
+        if self.field.is_empty() {
+            field.clone_into(&mut self.field);
+        } else if self.field.starts_with('[') {
+            self.field.insert_str(0, field);
+        } else {
+            self.field = format!("{field}.{}", self.field);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.rule)?;
+        let mut places = Vec::new();
+        places.extend(self.message.map(|index| format!("message {index}")));
+        places.extend(self.call.map(|index| format!("call {index}")));
+        if !self.field.is_empty() {
+            places.push(format!("`{}`", self.field));
+        }
+        if !places.is_empty() {
+            write!(f, "{}: ", places.join(", "))?;
+        }
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_names_its_rule_and_its_place() {
+        let fault = Fault::new(Rule::Ctx12, "expected a segment").at("[1]").at("filter").in_call(2);
+        assert_eq!(fault.to_string(), "CTX-12: call 2, `filter[1]`: expected a segment");
+    }
+}

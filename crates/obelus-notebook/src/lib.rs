@@ -1,0 +1,40 @@
+//! What is written: messages, references, tools, calls and plans, and how the answer of a model is read.
+//!
+//! The notebook knows neither policy nor session: those are the kernel's, which is built on this crate. It does no I/O,
+//! reads no clock and draws no random number. Embedders use its names through `obelus-kernel`.
+//!
+//! # Layers
+//!
+//! Each module uses only those above it; `tests/layers.rs` of the kernel holds this.
+//!
+//! | layer | modules | subject |
+//! |---|---|---|
+//! | values | [`path`], [`expr`], [`template`], [`schema`], [`time`], [`jq`], [`mention`], … | references into memory, and other values |
+//! | memory | [`fold`], [`origin`], [`message`], [`tool`], [`context`] | messages, their fold, and the tools that they define |
+//! | offer | [`call`], [`dialect`], [`compose`] | what a model may answer, and what it answers |
+//! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
+
+pub mod call;
+pub mod canonical;
+pub mod compose;
+pub mod context;
+pub mod dialect;
+pub mod expr;
+pub mod fault;
+pub mod fold;
+pub mod glob;
+pub mod jq;
+pub mod mention;
+pub mod message;
+pub mod names;
+pub mod origin;
+pub mod path;
+pub mod plan;
+pub mod quote;
+pub mod schema;
+pub mod steps;
+pub mod template;
+pub mod time;
+pub mod tool;
+pub mod visible;
+pub mod wording;

@@ -1,0 +1,178 @@
+//! Addresses in texts: what leads a reader, money or a call out of the house.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::calendar;
+use super::text::is_invisible;
+
+/// An address in a folded text, in the form in which it is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A URL without `http(s)://` and the last `/`, or an e-mail address.
+    Words(String),
+    /// The digits of a telephone number or an account, or the digits and letters of an IBAN.
+    Number(String),
+}
+
+/// Signs that end a sentence or a bracket, and no address.
+const TRAILING: [char; 18] =
+    ['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '’', '*', '_', '…', '»', '”', '|', '`'];
+/// What parts an address from what stands beside it, besides blanks.
+const QUOTES: [char; 8] = ['<', '>', '"', '«', '»', '“', '”', '„'];
+/// What no e-mail address has in it, besides those.
+const AROUND_MAIL: [char; 10] = ['(', ')', '[', ']', '{', '}', ',', ';', ':', '\\'];
+
+/// A Latin host name, or four numbers, with a path.
+static HOST_WITH_PATH: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?:(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}|[0-9]{1,3}(?:\.[0-9]{1,3}){3})(?::[0-9]+)?[/\\][^\s<>"«»“”„]*"#,
+    )
+});
+/// Two letters, two digits and groups of four, as accounts are written in most countries.
+static IBAN: LazyLock<Regex> = LazyLock::new(|| pattern(r"[a-z]{2}[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,3})?"));
+/// Digits with at most three signs between them.
+static DIGITS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\+?[(]?[0-9](?:[ \-‐–./()\[\]]{0,3}[0-9])*"));
+/// Digits with the signs of dates and times between them.
+static CALENDAR: LazyLock<Regex> = LazyLock::new(|| pattern(r"[0-9]+(?:[.\-/:][0-9]+)+"));
+
+/// The shortest IBAN has so many letters and digits.
+const LEAST_OF_IBAN: usize = 15;
+/// So many of them are digits.
+const LEAST_DIGITS_OF_IBAN: usize = 8;
+/// So many digits are an address.
+const LEAST_DIGITS: usize = 9;
+/// The same behind `+`.
+const LEAST_DIGITS_AFTER_PLUS: usize = 7;
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("the pattern is a constant")
+}
+
+/// Every address in a folded text.
+pub fn addresses(text: &str) -> Vec<Address> {
+    // Nobody sees these characters, and some programs drop them.
+    let text: String = text.chars().filter(|letter| !is_invisible(*letter)).collect();
+    let mut found = Found { rest: text, addresses: Vec::new() };
+    found.take_urls();
+    found.take_mail();
+    found.take_hosts();
+    found.take_ibans();
+    found.take_digits();
+    found.addresses
+}
+
+/// A URL, or what may stand for one, without `http(s)://` and the last `/`.
+pub fn plain_url(url: &str) -> &str {
+    let url = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or(url);
+    url.strip_suffix('/').unwrap_or(url)
+}
+
+/// Only the letters and digits.
+pub fn compact(text: &str) -> String {
+    text.chars().filter(|letter| letter.is_alphanumeric()).collect()
+}
+
+/// What was found, and what is left of the text. What was taken is blank there.
+struct Found {
+    rest: String,
+    addresses: Vec<Address>,
+}
+
+impl Found {
+    fn take(&mut self, range: Range<usize>, address: Address) {
+        self.rest.replace_range(range.clone(), &" ".repeat(range.len()));
+        self.addresses.push(address);
+    }
+
+    /// Whatever has `://` or `www.` in it, up to a blank or a quotation mark: brackets and commas may be a part of it.
+    fn take_urls(&mut self) {
+        for token in tokens(&self.rest, |letter| QUOTES.contains(&letter)) {
+            let text = &self.rest[token.clone()];
+            let is_of_scheme = |letter: char| letter.is_ascii_alphanumeric() || "+.-".contains(letter);
+            let scheme = text.find("://").map(|at| text[..at].trim_end_matches(is_of_scheme).len());
+            let Some(start) = scheme.into_iter().chain(text.find("www.")).min() else { continue };
+            let url = plain_url(text[start..].trim_end_matches(TRAILING)).to_owned();
+            self.take(token.start + start..token.end, Address::Words(url));
+        }
+    }
+
+    /// Whatever has `@` with something on both sides. The host stays: a path may follow it.
+    fn take_mail(&mut self) {
+        let has_word = |side: &str| side.contains(char::is_alphanumeric);
+        for token in tokens(&self.rest, |letter| QUOTES.contains(&letter) || AROUND_MAIL.contains(&letter)) {
+            let text = self.rest[token.clone()].trim_end_matches(TRAILING);
+            let Some(at) = text.rfind('@') else { continue };
+            let end = text[at..].find(['/', '?', '#']).map_or(text.len(), |length| at + length);
+            let address = text[..end].trim_end_matches(TRAILING).to_owned();
+            if has_word(&text[..at]) && has_word(&text[at..end]) {
+                self.take(token.start..token.start + at + 1, Address::Words(address));
+            }
+        }
+    }
+
+    fn take_hosts(&mut self) {
+        let found: Vec<Range<usize>> = HOST_WITH_PATH.find_iter(&self.rest).map(|found| found.range()).collect();
+        for range in found {
+            let url = plain_url(self.rest[range.clone()].trim_end_matches(TRAILING)).to_owned();
+            self.take(range, Address::Words(url));
+        }
+    }
+
+    fn take_ibans(&mut self) {
+        let is_apart = |text: &str, range: &Range<usize>| {
+            let (before, after) = (text[..range.start].chars().next_back(), text[range.end..].chars().next());
+            !before.into_iter().chain(after).any(char::is_alphanumeric)
+        };
+        let found: Vec<Range<usize>> = IBAN.find_iter(&self.rest).map(|found| found.range()).collect();
+        for range in found {
+            let number = compact(&self.rest[range.clone()]);
+            let is_long = number.len() >= LEAST_OF_IBAN && is_apart(&self.rest, &range);
+            if is_long && number.bytes().filter(u8::is_ascii_digit).count() >= LEAST_DIGITS_OF_IBAN {
+                self.take(range, Address::Number(number));
+            }
+        }
+    }
+
+    fn take_digits(&mut self) {
+        let found: Vec<Range<usize>> = DIGITS.find_iter(&self.rest).map(|found| found.range()).collect();
+        for range in found {
+            let text = &self.rest[range.clone()];
+            let count = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
+            let least = if text.starts_with('+') { LEAST_DIGITS_AFTER_PLUS } else { LEAST_DIGITS };
+            if count(text) >= least && count(&without_calendar(&self.rest, range.clone())) >= least {
+                let number = text.chars().filter(char::is_ascii_digit).collect();
+                self.take(range, Address::Number(number));
+            }
+        }
+    }
+}
+
+/// A part of a text without its dates and times. A time may go on behind the part, where its `:` has ended it.
+fn without_calendar(text: &str, range: Range<usize>) -> String {
+    let mut rest = text[range.clone()].to_owned();
+    for found in CALENDAR.find_iter(text).map(|found| found.range()).filter(|found| found.start < range.end) {
+        let form = &text[found.clone()];
+        let groups: Vec<&str> = form.split(['.', '-', '/', ':']).collect();
+        let signs: Vec<char> = form.chars().filter(|letter| !letter.is_ascii_digit()).collect();
+        if found.start < range.start || !(calendar::is_date(&groups, &signs) || calendar::is_time(&groups, &signs)) {
+            continue;
+        }
+        let (start, end) = (found.start - range.start, (found.end - range.start).min(rest.len()));
+        rest.replace_range(start..end, &" ".repeat(end - start));
+    }
+    rest
+}
+
+/// The parts of a text between blanks and other signs that part them.
+fn tokens(text: &str, parts: impl Fn(char) -> bool) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let ends = text.char_indices().filter(|(_, letter)| *letter == ' ' || parts(*letter));
+    let ends = ends.map(|(at, letter)| (at, at + letter.len_utf8())).chain([(text.len(), text.len())]);
+    ends.map(|(end, next)| std::mem::replace(&mut start, next)..end).filter(|token| !token.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests;

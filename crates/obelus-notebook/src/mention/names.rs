@@ -1,0 +1,185 @@
+//! Names of rows in the user's words: by the same word, or by one that differs as endings do.
+
+use unicode_normalization::UnicodeNormalization;
+
+use super::text::{is_free, words};
+
+/// How well two words fit; more is nearer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// They share so many letters, and end differently.
+    Shared(usize),
+    /// They are the same.
+    Equal,
+}
+
+/// Whether two folded words fit: they are equal, or share three letters or more and then differ as endings do. One
+/// letter is added (`Иван`, `Ивану`), or the last one or two of each differ (`Дарья`, `Дарье`); what differs begins with
+/// a vowel, `й` or `ь`. Changing stems do not fit (`Павел`, `Павлу`).
+pub fn fit(one: &str, other: &str) -> Option<Fit> {
+    if one == other {
+        return Some(Fit::Equal);
+    }
+    if script(one)? != script(other)? {
+        return None;
+    }
+    let pairs = one.char_indices().zip(other.chars());
+    let same = pairs.take_while(|((_, a), b)| a == b);
+    let (shared, bytes) = same.fold((0, 0), |(count, _), ((at, letter), _)| (count + 1, at + letter.len_utf8()));
+    let (one, other) = (&one[bytes..], &other[bytes..]);
+    let is_ending = |ending: &str, lengths: std::ops::RangeInclusive<usize>| {
+        lengths.contains(&ending.chars().count()) && ending.chars().next().is_some_and(begins_ending)
+    };
+    let fits = match (one.is_empty(), other.is_empty()) {
+        (true, _) => is_ending(other, 1..=1),
+        (_, true) => is_ending(one, 1..=1),
+        _ => is_ending(one, 1..=2) && is_ending(other, 1..=2),
+    };
+    (shared >= 3 && fits).then_some(Fit::Shared(shared))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Script {
+    Latin,
+    Cyrillic,
+}
+
+/// The script of a word, if all of it is in one.
+fn script(word: &str) -> Option<Script> {
+    let of = |letter: char| match letter {
+        'a'..='z' | '\u{df}'..='\u{f6}' | '\u{f8}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => Some(Script::Latin),
+        '\u{430}'..='\u{45f}' | '\u{460}'..='\u{481}' | '\u{48a}'..='\u{52f}' => Some(Script::Cyrillic),
+        _ => None,
+    };
+    let mut all = word.chars().map(of);
+    let first = all.next()??;
+    all.all(|other| other == Some(first)).then_some(first)
+}
+
+fn begins_ending(letter: char) -> bool {
+    // An accented vowel is a vowel; `й` is no `и`.
+    let plain = if letter == 'й' { letter } else { letter.nfd().next().unwrap_or(letter) };
+    matches!(
+        plain,
+        'a' | 'e' | 'i' | 'o' | 'u' | 'а' | 'е' | 'и' | 'о' | 'у' | 'ы' | 'э' | 'ю' | 'я' | 'і' | 'є' | 'й' | 'ь'
+    )
+}
+
+/// Where all words of a part of a name stand one after another in a folded text: how each of them fits, place by place.
+pub fn mentions<'t>(text: &'t str, part: &str) -> Vec<Vec<(&'t str, Fit)>> {
+    let named: Vec<(usize, &str)> = words(part).collect();
+    let said: Vec<(usize, &str)> = words(text).collect();
+    if named.is_empty() {
+        return Vec::new();
+    }
+    let fits = |said: &[(usize, &'t str)]| -> Option<Vec<(&'t str, Fit)>> {
+        let (first, last) = (said.first()?, said.last()?);
+        let is_whole = is_free(text, first.0, last.0 + last.1.len());
+        let pairs = said.iter().zip(&named);
+        let each = pairs.map(|(said, name)| Some((said.1, fit(said.1, name.1)?))).collect::<Option<Vec<_>>>()?;
+        let together = said.windows(2).zip(named.windows(2));
+        let together = together.into_iter().all(|(said, name)| are_together(between(text, said), between(part, name)));
+        (is_whole && together).then_some(each)
+    };
+    said.windows(named.len()).filter_map(fits).collect()
+}
+
+/// What stands between two words.
+fn between<'t>(text: &'t str, pair: &[(usize, &str)]) -> &'t str {
+    &text[pair[0].0 + pair[0].1.len()..pair[1].0]
+}
+
+/// Whether words with this between them follow one another as in the name: no sentence and no list parts them, unless it
+/// does so in the name.
+fn are_together(said: &str, named: &str) -> bool {
+    said == named || !(said.contains([',', ';', '!', '?']) || said.contains(". "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mention::text::folded;
+
+    fn fits(one: &str, other: &str) -> Option<Fit> {
+        let (one, other) = (folded(one), folded(other));
+        assert_eq!(fit(&one, &other), fit(&other, &one), "it holds both ways");
+        fit(&one, &other)
+    }
+
+    #[test]
+    fn words_fit_when_they_differ_as_endings_do() {
+        for (one, other) in [
+            ("Дарья", "Дарье"),
+            ("Дарья", "Дарьей"),
+            ("Иван", "Ивану"),
+            ("Орлов", "Орлова"),
+            ("Орлова", "Орловой"),
+            ("Андрей", "Андрею"),
+            ("Игорь", "Игорем"),
+            ("Анна", "Анной"),
+            ("Алёна", "Алене"),
+            ("Ромашка", "Ромашкой"),
+            ("Julia", "Julie"),
+            ("Ivan", "Ivana"),
+            ("Márta", "Mártá"),
+        ] {
+            assert!(matches!(fits(one, other), Some(Fit::Shared(_))), "{one} {other}");
+        }
+        assert_eq!(fits("Дарья", "ДАРЬЯ"), Some(Fit::Equal));
+        assert_eq!(fits("A1", "a1"), Some(Fit::Equal));
+    }
+
+    #[test]
+    fn other_words_do_not_fit() {
+        for (one, other) in [
+            ("Павел", "Павлу"),
+            ("Яна", "Яне"),
+            ("Иван", "Иванов"),
+            ("Иван", "Иваном"),
+            ("Julia", "Julian"),
+            ("Дарья", "Мария"),
+            ("Анна", "Аня"),
+            ("Роман", "Рома́н2"),
+            ("Ivan", "Иван"),
+            ("Ivаn", "Ivane"),
+            ("Окна1", "Окна2"),
+            ("Орлова", "Орловским"),
+        ] {
+            assert_eq!(fits(one, other), None, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn equal_is_nearer_than_shared_and_more_letters_are_nearer_than_fewer() {
+        assert!(fits("Иванова", "Иванова") > fits("Иванова", "Иванову"));
+        assert!(fits("Орлову", "Орлова") > fits("Орлу", "Орла"));
+    }
+
+    #[test]
+    fn all_words_of_a_part_stand_one_after_another() {
+        let mentioned = |text: &str, part: &str| !mentions(&folded(text), &folded(part)).is_empty();
+        for (text, part) in [
+            ("поставь Дарье задачу", "Дарья"),
+            ("напиши в ООО «Ромашка»", "ООО «Ромашка»"),
+            ("напиши в ООО Ромашка.", "ООО «Ромашка»"),
+            ("Анне-Марии", "Анна-Мария"),
+            ("для Иванов И.И.", "Иванов И.И."),
+            ("Дарье, Ивану", "Иван"),
+        ] {
+            assert!(mentioned(text, part), "{part} in {text}");
+        }
+        for (text, part) in [
+            ("напиши в Ромашку", "ООО «Ромашка»"),
+            ("Ромашка ООО", "ООО Ромашка"),
+            ("ООО. Ромашка", "ООО Ромашка"),
+            ("Анне, Марии", "Анна Мария"),
+            ("Анне-Марии", "Анна"),
+            ("darya@example.test", "Darya"),
+            ("не Дарьюшке", "Дарья"),
+            ("поставь задачу", ""),
+            ("поставь задачу", "—"),
+        ] {
+            assert!(!mentioned(text, part), "{part} in {text}");
+        }
+    }
+}

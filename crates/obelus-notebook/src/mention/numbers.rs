@@ -1,0 +1,303 @@
+//! Numbers as people write them, and digits that are none: of a date, a time, a telephone number, or a part of a word.
+
+use smallvec::SmallVec;
+
+use super::calendar;
+use super::decimal::Decimal;
+use super::text::{is_free_after, is_free_before, is_joiner, is_of_word};
+
+/// Digits in a folded text, with everything that belongs to the same number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numeral {
+    /// Where it begins, without its sign.
+    pub start: usize,
+    /// Where it ends, with words such as `тысяч`.
+    pub(super) end: usize,
+    /// What it is worth. Nothing where it is no number; two values where two readings fit, as of `1,500`.
+    values: Values,
+    /// The power of ten that its words say.
+    zeros: Option<u32>,
+    /// Whether it belongs to a date or a time.
+    is_calendar: bool,
+}
+
+type Values = SmallVec<[Decimal; 1]>;
+
+impl Numeral {
+    /// Whether it is worth this much.
+    pub fn is_worth(&self, value: &Decimal) -> bool {
+        self.values.contains(value)
+    }
+
+    /// Whether a number begins or ends within it.
+    pub fn is_cut_by(&self, start: usize, end: usize) -> bool {
+        let holds = |at: usize| self.start < at && at < self.end;
+        holds(start) || holds(end)
+    }
+
+    /// Whether it is just these digits.
+    pub fn is_written(&self, text: &str, digits: &str) -> bool {
+        !self.values.is_empty() && &text[self.start..self.end] == digits
+    }
+
+    fn nothing(start: usize, end: usize) -> Self {
+        Self { start, end, values: Values::new(), zeros: None, is_calendar: false }
+    }
+}
+
+/// Everything in a folded text that has digits.
+pub fn numerals(text: &str) -> Vec<Numeral> {
+    let mut found: Vec<Numeral> = Vec::new();
+    let mut from = 0;
+    while let Some(offset) = text[from..].find(|letter: char| letter.is_ascii_digit()) {
+        let first = numeral_at(text, from + offset, found.last());
+        let numeral = with_lesser_parts(text, first);
+        from = numeral.end;
+        found.push(numeral);
+    }
+    found
+}
+
+/// Digits in groups, and the signs between the groups.
+struct Lexeme<'t> {
+    end: usize,
+    groups: Vec<&'t str>,
+    signs: Vec<char>,
+}
+
+fn numeral_at(text: &str, start: usize, before: Option<&Numeral>) -> Numeral {
+    let lexeme = lexeme_at(text, start);
+    let values = values_of(&lexeme, is_negative(text, start));
+    if let Some(end) = phone_end(text, start, &lexeme, !values.is_empty()) {
+        return Numeral::nothing(start, end);
+    }
+    let nothing = Numeral::nothing(start, lexeme.end);
+    if is_calendar(text, start, &lexeme, before) {
+        return Numeral { is_calendar: true, ..nothing };
+    }
+    // `.5` is less than 5, and how much less is not said in a way that people agree on.
+    if !is_free_before(text, start) || text[..start].ends_with('.') {
+        return nothing;
+    }
+    let (zeros, end) = match multiplier(text, lexeme.end) {
+        Multiplier::None if is_free_after(text, lexeme.end) && !may_be_day(&lexeme) => {
+            return Numeral { values, ..nothing };
+        }
+        Multiplier::None => return nothing,
+        Multiplier::Unclear(end) => return Numeral { end, ..nothing },
+        Multiplier::Zeros(zeros, end) => (zeros, end),
+    };
+    let values = values.into_iter().map(|value| value.shifted(i64::from(zeros))).collect();
+    Numeral { start, end, values, zeros: Some(zeros), is_calendar: false }
+}
+
+/// `2 млн 300 тыс` is one number, and so is `2 тысячи 500`.
+fn with_lesser_parts(text: &str, mut whole: Numeral) -> Numeral {
+    while let Some(unit) = whole.zeros.map(|zeros| 10_u128.pow(zeros))
+        && let [value] = whole.values.as_slice()
+        && let Some(sum) = value.count().filter(|sum| sum % unit == 0)
+    {
+        let rest = &text[whole.end..];
+        let next = rest.strip_prefix('.').unwrap_or(rest).strip_prefix(' ');
+        let Some(next) = next.filter(|next| next.starts_with(|letter: char| letter.is_ascii_digit())) else { break };
+        let part = numeral_at(text, text.len() - next.len(), Some(&whole));
+        let [value] = part.values.as_slice() else { break };
+        let Some(count) = value.count().filter(|count| *count < unit) else { break };
+        let values = std::iter::once(Decimal::from(sum + count)).collect();
+        whole = Numeral { end: part.end, values, zeros: part.zeros, ..whole };
+    }
+    whole
+}
+
+/// Digits that no blank parts, with the signs between them.
+fn atom_at(text: &str, start: usize) -> Lexeme<'_> {
+    let (mut groups, mut signs, mut from) = (Vec::new(), Vec::new(), start);
+    loop {
+        let end = end_of_digits(text, from);
+        groups.push(&text[from..end]);
+        let mut rest = text[end..].chars();
+        match (rest.next(), rest.next()) {
+            (Some(sign), Some(digit)) if is_glue(sign) && digit.is_ascii_digit() => {
+                signs.push(sign);
+                from = end + sign.len_utf8();
+            }
+            _ => return Lexeme { end, groups, signs },
+        }
+    }
+}
+
+/// The same with groups of three that follow after a blank.
+fn lexeme_at(text: &str, start: usize) -> Lexeme<'_> {
+    let mut lexeme = atom_at(text, start);
+    // Digits of a word begin no number.
+    let touches = text[..start].chars().next_back().is_some_and(is_of_word);
+    if touches || !lexeme.signs.is_empty() || lexeme.groups[0].len() > 3 {
+        return lexeme;
+    }
+    while text[lexeme.end..].starts_with(' ') && text[lexeme.end + 1..].starts_with(|next: char| next.is_ascii_digit())
+    {
+        let next = atom_at(text, lexeme.end + 1);
+        let is_last = matches!(next.signs.as_slice(), [',' | '.']);
+        if next.groups[0].len() != 3 || !(next.signs.is_empty() || is_last) {
+            break;
+        }
+        lexeme.signs.push(' ');
+        lexeme.signs.extend(next.signs);
+        lexeme.groups.extend(next.groups);
+        lexeme.end = next.end;
+        if is_last {
+            break;
+        }
+    }
+    lexeme
+}
+
+fn end_of_digits(text: &str, from: usize) -> usize {
+    text[from..].find(|letter: char| !letter.is_ascii_digit()).map_or(text.len(), |length| from + length)
+}
+
+/// Whether a sign between two digits makes them one thing, number or not.
+fn is_glue(sign: char) -> bool {
+    is_joiner(sign) || matches!(sign, ',' | '\'' | '’' | '–' | '—' | '−' | '⁄')
+}
+
+fn is_negative(text: &str, start: usize) -> bool {
+    text[..start].ends_with(['-', '−'])
+}
+
+/// What digits in groups are worth: groups of three with one sign between them, or a fraction behind `,` or `.`, or,
+/// where both fit, both.
+fn values_of(lexeme: &Lexeme<'_>, is_negative: bool) -> Values {
+    let Lexeme { groups, signs, .. } = lexeme;
+    let mut values = Values::new();
+    let in_threes = |groups: &[&str], signs: &[char]| {
+        let first = groups[0];
+        (1..=3).contains(&first.len())
+            && !first.starts_with('0')
+            && groups[1..].iter().all(|group| group.len() == 3)
+            && signs.iter().all(|sign| *sign == signs[0] && [' ', '\'', '’', ',', '.'].contains(sign))
+    };
+    if signs.is_empty() || in_threes(groups, signs) {
+        values.push(Decimal::new(is_negative, &groups.concat(), ""));
+    }
+    if let ([above @ .., point @ (',' | '.')], [whole @ .., fraction]) = (signs.as_slice(), groups.as_slice())
+        && (above.is_empty() || (in_threes(whole, above) && above[0] != *point))
+    {
+        values.push(Decimal::new(is_negative, &whole.concat(), fraction));
+    }
+    values
+}
+
+/// Words behind a number that make it greater.
+enum Multiplier {
+    None,
+    /// So many zeros; where the word ends.
+    Zeros(u32, usize),
+    /// It may be one, or a word of its own: `5 к пятнице`.
+    Unclear(usize),
+}
+
+fn multiplier(text: &str, end: usize) -> Multiplier {
+    let rest = &text[end..];
+    let apart = rest.strip_prefix(' ');
+    let rest = apart.unwrap_or(rest);
+    let word = &rest[..rest.find(|letter| !is_of_word(letter)).unwrap_or(rest.len())];
+    let begins = |stems: &[&str]| stems.iter().any(|stem| word.starts_with(stem));
+    let zeros = match word {
+        "k" | "к" | "тыс" | "thousand" => 3,
+        "млн" | "mln" => 6,
+        "млрд" | "bn" => 9,
+        _ if begins(&["тысяч"]) => 3,
+        _ if begins(&["миллион", "million"]) => 6,
+        _ if begins(&["миллиард", "billion"]) => 9,
+        _ => return Multiplier::None,
+    };
+    let end = text.len() - rest.len() + word.len();
+    let goes_on = text[end..].strip_prefix(' ').is_some_and(|next| next.starts_with(char::is_alphabetic));
+    if word == "к" && apart.is_some() && goes_on {
+        return Multiplier::Unclear(end);
+    }
+    Multiplier::Zeros(zeros, end)
+}
+
+/// Whether digits belong to a date or a time, by their form or by the words around them.
+fn is_calendar(text: &str, start: usize, lexeme: &Lexeme<'_>, before: Option<&Numeral>) -> bool {
+    let Lexeme { end, groups, signs } = lexeme;
+    if calendar::is_date(groups, signs) || calendar::is_time(groups, signs) {
+        return true;
+    }
+    let (last, next) = (word_before(text, start), word_after(text, *end));
+    if calendar::is_time_with_point(groups, signs) && calendar::announces_time(last) {
+        return true;
+    }
+    let ([digits], Some(rest)) = (groups.as_slice(), text.get(*end..)) else { return false };
+    let (is_day, is_year) = (calendar::is_day(digits), calendar::is_year(digits));
+    let between = before.filter(|before| before.is_calendar).and_then(|before| text.get(before.end..start));
+    let follows_hour = || between.is_some_and(|between| calendar::may_be_hour_word(between.trim()));
+    (is_day && (calendar::is_month_word(next) || begins_range(rest)))
+        || ((is_day || is_year) && (calendar::is_month_word(last) || calendar::is_date_word(next)))
+        || (is_year && between == Some(", "))
+        || (digits.len() <= 2 && calendar::says_hour(rest))
+        || (digits.len() <= 2 && calendar::may_be_hour_word(next) && calendar::announces_time(last))
+        || (digits.len() <= 2 && calendar::is_minute_word(next) && follows_hour())
+}
+
+/// Whether what follows a day is the rest of a range: `с 5 по 12 мая`.
+fn begins_range(rest: &str) -> bool {
+    let Some(day) = [" по ", " до ", " и ", " to "].iter().find_map(|word| rest.strip_prefix(word)) else {
+        return false;
+    };
+    let end = end_of_digits(day, 0);
+    calendar::is_day(&day[..end]) && calendar::is_month_word(word_after(day, end))
+}
+
+/// Whether digits may be a day and its month, so that they are no number unless words make them one.
+fn may_be_day(lexeme: &Lexeme<'_>) -> bool {
+    calendar::is_day_of_month(&lexeme.groups, &lexeme.signs)
+}
+
+/// The word that a place follows, past blanks and `#`.
+pub fn word_before(text: &str, start: usize) -> &str {
+    let before = text[..start].trim_end_matches([' ', '#']);
+    let begin = before
+        .rfind(|letter| !is_of_word(letter))
+        .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+    &before[begin..]
+}
+
+/// The word behind a blank.
+fn word_after(text: &str, end: usize) -> &str {
+    let Some(rest) = text[end..].strip_prefix(' ') else { return "" };
+    &rest[..rest.find(|letter| !is_of_word(letter)).unwrap_or(rest.len())]
+}
+
+/// Where a telephone number ends that begins here: nine digits or more in groups that are no number, or seven behind
+/// `+`, or three, two and two.
+fn phone_end(text: &str, start: usize, lexeme: &Lexeme<'_>, is_number: bool) -> Option<usize> {
+    let has_plus = text[..start].trim_end_matches('(').ends_with('+');
+    let (mut lengths, mut only_blanks, mut from) = (Vec::new(), true, start);
+    let end = loop {
+        let atom = atom_at(text, from);
+        if calendar::is_date(&atom.groups, &atom.signs) || calendar::is_time(&atom.groups, &atom.signs) {
+            break text[..from].trim_end_matches([' ', '-', '.', '/', '(', ')']).len();
+        }
+        let end = end_of_digits(text, from);
+        lengths.push(end - from);
+        let rest = &text[end..];
+        let digits = rest.trim_start_matches([' ', '-', '‐', '–', '.', '/', '(', ')']);
+        let signs = &rest[..rest.len() - digits.len()];
+        if signs.is_empty() || signs.chars().count() > 3 || !digits.starts_with(|next: char| next.is_ascii_digit()) {
+            break end;
+        }
+        only_blanks &= signs == " ";
+        from = text.len() - digits.len();
+    };
+    let count: usize = lengths.iter().sum();
+    let is_list = only_blanks && (count > 15 || lengths.iter().any(|length| *length > 4));
+    let in_groups = lengths == [3, 2, 2] || (lengths.len() > 1 && count >= 9 && !is_list);
+    let is_whole_number = is_number && end <= lexeme.end;
+    ((has_plus && count >= 7) || (in_groups && !is_whole_number)).then_some(end)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! Messages: the entries of a context.
+
+mod form;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::fold::Method;
+use crate::names::Name;
+use crate::origin::{Origin, Origins};
+use crate::path::{Path, Segment};
+pub use form::depth_of_text;
+pub use form::{depth, unknown_method};
+
+/// One entry of a context.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// Words.
+    Text(Text),
+    /// Structured data of a kind; `input`, `state` and `error` are kinds too.
+    Data(Box<Data>),
+    /// Tools: name → schema.
+    Tool(Box<Map<String, Value>>),
+    /// A plan.
+    Plan(Plan),
+}
+
+/// Words of the author (`system`), the user or the agent (`assistant`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub text: String,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The agent's author.
+    System,
+    /// The person.
+    User,
+    /// The agent.
+    Assistant,
+}
+
+impl Role {
+    const ALL: [(&'static str, Role); 3] =
+        [("system", Role::System), ("user", Role::User), ("assistant", Role::Assistant)];
+
+    /// The role's name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, role)| *role == self).map_or("", |&(name, _)| name)
+    }
+}
+
+impl From<Role> for Origin {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::System => Origin::Author,
+            Role::User => Origin::User,
+            Role::Assistant => Origin::Model,
+        }
+    }
+}
+
+/// Structured data. Messages of one kind and instance fold into one object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Data {
+    /// The kind.
+    pub kind: Name,
+    /// The instance it belongs to; without one it is global.
+    pub instance: Option<String>,
+    /// The payload; of a bare result only the value at its path (see [`ResultOf::bare`]).
+    pub(crate) content: Value,
+    /// The schema of the kind; the last one wins.
+    pub schema: Option<Box<Value>>,
+    /// What the kind means, for the model; the last one wins.
+    pub description: Option<String>,
+    /// How the payload joins what is there.
+    pub method: Option<Method>,
+    /// Present on the result of a call.
+    pub output: Option<ResultOf>,
+    /// Where the data comes from, if known.
+    pub origins: Option<Origins>,
+    /// PartOrigins with other origins, upper ones first.
+    pub parts: Option<PartOrigins>,
+    /// Other meta fields as they came. Few messages have any.
+    pub(crate) meta: Option<Box<Map<String, Value>>>,
+}
+
+/// Origins by dotted path. Elements of arrays share a path; the empty path is the whole.
+pub type PartOrigins = Arc<Vec<(String, Origins)>>;
+
+/// What a call's result carries beside its data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResultOf {
+    /// The call, as it was run.
+    pub call: Arc<Value>,
+    /// The path this message writes.
+    pub path: Arc<Path>,
+    /// When, as RFC 3339 in UTC.
+    pub date: Option<Arc<str>>,
+    /// Whether the content is the value alone; `data` is built from it and the path on demand.
+    pub(crate) bare: bool,
+}
+
+/// The calls committed so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The calls.
+    pub calls: Vec<Arc<Value>>,
+    /// When they run.
+    pub mode: PlanMode,
+}
+
+/// When the calls of a plan run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlanMode {
+    /// As they are written.
+    #[default]
+    Eager,
+    /// After the plan is approved as a whole.
+    Lazy,
+}
+
+impl PlanMode {
+    /// The mode's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            PlanMode::Eager => "eager",
+            PlanMode::Lazy => "lazy",
+        }
+    }
+}
+
+impl Data {
+    /// A plain data message of a kind.
+    pub fn plain(kind: impl Into<Name>, data: Value) -> Self {
+        Self {
+            kind: kind.into(),
+            instance: None,
+            content: data,
+            schema: None,
+            description: None,
+            method: None,
+            output: None,
+            origins: None,
+            parts: None,
+            meta: None,
+        }
+    }
+
+    /// A call's result: this value, written at this path.
+    pub fn result(call: Arc<Value>, path: Arc<Path>, date: Option<Arc<str>>, value: Value) -> Self {
+        let kind = path.kind.clone();
+        Self { output: Some(ResultOf { call, path, date, bare: true }), ..Self::plain(kind, value) }
+    }
+
+    /// The payload.
+    pub fn data(&self) -> Cow<'_, Value> {
+        match &self.output {
+            Some(output) if output.bare => Cow::Owned(output.path.spell(self.content.clone())),
+            _ => Cow::Borrowed(&self.content),
+        }
+    }
+
+    /// The call whose result this is as it was proposed, the path that it wrote, and the value.
+    pub fn as_result(&self) -> Option<(&Value, &Path, &Value)> {
+        let output = self.output.as_ref()?;
+        Some((&output.call, &output.path, self.operation().2?))
+    }
+
+    /// Where the data comes from: what the message says, joined with what its kind implies.
+    pub fn sources(&self) -> Cow<'_, Origins> {
+        let by_kind = match &self.output {
+            // The result of a call that was made elsewhere is not trusted.
+            Some(output) if self.origins.is_none() => {
+                let name = output.call.get("_tool").and_then(Value::as_str).unwrap_or("unknown");
+                Origin::Tool { name: name.into(), trusted: false }
+            }
+            Some(_) => return Cow::Borrowed(self.origins.as_ref().unwrap_or(Origins::NONE)),
+            None if self.kind == "input" => Origin::User,
+            None => Origin::Author,
+        };
+        let by_kind = Origins::of(by_kind);
+        Cow::Owned(match &self.origins {
+            Some(said) => by_kind.joined(said),
+            None => by_kind,
+        })
+    }
+
+    /// The origins of the data and its parts.
+    pub fn all_sources(&self) -> Origins {
+        let parts = self.parts.iter().flat_map(|parts| parts.iter());
+        parts.fold(self.sources().into_owned(), |all, (_, of)| all.joined(of))
+    }
+
+    /// The write that this message is: path, method and value.
+    pub fn operation(&self) -> (&[Segment], Method, Option<&Value>) {
+        match &self.output {
+            // `†error` is the latest error, never a mixture.
+            _ if self.kind == "error" => (&[], Method::Set, Some(&self.content)),
+            Some(output) => {
+                let value = if output.bare { Some(&self.content) } else { output.path.spelled_in(&self.content) };
+                (&output.path.segments, self.method.unwrap_or(Method::Set), value)
+            }
+            None => (&[], self.method.unwrap_or(Method::Merge), Some(&self.content)),
+        }
+    }
+}
+
+impl Message {
+    /// A text message.
+    pub fn text(role: Role, text: impl Into<String>) -> Self {
+        Message::Text(Text { role, text: text.into() })
+    }
+}
+
+/// A message, and the fields that nothing reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed {
+    /// The message.
+    pub message: Message,
+    /// Fields without meaning; worth a warning, for they may be misspelt.
+    pub ignored: Vec<String>,
+}

@@ -1,0 +1,324 @@
+//! The graph of a plan: an edge where one call may write what another reads.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::template::Who;
+use crate::call::Call;
+use crate::fault::{Fault, Rule};
+use crate::names::ByName;
+use crate::path::{Path, Segment, is_digits};
+
+/// `from` may write what `to` reads.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edge {
+    /// Index of the call that writes.
+    pub from: usize,
+    /// Index of the call that reads.
+    pub to: usize,
+    /// The path that is read.
+    pub path: Arc<Path>,
+}
+
+/// The plan has too many edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooDense;
+
+/// Bounds the memory of a hostile plan.
+const MOST_EDGES: usize = 2_000_000;
+
+/// Calls that wait for each other: each edge feeds the next, and the last the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cycle(pub Vec<Edge>);
+
+impl Cycle {
+    /// The cycle in words; `name` gives the index and the tool of a node's call.
+    pub fn fault<'a>(&self, name: impl Fn(usize) -> (usize, &'a str)) -> Fault {
+        let named = |node| {
+            let (call, tool) = name(node);
+            format!("call {call} ({tool})")
+        };
+        let steps: Vec<_> = self
+            .0
+            .iter()
+            .map(|edge| format!("{} feeds {} by {}", named(edge.from), named(edge.to), edge.path))
+            .collect();
+        let fault = Fault::new(Rule::Plan2, format!("the calls wait for each other: {}", steps.join(", ")));
+        match self.0.first() {
+            Some(edge) => fault.in_call(name(edge.from).0),
+            None => fault,
+        }
+    }
+}
+
+/// Who feeds whom among the calls of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// All edges by reader, then by path: one for each pair and path.
+    edges: Vec<Edge>,
+    /// Where the edges into each call begin in `edges`.
+    starts: Vec<usize>,
+    /// The calls that each call feeds, each once.
+    feeds: Vec<SmallVec<[usize; 4]>>,
+    /// How many calls feed each call.
+    feeders: Vec<usize>,
+}
+
+/// What the graph needs to know of a call.
+pub struct PlanNode<'a> {
+    /// The call.
+    pub call: &'a Call,
+    /// The instances that it runs for.
+    pub who: Who,
+}
+
+impl Graph {
+    /// The graph with the edges that `may_feed` permits.
+    pub fn with(nodes: &[PlanNode<'_>], may_feed: impl Fn(usize, usize) -> bool) -> Result<Self, TooDense> {
+        let writers = Writers::new(nodes);
+        let mut edges = Vec::with_capacity(nodes.len());
+        let mut starts = Vec::with_capacity(nodes.len() + 1);
+        let mut feeds: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new(); nodes.len()];
+        let mut feeders = vec![0; nodes.len()];
+        let mut into: Vec<(&Arc<Path>, usize)> = Vec::new();
+        for (to, node) in nodes.iter().enumerate() {
+            starts.push(edges.len());
+            node.call.each_read(&mut |path| {
+                writers.of(path, &node.who, &mut |from| {
+                    // A call that reads what it writes reads the earlier value.
+                    if from != to && may_feed(from, to) {
+                        into.push((path, from));
+                    }
+                });
+            });
+            into.sort_unstable();
+            into.dedup();
+            if edges.len() + into.len() > MOST_EDGES {
+                return Err(TooDense);
+            }
+            for (path, from) in into.drain(..) {
+                if feeds[from].last() != Some(&to) {
+                    feeds[from].push(to);
+                    feeders[to] += 1;
+                }
+                edges.push(Edge { from, to, path: path.clone() });
+            }
+        }
+        starts.push(edges.len());
+        Ok(Graph { edges, starts, feeds, feeders })
+    }
+
+    /// The edges into a call, sorted by path.
+    pub fn edges_into(&self, call: usize) -> &[Edge] {
+        &self.edges[self.starts[call]..self.starts[call + 1]]
+    }
+
+    /// The edges into a call by one of the paths it reads.
+    pub fn edges_by(&self, call: usize, path: &Path) -> &[Edge] {
+        let edges = self.edges_into(call);
+        // An edge shares the path of the call that reads, so most often the pointers are equal.
+        let is = |edge: &Edge| std::ptr::eq(&*edge.path, path) || *edge.path == *path;
+        let start = edges.partition_point(|edge| !is(edge) && *edge.path < *path);
+        let len = edges[start..].partition_point(is);
+        &edges[start..start + len]
+    }
+
+    /// Every edge.
+    pub fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// The calls that a call feeds, each once.
+    pub fn fed_by(&self, call: usize) -> &[usize] {
+        &self.feeds[call]
+    }
+
+    /// The number of calls that feed a call.
+    pub fn feeders(&self, call: usize) -> usize {
+        self.feeders[call]
+    }
+
+    /// Calls that wait for each other, if there are any.
+    pub fn any_cycle(&self) -> Option<Cycle> {
+        self.levels().err()
+    }
+
+    /// The calls by wave: each is one wave after the latest of those that feed it.
+    pub fn waves(&self) -> Result<Vec<Vec<usize>>, Cycle> {
+        let levels = self.levels()?;
+        let mut waves = vec![Vec::new(); levels.iter().max().map_or(0, |last| last + 1)];
+        for (call, level) in levels.into_iter().enumerate() {
+            waves[level].push(call);
+        }
+        Ok(waves)
+    }
+
+    /// The wave of each call.
+    fn levels(&self) -> Result<Vec<usize>, Cycle> {
+        let mut open = self.feeders.clone();
+        let mut levels = vec![0; open.len()];
+        let mut free: Vec<usize> = (0..open.len()).filter(|&call| open[call] == 0).collect();
+        let mut placed = 0;
+        while let Some(call) = free.pop() {
+            placed += 1;
+            for &fed in self.fed_by(call) {
+                levels[fed] = levels[fed].max(levels[call] + 1);
+                open[fed] -= 1;
+                if open[fed] == 0 {
+                    free.push(fed);
+                }
+            }
+        }
+        if placed < open.len() { Err(self.cycle(&open)) } else { Ok(levels) }
+    }
+
+    /// Walks backwards among the calls that never became free, until it meets itself.
+    fn cycle(&self, open: &[usize]) -> Cycle {
+        let stuck = |call: usize| self.edges_into(call).iter().find(|edge| open[edge.from] > 0);
+        let mut at = open.iter().position(|&count| count > 0).unwrap_or_default();
+        let mut walk: Vec<Edge> = Vec::new();
+        let mut visited = vec![None; open.len()];
+        loop {
+            if let Some(first) = visited[at].replace(walk.len()) {
+                let mut round = walk.split_off(first);
+                round.reverse();
+                return Cycle(round);
+            }
+            let Some(edge) = stuck(at) else { return Cycle(walk) };
+            walk.push(edge.clone());
+            at = edge.from;
+        }
+    }
+
+    /// Whether `from` comes before `to` in every order, looking at no more than `budget` edges.
+    pub(crate) fn reaches(&self, from: usize, to: usize, budget: &mut usize) -> bool {
+        let mut seen = BTreeSet::from([from]);
+        let mut open = vec![from];
+        while let Some(call) = open.pop() {
+            for &fed in self.fed_by(call) {
+                if fed == to {
+                    return true;
+                }
+                *budget = budget.saturating_sub(1);
+                if *budget > 0 && seen.insert(fed) {
+                    open.push(fed);
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Writers by path: finding those of a path costs its depth and what is found.
+struct Writers<'a> {
+    kinds: BTreeMap<&'a str, OfKind<'a>>,
+}
+
+/// The writers of one kind, by instance.
+#[derive(Default)]
+struct OfKind<'a> {
+    once: Trie<'a>,
+    each: Trie<'a>,
+    one: BTreeMap<&'a str, Trie<'a>>,
+}
+
+impl OfKind<'_> {
+    fn with_room(calls: usize) -> Self {
+        let below = Below { children: ByName::with_capacity_and_hasher(calls, Default::default()), ..Below::default() };
+        Self { once: Trie { below: Some(Box::new(below)), ..Trie::default() }, ..Self::default() }
+    }
+}
+
+impl<'a> Writers<'a> {
+    fn new(nodes: &'a [PlanNode<'_>]) -> Self {
+        let mut kinds: BTreeMap<&str, OfKind<'_>> = BTreeMap::new();
+        for (index, node) in nodes.iter().enumerate() {
+            for path in node.call.all_writes() {
+                // Most plans write to one kind.
+                let room = if kinds.is_empty() { nodes.len() } else { 0 };
+                let of_kind = kinds.entry(&path.kind).or_insert_with(|| OfKind::with_room(room));
+                let trie = match &node.who {
+                    Who::Once => &mut of_kind.once,
+                    Who::Each => &mut of_kind.each,
+                    Who::One(name) => of_kind.one.entry(name).or_default(),
+                };
+                trie.insert(&path.segments, index);
+            }
+        }
+        Self { kinds }
+    }
+
+    /// Writers that a reader can see: global ones always, those of an instance for that instance, or if the reader
+    /// runs for each.
+    fn of(&self, path: &Path, reader: &Who, found: &mut impl FnMut(usize)) {
+        let Some(OfKind { once, each, one }) = self.kinds.get(path.kind.as_str()) else { return };
+        once.collect(&path.segments, found);
+        if *reader != Who::Once {
+            each.collect(&path.segments, found);
+        }
+        match reader {
+            Who::Once => {}
+            Who::Each => one.values().for_each(|trie| trie.collect(&path.segments, found)),
+            Who::One(name) => one.get(name.as_str()).into_iter().for_each(|trie| trie.collect(&path.segments, found)),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Trie<'a> {
+    /// Most paths have one writer, which needs no list.
+    first: Option<usize>,
+    others: Vec<usize>,
+    below: Option<Box<Below<'a>>>,
+}
+
+#[derive(Default)]
+struct Below<'a> {
+    children: ByName<Cow<'a, str>, Trie<'a>>,
+    /// Writers by an index from the end, which can be any element.
+    from_the_end: Trie<'a>,
+}
+
+impl<'a> Trie<'a> {
+    fn insert(&mut self, path: &'a [Segment], writer: usize) {
+        let Some((segment, rest)) = path.split_first() else {
+            return match self.first {
+                None => self.first = Some(writer),
+                Some(_) => self.others.push(writer),
+            };
+        };
+        let below = self.below.get_or_insert_default();
+        if segment.counts_from_the_end() {
+            below.from_the_end.insert(rest, writer);
+        } else {
+            below.children.entry(segment.key()).or_default().insert(rest, writer);
+        }
+    }
+
+    /// Writers of a prefix of the path, of the path itself, and of anything below it.
+    fn collect(&self, path: &[Segment], found: &mut impl FnMut(usize)) {
+        self.first.iter().for_each(|writer| found(*writer));
+        self.others.iter().for_each(|writer| found(*writer));
+        let Some(Below { children, from_the_end }) = self.below.as_deref() else { return };
+        let Some((segment, rest)) = path.split_first() else {
+            for child in children.values().chain([from_the_end]) {
+                child.collect(path, found);
+            }
+            return;
+        };
+        let key = segment.key();
+        if segment.counts_from_the_end() {
+            for (_, child) in children.iter().filter(|(key, _)| is_digits(key)) {
+                child.collect(rest, found);
+            }
+        } else if let Some(child) = children.get(key.as_ref()) {
+            child.collect(rest, found);
+        }
+        if segment.counts_from_the_end() || is_digits(&key) {
+            from_the_end.collect(rest, found);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Plans over instances: which calls run once, and which once for each.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::call::Call;
+use crate::context::Context;
+
+/// For whom a call runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    /// Once, on global data.
+    Once,
+    /// Once for each instance.
+    Each,
+    /// For one instance.
+    One(String),
+}
+
+/// For whom each call runs. A call without an instance that touches an instanced kind runs for each instance, which
+/// makes the kinds that it writes instanced too.
+pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
+    let calls: Vec<&Call> = calls.iter().map(Borrow::borrow).collect();
+    let named = |call: &Call| call.instance.clone().map_or(Who::Once, Who::One);
+    let mut who: Vec<Who> = calls.iter().copied().map(named).collect();
+    let messages = context.views().filter(|(_, view)| view.is_instanced()).map(|(kind, _)| kind);
+    let written = calls.iter().filter(|call| call.instance.is_some()).flat_map(|call| call.writes());
+    let mut open: Vec<&str> = messages.chain(written.map(|path| path.kind.as_str())).collect();
+    if open.is_empty() {
+        return who;
+    }
+
+    let mut touching: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, call) in calls.iter().enumerate() {
+        for kind in call.kinds() {
+            touching.entry(kind).or_default().push(index);
+        }
+    }
+    let mut instanced = BTreeSet::new();
+    while let Some(kind) = open.pop() {
+        if !instanced.insert(kind) {
+            continue;
+        }
+        for &index in touching.get(kind).map_or(&[][..], Vec::as_slice) {
+            if who[index] == Who::Once {
+                who[index] = Who::Each;
+                open.extend(calls[index].writes().map(|path| path.kind.as_str()));
+            }
+        }
+    }
+    who
+}
+
+/// The instances that a plan is for: those with data of a kind that it touches, else all.
+pub fn instances_of<'a>(calls: &[impl Borrow<Call>], context: &'a Context) -> Vec<&'a String> {
+    let all = context.instances();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let kinds: BTreeSet<&str> = calls.iter().flat_map(|call| Borrow::<Call>::borrow(call).kinds()).collect();
+    let views: Vec<_> = kinds.into_iter().filter_map(|kind| context.view(kind)).collect();
+    let touched: Vec<&String> = all.iter().filter(|name| views.iter().any(|view| view.has_instance(name))).collect();
+    if touched.is_empty() { all.iter().collect() } else { touched }
+}

@@ -1,0 +1,151 @@
+//! Text that people read, in which nothing hides and nothing passes for something else.
+
+use serde_json::Value;
+
+use crate::visible::misleads;
+
+/// A name: plain where it is a plain one, in quotes where it could be read as something else.
+pub fn word(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if name.chars().all(is_plain) && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        return name.to_owned();
+    }
+    let is_cyrillic = name.chars().filter(|c| c.is_alphabetic()).all(|c| alphabet(c) == Some(Alphabet::Cyrillic));
+    if is_cyrillic && name.chars().any(|c| alphabet(c).is_some() && !resembles_latin(c)) {
+        return quoted(name);
+    }
+    quoted(name).chars().map(|c| if c.is_ascii() { c.to_string() } else { escaped(c) }).collect()
+}
+
+/// A value as JSON on one line, in which every character is what it seems to be.
+pub fn json(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(", ")),
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| format!("{}: {}", quoted(name), json(value));
+            format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len() + 2);
+    let mut combined = false;
+    shown.push('"');
+    for token in text.split_inclusive(char::is_whitespace) {
+        let is_address = token.contains(['@', '.', '/']) && token.contains(|c: char| c.is_ascii_alphabetic());
+        let mut rest = token;
+        while let Some(first) = rest.chars().next() {
+            let end = rest.find(|c: char| c.is_alphanumeric() != first.is_alphanumeric()).unwrap_or(rest.len());
+            let (run, after) = rest.split_at(end);
+            let poses = poses_as_latin(run, is_address);
+            for c in run.chars() {
+                let stacked = combined && combines(c);
+                combined = combines(c);
+                match c {
+                    '"' | '\\' => shown.extend(['\\', c]),
+                    _ if hides(c) || stacked || (poses && alphabet(c).is_some()) => shown.push_str(&escaped(c)),
+                    _ => shown.push(c),
+                }
+            }
+            rest = after;
+        }
+    }
+    shown.push('"');
+    shown
+}
+
+fn escaped(c: char) -> String {
+    c.escape_default().to_string()
+}
+
+/// Whether letters of another alphabet stand in a word, or a part of an address, to be read as Latin ones.
+fn poses_as_latin(run: &str, is_address: bool) -> bool {
+    let others: Vec<char> = run.chars().filter(|c| alphabet(*c).is_some()).collect();
+    let mixes = run.contains(|c: char| c.is_ascii_alphabetic());
+    !others.is_empty()
+        && (mixes
+            || (is_address && others.iter().all(|c| resembles_latin(*c)))
+            || others.iter().all(|c| is_latin_twin(*c)))
+}
+
+/// Whether a letter of an alphabet that is rare here is drawn as a Latin one, so that a whole word may pass for another.
+fn is_latin_twin(c: char) -> bool {
+    match alphabet(c) {
+        Some(Alphabet::Armenian) => "օսհոցզյքղւլգպճԼՍՏՕՁՀԱ".contains(c),
+        Some(Alphabet::Coptic | Alphabet::Lisu | Alphabet::Cherokee) => true,
+        Some(Alphabet::Cyrillic | Alphabet::Greek) | None => false,
+    }
+}
+
+#[derive(PartialEq)]
+enum Alphabet {
+    Armenian,
+    Cherokee,
+    Coptic,
+    Cyrillic,
+    Greek,
+    Lisu,
+}
+
+/// The alphabet of a letter, where it has letters that look like Latin ones.
+fn alphabet(c: char) -> Option<Alphabet> {
+    match c {
+        '\u{400}'..='\u{52f}' => Some(Alphabet::Cyrillic),
+        '\u{3e2}'..='\u{3ef}' | '\u{2c80}'..='\u{2cff}' => Some(Alphabet::Coptic),
+        '\u{370}'..='\u{3ff}' => Some(Alphabet::Greek),
+        '\u{530}'..='\u{58f}' => Some(Alphabet::Armenian),
+        '\u{13a0}'..='\u{13ff}' | '\u{ab70}'..='\u{abbf}' => Some(Alphabet::Cherokee),
+        '\u{a4d0}'..='\u{a4ff}' | '\u{11fb0}' => Some(Alphabet::Lisu),
+        _ => None,
+    }
+}
+
+/// Whether a letter of those alphabets may be read as a Latin one. Of Cyrillic ones, all but the unmistakable.
+fn resembles_latin(c: char) -> bool {
+    !"бвгджзийклмнптфцчшщъыьэюяёБГДЖЗИЙЛПФЦЧШЩЪЫЬЭЮЯЁ".contains(c)
+}
+
+/// Whether a character cannot be seen, or is seen as another one.
+fn hides(c: char) -> bool {
+    misleads(c)
+        || (c.is_whitespace() && c != ' ')
+        || matches!(c,
+            // Joiners, and selectors of a variant.
+            '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}'
+            // Dots and strokes that are read as `.` and `/`.
+            | '\u{2024}' | '\u{2044}' | '\u{2215}' | '\u{29f8}' | '\u{fe52}'
+            // Full-width and mathematical forms of Latin letters and digits.
+            | '\u{ff01}'..='\u{ff5e}' | '\u{1d400}'..='\u{1d7ff}')
+}
+
+/// Whether a character is drawn onto the one before it. Many of them are drawn over other lines.
+fn combines(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}'
+        | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_of_rare_alphabets_do_not_pass_for_latin_ones() {
+        for (text, shown) in [
+            ("p\u{585}y", "\"p\\u{585}y\""),
+            ("\u{570}\u{578}\u{585}", "\"\\u{570}\\u{578}\\u{585}\""),
+            ("\u{a4ee}\u{a4d1}", "\"\\u{a4ee}\\u{a4d1}\""),
+            ("\u{13aa}\u{13bb}", "\"\\u{13aa}\\u{13bb}\""),
+            ("\u{2c9f}ne", "\"\\u{2c9f}ne\""),
+            ("shop\u{2024}example\u{2044}a", "\"shop\\u{2024}example\\u{2044}a\""),
+            ("a\u{2800}b \u{1d173}", "\"a\\u{2800}b \\u{1d173}\""),
+        ] {
+            assert_eq!(quoted(text), shown);
+        }
+        for plain in ["Հայաստան", "Поставка окон", "Ελλάδα", "Jürgen"] {
+            assert_eq!(quoted(plain), format!("\"{plain}\""));
+        }
+    }
+}

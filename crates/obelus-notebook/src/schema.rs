@@ -1,0 +1,205 @@
+//! JSON Schema: validation, and finding parts of a schema.
+
+mod nulls;
+mod parts;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, Validator};
+use serde_json::{Value, json};
+
+use crate::path::Segment;
+use crate::wording::{closest, short};
+pub(crate) use nulls::without_null_members;
+pub use nulls::without_nulls;
+pub use parts::part_at;
+use parts::{ROOT, pointer_of};
+
+/// One way in which a value breaks its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Breach {
+    /// Keys and indexes to the place in the value.
+    pub place: Vec<String>,
+    /// The keyword that was broken, such as `type` or `required`.
+    pub keyword: String,
+    /// Whether it is below a conditional keyword, such as `if` or `not`.
+    pub(crate) conditional: bool,
+    /// What the keyword demands: a limit, the types or values that fit, the missing name, the names that are too many.
+    pub demand: Value,
+    /// What is wrong.
+    pub text: String,
+}
+
+/// Compiles a schema. Nothing is fetched: a reference to another document is an error.
+pub fn compile(schema: &Value) -> Result<Validator, String> {
+    jsonschema::options().offline().build(schema).map_err(|error| short(&error.to_string()))
+}
+
+/// What is wrong in a schema that is none, and where: a dotted path that begins with a dot.
+pub(crate) fn fault_in(schema: &Value) -> Option<(String, String)> {
+    let error = jsonschema::options().offline().build(schema).err()?;
+    let place: Vec<String> = error.instance_path().to_string().split('/').skip(1).map(unescape).collect();
+    let path: String = place.iter().map(|step| format!(".{step}")).collect();
+    let said = error.instance().as_str().filter(|_| place.last().is_some_and(|step| step == "type"));
+    let text = match said {
+        Some(said) => {
+            const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+            let near = closest(said, &TYPES).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            format!("there is no type `{}`{near}", short(said))
+        }
+        None => short(&error.to_string()),
+    };
+    Some((path, text))
+}
+
+/// Compiles what `root` says of a part (see [`part_at`]); its references point into `root`.
+pub fn compile_part(root: &Value, part: &Value) -> Result<Validator, String> {
+    if pointer_of(part).is_some_and(|pointer| pointer.is_empty()) {
+        return compile(root);
+    }
+    let (mut whole, mut part) = (root.clone(), part.clone());
+    if let (Value::Object(whole), Value::Object(_)) = (&mut whole, &part) {
+        whole.insert("$id".to_owned(), ROOT.into());
+        part["$defs"] = json!({"root": whole});
+    }
+    compile(&part)
+}
+
+/// All the ways in which `value` breaks the schema.
+pub fn breaches(validator: &Validator, value: &Value) -> Vec<Breach> {
+    if validator.is_valid(value) {
+        return Vec::new();
+    }
+    let breach = |error: jsonschema::ValidationError<'_>| {
+        let way = error.evaluation_path().to_string();
+        let branches = ["/if", "/then", "/else", "/dependentSchemas", "/not", "/contains"];
+        Breach {
+            place: error.instance_path().to_string().split('/').skip(1).map(unescape).collect(),
+            keyword: error.kind().keyword().to_owned(),
+            conditional: branches.iter().any(|branch| way.contains(branch)),
+            demand: demand(error.kind()),
+            text: short(&error.to_string()),
+        }
+    };
+    validator.iter_errors(value).map(breach).collect()
+}
+
+/// What a keyword demands that a value breaks; null for keywords that nobody tells in words of their own.
+fn demand(broken: &ValidationErrorKind) -> Value {
+    use ValidationErrorKind as Kind;
+    match broken {
+        Kind::Required { property } => property.clone(),
+        Kind::Type { kind: TypeKind::Single(name) } => json!([name.as_str()]),
+        Kind::Type { kind: TypeKind::Multiple(names) } => names.into_iter().map(JsonType::as_str).collect(),
+        Kind::Enum { options } => (**options).clone(),
+        Kind::Constant { expected_value } => json!([**expected_value]),
+        Kind::Minimum { limit }
+        | Kind::Maximum { limit }
+        | Kind::ExclusiveMinimum { limit }
+        | Kind::ExclusiveMaximum { limit } => limit.clone(),
+        Kind::MinLength { limit } | Kind::MaxLength { limit } | Kind::MinItems { limit } | Kind::MaxItems { limit } => {
+            json!(limit)
+        }
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => json!(unexpected),
+        _ => Value::Null,
+    }
+}
+
+/// The JSON pointer of the schema for what lies at `path`, if one place of `root` tells.
+pub fn pointer_at(root: &Value, path: &[Segment]) -> Option<String> {
+    followed(root, pointer_of(&part_at(root, path)?)?)
+}
+
+/// Follows local references, a bounded number of times, for they may form a circle.
+pub(crate) fn followed(root: &Value, mut pointer: String) -> Option<String> {
+    for _ in 0..16 {
+        match root.pointer(&pointer)?.get("$ref").and_then(Value::as_str) {
+            Some(target) => target.strip_prefix('#')?.clone_into(&mut pointer),
+            None => return Some(pointer),
+        }
+    }
+    None
+}
+
+/// The schema itself, or what its local reference leads to.
+pub(crate) fn resolved<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
+    let Some(target) = schema.get("$ref").and_then(Value::as_str) else { return Some(schema) };
+    root.pointer(&followed(root, target.strip_prefix('#')?.to_owned())?)
+}
+
+/// The type of a value, as schemas name it.
+pub(crate) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The types that a schema names.
+pub(crate) fn named_types(schema: &Value) -> impl Iterator<Item = &str> {
+    let types = schema.get("type").map(|named| named.as_array().map_or(std::slice::from_ref(named), Vec::as_slice));
+    types.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Whether the schema lists null among its types or values.
+pub fn admits_null(schema: &Value) -> bool {
+    match schema.get("type") {
+        Some(Value::String(name)) => name == "null",
+        Some(Value::Array(names)) => {
+            let listed = schema.get("enum").and_then(Value::as_array);
+            names.iter().any(|name| name == "null") && listed.is_none_or(|values| values.contains(&Value::Null))
+        }
+        _ => {
+            let has_null = |list: &str| schema.get(list).and_then(Value::as_array);
+            has_null("enum").is_some_and(|values| values.contains(&Value::Null))
+                || ["anyOf", "oneOf"].iter().any(|list| has_null(list).is_some_and(|all| all.iter().any(admits_null)))
+        }
+    }
+}
+
+fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+fn unescape(key: &str) -> String {
+    key.replace("~1", "/").replace("~0", "~")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::segments_of as segments;
+
+    #[test]
+    fn the_part_of_a_schema_is_found_through_properties_items_and_references() {
+        let root = json!({
+            "$defs": {"deal": {"properties": {"id": {"type": "integer"}}}},
+            "properties": {"deals": {"type": "array", "items": {"$ref": "#/$defs/deal"}}, "a/b": {}},
+        });
+        assert_eq!(pointer_at(&root, &segments("†s.deals[0].id")).unwrap(), "/$defs/deal/properties/id");
+        assert_eq!(pointer_at(&root, &segments("†s[\"a/b\"]")).unwrap(), "/properties/a~1b");
+        assert_eq!(pointer_at(&root, &segments("†s.unknown")), None);
+        let circle = json!({"$ref": "#"});
+        assert_eq!(pointer_at(&circle, &[]), None);
+    }
+
+    #[test]
+    fn a_part_is_validated_with_the_references_of_the_whole() {
+        let root = json!({
+            "$defs": {"id": {"type": "integer"}},
+            "properties": {"deal": {"properties": {"id": {"$ref": "#/$defs/id"}}}},
+        });
+        let validator = compile_part(&root, &part_at(&root, &segments("†s.deal")).unwrap()).unwrap();
+        assert!(validator.is_valid(&json!({"id": 1})));
+        let found = breaches(&validator, &json!({"id": "x"}));
+        assert_eq!((found.len(), found[0].place.as_slice()), (1, ["id".to_owned()].as_slice()));
+    }
+
+    #[test]
+    fn nothing_is_fetched() {
+        assert!(compile(&json!({"$ref": "https://example.test/schema.json"})).is_err());
+    }
+}

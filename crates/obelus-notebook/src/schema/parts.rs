@@ -1,0 +1,237 @@
+//! The schema of a part: what the schema of a whole says of the value at a path.
+//!
+//! The rest of the whole is not looked at, for it may be unfinished. So keywords that depend on the rest (`if`, `not`,
+//! `dependentSchemas`) say nothing of a part; of several alternatives (`anyOf`, `oneOf`) one must permit it.
+
+use serde_json::{Map, Value, json};
+
+use super::{compile, escape, named_types};
+use crate::path::{Segment, is_digits};
+
+/// The document that the references of a part's schema point into.
+pub(super) const ROOT: &str = "obelus:/root";
+
+/// Schemas that are looked at for one path. References may form a circle.
+const MOST_SCHEMAS: usize = 400;
+
+/// What `root` says of the value at `path`, to be compiled by [`super::compile_part`]; nothing where it says nothing.
+pub fn part_at(root: &Value, path: &[Segment]) -> Option<Value> {
+    Search { root, left: MOST_SCHEMAS }.below(String::new(), path)
+}
+
+/// A reference to the place of a JSON pointer in the whole schema.
+fn reference(pointer: &str) -> Value {
+    let mut target = format!("{ROOT}#");
+    for byte in pointer.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' | b'$' => {
+                target.push(char::from(byte));
+            }
+            _ => target.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    json!({"$ref": target})
+}
+
+/// The JSON pointer of a part that one place of the whole schema describes.
+pub(super) fn pointer_of(part: &Value) -> Option<String> {
+    let target = part.get("$ref")?.as_str()?.strip_prefix(ROOT)?.strip_prefix('#')?;
+    let mut bytes = Vec::with_capacity(target.len());
+    let mut rest = target.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                u8::from_str_radix(&format!("{}{}", char::from(rest.next()?), char::from(rest.next()?)), 16).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+struct Search<'a> {
+    root: &'a Value,
+    left: usize,
+}
+
+impl Search<'_> {
+    /// What the schema at `pointer` says of the value at `path` below it.
+    fn below(&mut self, pointer: String, path: &[Segment]) -> Option<Value> {
+        self.left = self.left.checked_sub(1)?;
+        let Some((segment, rest)) = path.split_first() else { return Some(reference(&pointer)) };
+        let fields = match self.root.pointer(&pointer)? {
+            // Where nothing is permitted, nothing is permitted below.
+            Value::Bool(false) => return Some(Value::Bool(false)),
+            schema => schema.as_object()?,
+        };
+        let mut parts = Vec::new();
+        if let Some(target) = fields.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#')) {
+            parts.extend(self.below(target.to_owned(), path));
+        }
+        for child in children(fields, segment) {
+            parts.extend(self.below(format!("{pointer}{child}"), rest));
+        }
+        for index in 0..members(fields, "allOf").len() {
+            parts.extend(self.below(format!("{pointer}/allOf/{index}"), path));
+        }
+        for list in ["anyOf", "oneOf"] {
+            parts.extend(self.alternatives(&pointer, list, members(fields, list), path));
+        }
+        match parts.len() {
+            0 | 1 => parts.pop(),
+            _ => Some(json!({"allOf": parts})),
+        }
+    }
+
+    /// One of the alternatives must permit the part. If one of them says nothing of it, all do.
+    fn alternatives(&mut self, pointer: &str, list: &str, members: &[Value], path: &[Segment]) -> Option<Value> {
+        let possible = members.iter().enumerate().filter(|(_, member)| may_have(member, &path[0]));
+        let parts = possible.map(|(index, _)| self.below(format!("{pointer}/{list}/{index}"), path));
+        let parts = parts.collect::<Option<Vec<_>>>()?;
+        (!parts.is_empty()).then(|| json!({"anyOf": parts}))
+    }
+}
+
+fn members<'a>(fields: &'a Map<String, Value>, list: &str) -> &'a [Value] {
+    fields.get(list).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Whether a value of this schema may have something at the segment, by its type.
+fn may_have(schema: &Value, segment: &Segment) -> bool {
+    let fits = |name: &str| match segment {
+        Segment::Index(_) => name == "array",
+        Segment::Field(key) if is_digits(key) => name == "array" || name == "object",
+        Segment::Field(_) | Segment::Key(_) => name == "object",
+    };
+    schema != &Value::Bool(false) && (schema.get("type").is_none() || named_types(schema).any(fits))
+}
+
+/// Pointers to the subschemas for one segment. A field of digits is an element where the schema is of a list alone.
+fn children(fields: &Map<String, Value>, segment: &Segment) -> Vec<String> {
+    let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
+    let of_list = has(&["items", "prefixItems"]);
+    let of_object = has(&["properties", "patternProperties", "additionalProperties"]);
+    match segment {
+        Segment::Index(_) => element(fields, segment).into_iter().collect(),
+        Segment::Field(key) if is_digits(key) && of_list => match of_object {
+            true => Vec::new(),
+            false => element(fields, segment).into_iter().collect(),
+        },
+        Segment::Field(key) | Segment::Key(key) => members_by_name(fields, key),
+    }
+}
+
+/// The pointer to the subschema of an element. Which of the first elements one from the end is, is not known.
+fn element(fields: &Map<String, Value>, segment: &Segment) -> Option<String> {
+    // Older drafts have the first elements in `items`.
+    let old = fields.get("items").and_then(Value::as_array).map(|first| ("items", first, "additionalItems"));
+    let new = || fields.get("prefixItems").and_then(Value::as_array).map(|first| ("prefixItems", first, "items"));
+    let Some((list, first, others)) = old.or_else(new) else {
+        return fields.contains_key("items").then(|| "/items".to_owned());
+    };
+    if segment.counts_from_the_end() {
+        return None;
+    }
+    let index: usize = segment.key().parse().ok()?;
+    match index < first.len() {
+        true => Some(format!("/{list}/{index}")),
+        false => fields.contains_key(others).then(|| format!("/{others}")),
+    }
+}
+
+fn members_by_name(fields: &Map<String, Value>, key: &str) -> Vec<String> {
+    let of = |list: &str| fields.get(list).and_then(Value::as_object).into_iter().flatten();
+    let named = of("properties").filter(|(name, _)| *name == key);
+    let named = named.map(|(name, _)| format!("/properties/{}", escape(name)));
+    let by_pattern = of("patternProperties").filter(|(pattern, _)| fits(key, pattern));
+    let by_pattern = by_pattern.map(|(pattern, _)| format!("/patternProperties/{}", escape(pattern)));
+    let mut all: Vec<String> = named.chain(by_pattern).collect();
+    if all.is_empty() && fields.contains_key("additionalProperties") {
+        all.push("/additionalProperties".to_owned());
+    }
+    all
+}
+
+fn fits(name: &str, pattern: &str) -> bool {
+    compile(&json!({"pattern": pattern})).is_ok_and(|validator| validator.is_valid(&name.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::compile_part;
+    use super::*;
+    use crate::expr::segments_of as segments;
+
+    /// Whether a value may stand at a path, by the schema of the whole.
+    fn permits(root: &Value, path: &str, value: Value) -> bool {
+        let part = part_at(root, &segments(path));
+        part.is_none_or(|part| compile_part(root, &part).unwrap().is_valid(&value))
+    }
+
+    #[test]
+    fn a_key_is_judged_by_its_name_by_its_pattern_or_else_by_the_rest() {
+        let root = json!({
+            "properties": {"x-known": {"type": "string"}},
+            "patternProperties": {"^x-": {"minLength": 2}, "^n": {"type": "integer"}},
+            "additionalProperties": false,
+        });
+        for (path, value, is_permitted) in [
+            ("†s.x-known", json!("ab"), true),
+            ("†s.x-known", json!("a"), false),
+            ("†s.x-other", json!(1), true),
+            ("†s.n1", json!(1), true),
+            ("†s.n1", json!("one"), false),
+            ("†s.other", json!(1), false),
+            ("†s.other.below", json!(1), false),
+        ] {
+            assert_eq!(permits(&root, path, value.clone()), is_permitted, "{path} {value}");
+        }
+    }
+
+    #[test]
+    fn all_members_of_all_of_hold_and_one_of_the_alternatives() {
+        let shape = |name: &str, type_: &str| json!({"type": "object", "properties": {name: {"type": type_}}, "additionalProperties": false});
+        let root = json!({
+            "$defs": {"base": {"properties": {"id": {"type": "integer"}}}},
+            "allOf": [{"$ref": "#/$defs/base"}, {"properties": {"id": {"minimum": 1}}}],
+            "properties": {"by": {"anyOf": [{"type": "string"}, shape("a", "string"), shape("b", "integer")]}},
+        });
+        for (path, value, is_permitted) in [
+            ("†s.id", json!(1), true),
+            ("†s.id", json!(0), false),
+            ("†s.id", json!("1"), false),
+            ("†s.by.a", json!("x"), true),
+            ("†s.by.b", json!(1), true),
+            ("†s.by.b", json!("x"), false),
+            ("†s.by.c", json!(1), false),
+            ("†s.by", json!("x"), true),
+            ("†s.by[0]", json!("x"), true),
+        ] {
+            assert_eq!(permits(&root, path, value.clone()), is_permitted, "{path} {value}");
+        }
+    }
+
+    #[test]
+    fn elements_are_judged_by_their_place() {
+        let root = json!({"properties": {"l": {"prefixItems": [{"type": "string"}], "items": {"type": "integer"}}}});
+        for (path, value, is_permitted) in [
+            ("†s.l[0]", json!("x"), true),
+            ("†s.l[0]", json!(1), false),
+            ("†s.l.1", json!(1), true),
+            ("†s.l[1]", json!("x"), false),
+            ("†s.l[-1]", json!("x"), true),
+        ] {
+            assert_eq!(permits(&root, path, value.clone()), is_permitted, "{path} {value}");
+        }
+    }
+
+    #[test]
+    fn names_of_any_letters_and_circles_are_no_obstacle() {
+        let root = json!({"properties": {"цена за штуку, %": {"type": "number"}, "a/b~c": {"type": "number"}}});
+        for path in ["†s[\"цена за штуку, %\"]", "†s[\"a/b~c\"]"] {
+            assert!(permits(&root, path, json!(1.5)) && !permits(&root, path, json!("x")), "{path}");
+        }
+        let circle = json!({"allOf": [{"$ref": "#"}, {"$ref": "#"}], "properties": {"a": {"type": "string"}}});
+        assert!(permits(&circle, "†s.b", json!(1)));
+    }
+}

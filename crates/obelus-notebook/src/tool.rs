@@ -1,0 +1,411 @@
+//! Tools: what can be called, what it does, and what a call must look like.
+
+mod annotations;
+mod before;
+mod definition;
+mod name_source;
+mod prescribed;
+mod side_write;
+mod trust;
+mod upfront;
+mod words;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::fault::{Fault, Rule};
+use crate::message::PartOrigins;
+use crate::names::{Name, alike};
+use crate::origin::{Origin, Origins};
+use crate::schema::{self, Breach};
+use crate::template::Template;
+pub(crate) use before::Before;
+pub use name_source::NameSource;
+pub(crate) use prescribed::{choice, fill as fill_prescribed, prescribed};
+pub use side_write::SideWrite;
+pub use trust::within as lies_within;
+pub use words::in_language;
+
+/// What a tool does to the world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effect {
+    /// Changes nothing.
+    Read,
+    /// Adds something new.
+    Create,
+    /// Changes what is there.
+    #[default]
+    Update,
+    /// Removes what is there.
+    Delete,
+    /// Changes how something works.
+    Configure,
+}
+
+impl Effect {
+    const ALL: [(&'static str, Effect); 5] = [
+        ("read", Effect::Read),
+        ("create", Effect::Create),
+        ("update", Effect::Update),
+        ("delete", Effect::Delete),
+        ("configure", Effect::Configure),
+    ];
+
+    /// The names of all effects.
+    pub fn names() -> Vec<&'static str> {
+        Self::ALL.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Whether this is the name of an effect.
+    pub fn is_name(name: &str) -> bool {
+        Self::ALL.iter().any(|(known, _)| *known == name)
+    }
+
+    /// The effect's name, as in `x-effect`.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, effect)| *effect == self).map_or("", |&(name, _)| name)
+    }
+}
+
+/// A meta-property of a tool.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meta {
+    /// The schema of what a call may say there.
+    pub schema: Value,
+    /// The fixed value, if there is one: the default, and all that a call may say.
+    pub fixed: Option<Value>,
+}
+
+/// A tool that the model can call.
+#[derive(Debug)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its definition, as it came.
+    pub schema: Value,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// Whether a repeated call has the same effect as one.
+    pub idempotent: bool,
+    /// Whether its results are trusted, unless stated for a part.
+    pub trusted: bool,
+    /// Parameters that need a person, as dotted paths.
+    pub risky: Vec<String>,
+    /// Parameters that say who or where; `None` if the tool does not tell.
+    pub target: Option<Vec<String>>,
+    /// Paths of the result that the tool itself issues.
+    pub issued: Vec<String>,
+    /// How to read what a call is about to change.
+    pub before: Option<Before>,
+    /// The field that names each row of the result, if every row becomes an instance.
+    pub instances: Option<String>,
+    /// What a successful call writes beside its result.
+    pub side_writes: Vec<SideWrite>,
+    /// Whether only a digest of its results is kept (`x-keep`).
+    pub keeps_digest: bool,
+    /// The schema of the parameters alone, with their references resolved.
+    params: Value,
+    metas: Vec<(&'static str, Meta)>,
+    /// The schema of the parameters as it is written, where it prescribes references.
+    prescribing: Option<Value>,
+    /// Whether a call must say where its result goes.
+    pub(crate) requires_path: bool,
+    validator: OnceLock<Result<Validator, String>>,
+    plain: OnceLock<Option<PlainParams>>,
+    output_validator: OnceLock<Result<Validator, String>>,
+    /// The tool as the origin of its results.
+    origin: Origins,
+    /// The tool as the origin of its errors, trusted only if all of its results are.
+    error_origin: Origins,
+    /// Parts of the result with other origins, upper ones first.
+    parts: Vec<ResultPart>,
+}
+
+/// A part of a result that is trusted differently, or that the tool issues.
+#[derive(Debug)]
+struct ResultPart {
+    /// A dotted path.
+    path: String,
+    /// The tool, as it is trusted there.
+    origin: Origins,
+    /// Whether it has no origin but the tool.
+    issued: bool,
+}
+
+/// The meta-properties a tool may define. `_tool` is its name.
+pub(crate) const METAS: [&str; 7] =
+    ["_output", "_activity", "_delegate", "_scopes", "_outputPath", "_outputMethod", "_instance"];
+
+impl Tool {
+    /// Reads a tool's definition.
+    pub fn parse(name: &str, schema: &Value) -> Result<Self, Fault> {
+        definition::read(name, schema).map_err(|fault| fault.at(&format!("tool.{name}")))
+    }
+
+    /// The schema of the parameters, without meta-properties.
+    pub fn params(&self) -> &Value {
+        &self.params
+    }
+
+    /// The schema of one parameter.
+    pub fn param(&self, name: &str) -> Option<&Value> {
+        self.params.get("properties")?.get(name)
+    }
+
+    /// The schema of the result.
+    pub fn output(&self) -> Option<&Value> {
+        self.meta("_output").map(|meta| &meta.schema)
+    }
+
+    /// What the tool says of a meta-property.
+    pub fn meta(&self, name: &str) -> Option<&Meta> {
+        self.metas.iter().find(|(known, _)| *known == name).map(|(_, meta)| meta)
+    }
+
+    /// The fixed value of a meta-property that is a non-empty string, such as `_activity` or `_delegate`.
+    pub fn fixed_name(&self, meta: &str) -> Option<&str> {
+        self.meta(meta)?.fixed.as_ref()?.as_str().filter(|name| !name.is_empty())
+    }
+
+    /// Whose words its name, description and schema are, where nobody has checked them (`x-words-of`, POL-8).
+    pub fn words_of(&self) -> Option<&str> {
+        self.schema.get("x-words-of")?.as_str()
+    }
+
+    /// The tool as the origin of its results.
+    pub fn origin(&self) -> &Origins {
+        &self.origin
+    }
+
+    /// The tool as the origin of its errors.
+    pub fn error_origin(&self) -> &Origins {
+        &self.error_origin
+    }
+
+    /// The origin of what lies at a dotted path of a result.
+    pub fn origin_at(&self, path: &str) -> &Origins {
+        let part = self.parts.iter().rev().find(|part| trust::within(path, &part.path));
+        part.map_or(&self.origin, |part| &part.origin)
+    }
+
+    /// The origins of a part of a result that was made of this, and of everything in that part.
+    pub fn origins_of_part(&self, path: &str, made_of: &Origins) -> Origins {
+        if self.issues(path) {
+            return Origins::of(Origin::Tool { name: self.name.as_str().into(), trusted: true });
+        }
+        let inner = self.parts.iter().filter(|part| !part.issued && trust::within(&part.path, path));
+        inner.fold(made_of.clone().joined(self.origin_at(path)), |all, part| all.joined(&part.origin))
+    }
+
+    /// Whether the tool itself issues what lies at a dotted path of its result.
+    pub fn issues(&self, path: &str) -> bool {
+        self.issued.iter().any(|upper| trust::within(path, upper))
+    }
+
+    /// The origin of a result of which every value is issued: the tool, trusted.
+    pub fn origin_if_all_issued(&self, result: &Value) -> Option<Origins> {
+        let is_all_issued = !self.issued.is_empty() && trust::is_all_issued(result, "", &self.issued);
+        is_all_issued.then(|| Origins::of(Origin::Tool { name: self.name.as_str().into(), trusted: true }))
+    }
+
+    /// The origins of the parts of a result that was made of this; none if they are all alike.
+    pub fn parts_of_result(&self, made_of: &Origins) -> Option<PartOrigins> {
+        let labelled = |part: &ResultPart| match part.issued {
+            true => (part.path.clone(), part.origin.clone()),
+            false => (part.path.clone(), made_of.clone().joined(&part.origin)),
+        };
+        (!self.parts.is_empty()).then(|| Arc::new(self.parts.iter().map(labelled).collect()))
+    }
+
+    /// Paths in annotations that the tool's schemas do not have: the annotation, and what is wrong.
+    pub fn stray_paths(&self) -> Vec<(&'static str, String)> {
+        let trusted = self.schema.get("x-trust").and_then(Value::as_object).into_iter().flat_map(|paths| paths.keys());
+        let trusted: Vec<String> = trusted.cloned().collect();
+        let annotations = [
+            ("x-risky", self.risky.as_slice(), Some(&self.params), true),
+            ("x-target", self.target.as_deref().unwrap_or_default(), Some(&self.params), true),
+            ("x-issued", &self.issued, self.output(), false),
+            ("x-trust", &trusted, self.output(), false),
+        ];
+        let mut stray = Vec::new();
+        for (name, paths, schema, is_closed) in annotations {
+            for path in paths {
+                if let Some(words) = schema.and_then(|schema| trust::stray(schema, path, is_closed)) {
+                    stray.push((name, format!("`{name}` names `{path}`: {words}")));
+                }
+            }
+        }
+        stray
+    }
+
+    /// Why a result has nothing at a dotted path, as far as the tool declares it; none where there may be something.
+    pub(crate) fn stray_output(&self, path: &str) -> Option<String> {
+        trust::stray_by(self.output()?, path, false, |name, step| name == step)
+    }
+
+    /// Why there is no parameter at a dotted path; none where there may be one.
+    pub fn stray_param(&self, path: &str) -> Option<String> {
+        trust::stray_by(&self.params, path, true, alike)
+    }
+
+    /// The schema of the parameters as a call writes them, if it prescribes references.
+    pub(crate) fn prescribing(&self) -> Option<&Value> {
+        self.prescribing.as_ref()
+    }
+
+    /// What is wrong with the tool's own schemas.
+    pub fn check(&self) -> Result<(), Fault> {
+        let of_output =
+            if self.schema["properties"].get("_output").is_some() { ".properties._output" } else { "._output" };
+        let schemas =
+            [("", Some((&self.params, self.validator()))), (of_output, self.output().zip(self.output_validator()))];
+        for (place, schema) in schemas {
+            if let Some((schema, Err(error))) = schema {
+                let (inner, text) = schema::fault_in(schema).unwrap_or_else(|| (String::new(), error.clone()));
+                return Err(
+                    wrong(format!("not a valid JSON Schema: {text}")).at(&format!("tool.{}{place}{inner}", self.name))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether parameters with references certainly fit as far as they are literal. A quick yes for a schema that is a
+    /// plain list of parameters; after a no, the schema decides.
+    pub(crate) fn surely_fits(&self, params: &[(Name, Template)]) -> bool {
+        let Some(plain) = self.plain.get_or_init(|| PlainParams::of(&self.params)) else { return false };
+        let is_given = |name: &String| params.iter().any(|(given, _)| *given == *name);
+        plain.required.iter().all(is_given)
+            && params.iter().all(|(name, template)| match (template, plain.each.get(name.as_str())) {
+                (Template::Expr(_), known) => known.is_some() || !plain.closed,
+                (Template::Literal(value), Some(validator)) => validator.is_valid(value),
+                (Template::Literal(_), None) => !plain.closed,
+                _ => false,
+            })
+    }
+
+    /// The same for parameters without references.
+    pub fn surely_takes<'a>(&self, params: impl Iterator<Item = (&'a String, &'a Value)> + Clone) -> bool {
+        let Some(plain) = self.plain.get_or_init(|| PlainParams::of(&self.params)) else { return false };
+        plain.required.iter().all(|name| params.clone().any(|(given, _)| given == name))
+            && params.clone().all(|(name, value)| match plain.each.get(name) {
+                Some(validator) => validator.is_valid(value),
+                None => !plain.closed,
+            })
+    }
+
+    /// All the ways in which parameters break the tool's schema.
+    pub fn breaches(&self, params: &Value) -> Vec<Breach> {
+        breaches(self.validator(), params)
+    }
+
+    /// All the ways in which a result breaks the tool's `_output`.
+    pub fn output_breaches(&self, result: &Value) -> Vec<Breach> {
+        self.output_validator().map(|validator| breaches(validator, result)).unwrap_or_default()
+    }
+
+    fn validator(&self) -> Result<&Validator, &String> {
+        self.validator.get_or_init(|| schema::compile(&self.params)).as_ref()
+    }
+
+    fn output_validator(&self) -> Option<Result<&Validator, &String>> {
+        let output = self.output()?;
+        Some(self.output_validator.get_or_init(|| schema::compile(output)).as_ref())
+    }
+}
+
+/// A schema that is a plain list of parameters.
+#[derive(Debug)]
+struct PlainParams {
+    each: BTreeMap<String, Validator>,
+    required: Vec<String>,
+    closed: bool,
+}
+
+impl PlainParams {
+    fn of(params: &Value) -> Option<Self> {
+        let known = ["type", "properties", "required", "additionalProperties", "title", "description"];
+        let fields = params.as_object().filter(|fields| fields.keys().all(|name| known.contains(&name.as_str())))?;
+        if fields.get("type").is_some_and(|said| said != "object") {
+            return None;
+        }
+        let closed = match fields.get("additionalProperties") {
+            None | Some(Value::Bool(true)) => false,
+            Some(Value::Bool(false)) => true,
+            Some(_) => return None,
+        };
+        let each = fields.get("properties").and_then(Value::as_object)?.iter();
+        let each = each.map(|(name, schema)| Some((name.clone(), schema::compile(schema).ok()?)));
+        let required = match fields.get("required") {
+            None => Vec::new(),
+            Some(names) => {
+                let names = names.as_array()?.iter();
+                names.map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>()?
+            }
+        };
+        Some(Self { each: each.collect::<Option<_>>()?, required, closed })
+    }
+}
+
+/// All breaches of a schema. A schema that is not valid permits nothing.
+fn breaches(validator: Result<&Validator, &String>, value: &Value) -> Vec<Breach> {
+    match validator {
+        Ok(validator) => schema::breaches(validator, value),
+        Err(error) => vec![Breach {
+            place: Vec::new(),
+            keyword: "$schema".to_owned(),
+            conditional: false,
+            demand: Value::Null,
+            text: format!("the tool's schema is not valid: {error}"),
+        }],
+    }
+}
+
+fn wrong(text: impl Into<String>) -> Fault {
+    Fault::new(Rule::Tool1, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_meta_property_may_stand_plainly_on_the_tool() {
+        let written = json!({"properties": {"q": {}, "_activity": {"const": "find"}, "_output": {"type": "string"}}});
+        let plain = json!({"properties": {"q": {}}, "_activity": "find", "_output": {"type": "string"}});
+        for schema in [written, plain] {
+            let tool = Tool::parse("search", &schema).unwrap();
+            assert_eq!(tool.fixed_name("_activity"), Some("find"));
+            assert_eq!(tool.output(), Some(&json!({"type": "string"})));
+            assert_eq!(tool.params(), &json!({"properties": {"q": {}}}));
+        }
+    }
+
+    #[test]
+    fn a_silent_tool_is_taken_for_a_dangerous_one() {
+        let tool = Tool::parse("t", &json!({})).unwrap();
+        assert_eq!((tool.effect, tool.idempotent, tool.trusted), (Effect::Update, false, false));
+        let reader = Tool::parse("t", &json!({"x-effect": "read"})).unwrap();
+        assert!(reader.idempotent);
+    }
+
+    #[test]
+    fn a_faulty_definition_is_refused_with_its_place() {
+        for (schema, words) in [
+            (json!({"x-effect": "explode"}), "x-effect"),
+            (json!({"properties": []}), "properties"),
+            (json!({"x-risky": "amount"}), "x-risky"),
+            (json!({"_outputPath": "state.x"}), "column 1"),
+            (json!({"_tool": "other"}), "_tool"),
+            (json!({"x-keep": "all"}), "x-keep"),
+            (json!({"x-keep": "digest", "_delegate": "anonymous"}), "x-keep"),
+        ] {
+            let fault = Tool::parse("t", &schema).unwrap_err().to_string();
+            assert!(fault.contains(words) && fault.contains("tool.t"), "{fault}");
+        }
+    }
+}

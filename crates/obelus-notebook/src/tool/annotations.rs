@@ -1,0 +1,41 @@
+//! The names of annotations.
+
+use super::Tool;
+use crate::wording::closest;
+
+/// Annotations that a tool may have, those of connectors included.
+const ANNOTATIONS: [&str; 20] = [
+    "x-before",
+    "x-bitrix24",
+    "x-delegate",
+    "x-details",
+    "x-effect",
+    "x-entity",
+    "x-idempotent",
+    "x-instances",
+    "x-issued",
+    "x-keep",
+    "x-labels",
+    "x-leaves",
+    "x-names",
+    "x-pays",
+    "x-quiet",
+    "x-risky",
+    "x-target",
+    "x-title",
+    "x-trust",
+    "x-words-of",
+];
+
+impl Tool {
+    /// Annotations that nobody knows: each with what is wrong.
+    pub fn unknown_annotations(&self) -> Vec<(String, String)> {
+        let names = self.schema.as_object().into_iter().flat_map(|fields| fields.keys());
+        let unknown = names.filter(|name| name.starts_with("x-") && !ANNOTATIONS.contains(&name.as_str()));
+        let words = |name: &String| match closest(name, &ANNOTATIONS) {
+            Some(near) => format!("there is no annotation `{name}`; did you mean `{near}`?"),
+            None => format!("there is no annotation `{name}`; there are: {}", ANNOTATIONS.join(", ")),
+        };
+        unknown.map(|name| (name.clone(), words(name))).collect()
+    }
+}

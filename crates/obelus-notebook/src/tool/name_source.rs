@@ -1,0 +1,142 @@
+//! Where the names of a parameter's values are found (`x-names`), and which words announce such a value.
+//!
+//! A parameter may be the id of records of several kinds: `{of: PARAMETER, kinds: {VALUE: SOURCE}}`. Another parameter
+//! says which kind it is. Without `of` the value itself begins with it, as in `D_41`.
+
+use serde_json::{Map, Value};
+
+use super::Tool;
+use crate::names::alike;
+use crate::wording::type_name;
+
+/// Where the names of a parameter's values are found, for one kind of record.
+#[derive(Clone, Debug, Default)]
+pub struct NameSource<'a> {
+    /// The tools whose results have them.
+    pub tools: Vec<&'a str>,
+    /// The field with the value.
+    pub id: &'a str,
+    /// The fields with parts of the name.
+    pub name: Vec<&'a str>,
+    /// How words begin that announce such a value where it is a number.
+    pub announced_by: Vec<&'a str>,
+    /// What stands before the id in the value.
+    pub prefix: &'a str,
+}
+
+impl<'a> NameSource<'a> {
+    fn read(said: &'a Value) -> Result<Self, String> {
+        const FORM: &str = "it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …], as: [WORD, …]}";
+        let Value::Object(fields) = said else {
+            return Err(format!("{FORM}, not as {}", type_name(said)));
+        };
+        if let Some(other) = fields.keys().find(|name| !["in", "id", "name", "as"].contains(&name.as_str())) {
+            return Err(format!("{FORM}; there is no `{other}` in it"));
+        }
+        let texts = |name: &str| {
+            let list: Option<Vec<&str>> =
+                fields.get(name).and_then(Value::as_array).and_then(|all| all.iter().map(Value::as_str).collect());
+            list.filter(|list| !list.is_empty()).ok_or_else(|| format!("{FORM}; `{name}` is a list of texts"))
+        };
+        let id = fields.get("id").and_then(Value::as_str).ok_or_else(|| format!("{FORM}; `id` is a text"))?;
+        let announced_by = if fields.contains_key("as") { texts("as")? } else { Vec::new() };
+        Ok(Self { tools: texts("in")?, id, name: texts("name")?, announced_by, prefix: "" })
+    }
+}
+
+/// All that `x-names` says of one parameter.
+pub(super) struct Names<'a> {
+    /// The parameter that says the kind of record.
+    pub(super) of: Option<&'a str>,
+    /// The sources by kind; one without a kind where there is but one.
+    sources: Vec<(Option<&'a str>, NameSource<'a>)>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn read(said: &'a Value) -> Result<Self, String> {
+        let Some(kinds) = said.get("kinds") else {
+            return Ok(Self { of: None, sources: vec![(None, NameSource::read(said)?)] });
+        };
+        const FORM: &str = "it is written as {of: PARAMETER, kinds: {VALUE: {in: …, id: …, name: …}}}";
+        let of = match said.get("of") {
+            None => None,
+            Some(of) => Some(of.as_str().ok_or_else(|| format!("{FORM}; `of` is a text"))?),
+        };
+        let names = said.as_object().into_iter().flat_map(Map::keys);
+        if let Some(other) = names.into_iter().find(|name| !["of", "kinds"].contains(&name.as_str())) {
+            return Err(format!("{FORM}; there is no `{other}` in it"));
+        }
+        let kinds = kinds.as_object().filter(|kinds| !kinds.is_empty());
+        let kinds = kinds.ok_or_else(|| format!("{FORM}; `kinds` is an object with a source for each kind"))?;
+        let read = |(kind, said): (&'a String, &'a Value)| {
+            let source = NameSource::read(said).map_err(|words| format!("`{kind}`: {words}"))?;
+            Ok((Some(kind.as_str()), source))
+        };
+        Ok(Self { of, sources: kinds.iter().map(read).collect::<Result<_, String>>()? })
+    }
+
+    /// The source for a value beside these parameters. A kind that is not known has an empty one: nobody names such a
+    /// record.
+    fn choose(self, value: &Value, params: &Value) -> NameSource<'a> {
+        let is_meant = |kind: &str| match self.of {
+            Some(of) => says(params, of, kind),
+            None => text(value).starts_with(kind),
+        };
+        let Self { of, sources } = &self;
+        let chosen = sources.iter().find(|(kind, _)| kind.is_none_or(is_meant));
+        chosen.map_or_else(NameSource::default, |(kind, source)| NameSource {
+            prefix: kind.filter(|_| of.is_none()).unwrap_or_default(),
+            ..source.clone()
+        })
+    }
+}
+
+impl Tool {
+    /// Where the names of a parameter's values are found. Case and underscores do not matter. The other parameters may
+    /// say the kind of record.
+    pub fn names_of(&self, place: &str, value: &Value, params: &Value) -> Option<NameSource<'_>> {
+        Some(self.names_at(place)?.choose(value, params))
+    }
+
+    /// The parameters that say which kind of record others mean.
+    pub fn kind_params(&self) -> Vec<&str> {
+        self.all_names().filter_map(|(_, names)| names.of).collect()
+    }
+
+    fn all_names(&self) -> impl Iterator<Item = (&str, Names<'_>)> {
+        let names = self.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
+        names.filter_map(|(place, said)| Some((place.as_str(), Names::read(said).ok()?)))
+    }
+
+    fn names_at(&self, place: &str) -> Option<Names<'_>> {
+        let names = self.schema.get("x-names")?.as_object()?;
+        let (_, said) = names.iter().find(|(known, _)| alike(known, place))?;
+        Names::read(said).ok()
+    }
+
+    /// The tools that name values, each with the parameter.
+    pub fn name_sources(&self) -> Vec<(&str, &str)> {
+        let sources = self
+            .all_names()
+            .flat_map(|(place, names)| names.sources.into_iter().map(move |(_, source)| (place, source)));
+        sources.flat_map(|(place, source)| source.tools.into_iter().map(move |tool| (place, tool))).collect()
+    }
+}
+
+/// Whether something stands at a dotted path, and is this and nothing else. Case and underscores do not matter, so that
+/// a place may be written twice.
+fn says(params: &Value, place: &str, kind: &str) -> bool {
+    let (first, rest) = place.split_once('.').map_or((place, None), |(first, rest)| (first, Some(rest)));
+    let fields = params.as_object().into_iter().flatten();
+    let mut own = fields.filter(|(name, _)| alike(name, first)).peekable();
+    own.peek().is_some()
+        && own.all(|(_, inner)| match rest {
+            Some(rest) => says(inner, rest, kind),
+            None => alike(&text(inner), kind),
+        })
+}
+
+/// Numbers and texts of the same digits are the same.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,64 @@
+//! Parts of messages to people and models: types of values, names that were meant, texts cut short.
+
+use serde_json::Value;
+
+/// What kind of value this is, with its article.
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The known name that a misspelt one most likely means.
+pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let limit = (name.chars().count() / 3).max(1);
+    known.iter().map(|known| (distance(name, known), *known)).filter(|(d, _)| *d <= limit).min().map(|(_, known)| known)
+}
+
+/// How many letters are to be added, left out, replaced or exchanged with their neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
+    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, y) in b.iter().enumerate() {
+            let replaced = last[j] + usize::from(x != y);
+            let mut least = replaced.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i - 1] == *y && b[j - 1] == *x {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+/// The text, cut where it is long: a message never carries a whole document.
+pub fn short(text: &str) -> String {
+    const MOST: usize = 300;
+    match text.char_indices().nth(MOST) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_too_many_too_few_wrong_or_exchanged_is_one_mistake() {
+        for (name, meant) in
+            [("payy", "pay"), ("py", "pay"), ("pax", "pay"), ("pya", "pay"), ("_outputPaht", "_outputPath")]
+        {
+            assert_eq!(closest(name, &["send", meant]), Some(meant), "{name}");
+        }
+        assert_eq!((distance("", "pay"), distance("pay", "pay"), closest("ypa", &["pay"])), (3, 0, None));
+    }
+}

@@ -1,0 +1,96 @@
+//! Decoders of the notebook, fuzzed: answers of models in both dialects, whole and as they come, expressions, contexts.
+
+#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "seeds are files, and a run may have a time")]
+
+#[path = "../../../fuzz/engine.rs"]
+mod engine;
+
+use engine::{fuzz, lossy, piece_of};
+use obelus_notebook::context::Context;
+use obelus_notebook::dialect::stream::{Piece, Reader};
+use obelus_notebook::dialect::{Dialect, blocks};
+use obelus_notebook::expr::{Expr, OutputPath};
+use obelus_notebook::message::Message;
+use serde_json::Value;
+
+#[test]
+fn blocks_are_refused_or_read_and_written_back_the_same() {
+    fuzz("blocks", |input| {
+        let Ok(read) = blocks::read(&lossy(input)) else { return false };
+        let written = blocks::write(&read);
+        assert_eq!(blocks::read(&written), Ok(read), "{written}");
+        true
+    });
+}
+
+#[test]
+fn a_solution_is_refused_or_read_and_written_back_the_same() {
+    fuzz("solution", |input| {
+        let Ok(read) = Dialect::Json.read(&lossy(input)) else { return false };
+        let written = serde_json::to_string(&read).expect("a solution is JSON");
+        assert_eq!(Dialect::Json.read(&written), Ok(read), "{written}");
+        true
+    });
+}
+
+/// What is told of an answer that comes in pieces of so many characters.
+fn told(dialect: Dialect, text: &str, piece: usize) -> (String, Vec<(usize, Value)>) {
+    let (mut words, mut calls) = (String::new(), Vec::new());
+    let mut reader = Reader::new(dialect);
+    let all: Vec<char> = text.chars().collect();
+    for part in all.chunks(piece) {
+        reader.push(&part.iter().collect::<String>(), |piece| match piece {
+            Piece::Words(more) => words.push_str(&more),
+            Piece::Call { index, call } => calls.push((index, call)),
+        });
+    }
+    (words, calls)
+}
+
+#[test]
+fn a_stream_is_told_the_same_however_it_is_cut() {
+    fuzz("stream", |input| {
+        let text = lossy(input);
+        let mut is_told = false;
+        for dialect in [Dialect::Json, Dialect::Blocks] {
+            let whole = told(dialect, &text, text.len().max(1));
+            assert_eq!(told(dialect, &text, piece_of(input)), whole, "{dialect:?}");
+            is_told |= !whole.0.is_empty() || !whole.1.is_empty();
+            // Whatever is told ahead of time stands in the answer, if that can be read.
+            if let Ok(solution) = dialect.read(&text) {
+                assert!(whole.1.len() <= solution.calls.len(), "{dialect:?}: {:?}", whole.1);
+            }
+        }
+        is_told
+    });
+}
+
+#[test]
+fn an_expression_is_refused_or_has_paths_that_can_be_written() {
+    fuzz("expression", |input| {
+        let text = lossy(input);
+        let _ = OutputPath::parse(&text);
+        let Ok(expr) = Expr::parse(&text) else { return false };
+        for path in expr.refs() {
+            let written = path.to_string();
+            assert!(Expr::parse(&written).is_ok_and(|read| read.refs() == [path]), "{written}");
+        }
+        let _ = expr.value(&|_| None);
+        !expr.refs().is_empty()
+    });
+}
+
+#[test]
+fn a_context_is_refused_or_read_and_written_back_the_same() {
+    fuzz("context", |input| {
+        let text = lossy(input);
+        if let Ok(value) = serde_json::from_str::<Value>(&text) {
+            let _ = Message::from_value(value);
+        }
+        let Ok(context) = Context::from_json(&text) else { return false };
+        let written = context.to_json();
+        let read = Context::from_value(written.clone()).expect("what was written can be read");
+        assert_eq!(read.to_json(), written);
+        true
+    });
+}
