@@ -303,6 +303,13 @@ impl Lister<'_> {
         self.id_of(rows.last()?)
     }
 
+    /// The rows without the object around them, and with what is said beside them as the last one.
+    pub(super) fn bare(&self, mut result: Value) -> Value {
+        let Some(rows) = self.rows_of(&mut result).map(std::mem::take) else { return result };
+        let more = result.get_mut(MORE).map(|more| json!({ MORE: more.take() }));
+        rows.into_iter().chain(more).collect()
+    }
+
     /// The rows in the portal's own shape.
     fn shaped(&self, found: Found) -> Value {
         let shown = found.rows.len();

@@ -211,10 +211,7 @@ fn now(prompt: &Prompt, options: &PromptOptions, day: Option<&Value>) -> Result<
     let names: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
     let is_all = names.len() == prompt.catalogue.len();
     let may_call = (!is_all).then_some(names);
-    let others = [
-        ("is_new_day", is_new_day.into()),
-        ("may_call", TemplateValue::from(Serde(&may_call))),
-    ];
+    let others = [("is_new_day", is_new_day.into()), ("may_call", TemplateValue::from(Serde(&may_call)))];
     let mut last = message_of(ChatRole::User, NOW, TemplateValue::from_pairs(parts.into_iter().chain(others)))?;
     add_pictures(&prompt.pictures, &mut last, options);
     Ok(Some(last))

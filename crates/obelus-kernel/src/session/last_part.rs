@@ -11,8 +11,8 @@ use super::telling::told_form;
 use super::transcript::{Happened, is_empty, shorten};
 use crate::context::View;
 use crate::path::Path;
-use crate::steps::StepNode;
 use crate::tool::Tool;
+use obelus_notebook::steps::StepNode;
 
 /// Characters of a value in the state whose result is not in sight any more.
 const MOST_OF_VALUE: usize = 400;

@@ -45,6 +45,16 @@ impl Tool {
         in_language(said, language)
     }
 
+    /// The parameter that says which record a call is about (`x-entity`).
+    pub fn record(&self) -> Option<&str> {
+        self.schema.get("x-entity")?.get("id")?.as_str()
+    }
+
+    /// Whether a parameter says which record a call is about.
+    pub fn is_record(&self, place: &str) -> bool {
+        self.record().is_some_and(|record| plain(record) == plain(place))
+    }
+
     /// Whether a parameter is a detail (`x-details`), which is shown last.
     pub fn is_detail(&self, place: &str) -> bool {
         let details = self.schema.get("x-details").and_then(Value::as_array).into_iter().flatten();
