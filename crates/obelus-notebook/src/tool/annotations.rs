@@ -4,7 +4,7 @@ use super::Tool;
 use crate::wording::closest;
 
 /// Annotations that a tool may have, those of connectors included.
-const ANNOTATIONS: [&str; 20] = [
+const ANNOTATIONS: [&str; 21] = [
     "x-before",
     "x-bitrix24",
     "x-delegate",
@@ -24,6 +24,7 @@ const ANNOTATIONS: [&str; 20] = [
     "x-target",
     "x-title",
     "x-trust",
+    "x-unlisted",
     "x-words-of",
 ];
 
