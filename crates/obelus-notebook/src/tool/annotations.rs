@@ -25,6 +25,7 @@ const ANNOTATIONS: [&str; 21] = [
     "x-target",
     "x-title",
     "x-trust",
+    "x-unlisted",
     "x-words-of",
 ];
 
