@@ -8,11 +8,15 @@
 //! | [`Recorder`], [`Replay`] | recording a conversation with a model, and replaying it |
 //! | [`openai`] | models on any server with OpenAI's protocol |
 //! | [`render`] | a request as chat messages |
+//! | [`PromptMeter`] | how much of the requests a provider can serve from its cache |
 //! | [`ModelSpec`], [`open`] | a model by its name, such as `playbook:FILE` |
 //! | `jinja` | the template engine's settings |
 
 mod calendar;
 mod jinja;
+
+mod meter;
+pub use meter::{PromptMeter, SentChars};
 
 pub mod openai;
 

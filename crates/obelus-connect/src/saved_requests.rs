@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use obelus_runtime::{ConnectFuture, RequestSource};
+use obelus_runtime::ConnectFuture;
+use obelus_runtime::specs::RequestSource;
 use reqwest::redirect::Policy;
 
 use crate::web;

@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 #[cfg(feature = "mcp")]
 use obelus_runtime::Services;
-use obelus_runtime::{
-    Activities, ConnectError, ConnectFuture, Connections, Connector, Model, NoModel, RequestSource, SessionSpec,
-};
+use obelus_runtime::specs::RequestSource;
+use obelus_runtime::{Activities, ConnectError, ConnectFuture, Connections, Connector, Model, NoModel, SessionSpec};
 
 use crate::activity::BindingError;
 use crate::model::{ModelSpec, Recorder, open};

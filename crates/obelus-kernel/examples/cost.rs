@@ -13,10 +13,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::dialect::stream::Reader;
+use obelus_kernel::dialect::Reader;
+use obelus_kernel::memory::Origins;
 use obelus_kernel::plan::check;
-use obelus_kernel::policy::{Gate, Mode, Place, Policy, Proposal, Ruling};
-use obelus_kernel::{Call, Context, Expr, Message, Origins, PlanMode};
+use obelus_kernel::policy::{Gate, Place, Policy, Proposal, Ruling};
+use obelus_kernel::session::Mode;
+use obelus_kernel::{Call, Context, Expr, Message, PlanMode};
 use serde_json::{Value, json};
 
 const USAGE: &str = "usage: cost read|append|plan-chain|plan-fan|plan-independent|plan-random|plan-rivals|verdict-names|\

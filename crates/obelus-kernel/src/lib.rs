@@ -10,35 +10,73 @@
 //! | values, memory, offer, plan | of `obelus-notebook` | what is written, and how an answer of a model is read |
 //! | policy | [`policy`] | what may happen |
 //! | session | [`session`] | the machine: inputs in, tasks out |
+//!
+//! # Names
+//!
+//! Embedders meet the names at the root and those of [`session`]. The other modules are for those who need their subject.
 
 pub mod policy;
 pub mod session;
 
-pub use obelus_notebook::{compose, dialect, jq, plan, steps};
 // The modules of this crate name those of the notebook as `crate::…`.
 use obelus_notebook::{
     call, canonical, context, expr, fault, fold, glob, mention, message, names, origin, path, quote, schema, template,
     time, tool, visible, wording,
 };
 
-// Memory, and where values come from.
-pub use context::{Context, LoadPast, View};
+// Memory, and the references into it.
+pub use context::Context;
+pub use expr::Expr;
 pub use message::{Data, Message, PlanMode, Role};
-pub use origin::{Origin, Origins};
-
-// References into memory, and how they are written.
-pub use expr::{Expr, OutputPath};
-pub use fold::Method;
-pub use path::{MAX_DEPTH, Path, Segment};
+pub use path::Path;
 
 // What can be called.
 pub use call::Call;
-pub use tool::{Effect, Tool, in_language};
+pub use tool::{Effect, Tool};
 
 // Time, faults, and words for messages.
-pub use canonical::write_canonical;
 pub use fault::{Fault, Rule};
-pub use message::depth_of_text;
 pub use time::Time;
 pub use visible::visible;
 pub use wording::{closest, type_name};
+
+/// The schema of what a model may answer.
+pub mod compose {
+    pub use obelus_notebook::compose::{Composed, Offer, compose, without_nulls};
+}
+
+/// How a model writes its answers, and their reading while they come.
+pub mod dialect {
+    pub use obelus_notebook::dialect::stream::{Piece, Reader};
+    pub use obelus_notebook::dialect::{Dialect, blocks};
+}
+
+/// Filters over JSON.
+pub mod jq {
+    pub use obelus_notebook::jq::Filter;
+}
+
+/// What memory is made of, for those who read it message by message.
+pub mod memory {
+    pub use obelus_notebook::context::LoadPast;
+    pub use obelus_notebook::origin::{Origin, Origins};
+    pub use obelus_notebook::path::Segment;
+}
+
+/// Data-flow graphs of calls: their check and their dry run.
+pub mod plan {
+    pub use obelus_notebook::plan::{Check, Edge, Simulation, Warning, Who, check};
+}
+
+/// Graphs of steps.
+pub mod steps {
+    pub use obelus_notebook::steps::{StartAt, StepFilter, StepNode, Steps};
+}
+
+/// Texts: patterns of names, texts in several languages, JSON in one form.
+pub mod text {
+    pub use obelus_notebook::canonical::write_canonical;
+    pub use obelus_notebook::glob::fits as glob_fits;
+    pub use obelus_notebook::message::depth_of_text;
+    pub use obelus_notebook::tool::in_language;
+}

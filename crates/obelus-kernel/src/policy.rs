@@ -5,15 +5,17 @@
 //! | `gate` | `Gate::judge`, the only place where a verdict is made |
 //! | `rules`, `matching`, `index` | the policy of an agent's file, and how its lines are found |
 //! | `provenance` | where the values of a call come from |
+//! | `consent` | rules of a session that a person gave along with a yes |
 //! | `grounding` | whether values of a call stand in what the user said |
 //! | `explain` | the verdict on a call that stands in a file, with everything that was said |
 //! | `simulate`, `foretold` | the dry run of a plan, and where values come from that are still to come |
 //! | `why` | the chain of calls behind a value |
 
 mod check;
+mod consent;
 mod explain;
 mod foretold;
-mod gate;
+pub(crate) mod gate;
 mod grounding;
 mod index;
 mod matching;
@@ -23,13 +25,16 @@ mod simulate;
 mod why;
 
 pub use check::{PolicyFault, PolicyTools};
+pub use consent::{ConsentScope, ConsentTerms, NeverStanding, StandingConsent};
+pub(crate) use consent::{fields_of, hosts, never};
 pub use explain::explain;
-pub use gate::{Explanation, Finding, Gate, Mode, Proposal, Reason, Ruling, Verdict};
-pub use grounding::{AfterReading, Evidence, FoundIn, Grounded, Grounding, Letter};
-pub(crate) use grounding::{Callee, GroundIndex};
-pub use matching::Match;
+pub(crate) use gate::Mode;
+pub use gate::{Explanation, Gate, Proposal, Reason, Ruling, Verdict};
+pub(crate) use grounding::{AfterReading, Callee, GroundIndex, Grounded, Grounding, list_with};
+pub use grounding::{Evidence, Letter};
+pub(crate) use matching::values_at;
 pub use provenance::Place;
 pub(crate) use provenance::{Provenance, mark, stands_in_one_result};
-pub use rules::{Examples, Policy, Rule};
+pub use rules::Policy;
 pub use simulate::simulate;
-pub use why::{Because, Given, Why, Writer, why};
+pub use why::{Because, Why, Writer, why};

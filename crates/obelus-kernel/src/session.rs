@@ -28,7 +28,7 @@
 //! | `grounds` | what values of calls are found in |
 //! | `asking`, `looks`, `eliciting` | questions are asked |
 //! | `decide`, `edit_plan`, `earlier`, `doubt` | what people say, and what that does |
-//! | `prompt`, `redact` | what the model is shown |
+//! | `prompt`, `telling`, `last_part`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state as people know it, and one from elsewhere |
 //! | `rules` | what the agent's file says now |
 //! | `checkpoint` | a session at rest as it is kept |
@@ -37,6 +37,7 @@ mod adopt;
 mod asking;
 mod calls;
 mod checkpoint;
+mod consents;
 mod decide;
 mod delegate;
 mod doubt;
@@ -52,6 +53,7 @@ mod identity;
 mod ids;
 mod inbox;
 mod input;
+mod last_part;
 mod looks;
 mod memory;
 mod observation;
@@ -68,6 +70,7 @@ mod solve;
 mod spent;
 mod state;
 mod state_projection;
+mod telling;
 mod transcript;
 mod turn;
 
@@ -77,34 +80,43 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-pub use crate::dialect::Solution;
-pub use crate::glob::fits as glob_fits;
-pub use crate::policy::Mode;
-pub use ids::{BadId, CallId, JobRef, LocalCall, QuestionId, QuestionNumber, RequestId, RequestNumber, Routed};
-pub use inbox::{About, AskedCall, Change, ConsentWords, Named, Question, QuestionStatus};
-pub use input::{Answer, CallError, Decision, Input, Limit, Outcome};
+pub use crate::policy::gate::Mode;
+pub use ids::{CallId, QuestionId, RequestId};
+pub use inbox::{About, Change, Named, Question, QuestionStatus};
+pub use input::{Answer, CallError, Decision, Input, Outcome};
+pub use obelus_notebook::dialect::Solution;
 pub use observation::Observation;
 pub use output::{AskedAgain, CallReport, CallStatus, ElicitationAnswer, Ends, Reply, Start, Task};
 pub use picture::Picture;
 pub use prompt::{Prompt, Purpose};
 pub use refused::{Misfit, Refused};
-pub use settings::{Approval, FollowUp, ManagedFields, ModelMayConfirm, Planning, Settings};
+pub use settings::Settings;
 pub use spent::{Money, Spent, Used};
+pub use transcript::{CallEntry, Happened, TranscriptEntry};
+
+/// What the fields of [`Settings`] are made of.
+pub mod options {
+    pub use super::inbox::ConsentWords;
+    pub use super::input::Limit;
+    pub use super::settings::{Approval, FollowUp, ManagedFields, ModelMayConfirm, Planning};
+}
 
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
-use crate::jq::Filter;
 use crate::message::{Message, PlanMode, Role};
 use crate::origin::Origins;
 use crate::policy::{GroundIndex, Why, why};
 use crate::schema;
-use crate::steps::Steps;
 use crate::time::Time;
+use consents::Consents;
 use delegate::Delegates;
 use graph_run::GraphRun;
+use ids::JobRef;
 use inbox::{Inbox, Naming};
 use memory::Memory;
+use obelus_notebook::jq::Filter;
+use obelus_notebook::steps::Steps;
 use rules::FileRules;
 use scheduler::Scheduler;
 use state_projection::StateProjection;
@@ -135,6 +147,8 @@ pub struct Session {
     paused: Option<String>,
     /// What the agent's file said when it was last opened.
     rules: FileRules,
+    /// What people have agreed to for the rest of the session.
+    consents: Consents,
 }
 
 /// What the session was made for.
@@ -189,7 +203,7 @@ impl Session {
         };
         let views = settings.show.iter().map(view).collect::<Result<_, _>>()?;
         let persistent = settings.persistent || context.plan().is_some();
-        Ok(Self {
+        let mut session = Self {
             id: id.into(),
             brief: Brief { schema, validator, persistent, depth: 0 },
             transcript: Transcript::new(context.text_origins(), views),
@@ -206,8 +220,11 @@ impl Session {
             tasks: VecDeque::new(),
             paused: None,
             rules: FileRules::of(&settings),
+            consents: Consents::default(),
             settings,
-        })
+        };
+        session.tell_given_texts();
+        Ok(session)
     }
 
     /// The same session, whose turns go along a graph of steps. Such a session is always persistent.
@@ -286,6 +303,7 @@ impl Session {
                 self.decide(&question, decision, &by)?;
                 self.inbox.note_written(words.unwrap_or_default());
             }
+            Input::Revoke { consent, by } => self.revoke(consent, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
             Input::Rules { settings, tools } => self.take_rules(*settings, tools),
             Input::Pause { by } => drop(self.paused.get_or_insert(by)),
@@ -377,7 +395,13 @@ impl Session {
     pub fn why(&self, expr: &str, instance: Option<&str>) -> Result<Why, Fault> {
         let expr = Expr::parse(expr)?;
         let index = self.current_grounds();
-        Ok(why(&self.memory.context, &expr, instance, index.as_deref().map(|index| self.grounding_in(index, instance))))
+        let grounding = index.as_deref().map(|index| self.grounding_in(index, instance));
+        let mut told = why(&self.memory.context, &expr, instance, grounding);
+        told.each_write(&mut |one| {
+            let Some(Message::Data(data)) = self.memory.context.messages().get(one.message) else { return };
+            one.consent = data.output.as_ref().and_then(|output| self.consents.of_proposal(&output.call));
+        });
+        Ok(told)
     }
 
     /// A call in the words of people: what is done, to what, and what is set. One line, nothing in it misleads.
@@ -398,6 +422,17 @@ impl Session {
     /// What people call a parameter of a tool, by its dotted path, where the tool's author says so.
     pub fn label_of(&self, tool: &str, path: &str, language: Option<&str>) -> Option<&str> {
         self.memory.context.tool(tool)?.label(path, language)
+    }
+
+    /// What people call a value of a tool's parameter, as far as the session has read it.
+    pub fn name_of(&self, tool: &str, path: &str, value: &Value) -> Option<String> {
+        let known = self.memory.context.tool(tool)?;
+        self.naming().name_of_value(known, &Value::Null, path, value)
+    }
+
+    /// The time of the latest input.
+    pub fn now(&self) -> Time {
+        self.memory.now()
     }
 
     fn naming(&self) -> Naming<'_> {
@@ -447,6 +482,7 @@ impl Session {
         if role == Role::Assistant {
             self.transcript.note_said();
         }
+        self.tell_words(role, text.to_owned());
         self.memory.remember(Message::text(role, text));
     }
 }

@@ -23,7 +23,7 @@ use strict::{Notes, Strict, described, nullable};
 /// The objects around a parameter: the answer and the call.
 const LEVELS: usize = 2;
 
-/// The schema of an answer. In an answer, entries are properties (see [`crate::dialect::entries`]), and null in an
+/// The schema of an answer. In an answer, entries are properties (see `dialect::entries`), and null in an
 /// optional place means absent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Composed {

@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use obelus_kernel::session::{Ends, Input, Mode, Outcome, Settings};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::{
-    Activities, Connections, Host, MemoryStore, Record, Rest, SessionHandle, SessionSpec, SqliteStore, Store,
-};
+use obelus_runtime::engine::{Record, Rest};
+use obelus_runtime::{Activities, Connections, Host, MemoryStore, SessionHandle, SessionSpec, SqliteStore, Store};
 use serde_json::{Value, json};
 
 /// As in the binary.

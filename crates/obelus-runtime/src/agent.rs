@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::policy::{Policy, PolicyFault};
-use obelus_kernel::session::{
-    Approval, ConsentWords, FollowUp, ManagedFields, Mode, ModelMayConfirm, Planning, Session, Settings,
-};
+use obelus_kernel::session::options::{Approval, ConsentWords, FollowUp, ManagedFields, ModelMayConfirm, Planning};
+use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -105,6 +104,7 @@ struct Limits {
     tokens: Option<u64>,
     parallel: Option<u32>,
     result_bytes: Option<u64>,
+    transcript_chars: Option<u64>,
     depth: Option<u32>,
     call_seconds: Option<u64>,
     question_seconds: Option<u64>,
@@ -301,6 +301,7 @@ fn settings(file: &File, language: Option<String>) -> Settings {
         max_tokens: limits.tokens.or(default.max_tokens),
         max_parallel: limits.parallel.unwrap_or(default.max_parallel),
         max_result_bytes: limits.result_bytes.unwrap_or(default.max_result_bytes),
+        transcript_chars: limits.transcript_chars.unwrap_or(default.transcript_chars),
         max_depth: limits.depth.unwrap_or(default.max_depth),
         call_seconds: limits.call_seconds.unwrap_or(default.call_seconds),
         question_seconds: limits.question_seconds.unwrap_or(default.question_seconds),

@@ -120,6 +120,9 @@ pub enum EventBody {
         call: Arc<Value>,
         /// How often it was started, from 1.
         attempt: u32,
+        /// The number of the standing consent because of which it runs without a question.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        consent: Option<u64>,
     },
     /// A call has ended.
     CallEnded {
@@ -149,6 +152,13 @@ pub enum EventBody {
         question: QuestionId,
         /// What was decided.
         decision: Decision,
+        /// Who, and from where.
+        by: String,
+    },
+    /// A person took back a standing consent.
+    ConsentRevoked {
+        /// The consent's number.
+        consent: u64,
         /// Who, and from where.
         by: String,
     },
@@ -256,6 +266,7 @@ impl EventBody {
             Input::Decide { question, decision, by } => {
                 Self::QuestionDecided { question: question.clone(), decision: decision.clone(), by: by.clone() }
             }
+            Input::Revoke { consent, by } => Self::ConsentRevoked { consent: *consent, by: by.clone() },
             Input::Event { event, .. } if is_news => Self::Happened { event: event.clone() },
             Input::State { by, .. } => Self::StateEdited { by: by.clone() },
             Input::Mode { mode } => Self::ModeChanged { mode: *mode },
@@ -270,9 +281,12 @@ impl EventBody {
     fn of_task(session: &Session, task: &Task) -> Option<Self> {
         let question = |id| session.question(id).map(Box::new);
         Some(match task {
-            Task::Call(start) => {
-                Self::CallBegan { id: start.id.clone(), call: Arc::clone(&start.call), attempt: start.attempt }
-            }
+            Task::Call(start) => Self::CallBegan {
+                id: start.id.clone(),
+                call: Arc::clone(&start.call),
+                attempt: start.attempt,
+                consent: start.consent,
+            },
             Task::AskModel { id } => Self::ModelAsked { request: id.clone() },
             Task::Say(text) => Self::AgentSaid { text: text.clone() },
             Task::Ask { id } => Self::QuestionAsked { question: question(id)? },
@@ -291,6 +305,7 @@ impl EventBody {
             self,
             Self::UserSaid { .. }
                 | Self::QuestionDecided { .. }
+                | Self::ConsentRevoked { .. }
                 | Self::Happened { .. }
                 | Self::StateEdited { .. }
                 | Self::ModeChanged { .. }

@@ -69,6 +69,11 @@ impl SessionHandle {
         self.tell(Input::Decide { question, decision, by: by.to_owned() }).await
     }
 
+    /// Takes back a standing consent (ASK-9). [`Session::consents`] lists them, by [`SessionHandle::inspect`].
+    pub async fn revoke(&self, consent: u64, by: &str) -> Result<(), Refused> {
+        self.tell(Input::Revoke { consent, by: by.to_owned() }).await
+    }
+
     /// Stops the turn, and ends everything that is at work. Whether such a call has had its effect is not known then.
     pub async fn stop(&self) -> Result<(), Refused> {
         self.tell(Input::Stop).await
@@ -196,6 +201,7 @@ fn is_from_outside(input: &Input) -> bool {
             | Input::State { .. }
             | Input::Event { .. }
             | Input::Decide { .. }
+            | Input::Revoke { .. }
             | Input::Mode { .. }
             | Input::Pause { .. }
             | Input::Resume { .. }

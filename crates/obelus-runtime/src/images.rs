@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use obelus_kernel::session::Picture;
 
+use crate::session_files::SessionFiles;
 use crate::store::check_name;
-use crate::{SessionFiles, StoreError, whole_file};
+use crate::{StoreError, whole_file};
 
 /// Where the pictures of one session lie.
 #[derive(Debug, Default)]

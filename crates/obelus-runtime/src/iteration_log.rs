@@ -14,16 +14,17 @@ use obelus_kernel::session::{Answer, Input, Outcome, Reply, Session, Start, Used
 use serde_json::{Map, Value, json};
 
 use crate::mask::{Masked, masked_value};
+use crate::state_file::FileNews;
+use crate::store::StoreError;
 use crate::store::check_name;
-use crate::{FileNews, StoreError};
 use lines::Lines;
-pub use lines::Rotation;
+pub(crate) use lines::Rotation;
 
 /// Bytes of an answer that the log keeps; of a longer one it keeps the beginning.
 const LONGEST_ANSWER: usize = 64 * 1024;
 
 /// The log of one session.
-pub struct IterationLog {
+pub(crate) struct IterationLog {
     session: String,
     lines: Lines,
     current: Iteration,
@@ -46,7 +47,7 @@ struct Iteration {
 
 impl IterationLog {
     /// The log of a session in the store's folder. Nothing is written yet.
-    pub fn open(folder: &Path, session: &str, rotation: Rotation) -> Result<Self, StoreError> {
+    pub(crate) fn open(folder: &Path, session: &str, rotation: Rotation) -> Result<Self, StoreError> {
         check_name(session)?;
         let logs = folder.join("logs");
         crate::whole_file::private_folder(&logs).map_err(|error| StoreError::Folder(logs.clone(), error))?;
@@ -60,18 +61,18 @@ impl IterationLog {
     }
 
     /// Where the newest lines are.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.lines.path()
     }
 
     /// Removes the logs of a session.
-    pub fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
+    pub(crate) fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
         let log = Self::open(folder, session, Rotation::default())?;
         log.lines.remove().map_err(|error| StoreError::Folder(log.path().to_owned(), error))
     }
 
     /// The session as it is before anything is logged: what is in its state already is no change.
-    pub fn begin(&mut self, session: &Session) {
+    pub(crate) fn begin(&mut self, session: &Session) {
         self.before = fields(session.state());
     }
 

@@ -27,9 +27,14 @@
 //! # }
 //! ```
 //!
+//! # Names
+//!
+//! Embedders meet the names at the root. The others stand in modules: [`sessions`], [`specs`], [`engine`], [`files`],
+//! [`masking`], [`people`].
+//!
 //! # Layout
 //!
-//! | module | subject |
+//! | file | subject |
 //! |---|---|
 //! | `host`, `handle` | opens, finds, lists and lets go of sessions; the handle to one |
 //! | `actor` | the task that owns a session, keeps its inputs and performs what follows |
@@ -74,55 +79,73 @@ mod store;
 mod whole_file;
 mod words;
 
-// Sessions.
-pub use actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
+// Sessions, and what happens in them.
 pub use clock::{Clock, system_clock};
-pub use events::{EventBody, EventNumber, NoEventNumber, SessionEvent, StepView, Subscription};
+pub use events::{EventBody, EventNumber, SessionEvent, Subscription};
 pub use handle::SessionHandle;
-pub use host::{Export, Forked, Host, HostBuilder, HostError, Reopened, RulesChange};
+pub use host::{Host, HostBuilder, HostError};
 
 // What they are made of, and connected to.
-pub use connector::{ConnectError, ConnectFuture, Connections, Connector, RequestSource, Services};
-pub use spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SessionSpec, SpecDifference, SpecError};
+pub use agent::Agent;
+pub use connector::{ConnectError, ConnectFuture, Connections, Connector, Services};
+pub use request::Request;
+pub use spec::SessionSpec;
 
 // What carries out calls and answers requests.
 pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 pub use elicitor::{Elicited, Elicitor};
 pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
-pub use obelus_kernel::session::Observation;
 pub use observation::ObservationSlot;
-pub use secret::{MASKED, Secret, mask_bytes, mask_value, without_secrets};
+pub use secret::Secret;
 
-// Where they are kept.
-pub use restore::RestoreError;
-pub use store::{
-    AppendError, Cut, Digest, Durable, InboxRow, InputId, Journaled, MemoryStore, Record, Rest, SessionLock,
-    SessionRow, Snapshot, SqliteStore, Store, StoreError,
-};
+// Where they are kept, and the language of their words.
+pub use store::{MemoryStore, SqliteStore, Store, StoreError};
+pub use words::Language;
 
-// For engines of stores and their tests.
-pub use fork::fork;
-pub use restore::{
-    Advanced, Remake, Replayed, Restored, TurnStates, UnderWay, advance, back_to_rest, digest_of, look_at, replay,
-    restore,
-};
+/// What a [`Host`] and a [`SessionHandle`] take and return: rows of lists, changes of the rules, codes of errors.
+pub mod sessions {
+    pub use crate::actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
+    pub use crate::events::StepView;
+    pub use crate::host::{Export, Forked, Reopened, RulesChange};
+    pub use crate::store::{InboxRow, InputId, SessionRow};
+}
 
-// Agents and requests as files.
-pub use agent::{Agent, Problem};
-pub use bindings::BindingFault;
-pub use bundled::{bundled_agent, bundled_agents, is_bundled};
-pub use images::{ImageError, ImageStore};
-pub use places::Places;
-pub use read::{Unreadable, must_be_small, read_text, read_text_from};
-pub use request::{Request, RequestError, place_of, read_document};
+/// The parts of a [`SessionSpec`], and what is wrong with one.
+pub mod specs {
+    pub use crate::connector::RequestSource;
+    pub use crate::spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SpecDifference, SpecError};
+}
 
-// What people see.
-pub use iteration_log::{IterationLog, Rotation};
-pub use mask::{masked, masked_value};
-pub use report::{missing_data, render_report, undone};
-pub use session_files::SessionFiles;
-pub use state_file::{FileNews, StateFile, StateNews};
-pub use words::{
-    Ending, Language, PhraseTable, ToolNames, error_words, fault_of, fill, how_it_ended, listed_titles, one_line,
-    reasons_in_words, refusal_by_code, refusal_in_words, refused_in_words, why_it_ended,
-};
+/// For engines of stores and their tests: what a [`Store`] keeps, and how a session is made of it again.
+pub mod engine {
+    pub use crate::fork::fork;
+    pub use crate::restore::{Remake, RestoreError, advance, back_to_rest, look_at, restore};
+    pub use crate::store::{AppendError, Cut, Digest, Durable, Journaled, Record, Rest, SessionLock, Snapshot};
+}
+
+/// Agents, requests, images and states as files, and where a file is wrong.
+pub mod files {
+    pub use crate::agent::Problem;
+    pub use crate::bindings::BindingFault;
+    pub use crate::bundled::{bundled_agent, bundled_agents, is_bundled};
+    pub use crate::images::{ImageError, ImageStore};
+    pub use crate::places::Places;
+    pub use crate::read::{Unreadable, must_be_small, read_text, read_text_from};
+    pub use crate::request::{RequestError, place_of, read_document};
+    pub use crate::state_file::FileNews;
+}
+
+/// Keeps secrets out of what is written and shown.
+pub mod masking {
+    pub use crate::secret::{MASKED, mask_bytes, mask_value, without_secrets};
+}
+
+/// What a turn came to in words, in Russian and English.
+pub mod people {
+    pub use crate::report::{render_report, undone};
+    pub use crate::words::{
+        PhraseTable, ToolNames, consent_in_words, error_words, fault_of, fill, how_it_ended, listed_titles,
+        never_in_words, one_line, reasons_in_words, refusal_by_code, refusal_in_words, refused_in_words,
+        terms_in_words, why_it_ended,
+    };
+}

@@ -21,7 +21,7 @@ const PHONE: &str = "[phone]";
 const EMAIL: &str = "[email]";
 
 /// A text without secrets, phone numbers and e-mail addresses.
-pub fn masked(text: &str) -> Cow<'_, str> {
+pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     let mut masked = without_secrets(text);
     for mask in [email::masked, phone::masked] {
         if let Some(again) = mask(&masked) {
@@ -32,7 +32,7 @@ pub fn masked(text: &str) -> Cow<'_, str> {
 }
 
 /// The same for everything in a value, names of fields included.
-pub fn masked_value(value: &Value) -> Value {
+pub(crate) fn masked_value(value: &Value) -> Value {
     serde_json::to_value(Masked::new(value)).unwrap_or_default()
 }
 

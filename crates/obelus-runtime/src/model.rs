@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use obelus_kernel::dialect::stream::Piece;
+use obelus_kernel::dialect::Piece;
 pub use obelus_kernel::session::Used;
 use obelus_kernel::session::{Answer, Prompt, RequestId};
 use tokio::sync::mpsc::UnboundedSender;

@@ -85,7 +85,10 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
     let words = language.steps();
     let reason = || visible(error.and_then(|error| error["message"].as_str()).unwrap_or_default());
     match report.status {
-        CallStatus::Done => ('✓', words.done.to_owned()),
+        CallStatus::Done => match session.consent_of(report.place) {
+            Some(consent) => ('✓', fill(language.consents().by_consent, &[&consent.id()])),
+            None => ('✓', words.done.to_owned()),
+        },
         CallStatus::Failed => ('✗', failure(report, session, language)),
         CallStatus::Waiting => ('?', words.waits.to_owned()),
         CallStatus::Denied => ('✗', fill(words.denied, &[&reason()])),
@@ -107,7 +110,7 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
 }
 
 /// What a call lacked that could not even begin, in the user's language: its tool, or required data.
-pub fn missing_data(report: &CallReport, session: &Session, language: Language) -> Option<String> {
+pub(crate) fn missing_data(report: &CallReport, session: &Session, language: Language) -> Option<String> {
     let message = report.error.as_ref()?["message"].as_str()?;
     let tool = report.call["_tool"].as_str().unwrap_or_default();
     if session.context().tool(tool).is_none() {

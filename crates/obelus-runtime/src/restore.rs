@@ -16,8 +16,8 @@ use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Reply, Session, Start, Task};
 use serde_json::Value;
 
-pub use digest::digest_of;
-pub use replay::{Advanced, Replayed, UnderWay, advance, replay};
+pub use replay::advance;
+pub(crate) use replay::{Advanced, replay};
 
 use crate::store::{Cut, Journaled, Snapshot, Store, StoreError};
 
@@ -161,7 +161,7 @@ fn begin(
 }
 
 /// How the messages before a checkpoint are read when somebody needs them: by replaying what led there.
-fn past_of(store: &Arc<dyn Store>, id: &str, remake: &Remake, seq: u64) -> obelus_kernel::LoadPast {
+fn past_of(store: &Arc<dyn Store>, id: &str, remake: &Remake, seq: u64) -> obelus_kernel::memory::LoadPast {
     let (store, id, remake) = (Arc::clone(store), id.to_owned(), Arc::clone(remake));
     Arc::new(move || {
         let journaled = store.load(&id, 0, Some(seq)).map_err(|error| error.to_string())?;

@@ -11,7 +11,7 @@ use crate::restore::TurnStates;
 use crate::state_file::{FileNews, StateFile, StateNews};
 
 /// The files of one session.
-pub struct SessionFiles {
+pub(crate) struct SessionFiles {
     state: StateFile,
     log: IterationLog,
     /// Whether the state was put in place from outside and has not been written since.
@@ -20,13 +20,13 @@ pub struct SessionFiles {
 
 impl SessionFiles {
     /// The files of a session in the store's folder.
-    pub fn open(folder: &Path, session: &str) -> Result<Self, StoreError> {
+    pub(crate) fn open(folder: &Path, session: &str) -> Result<Self, StoreError> {
         let log = IterationLog::open(folder, session, Rotation::default())?;
         Ok(Self { state: StateFile::open(folder, session)?, log, is_put: false })
     }
 
     /// Removes them, and pictures of what the session saw or was shown.
-    pub fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
+    pub(crate) fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
         StateFile::remove(folder, session)?;
         let pictures = Self::pictures(folder, session);
         match std::fs::remove_dir_all(&pictures) {
@@ -39,7 +39,7 @@ impl SessionFiles {
     }
 
     /// The folder for pictures of what a session sees.
-    pub fn pictures(folder: &Path, session: &str) -> PathBuf {
+    pub(crate) fn pictures(folder: &Path, session: &str) -> PathBuf {
         folder.join("shots").join(session)
     }
 

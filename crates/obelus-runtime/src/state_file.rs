@@ -22,7 +22,7 @@ use crate::{StoreError, whole_file};
 const LARGEST: u64 = 32 << 20;
 
 /// The file of one session.
-pub struct StateFile {
+pub(crate) struct StateFile {
     path: PathBuf,
     /// Where it is kept what was last written.
     record: PathBuf,
@@ -89,7 +89,7 @@ impl std::fmt::Display for FileNews {
 
 /// What was found in the file.
 #[derive(Debug, PartialEq)]
-pub enum StateNews {
+pub(crate) enum StateNews {
     /// Nothing that a person has changed.
     Nothing,
     /// What a person has changed, as a state.
@@ -100,7 +100,7 @@ pub enum StateNews {
 
 impl StateFile {
     /// The file of a session in the store's folder. Nothing is written yet.
-    pub fn open(folder: &Path, session: &str) -> Result<Self, StoreError> {
+    pub(crate) fn open(folder: &Path, session: &str) -> Result<Self, StoreError> {
         check_name(session)?;
         let states = folder.join("states");
         whole_file::private_folder(&states).map_err(|error| StoreError::Folder(states.clone(), error))?;
@@ -119,18 +119,13 @@ impl StateFile {
         })
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Where the state is written while a person's file is left alone.
     fn ours(&self) -> PathBuf {
         self.path.with_extension("json.new")
     }
 
     /// Removes what is kept of a session.
-    pub fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
+    pub(crate) fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
         let file = Self::open(folder, session)?;
         for path in [&file.path, &file.record, &file.ours()] {
             whole_file::remove(path).map_err(|error| StoreError::Folder(path.clone(), error))?;
@@ -141,7 +136,7 @@ impl StateFile {
     /// Makes out what a failure of power in the middle of a turn has left, where the session is in another state than was
     /// noted: `states` shows those in which it was meanwhile. If the file has none of them, a person has changed one, most
     /// likely the one that it has most in common with.
-    pub fn recognise(&mut self, current: &Value, states: impl FnOnce(&mut dyn FnMut(Value))) {
+    pub(crate) fn recognise(&mut self, current: &Value, states: impl FnOnce(&mut dyn FnMut(Value))) {
         if self.known.text == text(current) {
             return;
         }
@@ -166,7 +161,7 @@ impl StateFile {
     }
 
     /// Looks whether a person has changed something. What does not fit is told once.
-    pub fn look(&mut self, session: &Session) -> StateNews {
+    pub(crate) fn look(&mut self, session: &Session) -> StateNews {
         let bytes = match self.read() {
             Ok(Some(bytes)) if !self.is_known(&bytes) => bytes,
             Ok(_) => {
@@ -208,7 +203,7 @@ impl StateFile {
     }
 
     /// What was found has become part of the session: it is no news any more.
-    pub fn taken_up(&mut self) -> FileNews {
+    pub(crate) fn taken_up(&mut self) -> FileNews {
         let news = FileNews::Taken { file: self.path.clone() };
         // Somebody may have changed it once more since.
         let text = String::from_utf8(std::mem::take(&mut self.found)).unwrap_or_default();
@@ -219,12 +214,12 @@ impl StateFile {
 
     /// Writes the state. A file that a person has changed meanwhile is left alone: it is looked at first, at the start
     /// of the next turn.
-    pub fn write(&mut self, state: &Value) -> Option<FileNews> {
+    pub(crate) fn write(&mut self, state: &Value) -> Option<FileNews> {
         self.try_write(state).err().map(|error| self.trouble(&error))
     }
 
     /// The same while a turn is at work. It is noted when the turn rests.
-    pub fn write_on(&mut self, state: &Value) -> Option<FileNews> {
+    pub(crate) fn write_on(&mut self, state: &Value) -> Option<FileNews> {
         self.try_write_on(state).err().map(|error| self.trouble(&error))
     }
 

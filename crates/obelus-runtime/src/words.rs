@@ -1,15 +1,18 @@
 //! What a turn came to, in words for a person: what was done, what waits, what was not done and why.
 
+mod consents;
 mod degraded;
 mod misfits;
 mod phrases;
 mod reasons;
 mod table;
 
-use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Ends, Limit, Misfit, Refused, Reply};
+use obelus_kernel::session::options::Limit;
+use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Ends, Misfit, Refused, Reply};
 use obelus_kernel::visible;
 use serde_json::Value;
 
+pub use consents::{consent_in_words, never_in_words, terms_in_words};
 pub use phrases::{PhraseTable, fault_of, fill};
 pub use reasons::{ToolNames, listed_titles, reasons_in_words, refusal_in_words};
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use obelus_runtime::{Agent, Problem};
+use obelus_runtime::Agent;
+use obelus_runtime::files::Problem;
 
 fn problems(text: &str) -> Vec<Problem> {
     match Agent::parse(Path::new("agent.yaml"), text, Path::new("")) {

@@ -9,7 +9,8 @@ use common::{
     Folder, Small, chain, counting, host, journal, kill, open_questions, read, run_plan, snapshot, spec, tool,
 };
 use obelus_kernel::session::{About, Decision, Ends};
-use obelus_runtime::{Connections, Host, NOT_DURABLE, SqliteStore};
+use obelus_runtime::sessions::NOT_DURABLE;
+use obelus_runtime::{Connections, Host, SqliteStore};
 use serde_json::{Value, json};
 
 /// A host on a store with room for so many records, whose calls are counted.

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_runtime::{AppendError, Record, SqliteStore, Store};
+use obelus_runtime::engine::{AppendError, Record};
+use obelus_runtime::{SqliteStore, Store};
 use serde_json::json;
 
 /// The folder of the child: its store, and the files that make its disk fail.

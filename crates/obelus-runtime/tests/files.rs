@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex};
 use common::{Folder, journal, kill, say};
 use obelus_kernel::Context;
 use obelus_kernel::session::{Answer, Decision, Ends, Input, Prompt, Settings, Solution};
+use obelus_runtime::files::FileNews;
 use obelus_runtime::{
-    Activities, AnswerFuture, Connections, EventBody, EventNumber, FileNews, Host, Model, SessionHandle, SessionSpec,
+    Activities, AnswerFuture, Connections, EventBody, EventNumber, Host, Model, SessionHandle, SessionSpec,
     SqliteStore, Store as _,
 };
 use serde_json::{Value, json};

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use common::{Small, chain, clock, counting, open_questions, read, spec, tool};
 use obelus_kernel::session::{Decision, Ends, Input};
+use obelus_runtime::sessions::GONE;
 use obelus_runtime::{
-    Activities, Connections, EventBody, EventNumber, GONE, Host, HostError, SessionHandle, SessionSpec, Subscription,
+    Activities, Connections, EventBody, EventNumber, Host, HostError, SessionHandle, SessionSpec, Subscription,
 };
 use serde_json::json;
 

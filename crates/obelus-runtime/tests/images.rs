@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use common::{Folder, host, journal, kill, say};
 use obelus_kernel::session::{Answer, Input, Picture, Prompt, Settings, Solution};
-use obelus_runtime::{
-    Activities, AnswerFuture, Connections, Host, ImageError, ImageStore, Model, SessionSpec, SqliteStore, Store as _,
-};
+use obelus_runtime::files::{ImageError, ImageStore};
+use obelus_runtime::{Activities, AnswerFuture, Connections, Host, Model, SessionSpec, SqliteStore, Store as _};
 use serde_json::json;
 use tokio::sync::Notify;
 

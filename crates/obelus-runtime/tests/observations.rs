@@ -7,11 +7,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use common::{Folder, Small, journal, kill, say, snapshot};
-use obelus_kernel::session::{Answer, Ends, Input, Prompt, Settings, Solution};
+use obelus_kernel::session::{Answer, Ends, Input, Observation, Prompt, Settings, Solution};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, AnswerFuture, Connections, EventNumber, Host, Model, Observation, SessionHandle, SessionSpec,
-    SqliteStore, Store,
+    Activities, AnswerFuture, Connections, EventNumber, Host, Model, SessionHandle, SessionSpec, SqliteStore, Store,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use common::{Small, clock, host, open_questions, read, run_plan, spec, tool};
 use obelus_kernel::session::{About, Ends, Input, Outcome};
+use obelus_runtime::engine::Record;
 use obelus_runtime::{
-    Activities, Activity, ActivityFuture, Connections, Host, ReconcileFuture, Reconciled, Record, SessionHandle,
-    SessionSpec, Store, Work,
+    Activities, Activity, ActivityFuture, Connections, Host, ReconcileFuture, Reconciled, SessionHandle, SessionSpec,
+    Store, Work,
 };
 use serde_json::json;
 

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use common::{Folder, host, run_plan, spec};
 use obelus_kernel::session::Ends;
-use obelus_runtime::{Activities, Connections, DAMAGED, Host, SqliteStore, Store as _};
+use obelus_runtime::sessions::DAMAGED;
+use obelus_runtime::{Activities, Connections, Host, SqliteStore, Store as _};
 use serde_json::{Value, json};
 
 /// Calls of a turn: with what begins it, a turn is one record more.

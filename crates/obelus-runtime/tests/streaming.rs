@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Small, host, journal, say, snapshot};
 use obelus_kernel::Context;
-use obelus_kernel::dialect::stream::Piece;
+use obelus_kernel::dialect::Piece;
 use obelus_kernel::session::{Answer, Ends, Input, Mode, Money, Prompt, Settings, Solution};
 use obelus_runtime::{
     Activities, AnswerFuture, Connections, EventBody, Model, Part, Parts, SessionHandle, SessionSpec, Used,

@@ -9,10 +9,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use obelus_connect::model::{PromptOptions, render};
+use obelus_connect::model::{PromptMeter, PromptOptions, SentChars, render};
 use obelus_kernel::Time;
 use obelus_kernel::session::{Decision, Ends, Input, Question, RequestId, Session, Settings, Start, Task};
-use obelus_runtime::{Agent, Language, ObservationSlot, bundled_agent, render_report};
+use obelus_runtime::files::bundled_agent;
+use obelus_runtime::people::render_report;
+use obelus_runtime::{Agent, Language, ObservationSlot};
 use serde_json::{Value, json};
 
 use crate::case::Case;
@@ -27,6 +29,7 @@ pub(crate) struct Conversation<P> {
     pub(crate) peers: P,
     /// The latest observation, which the model is shown.
     slot: ObservationSlot,
+    meter: PromptMeter,
     observed: TurnRecord,
     all_calls: Vec<Value>,
     questions: usize,
@@ -68,6 +71,7 @@ impl<P: Peers> Conversation<P> {
             now: Time::default(),
             peers,
             slot: ObservationSlot::default(),
+            meter: PromptMeter::default(),
             observed: TurnRecord::default(),
             all_calls: Vec::new(),
             questions: 0,
@@ -100,6 +104,11 @@ impl<P: Peers> Conversation<P> {
         let waiting: Vec<Value> =
             open.flat_map(|question| question.calls.into_iter().map(|asked| (*asked.call).clone())).collect();
         json!({"ends": self.ends(), "questions": self.questions, "calls": self.all_calls, "waiting": waiting})
+    }
+
+    /// Characters of the requests to the model so far.
+    pub(crate) fn sent(&self) -> SentChars {
+        self.meter.sum()
     }
 
     /// Plays one turn and returns the differences from its expectation.
@@ -182,15 +191,16 @@ impl<P: Peers> Conversation<P> {
     fn ask_model(&mut self, id: &RequestId) {
         let Some(mut prompt) = self.session.prompt(id) else { return };
         prompt.observation = self.slot.latest().filter(|latest| self.session.shows_observation(id, &latest.digest));
-        // Expectations look at the first request of a turn only.
-        if self.observed.prompt.is_none() {
-            match render(&prompt, &PromptOptions::default()) {
-                Ok(messages) => {
+        match render(&prompt, &PromptOptions::default()) {
+            Ok(messages) => {
+                self.meter.count(&messages);
+                // Expectations look at the first request of a turn only.
+                if self.observed.prompt.is_none() {
                     let texts: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
                     self.observed.prompt = Some(texts.join("\n"));
                 }
-                Err(error) => self.fail(error.to_string()),
             }
+            Err(error) => self.fail(error.to_string()),
         }
         let answer = self.peers.answer(prompt, &mut self.problems);
         self.handle(Input::Answer { id: id.clone(), answer });

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use obelus_connect::model::SentChars;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{Answer, CallError, Outcome, Prompt, Spent, Used};
 use obelus_runtime::Agent;
@@ -48,6 +49,8 @@ pub struct Evaluated {
     pub out_of_format: Vec<String>,
     /// The cost of each turn.
     pub turns: Vec<Spent>,
+    /// Characters sent to the model, and how many of them were a prefix of the request before.
+    pub sent: SentChars,
     /// Why the model cannot be asked at all, if retrying would not help.
     pub hopeless: Option<String>,
     /// The end, questions and calls of the conversation.
@@ -76,6 +79,7 @@ impl Evaluated {
             "why": self.why,
             "out_of_format": self.out_of_format,
             "spent": self.spent(),
+            "sent": self.sent,
             "turns": self.turns,
         });
         if let Some(reason) = reason {
@@ -106,6 +110,7 @@ pub fn evaluate(
             why: Vec::new(),
             out_of_format: Vec::new(),
             turns: Vec::new(),
+            sent: SentChars::default(),
             hopeless: None,
             seen: Value::Null,
         };
@@ -139,7 +144,7 @@ fn evaluate_case(
     let peers = ModelPeers { model, portal: Vec::new(), turns: Vec::new(), out_of_format: Vec::new(), hopeless: None };
     let mut conversation = Conversation::new(case, agent.clone(), settings, peers)?;
     let why = conversation.play_all(case);
-    into.seen = conversation.observed();
+    (into.seen, into.sent) = (conversation.observed(), conversation.sent());
     (into.turns, into.out_of_format) = (conversation.peers.turns, conversation.peers.out_of_format);
     into.hopeless = conversation.peers.hopeless;
     into.why = why?;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use agents::{Agents, Explain, Login, Pin, Policy};
-pub(crate) use people::{Answer, Approve, Deny, Inbox, Verb};
+pub(crate) use people::{AlsoFor, Answer, Approve, Deny, Inbox, Verb};
 pub(crate) use plan::{Check, Format, Graph, Plan, PlanFile, RunPlan, Simulate};
 pub(crate) use sessions::Sessions;
 

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use obelus_runtime::{Places, Request, read_text, read_text_from};
+use obelus_runtime::Request;
+use obelus_runtime::files::{Places, read_text, read_text_from};
 
 use crate::output;
 

@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use obelus_kernel::session::{Mode, Session};
 use obelus_kernel::{Message, Role};
 use obelus_runtime::Language;
-pub(crate) use obelus_runtime::fill;
+pub(crate) use obelus_runtime::people::fill;
 
 pub(crate) use ask::{Asking, Because};
 pub(crate) use chat::{Chat, Counts, Errors, Files, Help, Modes, Statuses};

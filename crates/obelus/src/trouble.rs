@@ -3,9 +3,10 @@
 use std::fmt;
 
 use obelus_kernel::session::Refused;
-use obelus_runtime::{
-    DAMAGED, GONE, HostError, Language, NOT_DURABLE, OUTCOME_UNKNOWN, StoreError, Unreadable, refused_in_words,
-};
+use obelus_runtime::files::Unreadable;
+use obelus_runtime::people::refused_in_words;
+use obelus_runtime::sessions::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
+use obelus_runtime::{HostError, Language, StoreError};
 use serde_json::json;
 
 use crate::output::{self, Exit};

@@ -1,7 +1,7 @@
 //! What can go wrong with a server.
 
 use obelus_kernel::visible;
-use obelus_runtime::without_secrets;
+use obelus_runtime::masking::without_secrets;
 
 /// How many characters of a server's words an error shows.
 const SHOWN: usize = 2000;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use obelus_kernel::Tool;
-use obelus_runtime::mask_value;
+use obelus_runtime::masking::mask_value;
 use serde_json::{Map, Value};
 
 use super::error::{quoted, shortened};

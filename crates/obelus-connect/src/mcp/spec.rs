@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use obelus_kernel::session::glob_fits;
+use obelus_kernel::text::glob_fits;
 use obelus_kernel::{Tool, type_name};
 use obelus_runtime::Secret;
 use reqwest::Url;

@@ -1,26 +1,36 @@
 //! Renders a request as chat messages.
 //!
-//! The order is fixed, and stable parts come first, so that a provider can cache them: instructions and tools, then the
-//! state, then the conversation. The texts are in `prompts/*.jinja`.
+//! The prompt grows at its end, so that a provider can serve the rest from its cache (PROMPT-2): first what stays the
+//! same (instructions, tools, recipes), then the session so far, where nothing that was sent is rewritten, and last what
+//! changes (state, questions, time, the step's own instructions). The texts are in `prompts/*.jinja`.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `tools` | the tools on offer |
+//! | `told` | the session so far |
 //!
 //! Text that is not the agent's author's is inserted as JSON on one line, so that a tool's result, a file or a web page
 //! cannot start a section of the prompt. The user's words are separate messages.
 
+mod told;
+mod tools;
+
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value as TemplateValue};
-use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::session::{Picture, Prompt, Purpose};
+use obelus_kernel::session::{Happened, Picture, Prompt, Purpose};
+use obelus_kernel::{Effect, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::calendar::calendar;
 use super::jinja::{self, on_one_line};
-use super::said_since;
+use told::Told;
+use tools::{ToolSummary, signature};
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +78,9 @@ pub struct RenderError {
 }
 
 const SYSTEM: &str = "system.jinja";
-const STATE: &str = "state.jinja";
+const NOW: &str = "now.jinja";
+const RESULTS: &str = "results.jinja";
+const TIME: &str = "time.jinja";
 const SEEN: &str = "seen.jinja";
 const BEGIN: &str = "begin.jinja";
 const REPAIR: &str = "repair.jinja";
@@ -87,7 +99,9 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     env.set_fuel(None);
     for (name, text) in [
         (SYSTEM, include_str!("prompts/system.jinja")),
-        (STATE, include_str!("prompts/state.jinja")),
+        (NOW, include_str!("prompts/now.jinja")),
+        (RESULTS, include_str!("prompts/results.jinja")),
+        (TIME, include_str!("prompts/time.jinja")),
         (SEEN, include_str!("prompts/seen.jinja")),
         (BEGIN, include_str!("prompts/begin.jinja")),
         (REPAIR, include_str!("prompts/repair.jinja")),
@@ -117,59 +131,96 @@ pub fn render(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessag
 }
 
 fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, RenderError> {
+    let mut messages = vec![system(prompt, options)?];
+    if !matches!(prompt.transcript.first().map(|entry| &entry.what), Some(Happened::User { .. })) {
+        messages.push(message(ChatRole::User, BEGIN, json!({}))?);
+    }
+    let (told, day) = Told::render(prompt)?;
+    messages.extend(told);
+    messages.extend(observation(prompt, options)?);
+    messages.extend(now(prompt, options, day.as_ref())?);
+    Ok(messages)
+}
+
+/// What stays the same from request to request.
+fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, RenderError> {
     let is_blocks = prompt.dialect == Dialect::Blocks;
     // The blocks dialect has no schema of the answer, so each tool is shown with its parameters.
     let template = if is_blocks { SYSTEM_BLOCKS } else { SYSTEM };
-    let tools = match is_blocks {
-        true => lines(template, prompt.tools.iter().map(|tool| ToolWithParams::of(tool)))?,
-        false => lines(template, prompt.tools.iter().map(|tool| ToolSummary::of(tool)))?,
+    let tools: TemplateValue = match is_blocks {
+        true => {
+            let signature = |tool: &Arc<Tool>| signature(tool).map_err(|error| render_error(template, &error));
+            prompt.catalogue.iter().map(|tool| signature(tool).map(TemplateValue::from)).collect::<Result<_, _>>()?
+        }
+        false => lines(template, prompt.catalogue.iter().map(|tool| ToolSummary::of(tool)))?,
     };
-    let has_instances = prompt.kinds.iter().any(|kind| kind.get("instances").is_some());
-    let schema = (!options.without_schema && !is_blocks).then(|| on_one_line(prompt.answer.text().into()));
-    let system = TemplateValue::from_pairs([
+    let is_step = !prompt.step.is_empty();
+    let acts = prompt.catalogue.iter().any(|tool| tool.effect != Effect::Read);
+    // A step of a graph has a schema of its own; what all steps are told does not depend on it.
+    let brings_output = is_step || prompt.answer.text().contains(r#""_output":"#);
+    let brings_instances = prompt.catalogue.iter().any(|tool| tool.schema.get("x-instances").is_some());
+    let data = TemplateValue::from_pairs([
         ("instructions", TemplateValue::from(Serde(&prompt.instructions))),
         ("tools", tools),
+        ("recipes", lines(template, &prompt.recipes)?),
         ("mode", prompt.mode.into()),
         ("plan_mode", prompt.plan_mode.into()),
-        ("has_instances", has_instances.into()),
-        ("has_unchecked_words", prompt.tools.iter().any(|tool| tool.words_of().is_some()).into()),
+        ("steps", is_step.into()),
+        ("runs_calls", prompt.runs_calls.into()),
+        ("confirms", (acts && !is_step).into()),
+        ("brings_output", brings_output.into()),
+        ("has_instances", (has_instances(prompt) || brings_instances).into()),
+        ("has_unchecked_words", prompt.catalogue.iter().any(|tool| tool.words_of().is_some()).into()),
         ("language", TemplateValue::from(Serde(&options.language.as_ref().or(prompt.language.as_ref())))),
-        ("schema", schema.map_or(TemplateValue::from(()), TemplateValue::from)),
+        ("schema", schema(prompt, options, !is_step)),
     ]);
-    let mut messages = vec![message_of(ChatRole::System, template, system)?];
+    message_of(ChatRole::System, template, data)
+}
 
-    // The agent's words of this turn are part of the state, so that the user's message stays the last.
-    let said: Vec<&str> = said_since(prompt).collect();
-    let heard = &prompt.texts[..prompt.texts.len() - said.len()];
+/// The answer's schema, where the prompt has it: a step of a graph has a schema of its own, which stands last.
+fn schema(prompt: &Prompt, options: &PromptOptions, is_its_place: bool) -> TemplateValue {
+    let is_shown = is_its_place && !options.without_schema && prompt.dialect == Dialect::Json;
+    match is_shown {
+        true => on_one_line(prompt.answer.text().into()).into(),
+        false => TemplateValue::from(()),
+    }
+}
+
+fn has_instances(prompt: &Prompt) -> bool {
+    prompt.kinds.iter().any(|kind| kind.get("instances").is_some())
+}
+
+/// What changes with every request. It is the last message, and short.
+fn now(prompt: &Prompt, options: &PromptOptions, day: Option<&Value>) -> Result<Option<ChatMessage>, RenderError> {
+    let zone = prompt.time_zone.as_deref();
+    let time = zone.map(|zone| calendar(prompt.now, Some(zone), prompt.language.as_deref()));
+    let is_new_day = time.as_ref().is_some_and(|time| day != Some(&time["days"][0]["date"]));
+    // Where the state tells of questions, they are not told twice.
+    let is_in_state = |question: &Value| prompt.state_has_questions && question["about"] == "call";
+    let questions = prompt.questions.iter().filter(|question| !is_in_state(question));
     let parts = [
-        ("kinds", lines(STATE, &prompt.kinds)?),
-        ("plan", lines(STATE, &prompt.plan)?),
-        ("earlier", lines(STATE, &prompt.earlier)?),
-        ("questions", lines(STATE, prompt.questions.iter().map(shorten_question))?),
-        ("errors", lines(STATE, &prompt.errors)?),
-        ("said", lines(STATE, said)?),
+        ("state", lines(NOW, &prompt.state)?),
+        ("open", lines(NOW, &prompt.open)?),
+        ("questions", lines(NOW, questions.map(shorten_question))?),
+        ("steps", TemplateValue::from(Serde(&prompt.step))),
+        ("time", time.as_ref().map_or(TemplateValue::from(()), jinja::value)),
+        ("schema", schema(prompt, options, !prompt.step.is_empty())),
     ];
-    if parts.iter().any(|(_, lines)| lines.is_true()) {
-        let time = prompt.time_zone.as_deref();
-        let time = time.map(|zone| calendar(prompt.now, Some(zone), prompt.language.as_deref()));
-        let others = [
-            ("time", time.as_ref().map_or(TemplateValue::from(()), jinja::value)),
-            ("has_instances", has_instances.into()),
-        ];
-        messages.push(message_of(ChatRole::User, STATE, TemplateValue::from_pairs(parts.into_iter().chain(others)))?);
+    let says_something = parts.iter().any(|(_, part)| part.is_true());
+    if !says_something && prompt.pictures.is_empty() {
+        return Ok(None);
     }
-    messages.extend(observation(prompt, options)?);
-    for (role, text) in heard {
-        let role = if role == "user" { ChatRole::User } else { ChatRole::Assistant };
-        messages.push(ChatMessage { role, content: text.clone(), images: Vec::new() });
-    }
-    if heard.is_empty() {
-        messages.push(message(ChatRole::User, BEGIN, json!({}))?);
-    }
-    if let Some(words) = messages.iter_mut().rfind(|message| message.role == ChatRole::User) {
-        add_pictures(&prompt.pictures, words, options);
-    }
-    Ok(messages)
+    let names: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let is_all = names.len() == prompt.catalogue.len();
+    let may_call = (!is_all).then_some(names);
+    let others = [
+        ("is_new_day", is_new_day.into()),
+        ("has_instances", has_instances(prompt).into()),
+        ("may_call", TemplateValue::from(Serde(&may_call))),
+    ];
+    let mut last = message_of(ChatRole::User, NOW, TemplateValue::from_pairs(parts.into_iter().chain(others)))?;
+    add_pictures(&prompt.pictures, &mut last, options);
+    Ok(Some(last))
 }
 
 fn think(
@@ -217,61 +268,6 @@ fn add_pictures(pictures: &[Picture], words: &mut ChatMessage, options: &PromptO
         n => words.content.push_str(&format!("\n\n[The user has sent {n} pictures that you cannot see.]")),
     }
     words.images.extend(present_fields);
-}
-
-/// What the answer's schema does not contain about a tool: its purpose, its effect, its result.
-#[derive(Serialize)]
-struct ToolSummary<'a> {
-    tool: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a Value>,
-    effect: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unchecked_words_of: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    returns: Option<&'a Value>,
-}
-
-impl<'a> ToolSummary<'a> {
-    fn of(tool: &'a Tool) -> Self {
-        let (description, effect) = (tool.schema.get("description"), tool.effect.name());
-        let unchecked_words_of = tool.words_of();
-        Self { tool: &tool.name, description, effect, unchecked_words_of, returns: tool.output() }
-    }
-}
-
-/// A tool with its parameters, for a dialect without a schema.
-#[derive(Serialize)]
-struct ToolWithParams<'a> {
-    method: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a Value>,
-    effect: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unchecked_words_of: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    required: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    asks_about: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    returns: Option<&'a Value>,
-}
-
-impl<'a> ToolWithParams<'a> {
-    fn of(tool: &'a Tool) -> Self {
-        Self {
-            method: &tool.name,
-            description: tool.schema.get("description"),
-            effect: tool.effect.name(),
-            unchecked_words_of: tool.words_of(),
-            params: tool.params().get("properties"),
-            required: tool.params().get("required"),
-            asks_about: tool.schema.get("x-risky"),
-            returns: tool.output(),
-        }
-    }
 }
 
 /// A tool whose call the model carries out: with parameters, and without an effect, because it does not act.

@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use obelus_runtime::{Model, Unreadable, read_text};
+use obelus_runtime::Model;
+use obelus_runtime::files::{Unreadable, read_text};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -121,7 +122,7 @@ impl fmt::Display for ModelSpec {
 /// Opens a model. Paths are relative to `base`, the folder of the file that names the model.
 pub fn open(spec: &ModelSpec, base: &Path) -> Result<Arc<dyn Model>, OpenError> {
     let read = |file: &Path| {
-        let path = if obelus_runtime::is_bundled(file) { file.to_owned() } else { base.join(file) };
+        let path = if obelus_runtime::files::is_bundled(file) { file.to_owned() } else { base.join(file) };
         match read_text(&path) {
             Ok(text) => Ok((path, text)),
             Err(error) => Err(OpenError::Io { path, error }),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use obelus_kernel::Time;
 use obelus_kernel::compose::Composed;
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::session::{CallReport, CallStatus, Prompt, Purpose};
+use obelus_kernel::session::{CallEntry, CallReport, CallStatus, Happened, Prompt, Purpose, TranscriptEntry};
 use serde_json::{Value, json};
 
 /// An empty request.
@@ -14,12 +14,19 @@ pub(super) fn bare() -> Prompt {
         purpose: Purpose::Solve,
         node: None,
         instructions: Vec::new(),
+        step: Vec::new(),
+        runs_calls: true,
+        catalogue: Vec::new(),
         tools: Vec::new(),
         mode: "full",
         plan_mode: "eager",
         kinds: Vec::new(),
+        recipes: Vec::new(),
+        transcript: Vec::new(),
+        state: Vec::new(),
+        state_has_questions: false,
+        open: Vec::new(),
         plan: Vec::new(),
-        earlier: Vec::new(),
         questions: Vec::new(),
         errors: Vec::new(),
         texts: Vec::new(),
@@ -36,7 +43,23 @@ pub(super) fn bare() -> Prompt {
 
 /// A request with a message of the user.
 pub(super) fn asked(words: &str) -> Prompt {
-    Prompt { texts: vec![("user".to_owned(), words.to_owned())], ..bare() }
+    let transcript = vec![happened(0, Happened::User { text: words.to_owned(), time: Time(0) })];
+    Prompt { texts: vec![("user".to_owned(), words.to_owned())], transcript, ..bare() }
+}
+
+/// A part of the session so far.
+pub(super) fn happened(batch: u64, what: Happened) -> TranscriptEntry {
+    TranscriptEntry::new(batch, what)
+}
+
+/// A call that has ended.
+pub(super) fn ended(call: Value, status: CallStatus) -> CallEntry {
+    let (error, result) = match status {
+        CallStatus::Done => (None, Some(json!({"id": 7}))),
+        _ => (Some(json!({"code": "broken", "message": "it broke"})), None),
+    };
+    let at = if status == CallStatus::Done { vec!["†state.sent".to_owned()] } else { Vec::new() };
+    CallEntry { place: (0, 0), call: Arc::new(call), status, error, at, result, changes: true, approved: false }
 }
 
 /// A request to carry out a call.

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use obelus_kernel::write_canonical;
-use obelus_runtime::{Unreadable, read_text};
+use obelus_kernel::text::write_canonical;
+use obelus_runtime::files::{Unreadable, read_text};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_kernel::{Context, Message, visible};
-use obelus_runtime::{Activities, ConnectFuture, McpSection, Services, SessionSpec};
+use obelus_runtime::specs::McpSection;
+use obelus_runtime::{Activities, ConnectFuture, Services, SessionSpec};
 use serde_json::Value;
 
 use super::pins::{self, Pins};
@@ -192,7 +193,7 @@ fn add_tools(context: &mut Context, tools: &[(String, Value)]) -> Result<(), Str
 
 /// What a person types to log in to a server of this agent.
 fn typed_name(spec: &SessionSpec) -> String {
-    let agent = match obelus_runtime::is_bundled(&spec.folder) || spec.folder.as_os_str().is_empty() {
+    let agent = match obelus_runtime::files::is_bundled(&spec.folder) || spec.folder.as_os_str().is_empty() {
         true => typed(&spec.agent),
         false => typed(&spec.folder.to_string_lossy()),
     };

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use obelus_connect::model::{ModelSpec, open};
 use obelus_kernel::Context;
-use obelus_kernel::session::{Approval, CallError, Mode, Reply, Settings};
+use obelus_kernel::session::options::Approval;
+use obelus_kernel::session::{CallError, Mode, Reply, Settings};
 use obelus_runtime::{Activities, Connections, Model, SessionSpec};
 use serde_json::{Value, json};
 

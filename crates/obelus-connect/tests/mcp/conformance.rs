@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use obelus_kernel::session::glob_fits;
+use obelus_kernel::text::glob_fits;
 
 use crate::peers::npm;
 

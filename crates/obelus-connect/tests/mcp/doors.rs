@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use obelus_connect::mcp::{Landing, LogIn, McpError, Servers, Trouble, VisitFuture};
 use obelus_kernel::session::Outcome;
-use obelus_runtime::{Secret, without_secrets};
+use obelus_runtime::Secret;
+use obelus_runtime::masking::without_secrets;
 use serde_json::{Value, json};
 
 use crate::peers::{arguments, run, servers, until};

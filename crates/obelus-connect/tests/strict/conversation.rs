@@ -5,9 +5,8 @@ use obelus_connect::activity::bind;
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Structured};
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{Decision, Ends, Mode, Question, Reply};
-use obelus_runtime::{
-    Agent, Connections, EventBody, Host, Secret, SessionHandle, SessionSpec, Subscription, bundled_agent,
-};
+use obelus_runtime::files::bundled_agent;
+use obelus_runtime::{Agent, Connections, EventBody, Host, Secret, SessionHandle, SessionSpec, Subscription};
 use obelus_sandbox::{Portal, SandboxOptions};
 use serde_json::{Value, json};
 

@@ -22,7 +22,8 @@ use std::sync::Arc;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{Input, Prompt, Session, Task};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::{Agent, bundled_agents, read_document};
+use obelus_runtime::Agent;
+use obelus_runtime::files::{bundled_agents, read_document};
 use serde_json::{Value, json};
 
 use rules::breaches;

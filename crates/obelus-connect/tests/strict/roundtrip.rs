@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use obelus_kernel::compose::{Offer, compose, without_nulls};
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::dialect::stream::{Piece, Reader};
+use obelus_kernel::dialect::{Piece, Reader};
 use obelus_kernel::{Call, Context, PlanMode};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

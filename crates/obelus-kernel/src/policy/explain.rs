@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::gate::{Explanation, Gate, Mode, Proposal};
+use super::gate::{Explanation, Gate, Proposal};
 use super::grounding::{AfterReading, GroundIndex, Grounding};
 use super::provenance::{Place, Provenance};
-use super::rules::{Policy, example_origins};
+use super::rules::example_origins;
 use crate::call::Call;
 use crate::context::Context;
 use crate::fault::Fault;
@@ -18,7 +18,9 @@ use crate::origin::Origins;
 /// The call may say where its parameters come from: `_from` is a list of labels (`user`, `untrusted:read_mail`, …) for
 /// all of them, or an object of such lists by path; `_shown` is what the model had been shown before it proposed the
 /// call. A reference carries what it finds in the context. Fails with everything that is wrong with the call itself: such a call never comes before the policy.
-pub fn explain(call: &Value, context: &Context, policy: &Policy, mode: Mode) -> Result<Explanation, Vec<Fault>> {
+///
+/// The gate is that of an agent's file, or of a session with the consents of its people.
+pub fn explain(call: &Value, context: &Context, gate: Gate<'_>) -> Result<Explanation, Vec<Fault>> {
     let mut proposal = call.clone();
     if let Value::Object(fields) = &mut proposal {
         fields.shift_remove("_from");
@@ -37,7 +39,7 @@ pub fn explain(call: &Value, context: &Context, policy: &Policy, mode: Mode) -> 
     let shown = call.get("_shown").map(Origins::from_json).unwrap_or_default();
     let instance = read.instance.as_deref();
     let mut index = GroundIndex::default();
-    let grounding = (policy.after_reading() == AfterReading::Grounded).then(|| {
+    let grounding = (gate.after_reading() == AfterReading::Grounded).then(|| {
         index.catch_up(context, &[]);
         // What the file's context has was not run by any session.
         Grounding { context, index: &index, base: context.length(), instance }
@@ -50,7 +52,7 @@ pub fn explain(call: &Value, context: &Context, policy: &Policy, mode: Mode) -> 
         };
         Some(sources.of(&read, place)?.joined(&example_origins(call, said)))
     };
-    Ok(Gate::new(policy, mode).explain(&Proposal {
+    Ok(gate.explain(&Proposal {
         call: &read,
         tool: &tool,
         params: &|| params.clone(),

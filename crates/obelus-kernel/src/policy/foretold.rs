@@ -9,8 +9,8 @@ use crate::context::Context;
 use crate::fold::Method;
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
-use crate::plan::Check;
 use crate::tool::Tool;
+use obelus_notebook::plan::Check;
 
 /// The origins of everything that the calls of a plan are made of.
 pub(super) struct Foretold<'a> {
@@ -50,7 +50,7 @@ impl<'a> Foretold<'a> {
 
     /// The origins of what a call will read at a path, if calls of the plan write there.
     pub(super) fn of_path(&self, reader: usize, path: &Path, instance: Option<&str>) -> Option<Origins> {
-        let feeds = |edge: &&crate::plan::Edge| edge.path.kind == path.kind && edge.path.covers(path);
+        let feeds = |edge: &&obelus_notebook::plan::Edge| edge.path.kind == path.kind && edge.path.covers(path);
         let mut writers = self.check.graph.edges_into(reader).iter().filter(feeds).peekable();
         writers.peek()?;
         let mut all = Origins::default();

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::consent::StandingConsent;
 use super::grounding::{AfterReading, Grounded, Grounding};
 use super::index::Line;
 use super::matching::present;
@@ -115,6 +116,15 @@ pub enum Reason {
     AnswerLost(String),
     /// When the call was started of which it is not known whether it happened.
     Started(Time),
+    /// A person agreed to such calls for the rest of the session (ASK-9).
+    Consented {
+        /// The consent's number.
+        number: u64,
+        /// Who gave it, and from where.
+        by: String,
+        /// When.
+        at: Time,
+    },
     /// It was proposed after reading, and what it is about is what the user named: how each value was found.
     Grounded(Vec<Grounded>),
 }
@@ -168,6 +178,9 @@ impl fmt::Display for Reason {
             Reason::PlannedAfterReading(sources) => {
                 write!(f, "it was made after reading what is not trusted: {}", names(sources))
             }
+            Reason::Consented { number, by, at } => {
+                write!(f, "the standing consent `c{number}` covers it, which {by} gave at {at}")
+            }
             Reason::Grounded(values) => {
                 let values: Vec<String> = values.iter().map(ToString::to_string).collect();
                 write!(f, "what it is about is what the user named: {}", values.join("; "))
@@ -194,7 +207,7 @@ impl Verdict {
         self.ruling == Ruling::Allow
     }
 
-    /// Why; empty where it is allowed.
+    /// Why. Where it is allowed, the standing consent that answered for a person, if one did.
     pub fn reasons(&self) -> &[Reason] {
         &self.reasons
     }
@@ -282,6 +295,8 @@ impl Explanation {
 pub struct Gate<'a> {
     policy: &'a Policy,
     mode: Mode,
+    /// What people have agreed to in this session, and the time.
+    consents: (&'a [StandingConsent], Time),
 }
 
 /// Takes who says it, what it says and why. Reasons are made only where they are wanted.
@@ -290,7 +305,18 @@ type EachFinding<'a> = dyn FnMut(&dyn fmt::Display, Ruling, &dyn Fn() -> Reason)
 impl<'a> Gate<'a> {
     /// The gate of a session in this mode.
     pub fn new(policy: &'a Policy, mode: Mode) -> Self {
-        Self { policy, mode }
+        Self { policy, mode, consents: (&[], Time::default()) }
+    }
+
+    /// The same gate in a session in which people have agreed to this.
+    #[must_use]
+    pub fn with_consents(self, consents: &'a [StandingConsent], now: Time) -> Self {
+        Self { consents: (consents, now), ..self }
+    }
+
+    /// What holds for creations that were proposed after untrusted data was shown (POL-7).
+    pub(super) fn after_reading(&self) -> AfterReading {
+        self.policy.after_reading()
     }
 
     /// The verdict on a call.
@@ -309,8 +335,21 @@ impl<'a> Gate<'a> {
         match refusal {
             Some(reason) => Verdict { ruling: Ruling::Refuse, reasons: vec![reason] },
             None if reasons.is_empty() => Verdict { ruling: Ruling::Allow, reasons },
-            None => Verdict { ruling: Ruling::Confirm, reasons },
+            None => match self.consent_for(proposal, &reasons) {
+                Some(reason) => Verdict { ruling: Ruling::Allow, reasons: vec![reason] },
+                None => Verdict { ruling: Ruling::Confirm, reasons },
+            },
         }
+    }
+
+    /// The standing consent that answers for a person who would be asked for these reasons.
+    fn consent_for(&self, proposal: &Proposal<'_>, reasons: &[Reason]) -> Option<Reason> {
+        let (consents, now) = self.consents;
+        let mut holding = consents.iter().filter(|consent| consent.holds(now)).peekable();
+        holding.peek()?;
+        let params = (proposal.params)();
+        let found = holding.find(|consent| consent.covers(proposal.tool, &params, reasons))?;
+        Some(Reason::Consented { number: found.number, by: found.by.clone(), at: found.at })
     }
 
     /// The verdict of the mode alone: it may have been lowered since a call was judged.
@@ -335,7 +374,11 @@ impl<'a> Gate<'a> {
         self.each_finding(proposal, &mut |by, says, why| {
             findings.push(Finding { by: by.to_string(), says, why: why() });
         });
-        Explanation { verdict: self.judge(proposal), findings }
+        let verdict = self.judge(proposal);
+        if let [why @ Reason::Consented { number, .. }] = verdict.reasons() {
+            findings.push(Finding { by: format!("consent c{number}"), says: Ruling::Allow, why: why.clone() });
+        }
+        Explanation { verdict, findings }
     }
 
     /// Everything that is said of a call within the mode: the policy, the tool's own annotations, the agent, and the

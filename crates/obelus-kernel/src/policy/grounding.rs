@@ -28,6 +28,7 @@ use crate::origin::{Origin, Origins};
 use crate::template::{Template, TextPart};
 use crate::tool::{NameSource, Tool};
 pub(crate) use index::GroundIndex;
+pub(crate) use results::list_with;
 
 /// What a policy does about a creation that was proposed after untrusted data was shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

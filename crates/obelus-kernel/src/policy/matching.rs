@@ -93,7 +93,7 @@ pub(crate) fn present(params: &Value, path: &str) -> bool {
 
 /// Everything that a dotted path leads to, each with its path as it is written there. Arrays are looked through; case
 /// and underscores do not matter.
-pub(super) fn values_at<'v>(value: &'v Value, path: &str) -> Vec<(String, &'v Value)> {
+pub(crate) fn values_at<'v>(value: &'v Value, path: &str) -> Vec<(String, &'v Value)> {
     let mut found = Vec::new();
     collect_at(value, path, "", &mut found);
     found

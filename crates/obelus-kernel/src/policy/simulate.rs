@@ -8,8 +8,8 @@ use super::provenance::{Place, Provenance};
 use crate::context::Context;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
-use crate::plan::{self, Check, Simulation};
 use crate::tool::Tool;
+use obelus_notebook::plan::{self, Check, Simulation};
 
 /// Runs a checked plan dry. `by_model` says which tools the model carries out itself.
 pub fn simulate(check: &Check, context: &Context, gate: Gate<'_>, by_model: impl Fn(&Tool) -> bool) -> Simulation {

@@ -54,6 +54,23 @@ pub struct Because {
     pub params: Vec<Given>,
     /// What its executor was shown of memory.
     pub shown: Vec<Why>,
+    /// The number of the standing consent because of which the call ran without a question.
+    pub consent: Option<u64>,
+}
+
+impl Because {
+    /// What the model had read before it decided on a parameter, the call's own tool aside. Empty for what the user
+    /// named, for a reference, and for what was decided before anything untrusted was read.
+    pub fn decided_after<'a>(&'a self, given: &Given) -> Vec<&'a str> {
+        let own = match &self.by {
+            Writer::Tool { name, .. } | Writer::Model(name) | Writer::Delegate(name) => name.as_str(),
+            _ => return Vec::new(),
+        };
+        match given.from.is_empty() && given.grounded.is_empty() {
+            true => self.origins.untrusted().filter(|name| *name != own).collect(),
+            false => Vec::new(),
+        }
+    }
 }
 
 /// Whose word a write is.
@@ -222,6 +239,7 @@ impl Teller<'_> {
             origins: data.all_sources(),
             params,
             shown,
+            consent: None,
         }
     }
 
@@ -338,6 +356,15 @@ impl Writer {
 }
 
 impl Why {
+    /// Every write in it, however far back.
+    pub(crate) fn each_write(&mut self, visit: &mut dyn FnMut(&mut Because)) {
+        for one in &mut self.because {
+            visit(one);
+            one.params.iter_mut().flat_map(|given| &mut given.from).for_each(|why| why.each_write(visit));
+            one.shown.iter_mut().for_each(|why| why.each_write(visit));
+        }
+    }
+
     /// Whether nothing has ever written there.
     pub fn is_absent(&self) -> bool {
         self.because.is_empty() && self.left_out == 0
@@ -349,12 +376,16 @@ impl Why {
         let because = self.because.iter().map(|one| {
             let given = |given: &Given| {
                 let mut form = json!({"name": given.name, "value": given.value, "from": all(&given.from)});
+                let after = one.decided_after(given);
+                if !after.is_empty() {
+                    form["decided_after_reading"] = after.into();
+                }
                 if !given.grounded.is_empty() {
                     form["grounded"] = given.grounded.iter().map(Grounded::to_json).collect();
                 }
                 form
             };
-            json!({
+            let mut form = json!({
                 "message": one.message,
                 "date": one.date,
                 "by": one.by.to_json(),
@@ -363,7 +394,11 @@ impl Why {
                 "origins": one.origins.to_json(),
                 "params": one.params.iter().map(given).collect::<Vec<_>>(),
                 "shown": all(&one.shown),
-            })
+            });
+            if let Some(number) = one.consent {
+                form["consent"] = format!("c{number}").into();
+            }
+            form
         });
         let mut form = json!({
             "what": self.what,
@@ -396,13 +431,20 @@ impl Why {
             let date = one.date.as_deref().map(|date| format!(", {}", crate::visible(date))).unwrap_or_default();
             let how = if one.method == Method::Set { String::new() } else { format!(" by {}", one.method.name()) };
             lines.push(format!(
-                "{indent}  message {}{date}: {} → {}{how}",
+                "{indent}  message {}{date}: {} → {}{how}{}",
                 one.message,
                 one.by.words(),
-                crate::visible(&one.to)
+                crate::visible(&one.to),
+                one.consent.map(|number| format!(", by the standing consent c{number}")).unwrap_or_default()
             ));
             for given in &one.params {
-                let literal = if given.from.is_empty() { ", as the call was proposed" } else { "" };
+                let after: Vec<String> = one.decided_after(given).into_iter().map(word).collect();
+                let literal = match (given.from.is_empty(), given.grounded.is_empty(), after.is_empty()) {
+                    (false, ..) => String::new(),
+                    (true, false, _) => ", your words".to_owned(),
+                    (true, true, false) => format!(", decided after reading {}", after.join(", ")),
+                    (true, true, true) => ", as the call was proposed".to_owned(),
+                };
                 lines.push(format!("{indent}    {} = {}{literal}", word(&given.name), cut(&given.value)));
                 lines.extend(given.grounded.iter().map(|one| format!("{indent}      {one}")));
                 given.from.iter().for_each(|why| why.write(depth + 3, "", lines));

@@ -18,12 +18,12 @@ use super::state_projection::plain;
 use super::turn::Phase;
 use super::{Refused, Session};
 use crate::call::Call;
-use crate::dialect::blocks::Step;
 use crate::fold::Method;
 use crate::path::Path;
-use crate::plan::Manner;
 use crate::schema;
 use crate::time::Time;
+use obelus_notebook::dialect::blocks::Step;
+use obelus_notebook::plan::Manner;
 
 /// A confirmation as the state has it.
 struct Entry {
@@ -59,6 +59,7 @@ impl Session {
         let before = self.state();
         for (name, value) in fields {
             if before.get(&name) != Some(&value) {
+                self.transcript.forget_told(&name);
                 self.memory.write_state(Path::field("state", name), value);
             }
         }
@@ -282,8 +283,7 @@ impl Session {
             self.turn.reopen();
         } else if self.turn.phase() != Phase::Working {
             self.begin_without_model();
-            self.turn.asks_when_decided =
-                matches!(self.follow_up(), FollowUp::AfterReads | FollowUp::UntilDone);
+            self.turn.asks_when_decided = matches!(self.follow_up(), FollowUp::AfterReads | FollowUp::UntilDone);
         }
         let trigger = Trigger::Approved { by_person: true, before_reading: true };
         self.start_step(&[Arc::new(call)], trigger, Manner { sequential: true, keeps_results: true });

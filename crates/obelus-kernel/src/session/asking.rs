@@ -13,8 +13,8 @@ use super::output::Task;
 use super::scheduler::Status;
 use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
-use crate::plan::{Manner, Who};
 use crate::policy::Reason;
+use obelus_notebook::plan::{Manner, Who};
 
 /// A step, and the index of the call that was expanded over instances.
 type Template = (u32, usize);

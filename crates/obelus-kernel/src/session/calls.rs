@@ -18,10 +18,10 @@ use crate::fault::{Fault, Rule};
 use crate::message::PlanMode;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
-use crate::plan::{Who, who_runs};
-use crate::policy::{Place, Proposal, Provenance, Ruling, Verdict, stands_in_one_result};
-use crate::steps::StepNode;
+use crate::policy::{Place, Proposal, Provenance, Reason, Ruling, Verdict, stands_in_one_result};
 use crate::tool::{Effect, Tool};
+use obelus_notebook::plan::{Who, who_runs};
+use obelus_notebook::steps::StepNode;
 
 impl Session {
     /// Looks at every job that something has changed for, and starts what may run.
@@ -163,6 +163,9 @@ impl Session {
         }
         let verdict = self.verdict_on(at, call, tool);
         if verdict.is_allowed() {
+            if let [Reason::Consented { number, .. }] = verdict.reasons() {
+                self.consents.note_use(at, *number, Arc::clone(&call.raw));
+            }
             return self.scheduler.make_ready(at);
         }
         let is_from_elsewhere = || {
@@ -183,7 +186,7 @@ impl Session {
         let may_follow = |path: &str| {
             step.before_reading && stands_in_one_result(&self.memory.context, provenance.instance, &params(), path)
         };
-        self.settings.gate().judge(&Proposal {
+        self.gate().judge(&Proposal {
             call,
             tool,
             params: &params,
@@ -275,6 +278,7 @@ impl Session {
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
         let mut start = self.start_of(call_id(at), tool, call.activity.as_deref(), Arc::clone(&frozen.call));
         (start.scope, start.attempt) = (scope, job.attempt);
+        start.consent = self.consent_of((at.step, at.job)).map(|consent| consent.number);
         let now = self.memory.now();
         if let Some(job) = self.scheduler.job_mut(at) {
             job.started = now;
@@ -293,6 +297,7 @@ impl Session {
             scope: Vec::new(),
             attempt: 1,
             seconds: self.settings.call_seconds,
+            consent: None,
         }
     }
 
@@ -360,6 +365,7 @@ impl Session {
         if !self.scheduler.close(at, status) {
             return;
         }
+        self.tell_call(at, status);
         let is_read = || self.scheduler.call(at).tool.as_ref().is_some_and(|tool| tool.effect == Effect::Read);
         if status == Status::Failed || (status == Status::Done && is_read()) {
             self.transcript.note_news();
@@ -419,7 +425,7 @@ impl Session {
             && !self.scheduler.early.contains((request, index));
         let calls = self.turn.calls.saturating_add(self.scheduler.early.unclaimed());
         let has_room = self.scheduler.has_room_for_early(self.settings.max_parallel) && calls < self.settings.max_calls;
-        if !is_time || !has_room || crate::message::depth(call) >= crate::MAX_DEPTH {
+        if !is_time || !has_room || crate::message::depth(call) >= crate::path::MAX_DEPTH {
             return None;
         }
         let (call, faults) = Call::read(&Arc::new(call.clone()), &self.memory.context);

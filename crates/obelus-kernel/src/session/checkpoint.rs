@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::Session;
+use super::consents::Consents;
 use super::graph_run::Cursor;
 use super::inbox::InboxCheckpoint;
 use super::memory::DigestPlace;
@@ -25,7 +26,7 @@ use crate::policy::Mode;
 use crate::time::Time;
 
 /// The form of a checkpoint. Another form is not read: the journal has everything.
-const FORM: u32 = 3;
+const FORM: u32 = 4;
 
 /// Written from where the data is, without a copy: it is as long as the memory of the session.
 #[derive(Serialize, Deserialize)]
@@ -50,6 +51,8 @@ struct Checkpoint<'a> {
     /// What the agent's file said last, where that is not what the session was made with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rules: Option<Cow<'a, Settings>>,
+    #[serde(default)]
+    consents: Cow<'a, Consents>,
     cursor: Option<Cow<'a, Cursor>>,
 }
 
@@ -76,6 +79,7 @@ impl Session {
             tasks,
             paused,
             rules,
+            consents,
         } = self;
         let is_idle = turn.is_at_rest() && scheduler.is_idle() && tasks.is_empty() && words.queue.is_empty();
         if !is_idle || brief.depth > 0 {
@@ -99,6 +103,7 @@ impl Session {
             attached: Cow::Borrowed(&words.attached),
             paused: Cow::Borrowed(paused),
             rules: rules.told.as_deref().map(Cow::Borrowed),
+            consents: Cow::Borrowed(consents),
             cursor: graph.as_ref().map(|run| Cow::Borrowed(run.cursor())),
         };
         serde_json::to_string(&checkpoint).ok()
@@ -132,6 +137,7 @@ impl Session {
         self.projection = kept.projection.into_owned();
         self.words.attached = kept.attached.into_owned();
         self.paused = kept.paused.into_owned();
+        self.consents = kept.consents.into_owned();
         match (&mut self.graph, kept.cursor) {
             (Some(run), Some(cursor)) => run.restore(cursor.into_owned()),
             (None, None) => {}

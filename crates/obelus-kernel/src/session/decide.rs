@@ -49,7 +49,10 @@ impl Session {
             let text = format!("the question `{id}` lapsed at {}: it is taken as a no", question.expires_at);
             return Err(Refused::new("expired", text));
         }
-        let starts = matches!(decision, Decision::Approve { .. } | Decision::Edit { .. } | Decision::DidNot);
+        let starts = matches!(
+            decision,
+            Decision::Approve { .. } | Decision::Consent { .. } | Decision::Edit { .. } | Decision::DidNot
+        );
         if self.turn.stops() && starts {
             let text = "the turn is ending, and starts nothing more; answer again when it has come to rest";
             return Err(Refused::new("ending", text));
@@ -65,6 +68,7 @@ impl Session {
                 self.check_mode(question, &chosen)?;
                 self.approve(number, &chosen, by);
             }
+            Decision::Consent { terms, until } => self.consent(number, terms, until, by)?,
             Decision::DenySome { only, reason } => {
                 let chosen = chosen(question, Some(only))?;
                 self.deny(number, &chosen, &reason, by);
@@ -80,7 +84,7 @@ impl Session {
     }
 
     /// A yes to what the mode does not permit would be lost: it is refused, and the question stays.
-    fn check_mode(&self, question: &Question, chosen: &[usize]) -> Result<(), Refused> {
+    pub(super) fn check_mode(&self, question: &Question, chosen: &[usize]) -> Result<(), Refused> {
         let tools = chosen.iter().filter_map(|index| {
             let name = question.calls.get(*index)?.call.get("_tool")?.as_str()?;
             self.memory.context.tool(name)
@@ -103,6 +107,7 @@ impl Session {
                 let manner = question.manner;
                 let trigger = Trigger::Approved { by_person: true, before_reading: question.before_reading };
                 self.end_question(number, QuestionStatus::Approved, by, None);
+                self.tell_decision(json!({"about": "plan", "decision": "approved"}));
                 self.turn.reopen();
                 self.start_step(&calls, trigger, manner);
             }
@@ -139,10 +144,14 @@ impl Session {
         let Some(question) = self.inbox.get(number) else { return Ok(()) };
         match decision {
             Decision::Value { value } => {
-                self.take_input(number, value)?;
+                self.take_input(number, value.clone())?;
+                self.tell_decision(json!({"about": "question", "answer": value}));
                 self.end_question(number, QuestionStatus::Answered, by, None);
             }
-            Decision::Deny { reason } => self.end_question(number, QuestionStatus::Denied, by, Some(&reason)),
+            Decision::Deny { reason } => {
+                self.tell_decision(json!({"about": "question", "decision": "declined", "reason": reason}));
+                self.end_question(number, QuestionStatus::Denied, by, Some(&reason));
+            }
             other => return Err(unfit(question, &other)),
         }
         self.turn.reopen();
@@ -157,6 +166,9 @@ impl Session {
         for (hash, jobs) in released {
             let Some((&primary, others)) = jobs.split_first() else { continue };
             self.inbox.grant(hash, primary);
+            if let Some(job) = self.scheduler.job_mut(primary) {
+                job.is_approved = true;
+            }
             self.scheduler.make_ready(primary);
             others.iter().for_each(|&other| self.join(other, primary));
         }

@@ -14,7 +14,7 @@ use super::{Refused, Session};
 use crate::call::Call;
 use crate::message::{Message, Plan, PlanMode, depth};
 use crate::path::MAX_DEPTH;
-use crate::plan;
+use obelus_notebook::plan;
 
 /// The name under which an edit gives the whole plan.
 const WHOLE: &str = "plan";

@@ -13,8 +13,8 @@ use super::{Refused, Session, error_data, fault_data};
 use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
 use crate::origin::{Origin, Origins};
-use crate::plan::Manner;
 use crate::policy::GroundIndex;
+use obelus_notebook::plan::Manner;
 
 impl Session {
     /// Begins a turn, with the user's words if there are some.
@@ -59,6 +59,7 @@ impl Session {
     fn forget_state(&mut self) {
         if let Some(place_of) = self.memory.keep_texts_only() {
             self.inbox.move_dates(place_of);
+            self.transcript.keep_words_only();
             self.grounds = GroundIndex::default();
         }
     }
@@ -116,7 +117,8 @@ impl Session {
         self.turn.requests += 1;
         self.turn.has_moved = false;
         self.turn.decided.clear();
-        self.transcript.note_request();
+        self.forget_overwritten();
+        self.transcript.note_request(usize::try_from(self.settings.transcript_chars).unwrap_or(usize::MAX));
         let shown = self.settings.in_sight(self.in_view());
         self.transcript.show(&shown);
         self.show_words_of_tools();
@@ -137,7 +139,7 @@ impl Session {
     /// delegates ask.
     fn in_view(&self) -> Origins {
         let mut all = self.memory.context.all_origins();
-        all.join(self.transcript.ended_origins());
+        all.join(self.transcript.history_origins());
         self.scheduler.origins().for_each(|origins| all.join(origins));
         for (_, child) in self.delegates.iter() {
             all.join(child.transcript.shown());
@@ -345,7 +347,10 @@ impl Session {
     /// Errors become messages when the step has come to rest, so that the next request can correct itself.
     pub(super) fn report_errors(&mut self) {
         let own = self.transcript.take_errors().into_iter().map(|error| (error, Origins::of(Origin::Model)));
-        let errors: Vec<(Value, Origins)> = own.chain(self.scheduler.take_errors()).collect();
+        let own: Vec<(Value, Origins)> = own.collect();
+        // What went wrong with a call that was started is told with the call.
+        own.iter().for_each(|(error, origins)| self.tell_fault(error, origins));
+        let errors: Vec<(Value, Origins)> = own.into_iter().chain(self.scheduler.take_errors()).collect();
         for (error, origins) in errors {
             // All of them will be shown, though `†error` reads only the latest.
             self.transcript.show(&self.settings.in_sight(origins.clone()));

@@ -41,7 +41,10 @@ impl Session {
         let is_of = |step: u32| self.turn.decided.contains(&step);
         let asks = |question: &Question| question.jobs().any(|job| is_of(job.step));
         self.inbox.open().any(asks)
-            || self.delegates.iter().any(|(at, child)| is_of(at.step) && child.questions().iter().any(Question::is_open))
+            || self
+                .delegates
+                .iter()
+                .any(|(at, child)| is_of(at.step) && child.questions().iter().any(Question::is_open))
     }
 
     /// The steps whose calls a question is about.

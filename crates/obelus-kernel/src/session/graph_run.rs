@@ -34,9 +34,9 @@ use crate::fold::Method;
 use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
-use crate::plan::Manner;
 use crate::schema::Breach;
-use crate::steps::{CallNode, StepNode, Steps};
+use obelus_notebook::plan::Manner;
+use obelus_notebook::steps::{CallNode, StepNode, Steps};
 
 /// A turn on its way through a graph.
 pub(super) struct GraphRun {
@@ -79,6 +79,16 @@ impl GraphRun {
     /// The node where the turn is.
     pub(super) fn current(&self) -> Option<&StepNode> {
         self.graph.nodes.get(&self.cursor.node)
+    }
+
+    /// Every node.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &StepNode> {
+        self.graph.nodes.values()
+    }
+
+    /// Whether some node lets the model call tools itself.
+    pub(super) fn runs_calls(&self) -> bool {
+        self.nodes().any(|node| node.request().is_some_and(|request| !request.tools.is_empty()))
     }
 
     pub(super) fn cursor(&self) -> &Cursor {

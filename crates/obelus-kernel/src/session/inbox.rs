@@ -24,7 +24,8 @@ pub(super) use describe::{Part, describe};
 pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer, describe_elicitation, fault_of_schema};
 pub(super) use looks::{Look, Looks, MOST_LOOKS};
 pub(super) use naming::{Naming, Said};
-pub use question::{About, AskedCall, Change, Question, QuestionStatus};
+pub(super) use question::AskedCall;
+pub use question::{About, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
 pub use value_names::Named;
 

@@ -7,8 +7,9 @@ use super::ids::{CallId, JobRef, QuestionId, RequestId};
 use super::picture::Picture;
 use super::settings::Settings;
 use super::spent::Used;
-use crate::dialect::Solution;
-use crate::policy::Mode;
+use crate::policy::{ConsentTerms, Mode};
+use crate::time::Time;
+use obelus_notebook::dialect::Solution;
 
 /// Something that happened, told to the session by its driver. Inputs in order are the session's journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -113,6 +114,13 @@ pub enum Input {
         /// Who, and from where.
         by: String,
     },
+    /// A person takes back a standing consent.
+    Revoke {
+        /// Its number.
+        consent: u64,
+        /// Who, and from where.
+        by: String,
+    },
     /// How far the session may go from now on: a person has changed it.
     Mode {
         /// The mode.
@@ -162,6 +170,7 @@ impl Input {
             // What delegates take is counted here too.
             | Input::Used { .. }
             | Input::ProcessLost
+            | Input::Revoke { .. }
             | Input::Mode { .. }
             | Input::Rules { .. }
             | Input::Pause { .. }
@@ -276,6 +285,14 @@ pub enum Decision {
         /// Indexes of calls in the question; none means all that are still open.
         only: Option<Vec<usize>>,
     },
+    /// Yes, and for the rest of the session also to other calls of these terms, as they were shown (ASK-9).
+    Consent {
+        /// What else is agreed to.
+        terms: ConsentTerms,
+        /// When that ends; none for the end of the session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Time>,
+    },
     /// No.
     Deny {
         /// Why.
@@ -312,6 +329,7 @@ impl Decision {
     pub fn name(&self) -> &'static str {
         match self {
             Decision::Approve { .. } => "approve",
+            Decision::Consent { .. } => "consent",
             Decision::Deny { .. } => "deny",
             Decision::DenySome { .. } => "deny some",
             Decision::Edit { .. } => "edit",

@@ -9,7 +9,7 @@ mod results;
 mod scopes;
 mod side_writes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jsonschema::Validator;
@@ -31,6 +31,8 @@ pub(super) struct Memory {
     pub(super) context: Context,
     /// Messages that the request itself brought.
     pub(super) base: usize,
+    /// Kinds that the request itself brought.
+    given: BTreeSet<Name>,
     now: Time,
     /// `now` as text, because many results bear the same date.
     date: Option<(Time, Arc<str>)>,
@@ -46,7 +48,14 @@ type PartOfKind = (Name, Option<String>, String);
 impl Memory {
     pub(super) fn new(context: Context) -> Self {
         let base = context.length();
-        Self { context, base, now: Time::default(), date: None, validators: BTreeMap::new(), digests: Vec::new() }
+        let given = context.views().map(|(kind, _)| kind.into()).collect();
+        let (validators, digests) = (BTreeMap::new(), Vec::new());
+        Self { context, base, given, now: Time::default(), date: None, validators, digests }
+    }
+
+    /// Whether the request itself brought a kind.
+    pub(super) fn is_given(&self, kind: &str) -> bool {
+        self.given.contains(kind)
     }
 
     /// The plan that the request itself brought. A plan that a model has proposed since then is not looked at.

@@ -121,6 +121,8 @@ pub struct Start {
     pub attempt: u32,
     /// Seconds it may take, where its activity says nothing.
     pub seconds: u64,
+    /// The number of the standing consent because of which it runs without a question.
+    pub consent: Option<u64>,
 }
 
 impl Start {

@@ -6,19 +6,21 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::Session;
+use super::graph_run::GraphRun;
 use super::ids::{JobRef, RequestId};
 use super::inbox::{About, Question};
 use super::memory::mentions;
 use super::observation::Observation;
 use super::output::{CallReport, CallStatus};
 use super::picture::Picture;
+use super::transcript::TranscriptEntry;
 use crate::call::Call;
-use crate::compose::{Composed, Offer, Offered, compose_result};
 use crate::context::View;
-use crate::dialect::Dialect;
 use crate::message::{Message, PlanMode, Role};
 use crate::time::Time;
 use crate::tool::Tool;
+use obelus_notebook::compose::{Composed, Offer, Offered, compose_result};
+use obelus_notebook::dialect::Dialect;
 
 /// What a request asks of the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,7 +49,16 @@ pub struct Prompt {
     pub node: Option<String>,
     /// The agent's instructions.
     pub instructions: Vec<String>,
-    /// The tools on offer. Written down, each is its name and its schema.
+    /// What holds for this step of the agent's graph alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub step: Vec<String>,
+    /// Whether calls run, now or once they are approved; else a step of a graph plans them for another step.
+    #[serde(skip_serializing)]
+    pub runs_calls: bool,
+    /// Every tool that some step of the agent offers.
+    #[serde(skip_serializing)]
+    pub catalogue: Vec<Arc<Tool>>,
+    /// The tools on offer now. Written down, each is its name and its schema.
     #[serde(serialize_with = "names_and_schemas")]
     pub tools: Vec<Arc<Tool>>,
     /// How far the session may go.
@@ -56,11 +67,23 @@ pub struct Prompt {
     pub plan_mode: &'static str,
     /// Each kind, folded, with its schema and description.
     pub kinds: Vec<Value>,
-    /// The plan so far, and what became of its calls.
-    pub plan: Vec<CallReport>,
-    /// What became of the calls of the latest turn before this one that had any.
+    /// Schemas and descriptions of the kinds that the request itself brought.
+    #[serde(skip_serializing)]
+    pub recipes: Vec<Value>,
+    /// The session so far, as the model is told it.
+    #[serde(serialize_with = "without_times", skip_serializing_if = "Vec::is_empty")]
+    pub transcript: Vec<TranscriptEntry>,
+    /// What memory holds and the transcript does not say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub earlier: Vec<CallReport>,
+    pub state: Vec<Value>,
+    /// Whether the state tells of questions about calls.
+    #[serde(skip_serializing)]
+    pub state_has_questions: bool,
+    /// Calls that have not come to their end, and those that are only planned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<CallReport>,
+    /// The calls of this turn, and what became of them.
+    pub plan: Vec<CallReport>,
     /// Questions that wait for a person.
     pub questions: Vec<Value>,
     /// The latest errors.
@@ -99,6 +122,16 @@ fn names_and_schemas<S: Serializer>(tools: &[Arc<Tool>], to: S) -> Result<S::Ok,
         schema: &'a Value,
     }
     to.collect_seq(tools.iter().map(|tool| Shown { name: &tool.name, schema: &tool.schema }))
+}
+
+/// The entries without their times: a recording is played at another hour.
+fn without_times<S: Serializer>(entries: &[TranscriptEntry], to: S) -> Result<S::Ok, S::Error> {
+    let timeless = |entry: &TranscriptEntry| {
+        let mut form = serde_json::to_value(entry).unwrap_or_default();
+        form.as_object_mut().and_then(|fields| fields.shift_remove("time"));
+        form
+    };
+    to.collect_seq(entries.iter().map(timeless))
 }
 
 /// Errors shown at once.
@@ -177,19 +210,20 @@ impl Session {
         Prompt {
             purpose: Purpose::Solve,
             node: self.node().map(str::to_owned),
-            instructions: self
-                .instructions()
-                .into_iter()
-                .chain(node.and_then(|node| node.instructions.clone()))
-                .chain(step)
-                .chain(planning)
-                .collect(),
+            instructions: self.instructions(),
+            step: node.and_then(|node| node.instructions.clone()).into_iter().chain(step).chain(planning).collect(),
+            runs_calls: self.graph.as_ref().is_none_or(GraphRun::runs_calls),
+            catalogue: self.catalogue(),
             tools,
             mode: self.settings.mode.name(),
             plan_mode: mode.name(),
             kinds: self.kinds(),
+            recipes: self.recipes(),
+            transcript: self.transcript.sent().to_vec(),
+            state: self.state_part(),
+            state_has_questions: self.settings.managed.confirmations.is_some(),
+            open: self.open_calls(),
             plan: self.plan_shown(),
-            earlier: self.transcript.earlier().to_vec(),
             questions: self
                 .questions()
                 .iter()
@@ -229,11 +263,18 @@ impl Session {
             },
             node: None,
             instructions: self.instructions(),
+            step: Vec::new(),
+            runs_calls: false,
+            catalogue: Vec::new(),
             tools: Vec::new(),
             mode: self.settings.mode.name(),
             plan_mode: PlanMode::Lazy.name(),
             kinds: Vec::new(),
-            earlier: Vec::new(),
+            recipes: Vec::new(),
+            transcript: Vec::new(),
+            state: Vec::new(),
+            state_has_questions: false,
+            open: Vec::new(),
             plan: Vec::new(),
             questions: Vec::new(),
             errors: Vec::new(),
@@ -280,7 +321,7 @@ impl Session {
     }
 
     /// Adds schemas and descriptions that instances have of their own: once where all have the same, else by instance.
-    fn show_recipes_of_instances(&self, view: &View, shown: &mut Value) {
+    pub(super) fn show_recipes_of_instances(&self, view: &View, shown: &mut Value) {
         let names: Vec<&String> =
             self.memory.context.instances().iter().filter(|name| view.has_instance(name)).collect();
         let descriptions = names.iter().map(|name| view.description(Some(name)).map(Value::from)).collect();
@@ -291,10 +332,15 @@ impl Session {
 
     /// A kind's value, or what the author lets the model see of it. A filter that fails hides nothing.
     fn value_shown(&self, kind: &str, view: &View) -> Option<Value> {
+        self.filtered(kind, view, || self.state_for_model())
+    }
+
+    /// The same, of a state that is told otherwise.
+    pub(super) fn filtered(&self, kind: &str, view: &View, state: impl FnOnce() -> Value) -> Option<Value> {
         let whole = view.read(&[], None)?;
         let filter = self.transcript.view(kind);
         if kind == "state" {
-            let state = self.state_for_model();
+            let state = state();
             let part = filter.and_then(|filter| filter.one(&state).ok()).filter(|part| !part.is_null());
             return Some(part.unwrap_or(state));
         }

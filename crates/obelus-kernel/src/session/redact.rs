@@ -14,6 +14,7 @@ use super::inbox::Question;
 use super::output::CallReport;
 use super::prompt::Prompt;
 use super::scheduler::{Job, Step, with_instance};
+use super::transcript::{MOST_OF_READ, shorten};
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
 use crate::origin::Origins;
@@ -50,7 +51,6 @@ impl Session {
             }
         }
         let under_way = self.scheduler.steps().flat_map(|(number, step)| step.report_plainly(number));
-        prompt.earlier = self.transcript.earlier_plainly().to_vec();
         prompt.plan = self.transcript.ended_plainly().cloned().chain(under_way).chain(self.planned_calls()).collect();
         let open = self.questions().into_iter().filter(Question::is_open);
         let plainly = |question: Question| {
@@ -85,6 +85,12 @@ impl Session {
             template.exprs(&mut |expr| expr.each_ref(&mut |path| all.join(&self.memory.context.origins(path, None))));
         }
         all
+    }
+
+    /// The value at a path, as a planner is shown it.
+    pub(super) fn shape_at(&self, path: &Path, instance: Option<&str>) -> Option<Value> {
+        let value = self.memory.context.read(path, instance)?;
+        Some(shorten(&self.shape_of(&value, &mut path.clone(), instance, &self.known_names()), MOST_OF_READ))
     }
 
     /// Errors whose words are not trusted.
@@ -187,7 +193,7 @@ fn without_reason(mut error: Value) -> Value {
 }
 
 /// That there was an error, and by which rule.
-fn plain_error(error: &Value) -> Value {
+pub(super) fn plain_error(error: &Value) -> Value {
     let mut plain = json!({"message": UNSHOWN});
     if let Some(rule) = error.get("rule") {
         plain["rule"] = rule.clone();

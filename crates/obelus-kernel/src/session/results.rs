@@ -11,12 +11,13 @@ use super::scheduler::Status;
 use super::settings::Settings;
 use super::{Session, error_data};
 use crate::call::{Call, without_absent};
-use crate::dialect::Solution;
 use crate::expr::{Group, OutputPath};
 use crate::fault::{Fault, Rule};
+use crate::fold::Method;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::tool::{Effect, Tool};
+use obelus_notebook::dialect::Solution;
 
 impl Session {
     /// Takes in what came of something that was handed out. Ids that name nothing here are ignored.
@@ -150,7 +151,17 @@ impl Session {
             own: own_origin(call, job.is_model_call),
             mints: false,
         };
+        let is_global = author.instance.is_none();
         let (beside, failed) = self.memory.write_side_writes(&author, &frozen, result);
+        if is_global {
+            let sides = call.tool.iter().flat_map(|tool| &tool.side_writes);
+            let pushed = sides.filter(|side| side.method == Method::Push && beside.contains(&side.to));
+            for side in pushed.filter(|side| side.to.kind == "state") {
+                if let [field] = side.to.segments.as_slice() {
+                    self.transcript.note_told(&field.key());
+                }
+            }
+        }
         let of_result = match written {
             Some(paths) => paths.clone(),
             None => call.writes().map(|path| (**path).clone()).collect(),

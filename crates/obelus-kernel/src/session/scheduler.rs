@@ -212,7 +212,7 @@ impl Scheduler {
             Settled::Present | Settled::Null => {}
         });
         // Scopes need no value, but what feeds them comes first.
-        let open = |edge: &crate::plan::Edge| !step.jobs[edge.from].status.is_final();
+        let open = |edge: &obelus_notebook::plan::Edge| !step.jobs[edge.from].status.is_final();
         pending |= call.scopes.iter().any(|scope| match scope {
             Scope::Path(path) => step.graph.edges_by(index, path).iter().any(open),
             Scope::Kind(_) => false,
@@ -416,7 +416,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::plan::Manner;
+    use obelus_notebook::plan::Manner;
 
     /// A scheduler with one step of calls to tools `a` and `b`, and its jobs in order.
     fn scheduler(calls: Value, manner: Manner) -> (Scheduler, Context, Vec<JobRef>) {

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::inbox::ConsentWords;
 use crate::call::Call;
-use crate::dialect::Dialect;
 use crate::origin::Origins;
 use crate::policy::{Gate, Mode, Policy};
 use crate::tool::Tool;
+use obelus_notebook::dialect::Dialect;
 
 /// Whether the model's `confirmed: true` can count at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,6 +114,8 @@ pub struct Settings {
     pub max_parallel: u32,
     /// Bytes of a result that the context keeps.
     pub max_result_bytes: u64,
+    /// Characters of the session that a request tells, before the oldest results become lines.
+    pub transcript_chars: u64,
     /// Depth of delegates below this session.
     pub max_depth: u32,
     /// Seconds that one call may take, where its activity says nothing.
@@ -155,6 +157,7 @@ impl Default for Settings {
             max_tokens: None,
             max_parallel: 16,
             max_result_bytes: 1024 * 1024,
+            transcript_chars: 48_000,
             max_depth: 8,
             call_seconds: 60,
             question_seconds: 24 * 60 * 60,

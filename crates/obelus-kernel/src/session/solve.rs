@@ -15,14 +15,14 @@ use super::settings::{Approval, FollowUp};
 use super::turn::Phase;
 use super::{Session, error_data, fault_data};
 use crate::call::Call;
-use crate::dialect::Solution;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
 use crate::origin::{Origin, Origins};
-use crate::plan::{self, Check, Manner, Who};
 use crate::policy::{Mode, Place, Proposal, Provenance};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
+use obelus_notebook::dialect::Solution;
+use obelus_notebook::plan::{self, Check, Manner, Who};
 
 impl Session {
     /// The answer to a request of the turn, or of a call that the model carries out. Any other is ignored.
@@ -79,6 +79,7 @@ impl Session {
     }
 
     fn solve(&mut self, solution: Solution) {
+        self.tell_answer(&solution);
         if let Some(words) = solution.say.clone().filter(|words| !words.trim().is_empty()) {
             self.remember_words(Role::Assistant, &words);
             self.turn.said.push(words.clone());
@@ -161,7 +162,7 @@ impl Session {
                 let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline()));
                 Value::Object(params.collect())
             };
-            let verdict = self.settings.gate().judge(&Proposal {
+            let verdict = self.gate().judge(&Proposal {
                 call,
                 tool,
                 params: &outline,

@@ -70,7 +70,7 @@ impl Session {
         if self.brief.depth > 0 || self.settings.consent.only_answers(words) {
             return;
         }
-        let path = Path::field("state", name);
+        let path = Path::field("state", name.clone());
         let before = self.memory.context.read(&path, None);
         let mut goals = before.and_then(|goals| goals.as_array().cloned()).unwrap_or_default();
         if goals.first().is_some_and(|latest| latest == words) {
@@ -78,6 +78,7 @@ impl Session {
         }
         goals.insert(0, words.into());
         goals.truncate(MOST_GOALS);
+        self.transcript.note_told(&name);
         self.memory.write_state(path, goals.into());
     }
 
@@ -89,8 +90,10 @@ impl Session {
         }
         let (call, event) = (json!({"_tool": "event", "id": id}), json!({"at": *self.memory.date(), "event": event}));
         let origins = Origins::of(Origin::Tool { name: "event".into(), trusted: false });
-        let written = self.memory.write(call, Arc::new(Path::root(EVENTS)), None, Method::Push, event, origins);
+        let (path, told) = (Arc::new(Path::root(EVENTS)), event.clone());
+        let written = self.memory.write(call, path, None, Method::Push, event, origins.clone());
         written.map_err(|fault| Refused::new("bad_event", fault.to_string()))?;
+        self.tell_event(&told, &origins);
         self.projection.note_event(id);
         Ok(())
     }

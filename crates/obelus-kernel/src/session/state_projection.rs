@@ -14,10 +14,10 @@ use super::output::{CallReport, CallStatus};
 use super::settings::Settings;
 use crate::call::ASIDES;
 use crate::context::Context;
-use crate::dialect::blocks::Step;
 use crate::names::alike;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
+use obelus_notebook::dialect::blocks::Step;
 
 /// Letters of a confirmation's key.
 const LONGEST_KEY: usize = 80;

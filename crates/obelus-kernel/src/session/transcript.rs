@@ -1,7 +1,18 @@
 //! The transcript: what the model has been shown, and what it has still to be told.
 //!
-//! It owns the origins of everything that was shown, the reports of the turn's calls that have ended, and the errors
-//! that the next request tells. What a prompt is made of beyond that is read from memory (see `prompt`).
+//! It owns the session as the model is told it, the origins of everything that was shown, the reports of the turn's
+//! calls that have ended, and the errors that the next request tells. What a prompt is made of beyond that is read from
+//! memory (see `prompt`).
+//!
+//! | file | subject |
+//! |---|---|
+//! | `entry` | what happened, and the line that is left of it |
+//! | `history` | the entries in order, and room for them |
+//! | `shorten` | results in short |
+
+mod entry;
+mod history;
+mod shorten;
 
 use std::collections::BTreeMap;
 
@@ -10,9 +21,12 @@ use serde_json::Value;
 
 use super::output::{CallReport, CallStatus};
 use super::scheduler::Step;
-use crate::compose;
-use crate::jq::Filter;
 use crate::origin::Origins;
+pub use entry::{CallEntry, Happened, TranscriptEntry};
+use history::History;
+use obelus_notebook::compose;
+use obelus_notebook::jq::Filter;
+pub(super) use shorten::{MOST_OF_CHANGE, MOST_OF_READ, is_empty, shorten};
 
 /// What the model has been shown and has still to be told.
 #[derive(Default)]
@@ -37,18 +51,8 @@ pub(super) struct TranscriptRecord {
     /// The same as they were proposed, for a planner that does not see untrusted values.
     #[serde(with = "reports")]
     ended_plainly: Vec<CallReport>,
-    /// Where the values in those calls come from.
-    ended_origins: Origins,
-    /// How many of those calls the model was shown with the latest request.
-    shown_calls: usize,
     /// The ended calls, and the messages, that there were when the model last brought a step of a graph to its end.
     reported: (usize, usize),
-    /// The calls of the latest turn before this one that had any (PLAN-10).
-    #[serde(with = "reports")]
-    earlier: Vec<CallReport>,
-    /// The same as they were proposed.
-    #[serde(with = "reports")]
-    earlier_plainly: Vec<CallReport>,
     /// Whether calls of the latest plan were set to work.
     has_started: bool,
     /// What a person said who denied the latest plan as a whole.
@@ -57,10 +61,13 @@ pub(super) struct TranscriptRecord {
     has_news: bool,
     /// Errors that belong to no call under way.
     errors: Vec<Value>,
+    /// The session as the model is told it.
+    history: History,
+    /// Where everything in it, and in the ended calls, comes from.
+    history_origins: Origins,
+    /// How many elements at the end of a list of the state, or at the beginning of the goals, the history tells of.
+    told: BTreeMap<String, usize>,
 }
-
-/// Calls of an earlier turn that the model is told of.
-const MOST_EARLIER: usize = 30;
 
 impl Transcript {
     pub(super) fn new(shown: Origins, views: BTreeMap<String, Filter>) -> Self {
@@ -75,21 +82,11 @@ impl Transcript {
         self.record = record;
     }
 
-    /// A turn begins. The model is still shown what became of the calls before it.
+    /// A turn begins.
     pub(super) fn begin_turn(&mut self) {
-        let skipped = self.record.reported.0;
-        let record = std::mem::take(&mut self.record);
-        self.record.shown = record.shown;
-        self.record.said = record.said;
-        self.record.has_started = record.has_started;
-        self.record.plan_denied = record.plan_denied;
-        self.record.ended_origins = record.ended_origins;
-        let since = |calls: Vec<CallReport>| -> Vec<CallReport> { calls.into_iter().skip(skipped).collect() };
-        let (calls, plainly) = (since(record.ended), since(record.ended_plainly));
-        (self.record.earlier, self.record.earlier_plainly) = match calls.is_empty() {
-            true => (record.earlier, record.earlier_plainly),
-            false => (latest(calls), latest(plainly)),
-        };
+        let (has_started, plan_denied) = (self.record.has_started, self.record.plan_denied.take());
+        self.reset();
+        (self.record.has_started, self.record.plan_denied) = (has_started, plan_denied);
     }
 
     /// A turn begins with a decision, and what came of that has still to be told.
@@ -99,10 +96,62 @@ impl Transcript {
         (self.record.errors, self.record.has_news) = (errors, has_news);
     }
 
-    /// Forgets the turn's calls.
+    /// Forgets the turn's calls. What the model was told of them stays.
     pub(super) fn reset(&mut self) {
-        let TranscriptRecord { shown, said, .. } = std::mem::take(&mut self.record);
-        self.record = TranscriptRecord { shown, said, ..TranscriptRecord::default() };
+        let TranscriptRecord { shown, said, history, history_origins, told, .. } = std::mem::take(&mut self.record);
+        self.record = TranscriptRecord { shown, said, history, history_origins, told, ..TranscriptRecord::default() };
+    }
+
+    /// Something happened that the model is told of, with where that comes from.
+    pub(super) fn tell(&mut self, what: Happened, origins: &Origins) {
+        self.record.history_origins.join(origins);
+        self.record.history.push(what);
+    }
+
+    /// Where everything comes from that the model is told of.
+    pub(super) fn history_origins(&self) -> &Origins {
+        &self.record.history_origins
+    }
+
+    /// The session as the latest request tells it.
+    pub(super) fn sent(&self) -> &[TranscriptEntry] {
+        self.record.history.sent()
+    }
+
+    /// Calls that no request has told of yet, each with its place.
+    pub(super) fn unsent_calls(&self) -> impl Iterator<Item = (usize, &CallEntry)> {
+        self.record.history.unsent_calls()
+    }
+
+    /// The result of a call that no request has told of is not shown.
+    pub(super) fn forget_result(&mut self, at: usize) {
+        self.record.history.forget_result(at);
+    }
+
+    /// Whether the model's latest answer has these words.
+    pub(super) fn answer_has(&self, words: &str) -> bool {
+        self.record.history.answer_has(words)
+    }
+
+    /// The history tells of one more element of a list of the state.
+    pub(super) fn note_told(&mut self, field: &str) {
+        *self.record.told.entry(field.to_owned()).or_default() += 1;
+    }
+
+    /// How many elements of a list of the state the history tells of.
+    pub(super) fn told(&self, field: &str) -> usize {
+        self.record.told.get(field).copied().unwrap_or_default()
+    }
+
+    /// A field of the state is another one: the history tells nothing of what is in it.
+    pub(super) fn forget_told(&mut self, field: &str) {
+        self.record.told.remove(field);
+    }
+
+    /// The state is forgotten; words stay.
+    pub(super) fn keep_words_only(&mut self) {
+        self.record.history.keep_words_only();
+        self.record.told.clear();
     }
 
     /// Where everything comes from that the model has been shown.
@@ -125,9 +174,9 @@ impl Transcript {
     }
 
     /// A request shows everything that has ended so far.
-    pub(super) fn note_request(&mut self) {
+    pub(super) fn note_request(&mut self, budget: usize) {
         self.record.has_news = false;
-        self.record.shown_calls = self.record.ended.len();
+        self.record.history.note_request(budget);
     }
 
     /// The model brought a step of a graph to its end: the next request shows what happens from here on.
@@ -152,7 +201,7 @@ impl Transcript {
 
     /// A step has ended.
     pub(super) fn add_ended(&mut self, number: u32, step: &Step, plainly: bool) {
-        step.jobs.iter().for_each(|job| self.record.ended_origins.join(&job.origins));
+        step.jobs.iter().for_each(|job| self.record.history_origins.join(&job.origins));
         if plainly {
             self.record.ended_plainly.extend(step.report_plainly(number));
         }
@@ -172,21 +221,6 @@ impl Transcript {
     /// How many ended calls the model need not be shown any more.
     pub(super) fn reported_calls(&self) -> usize {
         self.record.reported.0
-    }
-
-    /// Where the values in the ended calls come from.
-    pub(super) fn ended_origins(&self) -> &Origins {
-        &self.record.ended_origins
-    }
-
-    /// The calls of the latest turn before this one that had any.
-    pub(super) fn earlier(&self) -> &[CallReport] {
-        &self.record.earlier
-    }
-
-    /// The same as they were proposed.
-    pub(super) fn earlier_plainly(&self) -> &[CallReport] {
-        &self.record.earlier_plainly
     }
 
     /// There is a plan, and nothing of it has been set to work.
@@ -239,18 +273,6 @@ impl Transcript {
     }
 }
 
-/// As many calls as are carried along. What is done is left out before what is not.
-fn latest(mut calls: Vec<CallReport>) -> Vec<CallReport> {
-    let mut over = calls.len().saturating_sub(MOST_EARLIER);
-    calls.retain(|report| {
-        let is_dropped = over > 0 && report.status == CallStatus::Done;
-        over -= usize::from(is_dropped);
-        !is_dropped
-    });
-    calls.drain(..over);
-    calls
-}
-
 /// Reports as a checkpoint keeps them: with their places, which other programs do not see.
 mod reports {
     use std::sync::Arc;
@@ -280,41 +302,16 @@ mod tests {
 
     use super::*;
 
-    fn ended(transcript: &mut Transcript, status: CallStatus) {
+    #[test]
+    fn a_turn_forgets_its_calls_and_not_what_the_model_was_told() {
+        let mut transcript = Transcript::default();
         let call = Arc::new(json!({"_tool": "t"}));
-        transcript.record.ended.push(CallReport { place: (0, 0), call, status, error: None });
-    }
-
-    fn earlier(transcript: &Transcript) -> Vec<CallStatus> {
-        transcript.earlier().iter().map(|report| report.status).collect()
-    }
-
-    #[test]
-    fn plan_10_calls_are_shown_until_a_later_turn_has_some() {
-        let mut transcript = Transcript::default();
-        ended(&mut transcript, CallStatus::Done);
-        transcript.note_request();
-        ended(&mut transcript, CallStatus::Denied);
+        transcript.record.ended.push(CallReport { place: (0, 0), call, status: CallStatus::Done, error: None });
+        transcript.tell(Happened::Assistant { text: "hi".to_owned() }, &Origins::default());
+        transcript.note_told("done");
         transcript.begin_turn();
-        assert_eq!(earlier(&transcript), [CallStatus::Done, CallStatus::Denied]);
-        assert!(transcript.ended().is_empty());
-        transcript.begin_turn();
-        assert_eq!(earlier(&transcript), [CallStatus::Done, CallStatus::Denied]);
-        ended(&mut transcript, CallStatus::Failed);
-        transcript.begin_turn();
-        assert_eq!(earlier(&transcript), [CallStatus::Failed]);
-    }
-
-    #[test]
-    fn of_many_earlier_calls_those_that_are_not_done_are_shown() {
-        let mut transcript = Transcript::default();
-        ended(&mut transcript, CallStatus::Failed);
-        (0..MOST_EARLIER + 3).for_each(|_| ended(&mut transcript, CallStatus::Done));
-        transcript.begin_turn();
-        assert_eq!((transcript.earlier().len(), earlier(&transcript)[0]), (MOST_EARLIER, CallStatus::Failed));
-        (0..MOST_EARLIER + 3).for_each(|_| ended(&mut transcript, CallStatus::Skipped));
-        transcript.begin_turn();
-        assert_eq!(transcript.earlier().len(), MOST_EARLIER);
+        transcript.note_request(1_000);
+        assert_eq!((transcript.ended().len(), transcript.sent().len(), transcript.told("done")), (0, 1, 1));
     }
 
     #[test]

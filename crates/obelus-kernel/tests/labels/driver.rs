@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use obelus_kernel::memory::Segment;
 use obelus_kernel::session::{
     About, Answer, CallError, Decision, Input, Outcome, Purpose, Question, RequestId, Session, Settings, Solution,
     Start, Task,
 };
-use obelus_kernel::{Context, Path, Segment, Time};
+use obelus_kernel::{Context, Path, Time};
 use serde_json::{Value, json};
 
 use crate::world::{ACTIVITIES, MARK, Move, Planned, Shape, World, acts, targets, tools};

@@ -6,8 +6,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use obelus_kernel::memory::{Origin, Origins, Segment};
 use obelus_kernel::policy::why;
-use obelus_kernel::{Context, Data, Expr, Message, Method, Origin, Origins, Path, Segment};
+use obelus_kernel::{Context, Data, Expr, Message, Path};
+use obelus_notebook::fold::Method;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 use crate::harness::{Harness, call};
 
 fn agent() -> Harness {
-    Harness::on(json!([{"type": "text", "role": "system", "text": "be brief"}]), json!({"persistent": true}))
+    Harness::on(
+        json!([{"type": "text", "role": "system", "text": "be brief"}]),
+        json!({"persistent": true, "transcript_chars": 2_000}),
+    )
 }
 
 /// A conversation of so many turns, each with a call.

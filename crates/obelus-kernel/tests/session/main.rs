@@ -29,6 +29,7 @@ mod pictures;
 mod plans;
 mod questions;
 mod results;
+mod standing;
 mod turns;
 mod why;
 

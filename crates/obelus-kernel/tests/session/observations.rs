@@ -115,7 +115,7 @@ fn facts_about_a_page_may_be_believed_and_the_page_is_not() {
     harness.solve(json!([look("†page")]), json!(null));
     harness.returns("look", kept("one"));
     let origins = |path: &str| {
-        let expr = obelus_kernel::OutputPath::parse(path).unwrap();
+        let expr = obelus_notebook::expr::OutputPath::parse(path).unwrap();
         let path: Path = Path::clone(expr.paths().next().unwrap());
         harness.session.context().origins(&path, None).is_trusted()
     };

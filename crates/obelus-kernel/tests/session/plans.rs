@@ -2,7 +2,7 @@
 
 use obelus_kernel::PlanMode;
 use obelus_kernel::policy::{Gate, Policy, simulate};
-use obelus_kernel::session::{CallReport, Decision, Ends, Input, Mode};
+use obelus_kernel::session::{Decision, Ends, Happened, Input, Mode};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -116,11 +116,14 @@ fn of_plans_that_wait_the_latest_is_meant() {
     assert_eq!(harness.handed_out("make")[0]["q"], 2);
 }
 
-/// What the model is shown of calls with the latest request: of this turn, and of those before.
+/// What the model is shown of calls with the latest request: those that have not run, and those that have ended.
 fn shown(harness: &Harness) -> (Vec<&'static str>, Vec<&'static str>) {
     let prompt = harness.session.prompt(harness.requests.last().expect("a request")).expect("a prompt");
-    let statuses = |reports: &[CallReport]| reports.iter().map(|report| report.status.name()).collect();
-    (statuses(&prompt.plan), statuses(&prompt.earlier))
+    let ended = prompt.transcript.iter().filter_map(|entry| match &entry.what {
+        Happened::Call(call) => Some(call.status.name()),
+        _ => None,
+    });
+    (prompt.open.iter().map(|report| report.status.name()).collect(), ended.collect())
 }
 
 #[test]
@@ -144,7 +147,7 @@ fn plan_10_after_a_limit_the_model_is_shown_what_was_done_and_what_was_not() {
     harness.returns("make", json!(3));
     harness.solve(json!([]), json!("over"));
     harness.user("thanks");
-    assert_eq!(shown(&harness).1, ["done"]);
+    assert_eq!(shown(&harness).1, ["done", "done", "skipped", "done"]);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! CALL-5 to CALL-8: what a call brings, and what of it is kept.
 
+use obelus_kernel::Context;
 use obelus_kernel::session::{Ends, Outcome};
-use obelus_kernel::{Context, MAX_DEPTH};
+use obelus_notebook::path::MAX_DEPTH;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};

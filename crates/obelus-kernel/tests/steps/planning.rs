@@ -55,7 +55,7 @@ fn the_prompt_offers_the_tools_for_one_call_and_says_so() {
     let names: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["page.read", "page.click", "page.wipe"]);
     assert_eq!(prompt.answer.schema["properties"]["calls"]["maxItems"], 1);
-    assert!(prompt.instructions.iter().any(|words| words.contains("at most one call")));
+    assert!(prompt.step.iter().any(|words| words.contains("at most one call")));
 }
 
 #[test]

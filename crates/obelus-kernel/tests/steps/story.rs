@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use obelus_kernel::session::{
-    Answer, CallId, Decision, Ends, Input, Mode, Outcome, Reply, RequestId, Session, Settings, Solution, Task,
+    Answer, CallId, Decision, Ends, Happened, Input, Mode, Outcome, Reply, RequestId, Session, Settings, Solution,
+    Task, TranscriptEntry,
 };
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Expr, Time};
@@ -51,6 +52,15 @@ impl Story {
     }
 
     /// What the model is shown, and may answer.
+    /// The calls that have ended, as the model is told of them.
+    pub(crate) fn ended_calls(&self) -> Vec<&'static str> {
+        let ended = |entry: &TranscriptEntry| match &entry.what {
+            Happened::Call(call) => Some(call.status.name()),
+            _ => None,
+        };
+        self.prompt().transcript.iter().filter_map(ended).collect()
+    }
+
     pub(crate) fn prompt(&self) -> obelus_kernel::session::Prompt {
         self.session.prompt(self.asked.as_ref().expect("the model is asked")).unwrap()
     }

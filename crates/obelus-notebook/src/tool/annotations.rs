@@ -4,7 +4,7 @@ use super::Tool;
 use crate::wording::closest;
 
 /// Annotations that a tool may have, those of connectors included.
-const ANNOTATIONS: [&str; 19] = [
+const ANNOTATIONS: [&str; 20] = [
     "x-before",
     "x-bitrix24",
     "x-delegate",
@@ -18,6 +18,7 @@ const ANNOTATIONS: [&str; 19] = [
     "x-labels",
     "x-leaves",
     "x-names",
+    "x-pays",
     "x-quiet",
     "x-risky",
     "x-target",

@@ -1,7 +1,7 @@
 //! What a session hands out: it is performed, and told to whoever watches.
 
 use obelus_kernel::Time;
-use obelus_kernel::dialect::stream::Piece;
+use obelus_kernel::dialect::Piece;
 use obelus_kernel::session::{Input, Question, Refused, Reply, Task};
 
 use super::intake::Taken;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use obelus_kernel::in_language;
+use obelus_kernel::text::in_language;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};

@@ -8,7 +8,7 @@ use crate::whole_file;
 
 /// When a file is full, and how many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rotation {
+pub(crate) struct Rotation {
     /// Bytes of one file. A line that is longer stands alone.
     pub bytes: u64,
     /// Files kept, the newest included.

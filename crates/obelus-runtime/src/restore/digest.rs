@@ -25,7 +25,7 @@ impl Digest {
 }
 
 /// The digest of what an input led to: its tasks, and the latest `appended` messages.
-pub fn digest_of(tasks: &[Task], context: &Context, appended: usize) -> Digest {
+pub(crate) fn digest_of(tasks: &[Task], context: &Context, appended: usize) -> Digest {
     let mut of_tasks = Hash::default();
     tasks.iter().for_each(|task| of_tasks.task(task));
     let mut of_messages = Hash::default();

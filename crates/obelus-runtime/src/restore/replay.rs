@@ -29,12 +29,12 @@ pub fn advance(session: &mut Session, at: Time, input: Input) -> Result<Advanced
 
 /// What was handed out and has not ended yet, by its id.
 #[derive(Default)]
-pub struct UnderWay(BTreeMap<String, Task>);
+pub(crate) struct UnderWay(BTreeMap<String, Task>);
 
 impl UnderWay {
     /// An input may end something. A call in doubt was handed out anew, or a person is asked: either way the session
     /// has it in hand.
-    pub fn hear(&mut self, input: &Input) {
+    pub(crate) fn hear(&mut self, input: &Input) {
         let ended = match input {
             Input::Answer { id, .. } => id.to_string(),
             Input::Ended { id, .. } | Input::Loaded { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } => {
@@ -46,7 +46,7 @@ impl UnderWay {
     }
 
     /// Something was handed out; how the turn came to rest, if it has.
-    pub fn hand_out(&mut self, tasks: Vec<Task>) -> Option<Reply> {
+    pub(crate) fn hand_out(&mut self, tasks: Vec<Task>) -> Option<Reply> {
         let mut reply = None;
         for task in tasks {
             match &task {
@@ -62,7 +62,7 @@ impl UnderWay {
     }
 
     /// The calls among them.
-    pub fn calls(&self) -> impl Iterator<Item = &Start> {
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Start> {
         self.0.values().filter_map(|task| match task {
             Task::Call(start) => Some(&**start),
             _ => None,
@@ -70,14 +70,14 @@ impl UnderWay {
     }
 
     /// All of them.
-    pub fn into_tasks(self) -> Vec<Task> {
+    pub(crate) fn into_tasks(self) -> Vec<Task> {
         self.0.into_values().collect()
     }
 }
 
 /// What a replay has led to.
 #[derive(Default)]
-pub struct Replayed {
+pub(crate) struct Replayed {
     /// What was under way when the journal ended.
     pub under_way: UnderWay,
     /// How the turn came to rest, if a replayed record brought it there.
@@ -88,7 +88,7 @@ pub struct Replayed {
 
 /// Tells a session the records of its journal, and holds what each leads to against its digest. `visit` is shown the
 /// session after each record, with the record's number and the tasks it led to. Nothing is done.
-pub fn replay(
+pub(crate) fn replay(
     session: &mut Session,
     id: &str,
     journaled: Journaled,

@@ -22,9 +22,9 @@ fn session() -> Session {
 }
 
 fn edit(file: &StateFile, change: impl FnOnce(&mut Value)) {
-    let mut state: Value = serde_json::from_slice(&fs::read(file.path()).unwrap()).unwrap();
+    let mut state: Value = serde_json::from_slice(&fs::read(&file.path).unwrap()).unwrap();
     change(&mut state);
-    fs::write(file.path(), state.to_string()).unwrap();
+    fs::write(&file.path, state.to_string()).unwrap();
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn the_file_is_exactly_the_state_and_for_its_owner_only() {
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), session.state());
     assert!(text.lines().count() > 3, "people read it: {text}");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(file.path()), mode(&folder.join("states"))), (0o600, 0o700));
+    assert_eq!((mode(&file.path), mode(&folder.join("states"))), (0o600, 0o700));
     assert_eq!(file.look(&session), StateNews::Nothing);
     fs::remove_dir_all(folder).unwrap();
 }
@@ -84,12 +84,12 @@ fn dur_7_what_a_person_changed_is_found_also_after_a_restart_and_once() {
     let StateNews::Edited(state) = file.look(&session) else { panic!("it is not found") };
     assert_eq!(state, json!({"goals": ["b"]}));
     session.handle(Time(1), Input::State { state, by: "the state's file".to_owned() }).unwrap();
-    assert_eq!(file.taken_up(), FileNews::Taken { file: file.path().to_owned() });
+    assert_eq!(file.taken_up(), FileNews::Taken { file: file.path.clone() });
     // The process dies here: what was taken up is not taken up once more.
     let mut file = StateFile::open(&folder, "s").unwrap();
     assert_eq!(file.look(&session), StateNews::Nothing);
     file.write(&session.state());
-    assert_eq!(serde_json::from_slice::<Value>(&fs::read(file.path()).unwrap()).unwrap(), session.state());
+    assert_eq!(serde_json::from_slice::<Value>(&fs::read(&file.path).unwrap()).unwrap(), session.state());
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -99,10 +99,10 @@ fn a_file_put_back_to_what_it_was_before_is_an_edit_too() {
     let mut session = session();
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.write(&session.state());
-    let first = fs::read(file.path()).unwrap();
+    let first = fs::read(&file.path).unwrap();
     session.handle(Time(1), Input::State { state: json!({"goals": []}), by: "x".to_owned() }).unwrap();
     file.write(&session.state());
-    fs::write(file.path(), first).unwrap();
+    fs::write(&file.path, first).unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
     assert_eq!(file.look(&session), StateNews::Edited(json!({"goals": ["a"]})));
     fs::remove_dir_all(folder).unwrap();
@@ -115,10 +115,10 @@ fn a_file_put_back_to_how_the_latest_turn_began_is_an_edit_too() {
     let mut file = StateFile::open(&folder, "s").unwrap();
     let states = [session.state()];
     file.write_on(&states[0]);
-    let first = fs::read(file.path()).unwrap();
+    let first = fs::read(&file.path).unwrap();
     session.handle(Time(1), Input::State { state: json!({"goals": []}), by: "x".to_owned() }).unwrap();
     file.write(&session.state());
-    fs::write(file.path(), first).unwrap();
+    fs::write(&file.path, first).unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.recognise(&session.state(), |visit| states.iter().cloned().for_each(visit));
     assert_eq!(file.look(&session), StateNews::Edited(json!({"goals": ["a"]})), "nothing was cut off");
@@ -142,7 +142,7 @@ fn dur_7_what_a_crash_leaves_of_a_turn_at_work_is_no_edit() {
     file.recognise(&session.state(), |visit| states.iter().cloned().for_each(visit));
     assert_eq!(file.look(&session), StateNews::Nothing);
     assert_eq!(file.write(&session.state()), None);
-    assert_eq!(serde_json::from_slice::<Value>(&fs::read(file.path()).unwrap()).unwrap(), states[1]);
+    assert_eq!(serde_json::from_slice::<Value>(&fs::read(&file.path).unwrap()).unwrap(), states[1]);
     assert!(!folder.join("states/s.json.new").exists());
     fs::remove_dir_all(folder).unwrap();
 }
@@ -178,7 +178,7 @@ fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
         ("", "states/s.json:1:0", "EOF"),
         ("\u{0}\u{1}", "states/s.json:1:1", "expected value"),
     ] {
-        fs::write(file.path(), text).unwrap();
+        fs::write(&file.path, text).unwrap();
         let StateNews::News(FileNews::Refused { place: found, why: words, ours }) = file.look(&session) else {
             panic!("{text:?} is taken")
         };
@@ -186,11 +186,11 @@ fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
         assert_eq!(file.look(&session), StateNews::Nothing, "it is said once");
         // What the session has come to is not lost, and neither is what the person wrote.
         assert_eq!(file.write(&session.state()), None);
-        assert_eq!(fs::read_to_string(file.path()).unwrap(), text);
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), text);
         assert_eq!(serde_json::from_slice::<Value>(&fs::read(&ours).unwrap()).unwrap(), session.state());
     }
     // Mended, it is taken up, with what it was about and nothing else.
-    fs::write(file.path(), "{\"goals\": [\"mended\"]}").unwrap();
+    fs::write(&file.path, "{\"goals\": [\"mended\"]}").unwrap();
     assert_eq!(file.look(&session), StateNews::Edited(json!({"goals": ["mended"]})));
     file.taken_up();
     file.write(&session.state());
@@ -218,22 +218,22 @@ fn a_crash_at_any_point_of_writing_is_no_edit_and_leaves_a_whole_file() {
     let mut session = session();
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.write(&session.state());
-    let old = fs::read_to_string(file.path()).unwrap();
+    let old = fs::read_to_string(&file.path).unwrap();
     session.handle(Time(1), Input::State { state: json!({"goals": ["b"]}), by: "x".to_owned() }).unwrap();
     let new = format!("{:#}\n", session.state());
     // Between the record and the file.
     file.note(Known { text: new.clone(), instead_of: Some(old.clone()) }).unwrap();
-    drop(whole_file::prepare(file.path(), new.as_bytes()).unwrap());
+    drop(whole_file::prepare(&file.path, new.as_bytes()).unwrap());
     let mut file = StateFile::open(&folder, "s").unwrap();
-    assert_eq!(fs::read_to_string(file.path()).unwrap(), old);
+    assert_eq!(fs::read_to_string(&file.path).unwrap(), old);
     assert_eq!(file.look(&session), StateNews::Nothing);
     // Between the file and its record, and the session goes on before anybody looks.
-    whole_file::write(file.path(), new.as_bytes()).unwrap();
+    whole_file::write(&file.path, new.as_bytes()).unwrap();
     session.handle(Time(2), Input::State { state: json!({"goals": ["c"]}), by: "x".to_owned() }).unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
     assert_eq!(file.look(&session), StateNews::Nothing);
     assert_eq!(file.write(&session.state()), None);
-    assert!(fs::read_to_string(file.path()).unwrap().contains("\"c\""));
+    assert!(fs::read_to_string(&file.path).unwrap().contains("\"c\""));
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -244,7 +244,7 @@ fn a_reader_never_sees_half_a_file() {
     let state = |n: usize| json!({"n": n, "text": "x".repeat(n * 997 % 40_000)});
     file.write(&state(0));
     let is_over = Arc::new(AtomicBool::new(false));
-    let (path, over) = (file.path().to_owned(), Arc::clone(&is_over));
+    let (path, over) = (file.path.clone(), Arc::clone(&is_over));
     let reader = std::thread::spawn(move || {
         let mut seen = 0_usize;
         while !over.load(Ordering::Relaxed) || seen == 0 {
@@ -268,7 +268,7 @@ fn nothing_is_left_of_a_session_that_is_removed_not_even_by_a_crash() {
     let folder = folder("removed");
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.write(&json!({"goals": ["a"]}));
-    for path in [file.path().to_owned(), file.ours(), file.record.clone()] {
+    for path in [file.path.clone(), file.ours(), file.record.clone()] {
         drop(whole_file::prepare(&path, b"half done").unwrap());
     }
     assert!(fs::read_dir(folder.join("states")).unwrap().count() > 3);

@@ -303,7 +303,7 @@ impl Store for SqliteStore {
         let name = id.to_owned();
         self.writer()?.forget(id);
         self.write(move |file| file.remove(&name))?;
-        crate::SessionFiles::remove(self.folder(), id)
+        crate::session_files::SessionFiles::remove(self.folder(), id)
     }
 
     fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@ macro_rules! phrases {
             pub(crate) const EN: Self = Self { $($name: $en,)* };
         }
 
-        impl $crate::PhraseTable for $subject {
+        impl $crate::people::PhraseTable for $subject {
             fn all(&self) -> Vec<&'static str> {
                 vec![$(self.$name),*]
             }

@@ -24,6 +24,7 @@ phrases! {
         agent_asks: "так просит агент", "the agent asks for it";
         policy_asks: "так требуют правила", "the policy asks for it";
         policy_forbids: "это запрещают правила", "the policy forbids it";
+        consented: "на это есть ваше согласие {}", "your standing consent {} covers it";
         not_listed: "«{}» нет в списке разрешённого", "“{}” is not on the allow-list";
         in_shadow: "в режиме shadow ничего не выполняется", "in the mode shadow nothing is executed";
         in_canary:
@@ -134,6 +135,7 @@ pub(super) fn reason_in_words(reason: &Reason, tool: &str, names: &dyn ToolNames
         Reason::NotListed(tool) => fill(why.not_listed, &[&names.tool(tool)]),
         Reason::Mode(Mode::Shadow, _) => why.in_shadow.to_owned(),
         Reason::Mode(..) => why.in_canary.to_owned(),
+        Reason::Consented { number, .. } => fill(why.consented, &[&format!("c{number}")]),
         Reason::Author(_) | Reason::Grounded(_) => reason.to_string(),
     }
 }

@@ -97,7 +97,15 @@ mod tests {
     fn no_phrase_has_words_of_the_other_language() {
         let (ru, en) = (Language::Russian, Language::English);
         let all = |of: Language| {
-            [of.turn().all(), of.steps().all(), of.refusals().all(), of.reasons().all(), of.misfits().all()].concat()
+            [
+                of.turn().all(),
+                of.steps().all(),
+                of.refusals().all(),
+                of.reasons().all(),
+                of.misfits().all(),
+                of.consents().all(),
+            ]
+            .concat()
         };
         for (russian, english) in all(ru).into_iter().zip(all(en)) {
             assert_eq!(fault_of(russian, english), None);

@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex};
 
 use obelus_kernel::session::{Input, Mode, Question, Reply, Settings};
 use obelus_kernel::{Context, Expr, Time};
-use obelus_runtime::{
-    Activities, AppendError, Connections, Durable, Host, InboxRow, InputId, Journaled, MemoryStore, Record, Rest,
-    SessionHandle, SessionLock, SessionRow, SessionSpec, Snapshot, Store, StoreError,
-};
+use obelus_runtime::engine::{AppendError, Durable, Journaled, Record, Rest, SessionLock, Snapshot};
+use obelus_runtime::sessions::{InboxRow, InputId, SessionRow};
+use obelus_runtime::{Activities, Connections, Host, MemoryStore, SessionHandle, SessionSpec, Store, StoreError};
 use serde_json::{Value, json};
 
 /// A tool with one parameter, which acts in this way.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use obelus_kernel::session::{Input, Mode, Session, Settings, Task};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::{Record, Remake, Rest, SqliteStore, Store, advance, restore};
+use obelus_runtime::engine::{Record, Remake, Rest, advance, restore};
+use obelus_runtime::{SqliteStore, Store};
 use serde_json::{Value, json};
 
 const TURNS: usize = 50;

@@ -5,7 +5,8 @@ mod scene;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_runtime::{Record, Rest, RestoreError, StoreError, back_to_rest, fork, look_at, restore};
+use obelus_runtime::StoreError;
+use obelus_runtime::engine::{Record, Rest, RestoreError, back_to_rest, fork, look_at, restore};
 use serde_json::json;
 
 use scene::{Made, Scene};
@@ -148,7 +149,7 @@ fn a_fork_has_the_digests_of_what_led_to_it_and_of_what_it_adds() {
 #[test]
 fn a_session_that_cannot_be_made_again_or_is_not_there_says_so() {
     let scene = Scene::new();
-    let broken: obelus_runtime::Remake = std::sync::Arc::new(|| Err("the agent is gone".to_owned()));
+    let broken: obelus_runtime::engine::Remake = std::sync::Arc::new(|| Err("the agent is gone".to_owned()));
     assert!(matches!(restore(&scene.store, "s", &broken), Err(RestoreError::Remake(..))));
     let unknown = restore(&scene.store, "t", &Made::default().remake());
     assert!(matches!(unknown, Err(RestoreError::Store(StoreError::Unknown(_)))));

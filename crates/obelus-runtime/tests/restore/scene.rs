@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use obelus_kernel::session::{Input, Mode, Session, Settings, Task};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::{MemoryStore, Record, Remake, Store, advance};
+use obelus_runtime::engine::{Record, Remake, advance};
+use obelus_runtime::{MemoryStore, Store};
 use serde_json::{Value, json};
 
 /// How the session is made. Another version makes it otherwise.

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_runtime::{
-    AppendError, Digest, Durable, InboxRow, InputId, Journaled, Record, Rest, SessionLock, SessionRow, Snapshot, Store,
-    StoreError,
-};
+use obelus_runtime::engine::{AppendError, Digest, Durable, Journaled, Record, Rest, SessionLock, Snapshot};
+use obelus_runtime::sessions::{InboxRow, InputId, SessionRow};
+use obelus_runtime::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,5 +1,6 @@
 //! Compares a turn with its expectation.
 
+use obelus_connect::model::SentChars;
 use serde_json::Value;
 
 use super::Conversation;
@@ -17,6 +18,7 @@ pub(super) fn differences<P: Peers>(conversation: &Conversation<P>, expect: &Val
                 Some(prompt) => parts("prompt", prompt, expected),
                 None => Some("the model was not asked".to_owned()),
             },
+            "sent" => sent(conversation.sent(), expected),
             "ends" => {
                 let found = conversation.ends();
                 (expected != found).then(|| format!("it ends with {found} instead of {expected}"))
@@ -26,6 +28,17 @@ pub(super) fn differences<P: Peers>(conversation: &Conversation<P>, expect: &Val
         why.extend(difference);
     }
     why
+}
+
+/// Holds the requests so far against limits: `most_chars`, and `least_percent` of them a prefix of the request before.
+fn sent(found: SentChars, expected: &Value) -> Option<String> {
+    let most = expected["most_chars"].as_u64().is_none_or(|most| found.chars <= most);
+    let least = expected["least_percent"].as_u64().is_none_or(|least| found.percent() >= least);
+    let SentChars { requests, chars, prefix } = found;
+    let percent = found.percent();
+    (!(most && least)).then(|| {
+        format!("{requests} requests sent {chars} characters, {prefix} of them ({percent} %) a prefix; {expected} was expected")
+    })
 }
 
 fn calls<P: Peers>(conversation: &Conversation<P>, expected: &Value) -> Option<String> {

@@ -138,6 +138,11 @@ pub(crate) struct Explain {
     /// Judge the call in this mode instead of the agent's.
     #[arg(long, value_enum, value_name = "M")]
     pub(crate) mode: Option<Mode>,
+    /// Judge the call with the standing consents of this saved session.
+    #[arg(long, value_name = "S")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
     /// Print `{verdict, reasons, spoken: [{by, says, why}], tool, effect, mode, notes}`.
     #[arg(long)]
     pub(crate) json: bool,

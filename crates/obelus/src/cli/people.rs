@@ -1,6 +1,6 @@
 //! Arguments of `inbox`, `answer`, `approve` and `deny`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::StoreAt;
 
@@ -22,6 +22,7 @@ pub(crate) struct Inbox {
     after_help = "\
 Examples:
   obelus answer letters:q1 approve
+  obelus answer letters:q1 approve --also person
   obelus answer letters:q1 deny --reason 'not before Friday'
   obelus answer letters:q1 edit --params '{\"amount\": 5}'
   obelus answer booking:q1 value 4
@@ -43,7 +44,17 @@ pub(crate) struct Answer {
 #[derive(Subcommand)]
 pub(crate) enum Verb {
     /// Approve it as shown.
-    Approve,
+    Approve {
+        /// Agree to more of the same for the rest of the session. What that covers is printed first; --agreed lets it count.
+        #[arg(long, value_enum, value_name = "SCOPE")]
+        also: Option<AlsoFor>,
+        /// The code that was printed with what --also covers.
+        #[arg(long, value_name = "CODE", requires = "also")]
+        agreed: Option<String>,
+        /// When the consent ends, such as 2024-05-01T18:00:00Z; by default with the session.
+        #[arg(long, value_name = "TIME", requires = "also")]
+        until: Option<String>,
+    },
     /// Deny it.
     Deny {
         /// The reason.
@@ -69,6 +80,31 @@ pub(crate) enum Verb {
     },
     /// The effect in doubt did not happen: carry it out now.
     DidNot,
+}
+
+/// For which other calls of the same tool, with the same fields, a yes is meant.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum AlsoFor {
+    /// For the records of this list.
+    Records,
+    /// For this person, or whoever else it is addressed to.
+    Person,
+    /// For this site.
+    Site,
+    /// For this tool at all.
+    Tool,
+}
+
+impl AlsoFor {
+    /// The name of the kind of scope.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            AlsoFor::Records => "records",
+            AlsoFor::Person => "person",
+            AlsoFor::Site => "site",
+            AlsoFor::Tool => "tool",
+        }
+    }
 }
 
 /// Short for `obelus answer ID approve`.

@@ -140,6 +140,22 @@ Examples:
         #[command(flatten)]
         store: StoreAt,
     },
+    /// List the standing consents of a session, or take one back.
+    #[command(
+        after_help = "Examples:\n  obelus sessions consents letters\n  obelus sessions consents letters --revoke c1"
+    )]
+    Consents {
+        /// The session.
+        id: String,
+        /// Take this consent back.
+        #[arg(long, value_name = "ID")]
+        revoke: Option<String>,
+        #[command(flatten)]
+        store: StoreAt,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Pause a session: running calls go on to their end, and nothing new starts.
     #[command(after_help = "Example:\n  obelus sessions pause letters")]
     Pause {

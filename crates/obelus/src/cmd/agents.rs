@@ -15,7 +15,8 @@ use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::compose::{Offer, compose};
 use obelus_kernel::session::{Input, Task};
 use obelus_kernel::{PlanMode, Tool};
-use obelus_runtime::{Agent, Connector as _, Places, Problem, SessionSpec, system_clock};
+use obelus_runtime::files::{Places, Problem};
+use obelus_runtime::{Agent, Connector as _, SessionSpec, system_clock};
 use serde_json::{Value, json};
 
 use super::faults::bindings_and_model;
@@ -55,7 +56,8 @@ pub(crate) fn found() -> Vec<PathBuf> {
 fn all() -> Vec<PathBuf> {
     let own = found();
     let is_own = |path: &PathBuf| own.iter().any(|own| own.file_name() == path.file_name());
-    let bundled: Vec<PathBuf> = obelus_runtime::bundled_agents().into_iter().filter(|path| !is_own(path)).collect();
+    let bundled: Vec<PathBuf> =
+        obelus_runtime::files::bundled_agents().into_iter().filter(|path| !is_own(path)).collect();
     own.into_iter().chain(bundled).collect()
 }
 
@@ -105,7 +107,7 @@ fn list(as_json: bool) -> Exit {
         match agent {
             Ok(agent) => {
                 let words = agent.description.as_deref().unwrap_or_default();
-                let path = match obelus_runtime::is_bundled(path) {
+                let path = match obelus_runtime::files::is_bundled(path) {
                     true => "bundled".to_owned(),
                     false => visible(&path.display().to_string()),
                 };
@@ -161,7 +163,7 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
     }
     let (mut problems, mut notes) = (Vec::new(), Vec::new());
     for path in &paths {
-        let is_folder = path.is_dir() || obelus_runtime::is_bundled(path);
+        let is_folder = path.is_dir() || obelus_runtime::files::is_bundled(path);
         let file = if is_folder { path.join("agent.yaml") } else { path.clone() };
         let folder = file.parent().unwrap_or(Path::new(""));
         let text = input::text(&file)?;

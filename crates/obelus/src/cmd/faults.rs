@@ -9,7 +9,8 @@ use obelus_connect::activity::bind_with;
 use obelus_connect::browser::Browser;
 use obelus_connect::model::{ModelSpec, open};
 use obelus_kernel::{Message, closest};
-use obelus_runtime::{Activities, Places, SessionSpec};
+use obelus_runtime::files::Places;
+use obelus_runtime::{Activities, SessionSpec};
 use serde_json::Map;
 
 use crate::cli::How;

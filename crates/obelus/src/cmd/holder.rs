@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Misfit, Refused};
-use obelus_runtime::{Host, SessionHandle, refusal_by_code};
+use obelus_runtime::people::refusal_by_code;
+use obelus_runtime::{Host, SessionHandle};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -149,10 +150,13 @@ fn asked(line: &str) -> Result<(String, Input), String> {
     let id = request["session"].as_str().ok_or("`session` is missing")?.to_owned();
     let input: Input = serde_json::from_value(request["tell"].take()).map_err(|error| format!("`tell`: {error}"))?;
     match input {
-        Input::Decide { .. } | Input::User { .. } | Input::Pause { .. } | Input::Resume { .. } | Input::Stop => {
-            Ok((id, input))
-        }
-        _ => Err("`tell` is a decision, words, a pause, a resume or a stop".to_owned()),
+        Input::Decide { .. }
+        | Input::Revoke { .. }
+        | Input::User { .. }
+        | Input::Pause { .. }
+        | Input::Resume { .. }
+        | Input::Stop => Ok((id, input)),
+        _ => Err("`tell` is a decision, the end of a consent, words, a pause, a resume or a stop".to_owned()),
     }
 }
 

@@ -8,9 +8,10 @@ use obelus_connect::activity::bind_into;
 use obelus_connect::model::ModelSpec;
 use obelus_connect::{Notice, StandardConnector};
 use obelus_kernel::session::Refused;
-use obelus_runtime::{
-    Activities, BoundActivities, ChosenModel, Host, RulesChange, SessionHandle, SessionSpec, SqliteStore, read_document,
-};
+use obelus_runtime::files::read_document;
+use obelus_runtime::sessions::RulesChange;
+use obelus_runtime::specs::{BoundActivities, ChosenModel};
+use obelus_runtime::{Activities, Host, SessionHandle, SessionSpec, SqliteStore};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 

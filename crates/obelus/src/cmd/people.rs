@@ -1,8 +1,10 @@
 //! Questions as text for people who are not in a conversation: the inbox, a session that is looked at, a run without a
 //! terminal.
 
+use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::{About, Question, Session};
-use obelus_runtime::FileNews;
+use obelus_runtime::files::FileNews;
+use obelus_runtime::people::consent_in_words;
 use serde_json::Value;
 
 use super::chat::{Titles, question_lines};
@@ -85,6 +87,14 @@ pub(crate) fn by_in_words(by: &str, phrases: &Phrases) -> String {
         }
     };
     known.to_owned()
+}
+
+/// The standing consents of a session, one line each.
+pub(crate) fn consent_lines(session: &Session, phrases: &Phrases) -> Vec<String> {
+    let line = |consent: &StandingConsent| {
+        consent_in_words(consent, session, &by_in_words(&consent.by, phrases), phrases.language)
+    };
+    session.consents().iter().map(line).collect()
 }
 
 /// News about the files of a session.

@@ -1,13 +1,15 @@
 //! `obelus policy explain`
 
 use anyhow::Result;
-use obelus_kernel::policy::{Explanation, Ruling, explain};
+use obelus_kernel::policy::{Explanation, Gate, Ruling, explain};
 use obelus_kernel::{Context, Tool};
-use obelus_runtime::{Agent, read_document};
+use obelus_runtime::Agent;
+use obelus_runtime::files::read_document;
 use serde_json::{Value, json};
 
 use super::agents::locate;
 use super::run::load_agent;
+use super::sessions::read_session;
 use crate::cli::{Explain, Policy};
 use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
@@ -23,7 +25,13 @@ fn explain_call(args: &Explain) -> Result<Exit> {
     let name = input::name(&args.call);
     let call = read_document(std::path::Path::new(&name), &input::text(&args.call)?)?;
     let mode = args.mode.map_or(agent.settings.mode, Into::into);
-    let found = match explain(&call, &agent.context, &agent.settings.policy, mode) {
+    let session = args.session.as_deref().map(|id| read_session(&args.store, id)).transpose()?;
+    let gate = Gate::new(&agent.settings.policy, mode);
+    let gate = match &session {
+        Some(session) => gate.with_consents(session.consents(), session.now()),
+        None => gate,
+    };
+    let found = match explain(&call, &agent.context, gate) {
         Ok(found) => found,
         Err(faults) => {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();

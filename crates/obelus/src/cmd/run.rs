@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Mode};
-use obelus_runtime::{Agent, Host, ImageStore, SessionHandle, SessionSpec, SqliteStore};
+use obelus_runtime::files::ImageStore;
+use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore};
 
 use super::agents;
 use super::faults::must_be_sound;

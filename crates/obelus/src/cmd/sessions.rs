@@ -7,10 +7,12 @@
 //! | `look`, `story` | list, show, log, inbox; what happened, line by line |
 //! | `carry` | export, import, fork, back |
 //! | `as_plan`, `lifted` | export as a plan, whose inputs are what the user said |
+//! | `consents` | standing consents: list, give, take back |
 //! | `keep` | pause, resume, prune |
 
 mod as_plan;
 mod carry;
+mod consents;
 mod keep;
 mod lifted;
 mod look;
@@ -45,6 +47,7 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         Sessions::Import { file, name, store } => carry::import(&open(store)?, file, name.as_deref()),
         Sessions::Fork { id, new, at, store } => carry::fork_at(&open(store)?, id, new, *at),
         Sessions::Back { id, save, store } => carry::back(&open(store)?, id, save),
+        Sessions::Consents { id, revoke, store, json } => consents::run(id, revoke.as_deref(), store, *json),
         Sessions::Pause { id, store } => keep::pause(id, store),
         Sessions::Resume { id, store, json } => keep::resume(id, store, *json),
         Sessions::Prune { days, dry_run, shrink, store } => keep::prune(store, *days, *dry_run, *shrink),
@@ -64,6 +67,11 @@ fn open(store: &StoreAt) -> Result<SqliteStore> {
     Ok(SqliteStore::open(&store_folder(store)?)?)
 }
 
+/// A session as it is now, to look at.
+pub(crate) fn read_session(store: &StoreAt, id: &str) -> Result<Session> {
+    look::read(&look::open_for(store, id)?, id, None)
+}
+
 /// Opens a session of a store, to go on with it.
 async fn opened(store: &SqliteStore, at: &StoreAt, id: &str) -> Result<(Host, SessionHandle)> {
     let host = host_of(store, connector(at, &Notices::default()));
@@ -81,7 +89,13 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
         serde_json::from_str(text).with_context(|| format!("{name} is JSON"))
     };
     let decision = match &args.verb {
-        Verb::Approve => Decision::Approve { only: None },
+        Verb::Approve { also: None, .. } => Decision::Approve { only: None },
+        Verb::Approve { also: Some(also), agreed, until } => {
+            match consents::offered(args, *also, agreed.as_deref(), until.as_deref())? {
+                Some(decision) => decision,
+                None => return Ok(Exit::Waiting),
+            }
+        }
         Verb::Deny { reason } => Decision::Deny { reason: reason.clone() },
         Verb::Edit { params } => match json("--params", params)? {
             Value::Object(params) => Decision::Edit { params },

@@ -23,6 +23,10 @@ phrases! {
         key_decline: "отказаться", "decline";
         key_happened: "да, произошло", "yes, it happened";
         key_did_not: "нет, выполнить сейчас", "no, do it now";
+        key_more: "да, и дальше без вопроса…", "yes, and also…";
+        consents: "Да, и в этом разговоре также:", "Yes, and in this session also:";
+        which_consent: "Номер (Enter — ничего)", "Number (Enter for none)";
+        consented: "Вы разрешили, и дальше тоже: {}", "You approved it, and from now on: {}";
         key_later: "позже", "later";
         press_a_key:
             "Нажмите одну из клавиш: {}. Enter ничего не подтверждает.",
@@ -99,8 +103,10 @@ phrases! {
         delegate: "помощник, шаг «{}»", "a delegate, in the step «{}»";
         elsewhere: "шаг «{}», выполненный не здесь", "the step «{}», not of this session";
         runtime: "сообщение об ошибке", "an error message";
+        by_consent: "по вашему согласию {}", "by your consent {}";
+        after_reading: "решено после чтения: {}", "decided after reading {}";
         as_proposed: "так предложено в плане", "as it was proposed";
-        in_words: "названо вами (a)", "you named it (a)";
+        in_words: "ваши слова (a)", "your words (a)";
         in_result: "есть в ответе «{}» (b)", "it is in what “{}” returned (b)";
         by_name: "вы назвали эту запись (c)", "you named this record (c)";
         created: "создано в этом разговоре (d)", "created in this conversation (d)";

@@ -25,6 +25,8 @@ phrases! {
         nothing_found: "ничего не найдено", "nothing found";
         no: "нет", "no";
         waits: "{}: /inbox", "{}: /inbox";
+        no_consents: "Без вопроса ничего не разрешено.", "Nothing runs by standing consent.";
+        revoked: "Согласие {} отозвано: об этом снова будут спрашивать.", "The consent {} is taken back.";
         nothing_waits: "Ничего не ждёт решения.", "There are no open questions.";
         no_plan: "Плана нет.", "There is no plan.";
         no_state: "Состояния пока нет.", "There is no state yet.";
@@ -74,6 +76,8 @@ phrases! {
         state: "/state|что агент помнит", "/state|what the agent remembers";
         inbox: "/inbox|что ждёт вашего решения", "/inbox|open questions";
         approve: "/approve НОМЕР|разрешить", "/approve ID|approve a question";
+        consents: "/consents|что разрешено без вопроса", "/consents|what runs without asking";
+        revoke: "/revoke НОМЕР|отозвать такое согласие", "/revoke ID|take such a consent back";
         deny: "/deny НОМЕР ПРИЧИНА|отказать", "/deny ID REASON|deny a question";
         mode: "/mode shadow|canary|full|как далеко агент может идти", "/mode shadow|canary|full|change the agent's mode";
         why: "/why †путь|откуда взялось значение", "/why †path|where a value comes from";
@@ -132,6 +136,9 @@ phrases! {
         which_mode:
             "Режимы: shadow, canary, full. Например: /mode canary",
             "The modes are shadow, canary and full. For example: /mode canary";
+        which_consent:
+            "Какое согласие? /revoke НОМЕР; номера показывает /consents.",
+            "Which consent? /revoke ID; /consents lists them.";
         which_path: "Какое значение? Например: /why †state.tasks", "Which value? For example: /why †state.tasks";
         which_picture: "Какой файл? Например: /image photo.png", "Which file? For example: /image photo.png";
         no_question:

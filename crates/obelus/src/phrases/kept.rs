@@ -67,6 +67,7 @@ phrases! {
             "вопрос {}: срок вышел, никто не ответил",
             "question {}: it expired, and nobody answered";
         approved: "разрешено", "approved";
+        consented: "разрешено, и дальше тоже: {}, {}", "approved, and from now on: {}, {}";
         approved_some: "разрешена часть", "approved in part";
         denied: "отказано: {}", "denied: {}";
         edited: "изменено и разрешено", "edited and approved";
@@ -95,6 +96,10 @@ phrases! {
     Answering {
         none: "Ничего не ждёт решения.", "There are no open questions.";
         until: "ждёт до {}", "waits until {}";
+        other_scopes: "так разрешить нельзя: {}; можно: {}", "there is no such consent: {}; there is: {}";
+        to_agree:
+            "Ничего ещё не решено. Чтобы это действовало: obelus answer {} approve --also {} --agreed {}",
+            "Nothing is decided yet. To let it count: obelus answer {} approve --also {} --agreed {}";
         how_call:
             "ответить: obelus approve {} · obelus deny {} --reason ПРИЧИНА",
             "to answer: obelus approve {} · obelus deny {} --reason REASON";

@@ -1,4 +1,4 @@
-use obelus_runtime::PhraseTable as _;
+use obelus_runtime::people::PhraseTable as _;
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn all(of: &Phrases) -> Vec<&'static str> {
 #[test]
 fn no_phrase_has_words_of_the_other_language() {
     for (ru, en) in all(RU).into_iter().zip(all(EN)) {
-        assert_eq!(obelus_runtime::fault_of(ru, en), None);
+        assert_eq!(obelus_runtime::people::fault_of(ru, en), None);
     }
 }
 

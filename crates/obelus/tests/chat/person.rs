@@ -356,7 +356,6 @@ const PLAYBOOK: &str = r#"
       - {_tool: look, what: †state.first, _outputPath: †state.second}
 - name: several
   user: several
-  when: '[.plan[] | select(.tool == "change")] == []'
   answer:
     calls:
       - {_tool: change, id: 1, sum: 11, _outputPath: †state.a}
@@ -364,7 +363,6 @@ const PLAYBOOK: &str = r#"
     output: Both decided.
 - name: change
   user: 'amount (?<sum>\d+)'
-  when: '[.plan[] | select(.tool == "change")] == []'
   answer:
     say: Your yes is needed.
     calls: [{_tool: change, id: 7, sum: '{{ m.sum | int }}', comment: "as you said\e[2J", _outputPath: †state.one}]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use obelus_runtime::mask_bytes;
+use obelus_runtime::masking::mask_bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdout};
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::{Duration, SystemTime};
 
 use obelus_kernel::session::CallError;
-use obelus_runtime::mask_bytes;
+use obelus_runtime::masking::mask_bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 use serde_json::Value;

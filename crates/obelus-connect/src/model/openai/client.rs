@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use obelus_kernel::session::{Answer, Prompt};
-use obelus_runtime::{AnswerFuture, MASKED, Model, Part, Parts, Secret};
+use obelus_runtime::masking::MASKED;
+use obelus_runtime::{AnswerFuture, Model, Part, Parts, Secret};
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use tokio::time::{Instant, sleep, timeout, timeout_at};

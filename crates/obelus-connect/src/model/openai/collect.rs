@@ -1,7 +1,7 @@
 //! Joins the pieces that a server sends to one answer.
 
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::dialect::stream::Reader;
+use obelus_kernel::dialect::Reader;
 use obelus_kernel::session::{Answer, Money};
 use obelus_runtime::{Part, Parts, Used};
 

@@ -123,7 +123,7 @@ impl Failure {
     /// Masks these secrets in the message, because servers may repeat them.
     pub(super) fn without<'a>(mut self, secrets: impl IntoIterator<Item = &'a str>) -> Self {
         for secret in secrets.into_iter().filter(|secret| secret.len() >= 4) {
-            self.message = self.message.replace(secret, obelus_runtime::MASKED);
+            self.message = self.message.replace(secret, obelus_runtime::masking::MASKED);
         }
         self
     }
@@ -220,7 +220,8 @@ mod tests {
     #[test]
     fn the_user_is_told_of_each_failure_in_words_of_its_own() {
         use obelus_kernel::session::{CallError, Ends, Reply};
-        use obelus_runtime::{Language, why_it_ended};
+        use obelus_runtime::Language;
+        use obelus_runtime::people::why_it_ended;
 
         let told = |code: &str, language| {
             let reply = Reply {

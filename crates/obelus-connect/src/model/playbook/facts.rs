@@ -101,6 +101,11 @@ impl<'a> Facts<'a> {
         Self { prompt, user, json }
     }
 
+    /// Whether the request follows calls or decisions of the turn.
+    pub(super) fn is_follow_up(&self) -> bool {
+        requests(self.prompt) > 1
+    }
+
     /// Runs the filters of the whole playbook.
     pub(super) fn run_filters(&mut self, find: &[Find]) -> Result<(), String> {
         let json = std::mem::take(&mut self.json);

@@ -2,7 +2,7 @@
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::jq::Filter;
-use obelus_kernel::session::{Answer, Prompt, Solution};
+use obelus_kernel::session::{Answer, CallReport, CallStatus, Prompt, Solution};
 use regex::Regex;
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ impl Rule {
         let answer = self.reply.answer(&view, templates, facts.prompt.dialect)?;
         let is_repeated =
             self.once && matches!(&answer, Answer::Solution { solution, .. } if is_in_turn(facts.prompt, solution));
-        Ok(if is_repeated { None } else { Some(answer) })
+        Ok(if is_repeated { None } else { Some(without_done(answer, facts)) })
     }
 }
 
@@ -135,6 +135,22 @@ fn for_dialect(solution: Solution, dialect: Dialect) -> Solution {
 
 fn in_words(FieldError { field, text }: FieldError) -> String {
     format!("`{field}`: {text}")
+}
+
+/// The answer without calls that have come to their end in this turn: whoever is asked again after acting does not act
+/// twice. Its words are left out with the last of them, and the output remains.
+fn without_done(answer: Answer, facts: &Facts<'_>) -> Answer {
+    let Answer::Solution { mut solution, tokens } = answer else { return answer };
+    let has_ended = |report: &&CallReport| matches!(report.status, CallStatus::Done | CallStatus::Denied);
+    let was_done = |call: &Value| facts.prompt.plan.iter().filter(has_ended).any(|report| is_same(call, &report.call));
+    if facts.is_follow_up() && !solution.calls.is_empty() {
+        solution.calls.retain(|call| !was_done(call));
+        if solution.calls.is_empty() {
+            solution.say = None;
+            solution = for_dialect(solution, facts.prompt.dialect);
+        }
+    }
+    Answer::Solution { solution, tokens }
 }
 
 /// Whether the turn already contains a solution: its words were said, and its calls are in the plan.

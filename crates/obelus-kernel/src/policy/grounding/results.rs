@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Evidence, FoundIn, Grounding, Letter, below, each_leaf};
-use crate::context::named;
+use crate::context::{Context, named};
 use crate::mention::names::fit;
 use crate::mention::text::{folded, words};
 use crate::message::{Data, Message};
@@ -126,6 +126,39 @@ fn id(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
         Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The ids of the latest list that a tool brought and in which a value stands as an id that the tool is trusted with.
+pub(crate) fn list_with(context: &Context, names: &NameSource<'_>, value: &Value) -> Option<Vec<Value>> {
+    let wanted = id(value)?;
+    context.latest().find_map(|message| {
+        let Message::Data(data) = message else { return None };
+        let by = data.output.as_ref()?.call.get("_tool")?.as_str()?;
+        if data.kind == "error" || !names.tools.contains(&by) {
+            return None;
+        }
+        find_list("", data.operation().2?, names.id, &wanted, &|path| is_trusted_at(data, path))
+    })
+}
+
+fn find_list(
+    path: &str,
+    value: &Value,
+    field: &str,
+    wanted: &str,
+    is_trusted: &dyn Fn(&str) -> bool,
+) -> Option<Vec<Value>> {
+    match value {
+        Value::Array(rows) => {
+            let ids: Vec<Value> = rows.iter().filter_map(|row| row.get(field).cloned()).collect();
+            let has_it = ids.iter().any(|own| id(own).as_deref() == Some(wanted));
+            (has_it && is_trusted(&below(path, field))).then_some(ids)
+        }
+        Value::Object(fields) => {
+            fields.iter().find_map(|(name, inner)| find_list(&below(path, name), inner, field, wanted, is_trusted))
+        }
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use crate::path::Path;
 use crate::policy::Provenance;
 use crate::session::freeze::{filled, fitted};
 use crate::session::{Session, error_data, fault_data};
-use crate::steps::StepNode;
+use obelus_notebook::steps::StepNode;
 
 /// What the model says beside a call that a person should look at.
 pub(super) const CONFIRM: &str = "requires_confirmation";

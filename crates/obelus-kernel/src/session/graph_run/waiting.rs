@@ -9,7 +9,7 @@ use crate::session::inbox::{About, Question, QuestionStatus, Said};
 use crate::session::output::ElicitationAnswer;
 use crate::session::settings::ModelMayConfirm;
 use crate::session::{Refused, Session};
-use crate::steps::StepNode;
+use obelus_notebook::steps::StepNode;
 
 /// Who decided, where somebody's words did.
 const IN_CONVERSATION: &str = "the user, in conversation";

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::expr::Expr;
-use crate::jq::Read;
 use crate::session::Session;
 use crate::session::input::CallError;
-use crate::steps::{Next, StartAt, Words};
+use obelus_notebook::jq::Read;
+use obelus_notebook::steps::{Next, StartAt, Words};
 
 /// The text that a reference leads to.
 pub(super) fn text_at(reference: &str, context: &Context) -> Result<String, String> {

@@ -68,7 +68,7 @@ pub(in crate::session) fn fault_of_schema(schema: &Value) -> Option<String> {
         let text = format!("more is asked for than {MOST_FIELDS} values, or {MOST_SCHEMA} bytes of schema");
         return Some(text);
     }
-    if crate::message::depth(schema) >= crate::MAX_DEPTH {
+    if crate::message::depth(schema) >= crate::path::MAX_DEPTH {
         return Some("the schema of an answer is nested too deep".to_owned());
     }
     crate::schema::compile(schema).err().map(|why| format!("the schema of an answer is not valid: {why}"))

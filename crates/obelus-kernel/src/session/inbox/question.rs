@@ -9,11 +9,11 @@ use super::consent::ConsentWords;
 use super::elicitation::Elicitation;
 use super::value_names::Named;
 use crate::origin::Origins;
-use crate::plan::Manner;
 use crate::policy::{Grounded, Reason, mark};
 use crate::quote::word;
 use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use crate::time::Time;
+use obelus_notebook::plan::Manner;
 
 /// What a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -30,7 +30,13 @@ const MOST_MESSAGES: usize = 500;
 
 impl Naming<'_> {
     /// What people call a value of a tool's parameter, as far as this session knows.
-    pub(super) fn name_of_value(&self, tool: &Tool, call: &Value, place: &str, value: &Value) -> Option<String> {
+    pub(in crate::session) fn name_of_value(
+        &self,
+        tool: &Tool,
+        call: &Value,
+        place: &str,
+        value: &Value,
+    ) -> Option<String> {
         let NameSource { tools: sources, id, name: parts, .. } = tool.names_of(place, value, call)?;
         let wanted = text(value);
         self.context.latest().take(MOST_MESSAGES).find_map(|message| {

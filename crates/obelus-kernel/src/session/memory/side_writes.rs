@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Author, Memory};
-use crate::jq::Read;
 use crate::message::{Data, Message};
 use crate::path::Path;
 use crate::tool::SideWrite;
+use obelus_notebook::jq::Read;
 
 impl Memory {
     /// Writes what the call's tool declares; the paths that were written, and what could not be. The effect has

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::Rule;
 use crate::path::Path;
-use crate::plan::Edge;
+use obelus_notebook::plan::Edge;
 
 /// The code of a call that is skipped because its branch was not chosen.
 pub(crate) const NOT_CHOSEN: &str = "not_chosen";

@@ -11,10 +11,10 @@ use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::origin::Origins;
 use crate::path::{Path, value_at};
-use crate::plan::{self, Graph, Manner, Who};
 use crate::session::identity::identity;
 use crate::session::output::{CallReport, CallStatus};
 use crate::time::Time;
+use obelus_notebook::plan::{self, Graph, Manner, Who};
 
 /// The life of a call. The last five are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +116,8 @@ pub(crate) struct Job {
     pub(crate) added: Option<Box<(Method, Value)>>,
     /// The paths it has written, where that is not all that its call declares.
     pub(crate) written: Option<Vec<Path>>,
+    /// Whether a person let it run.
+    pub(crate) is_approved: bool,
 }
 
 /// A call with its references resolved: what runs is what was shown.
@@ -435,6 +437,7 @@ impl Job {
             origins: Origins::default(),
             added: None,
             written: None,
+            is_approved: false,
         }
     }
 }

@@ -252,8 +252,8 @@ pub(crate) fn in_words(answer: &Result<(), Refused>) -> String {
 pub(crate) fn shown(task: &Task) -> String {
     match task {
         Task::Call(start) => {
-            let Start { id, named: _, call, scope, key, attempt, seconds, tool } = &**start;
-            json!([id, start.activity(), call, scope, key, attempt, seconds, tool.name]).to_string()
+            let Start { id, named: _, call, scope, key, attempt, seconds, tool, consent } = &**start;
+            json!([id, start.activity(), call, scope, key, attempt, seconds, tool.name, consent]).to_string()
         }
         Task::Rest(reply) => json!(reply).to_string(),
         Task::AskModel { .. }

@@ -1,7 +1,8 @@
 //! Records: how they are written, and how they are read again.
 
+use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_kernel::{Time, depth_of_text};
+use obelus_kernel::text::depth_of_text;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;

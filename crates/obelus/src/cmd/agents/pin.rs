@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_connect::{PINS_FILE, Pinned, Pins};
-use obelus_runtime::{SessionSpec, is_bundled};
+use obelus_runtime::SessionSpec;
+use obelus_runtime::files::is_bundled;
 use serde_json::Value;
 
 use super::super::host::{Notices, connector, with_servers};

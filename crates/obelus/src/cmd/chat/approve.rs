@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::{About, Decision, Question};
 use serde_json::Value;
 
@@ -41,17 +42,34 @@ pub(crate) enum Typing {
     Numbers,
     /// The requested value.
     Answer,
+    /// The number of the standing consent that is given along with the yes.
+    Consent,
 }
 
 /// A question shown to a person.
 pub(crate) struct Asked<'a> {
     question: &'a Question,
     phrases: &'a Phrases,
+    /// What else may be agreed to along with a yes, and that in words (ASK-9).
+    offers: Vec<(ConsentTerms, String)>,
 }
 
 impl<'a> Asked<'a> {
     pub(crate) fn new(question: &'a Question, phrases: &'a Phrases) -> Self {
-        Self { question, phrases }
+        Self { question, phrases, offers: Vec::new() }
+    }
+
+    /// The same, with what else may be agreed to along with a yes.
+    pub(crate) fn with_offers(self, offers: Vec<(ConsentTerms, String)>) -> Self {
+        Self { offers, ..self }
+    }
+
+    /// What else may be agreed to, in words, numbered.
+    pub(crate) fn offer_lines(&self) -> Vec<Line> {
+        let line = |(number, (_, words)): (usize, &(ConsentTerms, String))| {
+            Line::of(BOLD, format!("  {number} ")).shown(PLAIN, words).hanging(4)
+        };
+        (1..).zip(&self.offers).map(line).collect()
     }
 
     fn is_many(&self) -> bool {
@@ -61,13 +79,17 @@ impl<'a> Asked<'a> {
     /// The keys that answer it: their letters and their meaning.
     fn keys(&self) -> Vec<(&'static [char], &'static str)> {
         let ask = &self.phrases.ask;
-        match self.question.about {
+        let mut keys = match self.question.about {
             About::Call if self.is_many() => vec![(YES, ask.key_all), (PART, ask.key_part), (NO, ask.key_no)],
             About::Call => vec![(YES, ask.key_yes), (EDIT, ask.key_edit), (NO, ask.key_no)],
             About::Plan => vec![(YES, ask.key_yes), (NO, ask.key_no)],
             About::Input => vec![(ANSWER, ask.key_answer), (NO, ask.key_decline)],
             About::InDoubt => vec![(HAPPENED, ask.key_happened), (DID_NOT, ask.key_did_not)],
+        };
+        if !self.offers.is_empty() {
+            keys.push((MORE, ask.key_more));
         }
+        keys
     }
 
     /// The line with the keys.
@@ -102,6 +124,7 @@ impl<'a> Asked<'a> {
             Some(NO) => Pressed::Type(Typing::Reason),
             Some(PART) => Pressed::Type(Typing::Numbers),
             Some(ANSWER) => Pressed::Type(Typing::Answer),
+            Some(MORE) => Pressed::Type(Typing::Consent),
             Some(HAPPENED) => Pressed::Decided(Decision::Happened { result: Value::Null }),
             Some(DID_NOT) => Pressed::Decided(Decision::DidNot),
             Some(EDIT) => match question::params(self.question) {
@@ -130,6 +153,14 @@ impl<'a> Asked<'a> {
             }
             Typing::Answer if line.is_empty() => Ok(None),
             Typing::Answer => Ok(Some(Decision::Value { value: self.answer(line) })),
+            Typing::Consent if line.is_empty() => Ok(None),
+            Typing::Consent => {
+                let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+                let chosen = number.and_then(|number| self.offers.get(number));
+                let all: Vec<usize> = (0..self.offers.len()).collect();
+                let (terms, _) = chosen.ok_or_else(|| fill(ask.bad_numbers, &[line, &listed(&all)]))?;
+                Ok(Some(Decision::Consent { terms: terms.clone(), until: None }))
+            }
             Typing::Numbers if line.is_empty() => Ok(None),
             Typing::Numbers => {
                 let open = question::open_calls(self.question);
@@ -165,6 +196,10 @@ impl<'a> Asked<'a> {
         match decision {
             Decision::Approve { only: Some(only) } => fill(ask.approved_some, &[&listed(only)]),
             Decision::Approve { only: None } => ask.approved.to_owned(),
+            Decision::Consent { terms, .. } => {
+                let words = self.offers.iter().find(|(offered, _)| offered == terms).map(|(_, words)| words.as_str());
+                fill(ask.consented, &[words.unwrap_or(&terms.tool)])
+            }
             Decision::Deny { reason } | Decision::DenySome { reason, .. } => fill(ask.denied, &[reason]),
             Decision::Edit { .. } => ask.edited.to_owned(),
             Decision::Value { .. } => ask.answered.to_owned(),
@@ -183,6 +218,8 @@ const PART: &[char] = &['p', 'ч'];
 const ANSWER: &[char] = &['a', 'о'];
 const HAPPENED: &[char] = &['h', 'п'];
 const DID_NOT: &[char] = &['r', 'в'];
+// The letter at the same position of a Russian keyboard.
+const MORE: &[char] = &['m', 'ь'];
 
 /// Reads `1-3, 7` as indexes of open calls; the error is the part that is not in the list.
 fn numbers(line: &str, open: &[usize]) -> Result<BTreeSet<usize>, String> {

@@ -15,6 +15,10 @@ pub(crate) enum Command {
     Inbox,
     Approve(String),
     Deny(String, Option<String>),
+    /// The standing consents.
+    Consents,
+    /// Take a standing consent back.
+    Revoke(u64),
     /// Change the mode; without a value, show it.
     Mode(Option<Mode>),
     Why(Path),
@@ -26,8 +30,21 @@ pub(crate) enum Command {
 }
 
 /// The commands, for completion.
-pub(crate) const NAMES: [&str; 11] =
-    ["/plan", "/state", "/inbox", "/approve", "/deny", "/mode", "/why", "/image", "/cost", "/help", "/quit"];
+pub(crate) const NAMES: [&str; 13] = [
+    "/plan",
+    "/state",
+    "/inbox",
+    "/approve",
+    "/deny",
+    "/consents",
+    "/revoke",
+    "/mode",
+    "/why",
+    "/image",
+    "/cost",
+    "/help",
+    "/quit",
+];
 
 /// The modes by name.
 pub(crate) const MODES: [(&str, Mode); 3] = [("shadow", Mode::Shadow), ("canary", Mode::Canary), ("full", Mode::Full)];
@@ -52,6 +69,11 @@ fn read(name: &str, rest: &str, phrases: &Phrases) -> Result<Command, String> {
         "/plan" => alone(Command::Plan),
         "/state" => alone(Command::State),
         "/inbox" => alone(Command::Inbox),
+        "/consents" => alone(Command::Consents),
+        "/revoke" => {
+            let number = rest.strip_prefix(['c', 'C']).unwrap_or(rest).parse();
+            number.map(Command::Revoke).map_err(|_| errors.which_consent.to_owned())
+        }
         "/cost" => alone(Command::Cost),
         "/help" | "/?" => alone(Command::Help),
         "/quit" | "/exit" | "/q" => alone(Command::Quit),
@@ -149,6 +171,8 @@ mod tests {
             read("/deny q2 not today, please"),
             Ok(Command::Deny("q2".to_owned(), Some("not today, please".to_owned())))
         );
+        assert_eq!(read("/consents"), Ok(Command::Consents));
+        assert_eq!((read("/revoke c2"), read("/revoke 2")), (Ok(Command::Revoke(2)), Ok(Command::Revoke(2))));
         assert_eq!(read("/deny q2"), Ok(Command::Deny("q2".to_owned(), None)));
         for typed in ["/image a b.png", "/image 'a b.png'", "/image \"a b.png\" "] {
             assert_eq!(read(typed), Ok(Command::Image("a b.png".into())));
@@ -167,6 +191,7 @@ mod tests {
             ("/approve", "/inbox shows the ids"),
             ("/approve q1 q2", "Which question?"),
             ("/deny", "/inbox shows the ids"),
+            ("/revoke x", "/consents lists them"),
             ("/why", "For example: /why †state.tasks"),
             ("/image", "For example: /image photo.png"),
             ("/why †", "†"),

@@ -5,7 +5,7 @@
 
 use anstyle::{AnsiColor, Style};
 use obelus_kernel::session::{About, Change, Named, Question};
-use obelus_runtime::{listed_titles, reasons_in_words};
+use obelus_runtime::people::{listed_titles, reasons_in_words};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN, paragraphs};

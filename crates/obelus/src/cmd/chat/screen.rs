@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_connect::bitrix24::event_words;
 use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Mode, Outcome, Reply};
-use obelus_runtime::{EventBody, FileNews, StepView, how_it_ended};
+use obelus_runtime::EventBody;
+use obelus_runtime::files::FileNews;
+use obelus_runtime::people::how_it_ended;
+use obelus_runtime::sessions::StepView;
 use serde_json::Value;
 
 use super::results;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
 use obelus_kernel::session::{CallStatus, Mode};
-use obelus_runtime::{StepView, refusal_in_words};
+use obelus_runtime::people::refusal_in_words;
+use obelus_runtime::sessions::StepView;
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};

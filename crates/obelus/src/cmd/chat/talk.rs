@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::{
-    EventBody, NOT_DURABLE, PhraseTable as _, SessionEvent, SessionHandle, Subscription, refused_in_words,
-};
+use obelus_runtime::people::{PhraseTable as _, refused_in_words, terms_in_words};
+use obelus_runtime::sessions::NOT_DURABLE;
+use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::commands::Command;
@@ -287,13 +288,16 @@ impl Talk {
             Command::Plan => self.plan().await,
             Command::State => self.state().await,
             Command::Inbox => self.inbox().await,
+            Command::Consents => self.consents().await,
             Command::Cost => {
                 Ok(cost::lines(self.handle.inspect(obelus_kernel::session::Session::spent).await?, self.phrases))
             }
             Command::Help => Ok(self.help()),
             Command::Why(path) => self.why(path).await,
             Command::Mode(_) => self.mode_lines().await,
-            Command::Approve(_) | Command::Deny(..) | Command::Image(_) | Command::Quit => Ok(Vec::new()),
+            Command::Approve(_) | Command::Deny(..) | Command::Revoke(_) | Command::Image(_) | Command::Quit => {
+                Ok(Vec::new())
+            }
         }
     }
 
@@ -328,6 +332,36 @@ impl Talk {
             lines.extend(outline::lines(&value).into_iter().map(|line| line.indented("  ")));
         }
         Ok(if lines.is_empty() { vec![Line::of(DIM, self.phrases.chat.no_state)] } else { lines })
+    }
+
+    /// What may be agreed to along with a yes to a question, each in words.
+    pub(crate) async fn offers(&self, id: &QuestionId) -> Result<Vec<(ConsentTerms, String)>> {
+        let (id, language) = (id.clone(), self.phrases.language);
+        let offers = self.handle.inspect(move |session| {
+            let offers = session.consent_offers(&id).into_iter();
+            offers.map(|terms| (terms.clone(), terms_in_words(&terms, session, language))).collect()
+        });
+        Ok(offers.await?)
+    }
+
+    /// The standing consents.
+    async fn consents(&self) -> Result<Vec<Line>> {
+        let phrases = self.phrases;
+        let lines = self.handle.inspect(move |session| super::super::people::consent_lines(session, phrases)).await?;
+        Ok(match lines.is_empty() {
+            true => vec![Line::of(DIM, phrases.chat.no_consents)],
+            false => lines.iter().map(|line| Line::new().shown(PLAIN, line).hanging(4)).collect(),
+        })
+    }
+
+    /// Takes a standing consent back.
+    pub(crate) async fn revoke(&self, number: u64) {
+        let told = self.handle.revoke(number, AT_TERMINAL).await;
+        let mut screen = self.screen.lock();
+        match told {
+            Ok(()) => screen.note(&fill(self.phrases.chat.revoked, &[&format!("c{number}")])),
+            Err(refused) => screen.complain(&refused_in_words(&refused, None, self.phrases.language)),
+        }
     }
 
     /// The questions that wait, whole.

@@ -16,6 +16,7 @@ use super::keyboard::{Quiet, TerminalClosed, closed, forget_typed, is_closed, re
 use super::question;
 use super::screen::{Part, Surface};
 use super::talk::{News, Talk, Work, Worked};
+use super::text::{Line, PLAIN};
 use crate::output::Exit;
 use crate::phrases::fill;
 
@@ -159,6 +160,7 @@ impl Terminal {
                 return Ok(self.after(worked));
             }
             Some(Ok(Command::Image(path))) => self.talk.attach(&path).await,
+            Some(Ok(Command::Revoke(number))) => self.talk.revoke(number).await,
             Some(Ok(command)) => {
                 let shown = self.talk.shown(&command).await?;
                 self.talk.screen.lock().write(Part::Note, &shown);
@@ -206,7 +208,8 @@ impl Terminal {
             let Some(asked) = self.talk.open().await?.into_iter().find(|open| open.id == due.id) else { continue };
             let next = match self.ask(&asked).await? {
                 Answered::Decided(decision) => {
-                    let words = Asked::new(&asked, self.talk.phrases).confirmed(&decision);
+                    let offers = self.talk.offers(&asked.id).await?;
+                    let words = Asked::new(&asked, self.talk.phrases).with_offers(offers).confirmed(&decision);
                     self.talk.screen.lock().will_confirm(words);
                     self.work(Work::Decide(asked.id.clone(), decision)).await?
                 }
@@ -251,7 +254,7 @@ impl Terminal {
 
     /// One question, until it is decided or put off.
     async fn ask(&mut self, question: &Question) -> Result<Answered> {
-        let asked = Asked::new(question, self.talk.phrases);
+        let asked = Asked::new(question, self.talk.phrases).with_offers(self.talk.offers(&question.id).await?);
         // Keys typed before the question was shown are not an answer to it.
         forget_typed();
         {
@@ -292,7 +295,13 @@ impl Terminal {
             Typing::Params(params) => (ask.params, params.clone()),
             Typing::Numbers => (ask.numbers, String::new()),
             Typing::Answer => (ask.answer, String::new()),
+            Typing::Consent => (ask.which_consent, String::new()),
         };
+        if typing == Typing::Consent {
+            let mut lines = vec![Line::of(PLAIN, ask.consents)];
+            lines.extend(asked.offer_lines());
+            self.talk.screen.lock().write(Part::Note, &lines);
+        }
         loop {
             let line = match self.read_answer(label, &begin).await? {
                 Typed::Line(line) => line,

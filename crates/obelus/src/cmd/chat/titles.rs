@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use obelus_kernel::{Context, Tool, in_language};
-use obelus_runtime::ToolNames;
+use obelus_kernel::text::in_language;
+use obelus_kernel::{Context, Tool};
+use obelus_runtime::people::ToolNames;
 use serde_json::Value;
 
 /// The titles of a session's tools.

@@ -86,12 +86,20 @@ impl Told<'_> {
             Writer::Runtime => (words.runtime.to_owned(), None),
         };
         let date = one.date.as_deref().map(|date| format!("  {date}")).unwrap_or_default();
-        self.push(depth, Line::of(DIM, "← ").shown(PLAIN, &by).shown(DIM, &date));
+        let consent = one.consent.map(|number| format!("  {}", fill(words.by_consent, &[&format!("c{number}")])));
+        let line = Line::of(DIM, "← ").shown(PLAIN, &by).shown(DIM, &date);
+        self.push(depth, line.shown(DIM, &consent.unwrap_or_default()));
         for given in &one.params {
             let label = tool.and_then(|tool| self.titles.param(tool, &given.name));
             let line = Line::new().shown(PLAIN, &label.unwrap_or_else(|| given.name.clone()));
             let line = line.own(PLAIN, ": ").shown(PLAIN, &cut(&given.value));
-            let proposed = if given.from.is_empty() { format!("  {}", words.as_proposed) } else { String::new() };
+            let after: Vec<String> =
+                one.decided_after(given).into_iter().map(|name| format!("«{}»", self.titles.tool(name))).collect();
+            let proposed = match (given.from.is_empty(), given.grounded.is_empty()) {
+                (true, true) if after.is_empty() => format!("  {}", words.as_proposed),
+                (true, true) => format!("  {}", fill(words.after_reading, &[&after.join(", ")])),
+                _ => String::new(),
+            };
             // Values of a list are often found in the same way.
             let found: BTreeSet<String> =
                 given.grounded.iter().map(|one| format!("  {}", self.found(&one.found))).collect();

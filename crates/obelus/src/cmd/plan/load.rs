@@ -7,7 +7,8 @@ use obelus_kernel::plan::{self, Check, Simulation, Warning};
 use obelus_kernel::policy::{self, Gate};
 use obelus_kernel::session::Mode;
 use obelus_kernel::{Call, Fault, Rule, Tool};
-use obelus_runtime::{Places, SessionSpec, place_of};
+use obelus_runtime::SessionSpec;
+use obelus_runtime::files::{Places, place_of};
 use serde_json::{Value, json};
 
 use super::super::faults::{SpecProblem, at, place_of_tool, problems_of};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use obelus_kernel::session::{CallReport, CallStatus, Reply, Session};
 use obelus_kernel::{Expr, Message};
-use obelus_runtime::one_line;
+use obelus_runtime::people::one_line;
 use serde_json::{Value, json};
 
 use crate::output::{GREEN, RED, YELLOW, visible};

@@ -5,7 +5,8 @@ use std::pin::pin;
 
 use anyhow::{Result, bail};
 use obelus_kernel::session::{Decision, Ends, Input, Question, QuestionId, Refused, Reply};
-use obelus_runtime::{EventBody, Host, SessionHandle, Subscription, refused_in_words};
+use obelus_runtime::people::refused_in_words;
+use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::super::chat::{Work, attend};
@@ -42,7 +43,7 @@ impl Begin {
         match input {
             Input::Decide {
                 question,
-                decision: Decision::Approve { .. } | Decision::Edit { .. } | Decision::DidNot,
+                decision: Decision::Approve { .. } | Decision::Consent { .. } | Decision::Edit { .. } | Decision::DidNot,
                 ..
             } => Some(question.clone()),
             _ => None,

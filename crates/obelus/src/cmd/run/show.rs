@@ -5,7 +5,8 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use obelus_kernel::session::{AskedAgain, CallId, Ends, Outcome, Question, QuestionId, Reply, Session};
-use obelus_runtime::{EventBody, error_words, undone, why_it_ended};
+use obelus_runtime::EventBody;
+use obelus_runtime::people::{error_words, undone, why_it_ended};
 use serde_json::{Value, json};
 
 use super::super::chat::result_words;

@@ -8,7 +8,10 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_runtime::{Digest, Export, Forked, InputId, Record, SqliteStore, must_be_small};
+use obelus_runtime::SqliteStore;
+use obelus_runtime::engine::{Digest, Record};
+use obelus_runtime::files::must_be_small;
+use obelus_runtime::sessions::{Export, Forked, InputId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Ends, Question, Session};
-use obelus_runtime::{EventBody, HostError, SessionRow, SqliteStore, Store as _, StoreError, system_clock};
+use obelus_runtime::sessions::SessionRow;
+use obelus_runtime::{EventBody, HostError, SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::{Value, json};
 
 use super::super::host::{store_folder, viewer};

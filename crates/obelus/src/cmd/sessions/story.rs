@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use obelus_connect::bitrix24::event_words;
 use obelus_kernel::session::{CallId, Decision, Outcome, Reply};
-use obelus_runtime::{EventBody, error_words, how_it_ended};
+use obelus_runtime::EventBody;
+use obelus_runtime::people::{error_words, how_it_ended};
 use serde_json::{Value, json};
 
 use super::super::people::{Narrator, by_in_words};
@@ -94,6 +95,7 @@ impl<'a> Story<'a> {
         match decision {
             Decision::Approve { only: None } => words.approved.to_owned(),
             Decision::Approve { only: Some(_) } => words.approved_some.to_owned(),
+            Decision::Consent { terms, .. } => fill(words.consented, &[&visible(&terms.tool), terms.scope.name()]),
             Decision::Deny { reason } | Decision::DenySome { reason, .. } => fill(words.denied, &[&visible(reason)]),
             Decision::Edit { .. } => words.edited.to_owned(),
             Decision::Value { .. } => words.answered.to_owned(),

@@ -1,0 +1,225 @@
+//! The session so far as chat messages. Entries become messages one by one and in order, so that each request begins
+//! with the messages of the one before it.
+
+use obelus_kernel::Tool;
+use obelus_kernel::dialect::Dialect;
+use obelus_kernel::dialect::blocks::{self, Blocks, Step};
+use obelus_kernel::session::{CallEntry, CallStatus, Happened, Prompt, TranscriptEntry};
+use serde_json::{Map, Value, json};
+
+use super::{ChatMessage, ChatRole, RESULTS, RenderError, TIME, line, message, message_of};
+use crate::model::calendar::calendar;
+
+/// Messages under way.
+pub(super) struct Told<'a> {
+    prompt: &'a Prompt,
+    messages: Vec<ChatMessage>,
+    /// Lines of the results that were sent with one request.
+    lines: Vec<String>,
+    batch: u64,
+    /// The calls of the latest answer: what stands there need not be said again.
+    proposed: &'a [Value],
+    /// The day that the latest calendar begins with.
+    day: Option<Value>,
+}
+
+impl<'a> Told<'a> {
+    /// The messages, and the day that the latest calendar among them begins with.
+    pub(super) fn render(prompt: &'a Prompt) -> Result<(Vec<ChatMessage>, Option<Value>), RenderError> {
+        let mut told = Told { prompt, messages: Vec::new(), lines: Vec::new(), batch: 0, proposed: &[], day: None };
+        let mut entries = prompt.transcript.as_slice();
+        while let Some((first, rest)) = entries.split_first() {
+            let alike = alike(entries);
+            match alike > 1 {
+                true => told.instances(&entries[..alike])?,
+                false => told.entry(first)?,
+            }
+            entries = if alike > 1 { &entries[alike..] } else { rest };
+        }
+        told.end_results()?;
+        Ok((told.messages, told.day))
+    }
+
+    fn entry(&mut self, entry: &'a TranscriptEntry) -> Result<(), RenderError> {
+        match &entry.what {
+            Happened::User { text, time } => {
+                self.end_results()?;
+                self.calendar(*time)?;
+                self.say(ChatRole::User, text.clone());
+            }
+            Happened::Assistant { text } => {
+                self.end_results()?;
+                self.say(ChatRole::Assistant, text.clone());
+            }
+            Happened::Answer { thought, say, calls, output, .. } => {
+                self.end_results()?;
+                self.proposed = calls;
+                match entry.is_digest {
+                    true => say.iter().for_each(|words| self.say(ChatRole::Assistant, words.clone())),
+                    false => {
+                        let text = self.answer(thought.as_deref(), say.as_deref(), calls, output)?;
+                        self.say(ChatRole::Assistant, text);
+                    }
+                }
+            }
+            Happened::Call(call) => {
+                let form = self.call(call, entry.is_digest);
+                self.line(entry.batch, &form)?;
+            }
+            Happened::Decision { decision } => self.line(entry.batch, &json!({"decided": decision}))?,
+            Happened::Error { error } => self.line(entry.batch, &without_nulls(error))?,
+            Happened::Event { event } => self.line(entry.batch, &json!({"event": event}))?,
+            Happened::LeftOut { count, calls } => {
+                let form = json!({"left_out": format!("{count} earlier entries"), "calls_among_them": calls});
+                self.line(entry.batch, &form)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, role: ChatRole, content: String) {
+        self.messages.push(ChatMessage { role, content, images: Vec::new() });
+    }
+
+    /// The next days, before the first words of a day.
+    fn calendar(&mut self, time: obelus_kernel::Time) -> Result<(), RenderError> {
+        let Some(zone) = self.prompt.time_zone.as_deref() else { return Ok(()) };
+        let calendar = calendar(time, Some(zone), self.prompt.language.as_deref());
+        let day = calendar["days"][0]["date"].clone();
+        if self.day.as_ref() != Some(&day) {
+            self.messages.push(message(ChatRole::User, TIME, json!({"time": calendar}))?);
+            self.day = Some(day);
+        }
+        Ok(())
+    }
+
+    /// An answer of the model in its own dialect.
+    fn answer(
+        &self,
+        thought: Option<&str>,
+        say: Option<&str>,
+        calls: &[Value],
+        output: &Value,
+    ) -> Result<String, RenderError> {
+        if self.prompt.dialect == Dialect::Json {
+            return line(RESULTS, &json!({"say": say, "calls": calls, "output": output}));
+        }
+        let steps = calls.iter().map(|call| {
+            let tool = self.tool(call["_tool"].as_str().unwrap_or_default());
+            Step::from_call(call, |name| tool.is_some_and(|tool| has_param(tool, name)))
+        });
+        Ok(blocks::write(&Blocks {
+            thought: thought.unwrap_or_default().to_owned(),
+            steps: steps.collect(),
+            words: say.unwrap_or_default().to_owned(),
+        }))
+    }
+
+    fn tool(&self, name: &str) -> Option<&Tool> {
+        self.prompt.catalogue.iter().map(AsRef::as_ref).find(|tool: &&Tool| tool.name == name)
+    }
+
+    /// What became of a call. Its parameters are left out where the answer above has them.
+    fn call(&self, entry: &CallEntry, is_digest: bool) -> Value {
+        let mut form = Map::from_iter([("call".to_owned(), entry.call["_tool"].clone())]);
+        let mut put = |name: &str, value: Value| form.insert(name.to_owned(), value);
+        if let Some(name) = entry.call.get("_instance") {
+            put("instance", name.clone());
+        }
+        let params = params(&entry.call);
+        let is_above = self.proposed.iter().any(|call| call["_tool"] == entry.call["_tool"] && has_all(call, &params));
+        if (is_digest || !is_above) && !params.is_empty() {
+            put("params", params.into());
+        }
+        put("status", entry.status.name().into());
+        if entry.approved {
+            put("approved_by", "a person".into());
+        }
+        if let Some(error) = &entry.error {
+            put("error", without_nulls(error));
+        }
+        match entry.at.as_slice() {
+            [] => {}
+            [path] => drop(put("at", path.as_str().into())),
+            paths => drop(put("at", paths.into())),
+        }
+        if let Some(result) = &entry.result {
+            put("result", result.clone());
+        }
+        form.into()
+    }
+
+    /// One line for a call that came to the same end for several instances.
+    fn instances(&mut self, entries: &'a [TranscriptEntry]) -> Result<(), RenderError> {
+        let calls = entries.iter().filter_map(|entry| match &entry.what {
+            Happened::Call(call) => Some(call),
+            _ => None,
+        });
+        let names: Vec<&Value> = calls.clone().filter_map(|call| call.call.get("_instance")).collect();
+        let Some(first) = calls.clone().next() else { return Ok(()) };
+        let mut form = json!({"call": first.call["_tool"], "status": first.status.name(), "instances": names});
+        if first.approved {
+            form["approved_by"] = "a person".into();
+        }
+        if let Some(error) = &first.error {
+            form["error"] = without_nulls(error);
+        }
+        self.line(entries[0].batch, &form)
+    }
+
+    fn line(&mut self, batch: u64, form: &Value) -> Result<(), RenderError> {
+        if batch != self.batch {
+            self.end_results()?;
+            self.batch = batch;
+        }
+        self.lines.push(line(RESULTS, form)?);
+        Ok(())
+    }
+
+    fn end_results(&mut self) -> Result<(), RenderError> {
+        if !self.lines.is_empty() {
+            let lines = std::mem::take(&mut self.lines);
+            let data = minijinja::value::Value::from_pairs([("lines", minijinja::value::Value::from(lines))]);
+            self.messages.push(message_of(ChatRole::User, RESULTS, data)?);
+        }
+        Ok(())
+    }
+}
+
+/// How many entries from the first on are one call that changed something, for as many instances, with the same end.
+fn alike(entries: &[TranscriptEntry]) -> usize {
+    let key = |entry: &TranscriptEntry| match &entry.what {
+        Happened::Call(call) if call.changes || call.status != CallStatus::Done => {
+            let instance = call.call.get("_instance")?;
+            let (tool, error) = (call.call["_tool"].clone(), call.error.clone());
+            (!instance.is_null()).then_some((entry.batch, call.place.0, tool, call.status, error))
+        }
+        _ => None,
+    };
+    let Some(first) = entries.first().and_then(key) else { return 1 };
+    entries.iter().take_while(|entry| key(entry).as_ref() == Some(&first)).count()
+}
+
+fn params(call: &Value) -> Map<String, Value> {
+    let fields = call.as_object().into_iter().flatten().filter(|(name, _)| !name.starts_with('_'));
+    fields.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+fn has_all(call: &Value, params: &Map<String, Value>) -> bool {
+    params.iter().all(|(name, value)| call.get(name) == Some(value))
+}
+
+fn has_param(tool: &Tool, name: &str) -> bool {
+    tool.params().get("properties").is_some_and(|properties| properties.get(name).is_some())
+}
+
+/// An object without the fields that are null.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(_, value)| !value.is_null());
+            fields.map(|(name, value)| (name.clone(), without_nulls(value))).collect()
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,309 @@
+//! Standing consent (ASK-9): a rule of the session that a person gave along with a yes.
+//!
+//! It covers calls of one tool that set no other fields than those that were shown, within a scope. The gate looks at it
+//! after everything else: it answers in a person's place, and answers only what a person may answer for the future.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::gate::{Reason, Ruling};
+use super::matching::values_at;
+use crate::names::{alike, folded};
+use crate::time::Time;
+use crate::tool::{Effect, Tool};
+
+/// For which calls of the tool a consent holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConsentScope {
+    /// For the records of a list.
+    Records {
+        /// The parameter that says which record.
+        path: String,
+        /// The records.
+        values: Vec<Value>,
+    },
+    /// For one person, or whoever else the call is addressed to.
+    Person {
+        /// The parameters that say who, and their values.
+        values: Vec<(String, Value)>,
+    },
+    /// For one site.
+    Site {
+        /// Its host.
+        host: String,
+    },
+    /// For every call of the tool.
+    Tool,
+}
+
+impl ConsentScope {
+    /// The name of the kind of scope.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ConsentScope::Records { .. } => "records",
+            ConsentScope::Person { .. } => "person",
+            ConsentScope::Site { .. } => "site",
+            ConsentScope::Tool => "tool",
+        }
+    }
+}
+
+/// What a consent covers: this is shown in words before it counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConsentTerms {
+    /// The tool.
+    pub tool: String,
+    /// The fields that a call may set, as dotted paths without indexes.
+    pub fields: Vec<String>,
+    /// For which of its calls.
+    pub scope: ConsentScope,
+}
+
+/// A consent that a person gave for the rest of the session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StandingConsent {
+    /// Its number in the session.
+    pub number: u64,
+    /// What it covers.
+    #[serde(flatten)]
+    pub terms: ConsentTerms,
+    /// Who gave it, and from where.
+    pub by: String,
+    /// When.
+    pub at: Time,
+    /// When it ends; none for the end of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+    /// Who took it back, and when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked: Option<(Time, String)>,
+    /// How many calls ran because of it.
+    #[serde(default)]
+    pub uses: u32,
+}
+
+impl StandingConsent {
+    /// The id by which people name it.
+    pub fn id(&self) -> String {
+        format!("c{}", self.number)
+    }
+
+    /// Whether it holds at this time.
+    pub fn holds(&self, now: Time) -> bool {
+        self.revoked.is_none() && self.until.is_none_or(|until| now < until)
+    }
+
+    /// Whether it answers for a call about which a person would be asked for these reasons.
+    pub(super) fn covers(&self, tool: &Tool, params: &Value, reasons: &[Reason]) -> bool {
+        self.terms.answer_for(tool, std::slice::from_ref(params), reasons)
+    }
+}
+
+impl ConsentTerms {
+    /// A short code for exactly these terms: whoever agrees names what was shown.
+    pub fn code(&self) -> String {
+        let mut text = String::new();
+        crate::canonical::write_canonical(&serde_json::json!(self), &mut text);
+        let digest = Sha256::digest(text);
+        digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Whether they answer for all these calls of a tool, about which a person is asked for these reasons.
+    pub(crate) fn answer_for(&self, tool: &Tool, calls: &[Value], reasons: &[Reason]) -> bool {
+        calls.iter().all(|params| self.covers(tool, params)) && reasons.iter().all(|reason| self.answers(reason))
+    }
+
+    fn covers(&self, tool: &Tool, params: &Value) -> bool {
+        let fields: BTreeSet<String> = self.fields.iter().map(|field| folded(field)).collect();
+        tool.name == self.tool
+            && never(tool, params).is_none()
+            && fields_of(params).iter().all(|field| fields.contains(&folded(field)))
+            && self.scope.covers(params)
+    }
+
+    /// Whether a person may answer for this reason once and for all. An ungrounded target is answered for only where the
+    /// consent names every value that it may have.
+    fn answers(&self, reason: &Reason) -> bool {
+        match reason {
+            Reason::Author(_)
+            | Reason::Listed(Ruling::Confirm)
+            | Reason::Risky(_)
+            | Reason::AgentAsks
+            | Reason::ProposedAfterReading(_) => true,
+            Reason::UntrustedTarget { path, .. } => {
+                matches!(&self.scope, ConsentScope::Records { path: own, .. } if alike(own, path))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl ConsentScope {
+    fn covers(&self, params: &Value) -> bool {
+        let is_same = |one: &Value, other: &Value| plain(one) == plain(other);
+        match self {
+            ConsentScope::Tool => true,
+            ConsentScope::Records { path, values } => {
+                let found = values_at(params, path);
+                let is_listed = |found: &Value| values.iter().any(|known| is_same(known, found));
+                !found.is_empty() && found.iter().all(|(_, value)| is_listed(value))
+            }
+            ConsentScope::Person { values } => values.iter().all(|(path, value)| {
+                let found = values_at(params, path);
+                !found.is_empty() && found.iter().all(|(_, other)| is_same(value, other))
+            }),
+            ConsentScope::Site { host } => {
+                let found = hosts(params);
+                !found.is_empty() && found.iter().all(|other| other == host)
+            }
+        }
+    }
+}
+
+/// Why no consent may ever stand for such a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeverStanding {
+    /// It deletes or configures.
+    Effect,
+    /// It pays.
+    Payment,
+    /// It hands over a secret.
+    Secret,
+}
+
+/// Parts of names of tools that move money, and of parameters that hold secrets.
+const PAYING: [&str; 12] = [
+    "pay", "pays", "payment", "payments", "purchase", "buy", "checkout", "charge", "transfer", "withdraw", "refund",
+    "remit",
+];
+const SECRET: [&str; 9] =
+    ["secret", "secrets", "password", "passwd", "passphrase", "token", "pin", "otp", "credentials"];
+
+/// Why no consent may stand for a call, if none may. A tool that pays without being called so says `x-pays`.
+pub(crate) fn never(tool: &Tool, params: &Value) -> Option<NeverStanding> {
+    let pays = tool.schema.get("x-pays") == Some(&Value::Bool(true)) || has_word(&tool.name, &PAYING);
+    let hands_over_secret = || fields_of(params).iter().any(|field| has_word(field, &SECRET));
+    match tool.effect {
+        Effect::Delete | Effect::Configure => Some(NeverStanding::Effect),
+        _ if pays => Some(NeverStanding::Payment),
+        _ if hands_over_secret() => Some(NeverStanding::Secret),
+        _ => None,
+    }
+}
+
+/// Whether one of these words is a part of a name: `bank.pay_out`, `apiToken`.
+fn has_word(name: &str, words: &[&str]) -> bool {
+    let mut parts = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
+            parts.push(String::new());
+        }
+        was_lower = c.is_lowercase();
+        if c.is_alphanumeric()
+            && let Some(last) = parts.last_mut()
+        {
+            last.extend(c.to_lowercase());
+        }
+    }
+    parts.iter().any(|part| words.contains(&part.as_str()))
+}
+
+/// The fields that a call sets, as dotted paths without indexes, in order.
+pub(crate) fn fields_of(params: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    each_field(params, "", &mut |path, _| {
+        if !found.iter().any(|known| known == path) {
+            found.push(path.to_owned());
+        }
+    });
+    found
+}
+
+fn each_field(value: &Value, path: &str, visit: &mut dyn FnMut(&str, &Value)) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, inner) in fields {
+                let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                each_field(inner, &below, visit);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => items.iter().for_each(|item| each_field(item, path, visit)),
+        leaf => visit(path, leaf),
+    }
+}
+
+/// The hosts of the addresses that are values of a call.
+pub(crate) fn hosts(params: &Value) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    each_field(params, "", &mut |_, value| {
+        let host = value.as_str().and_then(|text| {
+            let (scheme, rest) = text.split_once("://")?;
+            let authority = rest.split(['/', '?', '#']).next()?.to_lowercase();
+            // Whoever puts a name before the host wants the host not to be seen.
+            let is_plain = !authority.is_empty() && !authority.contains(['@', '\\', ' ']);
+            (matches!(scheme, "http" | "https") && is_plain).then_some(authority)
+        });
+        if let Some(host) = host.filter(|host| !found.contains(host)) {
+            found.push(host);
+        }
+    });
+    found
+}
+
+/// Numbers and texts of the same digits are the same id.
+pub(crate) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(name: &str, schema: Value) -> Tool {
+        Tool::parse(name, &schema).expect("a tool")
+    }
+
+    #[test]
+    fn some_calls_are_never_consented_to_once_and_for_all() {
+        for (name, schema, params, expected) in [
+            ("a.delete", json!({"x-effect": "delete"}), json!({}), Some(NeverStanding::Effect)),
+            ("a.set", json!({"x-effect": "configure"}), json!({}), Some(NeverStanding::Effect)),
+            ("bank.payOut", json!({"x-effect": "create"}), json!({}), Some(NeverStanding::Payment)),
+            ("settle", json!({"x-effect": "create", "x-pays": true}), json!({}), Some(NeverStanding::Payment)),
+            ("fill", json!({}), json!({"form": {"userPassword": "x"}}), Some(NeverStanding::Secret)),
+            ("crm.deal.update", json!({}), json!({"id": 1, "fields": {"TITLE": "x"}}), None),
+            ("display", json!({}), json!({"spin": 1}), None),
+        ] {
+            assert_eq!(never(&tool(name, schema), &params), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_consent_covers_the_same_fields_within_its_scope() {
+        let tool = tool("deal.update", json!({}));
+        let fields = vec!["id".to_owned(), "fields.SUM".to_owned()];
+        let terms = |scope| ConsentTerms { tool: "deal.update".to_owned(), fields: fields.clone(), scope };
+        let list = terms(ConsentScope::Records { path: "id".to_owned(), values: vec![json!("1"), json!(2)] });
+        assert!(list.covers(&tool, &json!({"id": 1, "fields": {"sum": 5}})), "case does not matter, nor does the type");
+        assert!(!list.covers(&tool, &json!({"id": 3, "fields": {"SUM": 5}})));
+        assert!(!list.covers(&tool, &json!({"id": 1, "fields": {"SUM": 5, "STAGE": "x"}})), "another field");
+        assert!(!list.covers(&tool, &json!({"fields": {"SUM": 5}})), "no record");
+        assert!(terms(ConsentScope::Tool).covers(&tool, &json!({"id": 3, "fields": {"SUM": 5}})));
+    }
+
+    #[test]
+    fn a_site_is_its_host_and_nothing_that_looks_like_it() {
+        assert_eq!(
+            hosts(&json!({"a": "https://Shop.example.test/x", "b": ["http://shop.example.test"]})),
+            ["shop.example.test"]
+        );
+        assert!(hosts(&json!({"a": "https://shop.example.test@evil.test/", "b": "ftp://x", "c": "shop"})).is_empty());
+    }
+}

@@ -1,0 +1,215 @@
+//! Standing consent (ASK-9): what a person may agree to along with a yes, what has been agreed to, and for which calls
+//! it has answered.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ids::{JobRef, QuestionId, QuestionNumber};
+use super::inbox::{About, Question};
+use super::{Refused, Session};
+use crate::policy::{
+    ConsentScope, ConsentTerms, Gate, NeverStanding, StandingConsent, fields_of, hosts, list_with, never,
+};
+use crate::time::Time;
+use crate::tool::Tool;
+
+/// The consents of a session.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct Consents {
+    all: Vec<StandingConsent>,
+    /// The calls that ran because of one, by step.
+    used: BTreeMap<u32, Vec<ConsentUse>>,
+}
+
+/// A call that ran because of a consent.
+#[derive(Clone, Serialize, Deserialize)]
+struct ConsentUse {
+    job: u32,
+    /// The number of the consent.
+    consent: u64,
+    /// The call as it was proposed.
+    call: Arc<Value>,
+}
+
+impl Consents {
+    fn give(&mut self, terms: ConsentTerms, by: &str, at: Time, until: Option<Time>) {
+        let number = self.all.len() as u64 + 1;
+        let by = by.to_owned();
+        self.all.push(StandingConsent { number, terms, by, at, until, revoked: None, uses: 0 });
+    }
+
+    fn revoke(&mut self, number: u64, by: &str, at: Time) -> Result<(), Refused> {
+        let unknown = || Refused::new("unknown_consent", format!("there is no consent `c{number}`"));
+        let consent = self.all.iter_mut().find(|consent| consent.number == number).ok_or_else(unknown)?;
+        if !consent.holds(at) {
+            return Err(Refused::new("consent_ended", format!("the consent `c{number}` has ended already")));
+        }
+        consent.revoked = Some((at, by.to_owned()));
+        Ok(())
+    }
+
+    /// A call runs because of a consent.
+    pub(super) fn note_use(&mut self, at: JobRef, number: u64, call: Arc<Value>) {
+        if let Some(consent) = self.all.iter_mut().find(|consent| consent.number == number) {
+            consent.uses += 1;
+        }
+        self.used.entry(at.step).or_default().push(ConsentUse { job: at.job, consent: number, call });
+    }
+
+    /// The consent because of which a call ran that was proposed so.
+    pub(super) fn of_proposal(&self, call: &Value) -> Option<u64> {
+        self.used.values().flatten().find(|one| *one.call == *call).map(|one| one.consent)
+    }
+}
+
+impl Session {
+    /// The gate that judges calls now.
+    pub(super) fn gate(&self) -> Gate<'_> {
+        self.settings.gate().with_consents(&self.consents.all, self.memory.now())
+    }
+
+    /// What people have agreed to for the rest of the session, ended consents included.
+    pub fn consents(&self) -> &[StandingConsent] {
+        &self.consents.all
+    }
+
+    /// The consent because of which a call ran, by the place in its report.
+    pub fn consent_of(&self, place: (u32, u32)) -> Option<&StandingConsent> {
+        let used = self.consents.used.get(&place.0)?.iter().find(|one| one.job == place.1)?;
+        self.consents.all.iter().find(|consent| consent.number == used.consent)
+    }
+
+    /// What a person may agree to along with a yes to a question, narrow scopes first; empty where no consent may stand.
+    pub fn consent_offers(&self, id: &QuestionId) -> Vec<ConsentTerms> {
+        let question = id.local().and_then(|number| self.inbox.get(number));
+        question.filter(|question| question.is_open()).map(|question| self.offers(question)).unwrap_or_default()
+    }
+
+    /// Why no consent may stand for the calls of a question, where that is so whatever the scope.
+    pub fn never_standing(&self, id: &QuestionId) -> Option<NeverStanding> {
+        let question = self.inbox.get(id.local()?)?;
+        let (tool, calls) = self.calls_asked(question)?;
+        calls.iter().find_map(|params| never(tool, params))
+    }
+
+    /// The tool of a question's calls, and the parameters of those that are open. None where they have several tools.
+    fn calls_asked(&self, question: &Question) -> Option<(&Tool, Vec<Value>)> {
+        if question.about != About::Call {
+            return None;
+        }
+        let mut calls = Vec::new();
+        let mut names = question.open_calls().map(|index| {
+            let asked = &question.calls[index];
+            let at = *asked.jobs.first()?;
+            calls.push(self.scheduler.find(at)?.frozen.as_ref()?.params(self.scheduler.call(at)));
+            asked.call.get("_tool")?.as_str()
+        });
+        let first = names.next()??;
+        if names.any(|name| name != Some(first)) {
+            return None;
+        }
+        drop(names);
+        Some((self.memory.context.tool(first)?, calls))
+    }
+
+    fn offers(&self, question: &Question) -> Vec<ConsentTerms> {
+        let Some((tool, calls)) = self.calls_asked(question) else { return Vec::new() };
+        let mut fields: Vec<String> = Vec::new();
+        for field in calls.iter().flat_map(fields_of) {
+            if !fields.contains(&field) {
+                fields.push(field);
+            }
+        }
+        let mut scopes = Vec::new();
+        scopes.extend(self.list_scope(tool, &calls));
+        scopes.extend(person_scope(tool, &calls));
+        scopes.extend(site_scope(&calls));
+        scopes.push(ConsentScope::Tool);
+        let terms =
+            scopes.into_iter().map(|scope| ConsentTerms { tool: tool.name.clone(), fields: fields.clone(), scope });
+        terms.filter(|terms| terms.answer_for(tool, &calls, &question.reasons)).collect()
+    }
+
+    /// The records of the list that a call's record stands in, or of all the calls of a question.
+    fn list_scope(&self, tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
+        let path = record_path(tool)?;
+        let own: Vec<Value> = calls.iter().filter_map(|params| params.get(path).cloned()).collect();
+        if own.len() != calls.len() {
+            return None;
+        }
+        let list = |params: &Value| {
+            let value = params.get(path)?;
+            list_with(&self.memory.context, &tool.names_of(path, value, params)?, value)
+        };
+        let values = match calls {
+            [only] => list(only).filter(|ids| ids.len() > 1)?,
+            _ => own,
+        };
+        Some(ConsentScope::Records { path: path.to_owned(), values })
+    }
+
+    /// A person says yes, and agrees to more of the same.
+    pub(super) fn consent(
+        &mut self,
+        number: QuestionNumber,
+        terms: ConsentTerms,
+        until: Option<Time>,
+        by: &str,
+    ) -> Result<(), Refused> {
+        let Some(question) = self.inbox.get(number) else { return Ok(()) };
+        let open: Vec<usize> = question.open_calls().collect();
+        self.check_mode(question, &open)?;
+        if !self.offers(question).contains(&terms) {
+            let text = "no standing consent of these terms may be given with this question; a plain yes may";
+            return Err(Refused::new("unfit_consent", text));
+        }
+        let now = self.memory.now();
+        if until.is_some_and(|until| until <= now) {
+            return Err(Refused::new("unfit_consent", "the end of the consent is past"));
+        }
+        self.consents.give(terms, by, now, until);
+        self.approve(number, &open, by);
+        Ok(())
+    }
+
+    /// A person takes a consent back. What runs already goes on.
+    pub(super) fn revoke(&mut self, number: u64, by: &str) -> Result<(), Refused> {
+        self.consents.revoke(number, by, self.memory.now())
+    }
+}
+
+/// The parameter that says which record a call is about.
+fn record_path(tool: &Tool) -> Option<&str> {
+    tool.schema.get("x-entity")?.get("id")?.as_str()
+}
+
+/// Whoever the calls are addressed to, if that is the same in all of them.
+fn person_scope(tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
+    let record = record_path(tool);
+    let targets = tool.target.as_ref()?.iter().filter(|path| Some(path.as_str()) != record);
+    let mut values = Vec::new();
+    for path in targets {
+        let found: Vec<&Value> =
+            calls.iter().flat_map(|params| crate::policy::values_at(params, path)).map(|(_, value)| value).collect();
+        let Some(first) = found.first() else { continue };
+        if first.is_object()
+            || first.is_array()
+            || found.len() != calls.len()
+            || found.iter().any(|other| other != first)
+        {
+            return None;
+        }
+        values.push((path.clone(), (*first).clone()));
+    }
+    (!values.is_empty()).then_some(ConsentScope::Person { values })
+}
+
+/// The one site that all addresses in the calls are of.
+fn site_scope(calls: &[Value]) -> Option<ConsentScope> {
+    let mut found = calls.iter().map(hosts);
+    let first = found.next().filter(|first| first.len() == 1)?;
+    found.all(|other| other == first).then(|| ConsentScope::Site { host: first[0].clone() })
+}

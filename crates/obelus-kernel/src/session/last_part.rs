@@ -1,0 +1,173 @@
+//! The parts of a prompt around the transcript: the recipes of memory, which stay the same, and what changes with every
+//! request: the state without what the transcript says, and the calls that have not come to their end.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::Session;
+use super::output::{CallReport, CallStatus};
+use super::transcript::{Happened, is_empty, shorten};
+use crate::context::View;
+use crate::path::Path;
+use crate::steps::StepNode;
+use crate::tool::Tool;
+
+/// Characters of a value in the state whose result is not in sight any more.
+const MOST_OF_VALUE: usize = 400;
+
+/// A value that a call has brought, and that the transcript tells.
+struct ToldValue<'a> {
+    path: Path,
+    instance: Option<&'a str>,
+    /// As it is told; none where only a line is left of it.
+    result: Option<&'a Value>,
+    changes: bool,
+}
+
+impl Session {
+    /// Schemas and descriptions of the kinds that the request itself brought (PROMPT-1).
+    pub(super) fn recipes(&self) -> Vec<Value> {
+        let of = |(kind, view): (&str, &View)| {
+            let mut recipe = json!({"kind": kind});
+            let parts =
+                [("description", view.description(None).map(Value::from)), ("schema", view.schema(None).cloned())];
+            for (name, value) in parts {
+                if let Some(value) = value {
+                    recipe[name] = value;
+                }
+            }
+            self.show_recipes_of_instances(view, &mut recipe);
+            recipe
+        };
+        let given = self.memory.context.views().filter(|(kind, _)| self.memory.is_given(kind));
+        given.map(of).filter(|recipe| recipe.as_object().is_some_and(|fields| fields.len() > 1)).collect()
+    }
+
+    /// What memory holds and the transcript does not say. Values of other kinds were brought by calls: each stands in
+    /// the transcript, with its path.
+    pub(super) fn state_part(&self) -> Vec<Value> {
+        let told = self.told_values();
+        let mut kinds = Vec::new();
+        for (kind, view) in
+            self.memory.context.views().filter(|(kind, _)| *kind == "state" || self.memory.is_given(kind))
+        {
+            let mut shown = json!({"kind": kind});
+            let global = self.value_left(kind, view, &told);
+            if let Some(value) = global.filter(|value| !is_empty(value)) {
+                shown["value"] = value;
+            }
+            if view.is_instanced() {
+                let left = self.instances_left(kind, view, &told);
+                if !left.is_empty() {
+                    shown["instances"] = left.into();
+                }
+            }
+            if shown.as_object().is_some_and(|fields| fields.len() > 1) {
+                kinds.push(shown);
+            }
+        }
+        kinds
+    }
+
+    fn value_left(&self, kind: &str, view: &View, told: &[ToldValue<'_>]) -> Option<Value> {
+        let mut value = match self.settings.plans_before_reading() {
+            true => self.shape_at(&Path::root(kind), None)?,
+            false => {
+                let read = || self.untold_state();
+                self.filtered(kind, view, read)?
+            }
+        };
+        subtract(&mut value, kind, None, told);
+        if let Value::Object(fields) = &mut value {
+            fields.retain(|_, field| !is_empty(field));
+        }
+        Some(value)
+    }
+
+    /// What is different in each instance.
+    fn instances_left(&self, kind: &str, view: &View, told: &[ToldValue<'_>]) -> Map<String, Value> {
+        let global = view.read(&[], None);
+        let left = |name: &String| {
+            let mut value = match self.settings.plans_before_reading() {
+                true => self.shape_at(&Path::root(kind), Some(name))?,
+                false => view.read(&[], Some(name))?.into_owned(),
+            };
+            subtract(&mut value, kind, Some(name), told);
+            if let (Value::Object(fields), Some(global)) = (&mut value, &global) {
+                fields.retain(|name, field| global.get(name.as_str()) != Some(field));
+            }
+            (!is_empty(&value)).then(|| (name.clone(), value))
+        };
+        self.memory.context.instances().iter().filter_map(left).collect()
+    }
+
+    /// The state without the goals and deeds that the transcript tells.
+    fn untold_state(&self) -> Value {
+        let mut state = self.state_for_model();
+        let goals = self.settings.managed.goals.as_deref();
+        for (name, field) in state.as_object_mut().into_iter().flatten() {
+            let Value::Array(items) = field else { continue };
+            let told = self.transcript.told(name).min(items.len());
+            match goals == Some(name.as_str()) {
+                true => drop(items.drain(..told)),
+                false => items.truncate(items.len() - told),
+            }
+        }
+        state
+    }
+
+    /// The values that calls have brought, as the transcript tells them.
+    fn told_values(&self) -> Vec<ToldValue<'_>> {
+        let mut told = Vec::new();
+        for entry in self.transcript.sent() {
+            let Happened::Call(call) = &entry.what else { continue };
+            for path in call.at.iter().filter_map(|path| crate::expr::OutputPath::parse(path).ok()) {
+                let Some(path) = path.paths().next().map(|path| Path::clone(path)) else { continue };
+                let instance = call.call.get("_instance").and_then(Value::as_str);
+                let result = call.result.as_ref().filter(|_| !entry.is_digest);
+                told.push(ToldValue { path, instance, result, changes: call.changes });
+            }
+        }
+        told
+    }
+
+    /// The calls that have not come to their end, as far as no question tells of them, and those that are only planned.
+    pub(super) fn open_calls(&self) -> Vec<CallReport> {
+        let is_planner = self.settings.plans_before_reading();
+        let under_way = self.scheduler.steps().flat_map(|(number, step)| match is_planner {
+            true => step.report_plainly(number),
+            false => step.report(number).collect(),
+        });
+        let is_open = |report: &CallReport| {
+            matches!(report.status, CallStatus::Blocked | CallStatus::Ready | CallStatus::Running)
+        };
+        under_way.filter(is_open).chain(self.planned_calls()).collect()
+    }
+
+    /// Every tool that some step of the agent may call, in a fixed order; without a graph, all of them.
+    pub(super) fn catalogue(&self) -> Vec<Arc<Tool>> {
+        let nodes = self.graph.as_ref().map(|run| run.nodes().filter_map(StepNode::request).collect::<Vec<_>>());
+        let is_offered = |tool: &&Arc<Tool>| match &nodes {
+            None => true,
+            Some(nodes) => nodes.iter().any(|node| node.offers(&tool.name) || node.plans(&tool.name)),
+        };
+        self.memory.context.tools().filter(is_offered).cloned().collect()
+    }
+}
+
+/// Takes out of a kind's value what the transcript tells. Of what it told once and tells no more, the head stays.
+fn subtract(value: &mut Value, kind: &str, instance: Option<&str>, told: &[ToldValue<'_>]) {
+    for told in told.iter().rev().filter(|told| told.path.kind == kind && told.instance == instance) {
+        let Some((last, above)) = told.path.segments.split_last() else { continue };
+        let pointer: String = above.iter().map(|segment| format!("/{}", segment.key())).collect();
+        let Some(Value::Object(fields)) = value.pointer_mut(&pointer) else { continue };
+        let Some(field) = fields.get_mut(last.key().as_ref()) else { continue };
+        let most = if told.changes { super::transcript::MOST_OF_CHANGE } else { super::transcript::MOST_OF_READ };
+        match told.result {
+            Some(result) if shorten(field, most) == *result => drop(fields.shift_remove(last.key().as_ref())),
+            Some(_) => {}
+            None => *field = shorten(field, MOST_OF_VALUE),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What happens, as the model is told it (PROMPT-2).
+//!
+//! Each part is told when it happens and never again. A planner that does not read untrusted data is told calls as they
+//! were proposed, and of results their shape.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::Session;
+use super::ids::JobRef;
+use super::redact::plain_error;
+use super::scheduler::{Job, Status, with_instance};
+use super::solve::brings_output;
+use super::transcript::{CallEntry, Happened, MOST_OF_CHANGE, MOST_OF_READ, shorten};
+use crate::call::Call;
+use crate::expr::OutputPath;
+use crate::message::{Message, Role};
+use crate::origin::{Origin, Origins};
+use crate::path::{Path, Segment};
+use crate::tool::Effect;
+use obelus_notebook::dialect::Solution;
+
+impl Session {
+    /// The conversation that the request itself brought.
+    pub(super) fn tell_given_texts(&mut self) {
+        let texts: Vec<(Role, String)> = self
+            .memory
+            .context
+            .messages()
+            .iter()
+            .filter_map(|message| match message {
+                Message::Text(text) => Some((text.role, text.text.clone())),
+                _ => None,
+            })
+            .collect();
+        texts.into_iter().for_each(|(role, text)| self.tell_words(role, text));
+    }
+
+    /// Somebody spoke. The model's own words are told with its answer.
+    pub(super) fn tell_words(&mut self, role: Role, text: String) {
+        let what = match role {
+            Role::User => Happened::User { text, time: self.memory.now() },
+            Role::Assistant if !self.transcript.answer_has(&text) => Happened::Assistant { text },
+            Role::Assistant | Role::System => return,
+        };
+        self.transcript.tell(what, &Origins::of(role.into()));
+    }
+
+    /// The model answered.
+    pub(super) fn tell_answer(&mut self, solution: &Solution) {
+        let Solution { thought, say, calls, output, .. } = solution.clone();
+        let calls = calls.iter().map(without_null_fields).collect();
+        let node = self.node().map(str::to_owned);
+        self.transcript.tell(Happened::Answer { node, thought, say, calls, output }, &Origins::of(Origin::Model));
+    }
+
+    /// A person decided about something that is no call of its own.
+    pub(super) fn tell_decision(&mut self, decision: Value) {
+        self.transcript.tell(Happened::Decision { decision }, &Origins::of(Origin::User));
+    }
+
+    /// Something went wrong that belongs to no call that was started.
+    pub(super) fn tell_fault(&mut self, error: &Value, origins: &Origins) {
+        let mut error = error.clone();
+        if self.settings.plans_before_reading() {
+            error["call"] = json!({"_tool": error["call"]["_tool"]});
+            if !origins.is_trusted() {
+                error["error"] = plain_error(&error["error"]);
+            }
+        }
+        if let Some(reason) = error["error"].as_object_mut() {
+            reason.remove("reason");
+        }
+        self.transcript.tell(Happened::Error { error }, &self.settings.in_sight(origins.clone()));
+    }
+
+    /// Something came from outside.
+    pub(super) fn tell_event(&mut self, event: &Value, origins: &Origins) {
+        let event = match self.settings.plans_before_reading() {
+            true => json!("an event: it is in †events, and its words are not shown"),
+            false => shorten(event, MOST_OF_READ),
+        };
+        self.transcript.tell(Happened::Event { event }, &self.settings.in_sight(origins.clone()));
+    }
+
+    /// A call came to its end.
+    pub(super) fn tell_call(&mut self, at: JobRef, status: Status) {
+        let (job, call) = (self.scheduler.job(at), Arc::clone(self.scheduler.call(at)));
+        let changes = call.tool.as_ref().is_some_and(|tool| tool.effect != Effect::Read);
+        let is_quiet = call.tool.as_ref().is_some_and(|tool| tool.is_quiet());
+        if is_quiet && status == Status::Done && self.graph.is_some() {
+            return;
+        }
+        let is_planner = self.settings.plans_before_reading();
+        let shown = match &job.frozen {
+            Some(frozen) if !is_planner => Arc::clone(&frozen.call),
+            _ => with_instance(&call.raw, job.instance.as_deref()),
+        };
+        let paths = if status == Status::Done { self.paths_of_result(job, &call) } else { Vec::new() };
+        // What the model has thought up itself stands in its answer.
+        let is_own = job.is_model_call && brings_output(&call);
+        let path = paths.first().filter(|_| !is_own);
+        let result = path.and_then(|path| self.result_at(call.tool_name(), path, job.instance.as_deref()));
+        // A value that stands in memory counts as shown with the request; the words of an error are here alone.
+        let mut origins = job.origins.clone();
+        if job.error.is_some() {
+            origins.join(&self.settings.origin_of_error(&call));
+        }
+        let error = job.error.as_deref().map(|error| self.error_for_model(job, &call, error));
+        let entry = CallEntry {
+            place: (at.step, at.job),
+            call: Arc::new(params_alone(&shown, &call)),
+            status: status.into(),
+            error,
+            at: paths.iter().map(ToString::to_string).collect(),
+            result,
+            changes,
+            approved: job.is_approved,
+        };
+        self.transcript.tell(Happened::Call(Box::new(entry)), &self.settings.in_sight(origins));
+    }
+
+    /// What stands at the path of a result, as the model is told it.
+    fn result_at(&self, tool: &str, path: &Path, instance: Option<&str>) -> Option<Value> {
+        let tool = self.memory.context.tool(tool);
+        if self.settings.plans_before_reading() {
+            return self.shape_at(path, instance);
+        }
+        let most = match tool.is_none_or(|tool| tool.effect == Effect::Read) {
+            true => MOST_OF_READ,
+            false => MOST_OF_CHANGE,
+        };
+        if tool.is_some_and(|tool| tool.instances.is_some()) {
+            let own = |name: &&String| name.strip_prefix(path.kind.as_str()).is_some_and(|rest| rest.starts_with(' '));
+            let names = self.memory.context.instances().iter().filter(own);
+            let rows = names.filter_map(|name| self.memory.context.read(path, Some(name)));
+            return Some(shorten(&rows.map(Cow::into_owned).collect(), most));
+        }
+        Some(shorten(&*self.memory.context.read(path, instance)?, most))
+    }
+
+    /// A result that was written over before anybody saw it is not shown, and counts for nothing.
+    pub(super) fn forget_overwritten(&mut self) {
+        let is_gone = |call: &CallEntry| {
+            let path = call.at.first().and_then(|path| OutputPath::parse(path).ok());
+            let path = path.as_ref().and_then(|path| path.paths().next());
+            let (tool, instance) = (call.call["_tool"].as_str(), call.call.get("_instance").and_then(Value::as_str));
+            let now = path.and_then(|path| self.result_at(tool.unwrap_or_default(), path, instance));
+            call.result.is_some() && now != call.result
+        };
+        let gone: Vec<usize> =
+            self.transcript.unsent_calls().filter(|(_, call)| is_gone(call)).map(|(at, _)| at).collect();
+        gone.into_iter().for_each(|at| self.transcript.forget_result(at));
+    }
+
+    fn error_for_model(&self, job: &Job, call: &Call, error: &Value) -> Value {
+        let is_by_rule = error.get("rule").is_some();
+        let is_trusted_tool = call.tool.as_ref().is_none_or(|tool| tool.error_origin().is_trusted());
+        if self.settings.plans_before_reading() && !(job.origins.is_trusted() && (is_by_rule || is_trusted_tool)) {
+            return plain_error(error);
+        }
+        let mut error = error.clone();
+        if let Value::Object(fields) = &mut error {
+            fields.remove("reason");
+        }
+        error
+    }
+
+    /// Where the result of a call stands: the place in the list, where it was added to one.
+    fn paths_of_result(&self, job: &Job, call: &Call) -> Vec<Path> {
+        let is_result = |path: &Path| call.writes().any(|own| **own == *path);
+        let mut paths: Vec<Path> = match &job.written {
+            Some(written) => written.iter().filter(|path| is_result(path)).cloned().collect(),
+            None => call.output_path.iter().flat_map(|path| path.paths().next()).map(|path| (**path).clone()).collect(),
+        };
+        if call.output_method == crate::fold::Method::Push {
+            for path in &mut paths {
+                let list = self.memory.context.read(path, job.instance.as_deref());
+                let last = list.as_deref().and_then(Value::as_array).map_or(0, Vec::len).saturating_sub(1);
+                path.segments.push(Segment::Index(i64::try_from(last).unwrap_or_default()));
+            }
+        }
+        paths
+    }
+}
+
+/// A proposal without the fields that a strict schema makes the model write.
+fn without_null_fields(call: &Value) -> Value {
+    match call {
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+        other => other.clone(),
+    }
+}
+
+/// A call without what is said about it: its tool, its instance and its parameters.
+fn params_alone(shown: &Value, call: &Call) -> Value {
+    let stays = |name: &str| match name.starts_with('_') {
+        true => matches!(name, "_tool" | "_instance"),
+        false => call.aside(name).is_none(),
+    };
+    let fields: Map<String, Value> = shown
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, value)| stays(name) && !value.is_null())
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    Value::Object(fields)
+}

@@ -1,0 +1,208 @@
+//! The parts of a transcript: what happened, as the model is told it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::session::output::CallStatus;
+use crate::time::Time;
+
+/// One part of the session as the model is told it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TranscriptEntry {
+    /// Entries of one batch were sent for the first time with one request.
+    pub batch: u64,
+    /// Whether only a line is left of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_digest: bool,
+    /// What happened.
+    #[serde(flatten)]
+    pub what: Happened,
+    /// About how many characters it takes in a prompt.
+    pub(super) size: usize,
+}
+
+/// What happened in a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Happened {
+    /// The user spoke.
+    User {
+        /// The words.
+        text: String,
+        /// When.
+        time: Time,
+    },
+    /// The agent spoke, in words that are in no answer of the model.
+    Assistant {
+        /// The words.
+        text: String,
+    },
+    /// The model answered.
+    Answer {
+        /// The step of the agent's graph that asked, where it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<String>,
+        /// What it thought, where its dialect has room for that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thought: Option<String>,
+        /// Words for the user.
+        say: Option<String>,
+        /// Calls as it proposed them.
+        calls: Vec<Value>,
+        /// The result.
+        output: Value,
+    },
+    /// A call came to its end.
+    Call(Box<CallEntry>),
+    /// A person decided.
+    Decision {
+        /// About what, and how.
+        decision: Value,
+    },
+    /// Something went wrong that belongs to no call that was started.
+    Error {
+        /// The call that was proposed, if there was one, and what was wrong.
+        error: Value,
+    },
+    /// Something came from outside.
+    Event {
+        /// What.
+        event: Value,
+    },
+    /// Earlier entries that there was no room for.
+    LeftOut {
+        /// How many.
+        count: usize,
+        /// Calls among them that changed something, were denied or failed: how many of each tool and status.
+        calls: BTreeMap<String, usize>,
+    },
+}
+
+/// A call that came to its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallEntry {
+    /// Its step, and its place among the calls of that step.
+    pub place: (u32, u32),
+    /// The call: as it ran, else as it was proposed.
+    pub call: Arc<Value>,
+    /// How it ended.
+    pub status: CallStatus,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    /// The paths where its result stands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<String>,
+    /// The result in short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Whether it does more than read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub changes: bool,
+    /// Whether a person let it run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approved: bool,
+}
+
+/// Characters of a text in a line that stands for an entry.
+const MOST_OF_TEXT: usize = 200;
+/// Characters of what is written around an entry.
+const FRAME: usize = 40;
+
+impl TranscriptEntry {
+    /// Something that happened, with the batch in which it is sent.
+    pub fn new(batch: u64, what: Happened) -> Self {
+        let size = what.size();
+        Self { batch, is_digest: false, what, size }
+    }
+
+    /// A line that says what it was; none where there is nothing to leave out.
+    pub(super) fn digest(&self) -> Option<Self> {
+        let what = match &self.what {
+            Happened::Answer { node, say, output, .. } => {
+                let output = if output.is_string() { output.clone() } else { Value::Null };
+                let say = say.as_deref().or(output.as_str()).map(|words| clip(words, MOST_OF_TEXT));
+                let (calls, output) = (Vec::new(), Value::Null);
+                Happened::Answer { node: node.clone(), thought: None, say, calls, output }
+            }
+            Happened::Call(entry) => {
+                let call = Arc::new(in_short(&entry.call));
+                Happened::Call(Box::new(CallEntry { call, result: None, ..(**entry).clone() }))
+            }
+            Happened::Event { event } => Happened::Event { event: clip(&event.to_string(), MOST_OF_TEXT).into() },
+            Happened::Error { error } => {
+                let message = error["error"]["message"].as_str().map(|words| clip(words, MOST_OF_TEXT));
+                Happened::Error { error: serde_json::json!({"error": {"message": message}}) }
+            }
+            Happened::User { .. }
+            | Happened::Assistant { .. }
+            | Happened::Decision { .. }
+            | Happened::LeftOut { .. } => return None,
+        };
+        let digest = Self { is_digest: true, ..Self::new(self.batch, what) };
+        (digest.size < self.size).then_some(digest)
+    }
+
+    /// Whether it stays in sight as long as anything does: a change, a denial, a failure, a person's word (PROMPT-3).
+    pub(super) fn is_lasting(&self) -> bool {
+        match &self.what {
+            Happened::Call(entry) => entry.changes || entry.status != CallStatus::Done,
+            Happened::Decision { .. } | Happened::LeftOut { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+impl Happened {
+    fn size(&self) -> usize {
+        let chars = |text: &str| text.chars().count();
+        let of = |value: &Value| if value.is_null() { 0 } else { chars(&value.to_string()) };
+        FRAME
+            + match self {
+                Happened::User { text, .. } | Happened::Assistant { text } => chars(text),
+                Happened::Answer { thought, say, calls, output, .. } => {
+                    let words: usize = [thought, say].into_iter().flatten().map(|text| chars(text)).sum();
+                    words + calls.iter().map(of).sum::<usize>() + of(output)
+                }
+                Happened::Call(entry) => {
+                    let parts = entry.error.iter().chain(&entry.result).map(of).sum::<usize>();
+                    of(&entry.call) + parts + entry.at.iter().map(|path| chars(path)).sum::<usize>()
+                }
+                Happened::Decision { decision: value }
+                | Happened::Error { error: value }
+                | Happened::Event { event: value } => of(value),
+                Happened::LeftOut { calls, .. } => calls.keys().map(|name| chars(name)).sum(),
+            }
+    }
+}
+
+/// A text of at most so many characters.
+pub(super) fn clip(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// A call with parameters of a few words each.
+fn in_short(call: &Value) -> Value {
+    const MOST: usize = 60;
+    let short = |(name, value): (&String, &Value)| {
+        let text = match value {
+            Value::String(text) => clip(text, MOST).into(),
+            Value::Array(_) | Value::Object(_) => {
+                let text = value.to_string();
+                if text.chars().count() > MOST { clip(&text, MOST).into() } else { value.clone() }
+            }
+            other => other.clone(),
+        };
+        (name.clone(), text)
+    };
+    match call {
+        Value::Object(fields) => Value::Object(fields.iter().map(short).collect()),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,282 @@
+//! The entries of a transcript in order. What was sent stays as it is, until there is no room: then the oldest become
+//! lines in one go, so that a provider's cache is lost once and not with every request.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::entry::{CallEntry, Happened, TranscriptEntry};
+use crate::session::output::CallStatus;
+
+/// What has happened, oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(in crate::session) struct History {
+    entries: Vec<TranscriptEntry>,
+    /// How many of them the latest request has.
+    sent: usize,
+    /// The number of the batch that is being collected.
+    batch: u64,
+}
+
+impl History {
+    pub(in crate::session) fn push(&mut self, what: Happened) {
+        let entry = TranscriptEntry::new(self.batch, what);
+        let at = match &entry.what {
+            // Calls that run at once end in any order: they are told in the order of writing.
+            Happened::Call(call) => {
+                let is_later =
+                    |other: &TranscriptEntry| matches!(&other.what, Happened::Call(other) if other.place > call.place);
+                let later = self.entries[self.sent..].iter().rev().take_while(|other| is_later(other)).count();
+                self.entries.len() - later
+            }
+            _ => self.entries.len(),
+        };
+        self.entries.insert(at, entry);
+    }
+
+    /// A request is about to show everything so far, in at most so many characters.
+    pub(in crate::session) fn note_request(&mut self, budget: usize) {
+        self.make_room(budget);
+        self.sent = self.entries.len();
+        self.batch += 1;
+    }
+
+    /// What the latest request shows.
+    pub(in crate::session) fn sent(&self) -> &[TranscriptEntry] {
+        &self.entries[..self.sent]
+    }
+
+    /// Calls that no request has told of yet, each with its place.
+    pub(in crate::session) fn unsent_calls(&self) -> impl Iterator<Item = (usize, &CallEntry)> {
+        self.entries.iter().enumerate().skip(self.sent).filter_map(|(at, entry)| match &entry.what {
+            Happened::Call(call) => Some((at, &**call)),
+            _ => None,
+        })
+    }
+
+    /// The result of a call at a place is not shown.
+    pub(in crate::session) fn forget_result(&mut self, at: usize) {
+        let Some(entry) = self.entries.get_mut(at) else { return };
+        if let Happened::Call(call) = &mut entry.what {
+            (call.result, call.at) = (None, Vec::new());
+            *entry = TranscriptEntry::new(entry.batch, entry.what.clone());
+        }
+    }
+
+    /// Whether the model's latest answer has these words.
+    pub(in crate::session) fn answer_has(&self, words: &str) -> bool {
+        let answer = self.entries.iter().rev().find_map(|entry| match &entry.what {
+            Happened::Answer { say, output, .. } => Some((say, output)),
+            _ => None,
+        });
+        let in_output = |output: &Value| match output {
+            Value::Object(fields) => fields.values().any(|field| field == words),
+            other => other == words,
+        };
+        answer.is_some_and(|(say, output)| say.as_deref() == Some(words) || in_output(output))
+    }
+
+    /// Keeps the words alone.
+    pub(in crate::session) fn keep_words_only(&mut self) {
+        let words = self.entries.drain(..).filter_map(|entry| match entry.what {
+            Happened::Answer { say: Some(text), .. } => Some(Happened::Assistant { text }),
+            Happened::Answer { output: Value::String(text), .. } => Some(Happened::Assistant { text }),
+            words @ (Happened::User { .. } | Happened::Assistant { .. }) => Some(words),
+            _ => None,
+        });
+        let batch = self.batch;
+        self.entries = words.collect::<Vec<_>>().into_iter().map(|what| TranscriptEntry::new(batch, what)).collect();
+        self.sent = 0;
+    }
+
+    fn size(&self) -> usize {
+        self.entries.iter().map(|entry| entry.size).sum()
+    }
+
+    /// Over the budget, what was sent is made shorter down to half of it: first results become lines, then the oldest
+    /// entries go, lasting ones last.
+    fn make_room(&mut self, budget: usize) {
+        let mut size = self.size();
+        if size <= budget {
+            return;
+        }
+        let target = budget / 2;
+        for entry in &mut self.entries[..self.sent] {
+            if size <= target {
+                return;
+            }
+            if let Some(digest) = entry.digest().filter(|_| !entry.is_digest) {
+                size -= entry.size - digest.size;
+                *entry = digest;
+            }
+        }
+        for takes_lasting in [false, true] {
+            self.leave_out(&mut size, target, takes_lasting);
+        }
+    }
+
+    /// Takes out the oldest entries that were sent, and says at the beginning how many there were.
+    fn leave_out(&mut self, size: &mut usize, target: usize, takes_lasting: bool) {
+        if *size <= target {
+            return;
+        }
+        let (mut count, mut calls) = (0, BTreeMap::new());
+        let unsent = self.entries.len() - self.sent;
+        let mut kept = Vec::with_capacity(self.entries.len());
+        for (index, entry) in std::mem::take(&mut self.entries).into_iter().enumerate() {
+            let goes = index < self.sent && *size > target && (takes_lasting || !entry.is_lasting());
+            match entry.what {
+                Happened::LeftOut { count: more, calls: others } => {
+                    count += more;
+                    others.into_iter().for_each(|(name, n)| *calls.entry(name).or_insert(0) += n);
+                    *size -= entry.size;
+                }
+                Happened::Call(call) if goes => {
+                    *size -= entry.size;
+                    count += 1;
+                    if call.changes || call.status != CallStatus::Done {
+                        *calls.entry(name_and_status(&call)).or_insert(0) += 1;
+                    }
+                }
+                _ if goes => {
+                    *size -= entry.size;
+                    count += 1;
+                }
+                what => kept.push(TranscriptEntry { what, ..entry }),
+            }
+        }
+        self.entries = kept;
+        if count > 0 {
+            self.entries.insert(0, TranscriptEntry::new(0, Happened::LeftOut { count, calls }));
+            *size += self.entries[0].size;
+        }
+        self.sent = self.entries.len() - unsent;
+    }
+}
+
+fn name_and_status(call: &CallEntry) -> String {
+    format!("{} {}", call.call["_tool"].as_str().unwrap_or("a call"), call.status.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::time::Time;
+
+    fn call(place: u32, tool: &str, status: CallStatus, result: &str) -> Happened {
+        Happened::Call(Box::new(CallEntry {
+            place: (0, place),
+            call: Arc::new(json!({"_tool": tool})),
+            status,
+            error: None,
+            at: Vec::new(),
+            result: Some(result.into()),
+            changes: tool == "make",
+            approved: false,
+        }))
+    }
+
+    fn user(text: &str) -> Happened {
+        Happened::User { text: text.to_owned(), time: Time(0) }
+    }
+
+    fn shown(history: &History) -> Vec<String> {
+        let word = |entry: &TranscriptEntry| match &entry.what {
+            Happened::Call(call) => {
+                let digest = if entry.is_digest { " digest" } else { "" };
+                format!("{} {}{digest}", call.call["_tool"].as_str().unwrap(), call.status.name())
+            }
+            Happened::User { text, .. } => text.clone(),
+            Happened::LeftOut { count, calls } => format!("{count} left out {calls:?}"),
+            other => format!("{other:?}"),
+        };
+        history.sent().iter().map(word).collect()
+    }
+
+    #[test]
+    fn calls_are_told_in_the_order_of_writing_and_what_was_sent_stays_in_its_place() {
+        let mut history = History::default();
+        history.push(call(1, "b", CallStatus::Done, ""));
+        history.push(call(0, "a", CallStatus::Done, ""));
+        history.note_request(10_000);
+        history.push(call(0, "late", CallStatus::Done, ""));
+        history.note_request(10_000);
+        assert_eq!(shown(&history), ["a done", "b done", "late done"]);
+        assert_eq!(history.sent().iter().map(|entry| entry.batch).collect::<Vec<_>>(), [0, 0, 1]);
+    }
+
+    #[test]
+    fn over_the_budget_the_oldest_results_become_lines_down_to_half_of_it() {
+        let mut history = History::default();
+        let long = "x".repeat(200);
+        for n in 0..10 {
+            history.push(call(n, "read", CallStatus::Done, &long));
+        }
+        history.note_request(3_400);
+        assert!(shown(&history).iter().all(|line| line == "read done"), "it fits");
+        history.push(call(10, "read", CallStatus::Done, &"y".repeat(900)));
+        history.note_request(3_400);
+        let lines = shown(&history);
+        assert_eq!(lines[0], "read done digest");
+        assert_eq!(lines.last().unwrap(), "read done", "the model has not seen it yet");
+        assert!(history.size() <= 1_700, "{}", history.size());
+        let before = history.clone();
+        history.push(user("more"));
+        history.note_request(3_400);
+        assert_eq!(history.sent()[..11], *before.sent(), "nothing is rewritten until there is no room again");
+    }
+
+    #[test]
+    fn reads_and_words_go_before_changes_denials_and_failures() {
+        let mut history = History::default();
+        for n in 0..30 {
+            history.push(user(&format!("message {n} {}", "z".repeat(30))));
+            history.push(call(n, "read", CallStatus::Done, "r"));
+        }
+        history.push(call(0, "make", CallStatus::Done, "m"));
+        history.push(call(1, "make", CallStatus::Denied, "m"));
+        history.push(call(2, "read", CallStatus::Failed, "m"));
+        history.note_request(100_000);
+        history.push(user("now"));
+        history.note_request(1_000);
+        let lines = shown(&history);
+        assert!(lines[0].ends_with("left out {}"), "{lines:?}");
+        for kept in ["make done digest", "make denied digest", "read failed digest", "now"] {
+            assert!(lines.iter().any(|line| line == kept), "{kept}: {lines:?}");
+        }
+        assert!(history.size() <= 500 + 40, "{}", history.size());
+    }
+
+    #[test]
+    fn changes_that_there_is_no_room_for_are_counted() {
+        let mut history = History::default();
+        for n in 0..100 {
+            history.push(call(n, "make", CallStatus::Done, "m"));
+        }
+        history.note_request(100_000);
+        history.note_request(1_000);
+        assert_eq!(shown(&history)[0].split_once(' ').unwrap().1.split(' ').next(), Some("left"));
+        let Happened::LeftOut { count, calls } = &history.sent()[0].what else { panic!("{:?}", history.sent()[0]) };
+        assert_eq!(calls["make done"], *count);
+        assert_eq!(count + history.sent().len() - 1, 100);
+    }
+
+    #[test]
+    fn a_one_off_request_keeps_the_words() {
+        let mut history = History::default();
+        history.push(user("hello"));
+        let (say, output) = (Some("hi".to_owned()), Value::Null);
+        history.push(Happened::Answer { node: None, thought: None, say, calls: vec![json!({"_tool": "t"})], output });
+        history.push(call(0, "read", CallStatus::Done, "r"));
+        history.note_request(1_000);
+        history.keep_words_only();
+        history.note_request(1_000);
+        let words = history.sent().iter().map(|entry| entry.what.clone()).collect::<Vec<_>>();
+        assert_eq!(words, [user("hello"), Happened::Assistant { text: "hi".to_owned() }]);
+    }
+}

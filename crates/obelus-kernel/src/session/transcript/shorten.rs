@@ -1,0 +1,109 @@
+//! A result as the model is shown it: without what is empty, and of what is long the head and the length.
+
+use serde_json::{Map, Value};
+
+use super::entry::clip;
+
+/// Characters of a result that is shown of a call that reads.
+pub(in crate::session) const MOST_OF_READ: usize = 4_000;
+/// The same of a call that does more: mostly an id, or the record as it is now.
+pub(in crate::session) const MOST_OF_CHANGE: usize = 400;
+
+/// A value in at most about so many characters.
+pub(in crate::session) fn shorten(value: &Value, most: usize) -> Value {
+    let mut room = most;
+    part(value, &mut room, most)
+}
+
+fn part(value: &Value, room: &mut usize, most: usize) -> Value {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {
+            *room = room.saturating_sub(6);
+            value.clone()
+        }
+        Value::String(text) => {
+            let length = text.chars().count();
+            let fits = (*room).max(most / 10);
+            *room = room.saturating_sub(length + 2);
+            match length > fits {
+                true => format!("{}‹{length} characters›", clip(text, fits)).into(),
+                false => value.clone(),
+            }
+        }
+        Value::Array(items) => {
+            let mut shown = Vec::new();
+            for item in items {
+                if *room == 0 && !shown.is_empty() {
+                    shown.push(format!("‹{} in all, {} shown›", items.len(), shown.len()).into());
+                    break;
+                }
+                shown.push(part(item, room, most));
+                *room = room.saturating_sub(1);
+            }
+            shown.into()
+        }
+        Value::Object(fields) => {
+            let mut shown = Map::new();
+            let mut left_out = 0;
+            for (name, inner) in fields.iter().filter(|(_, inner)| !is_empty(inner)) {
+                if *room == 0 && !shown.is_empty() {
+                    left_out += 1;
+                    continue;
+                }
+                *room = room.saturating_sub(name.chars().count() + 4);
+                shown.insert(name.clone(), part(inner, room, most));
+            }
+            if left_out > 0 {
+                shown.insert("‹more›".to_owned(), format!("{left_out} other fields").into());
+            }
+            shown.into()
+        }
+    }
+}
+
+/// Whether a field says nothing.
+pub(in crate::session) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.values().all(is_empty),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_empty_is_left_out_and_an_empty_result_is_not() {
+        let row = json!({"id": 1, "a": null, "b": "", "c": [], "d": {"e": null}, "f": false});
+        assert_eq!(shorten(&json!([row]), 100), json!([{"id": 1, "f": false}]));
+        assert_eq!(
+            [json!([]), json!(null), json!("")].map(|value| shorten(&value, 100)),
+            [json!([]), json!(null), json!("")]
+        );
+    }
+
+    #[test]
+    fn a_long_list_is_shown_by_its_head_and_its_length() {
+        let rows: Value = (0..100).map(|n| json!({"id": n, "title": "x".repeat(20)})).collect();
+        let short = shorten(&rows, 200);
+        let shown = short.as_array().unwrap();
+        assert_eq!(shown[0], rows[0]);
+        assert_eq!(shown.last().unwrap(), &json!(format!("‹100 in all, {} shown›", shown.len() - 1)));
+        assert!(short.to_string().chars().count() < 350, "{short}");
+    }
+
+    #[test]
+    fn a_long_text_and_a_wide_record_are_cut() {
+        let text = shorten(&json!("я".repeat(1000)), 100);
+        assert_eq!(text, json!(format!("{}…‹1000 characters›", "я".repeat(100))));
+        let wide: Value = Value::Object((0..50).map(|n| (format!("field{n}"), json!("value"))).collect());
+        let short = shorten(&wide, 100);
+        assert_eq!((&short["field0"], short["‹more›"].is_string()), (&json!("value"), true));
+    }
+}

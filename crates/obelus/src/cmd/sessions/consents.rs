@@ -1,0 +1,85 @@
+//! Standing consents (ASK-9): what a yes may be meant for beyond the question, what was agreed to, and its end.
+
+use anyhow::{Context as _, Result, bail};
+use obelus_kernel::Time;
+use obelus_kernel::policy::StandingConsent;
+use obelus_kernel::session::{Decision, Input};
+use obelus_runtime::people::{never_in_words, terms_in_words};
+use serde_json::{Value, json};
+
+use super::super::people::{AT_COMMAND_LINE, consent_lines};
+use super::super::run::on;
+use super::{keep, look, opened, parts, phrases_for};
+use crate::cli::{AlsoFor, Answer, StoreAt};
+use crate::output::{self, Exit, visible};
+use crate::phrases::{Phrases, fill};
+
+pub(super) fn run(id: &str, revoke: Option<&str>, at: &StoreAt, as_json: bool) -> Result<Exit> {
+    if let Some(revoke) = revoke {
+        return take_back(id, revoke, at);
+    }
+    let session = look::read(&look::open_for(at, id)?, id, None)?;
+    let phrases = Phrases::of_session(&session);
+    if as_json {
+        let row = |consent: &StandingConsent| {
+            let mut row = json!(consent);
+            row["id"] = consent.id().into();
+            row["holds"] = consent.holds(session.now()).into();
+            row["covers"] = terms_in_words(&consent.terms, &session, phrases.language).into();
+            row
+        };
+        output::json(&session.consents().iter().map(row).collect::<Vec<Value>>().into());
+        return Ok(Exit::Done);
+    }
+    let lines = consent_lines(&session, phrases);
+    if lines.is_empty() {
+        output::note(phrases.chat.no_consents);
+    }
+    lines.iter().for_each(|line| output::answer(&visible(line)));
+    Ok(Exit::Done)
+}
+
+fn take_back(id: &str, consent: &str, at: &StoreAt) -> Result<Exit> {
+    let number = consent.strip_prefix('c').unwrap_or(consent).parse();
+    let number: u64 = number.with_context(|| format!("`{consent}` is no consent: it is a number such as c1"))?;
+    let input = Input::Revoke { consent: number, by: AT_COMMAND_LINE.to_owned() };
+    let Some(store) = keep::open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
+    on(async {
+        let (host, handle) = opened(&store, at, id).await?;
+        let told = handle.tell(input).await;
+        host.close().await;
+        Ok(told?)
+    })?;
+    output::note(&fill(phrases_for(at, id).chat.revoked, &[&format!("c{number}")]));
+    Ok(Exit::Done)
+}
+
+/// The decision for `approve --also`: what it covers is shown first, and counts with the code that was shown along
+/// with it. None where it was only shown.
+pub(super) fn offered(
+    args: &Answer,
+    also: AlsoFor,
+    agreed: Option<&str>,
+    until: Option<&str>,
+) -> Result<Option<Decision>> {
+    super::asked(&args.id, &args.store)?;
+    let (name, number) = parts(&args.id)?;
+    let session = look::read(&look::open_for(&args.store, name)?, name, None)?;
+    let phrases = Phrases::of_session(&session);
+    let until = until.map(|text| Time::parse(text).with_context(|| format!("`{text}` is no time"))).transpose()?;
+    let offers = session.consent_offers(&number);
+    let Some(terms) = offers.into_iter().find(|terms| terms.scope.name() == also.name()) else {
+        let others: Vec<&str> = session.consent_offers(&number).iter().map(|terms| terms.scope.name()).collect();
+        match others.is_empty() {
+            true => bail!("{}", never_in_words(session.never_standing(&number), phrases.language)),
+            false => bail!("{}", fill(phrases.answering.other_scopes, &[also.name(), &others.join(", ")])),
+        }
+    };
+    let code = terms.code();
+    if agreed == Some(code.as_str()) {
+        return Ok(Some(Decision::Consent { terms, until }));
+    }
+    output::answer(&visible(&terms_in_words(&terms, &session, phrases.language)));
+    output::note(&fill(phrases.answering.to_agree, &[&visible(&args.id), also.name(), &code]));
+    Ok(None)
+}
