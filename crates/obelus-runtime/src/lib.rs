@@ -44,6 +44,7 @@
 //! | `activity`, `elicitor`, `observation`, `model` | what carries out calls and answers requests |
 //! | `agent`, `bindings`, `bundled`, `request`, `places`, `policy_names`, `read` | agents and requests as files |
 //! | `session_files`, `state_file`, `iteration_log`, `images`, `mask` | what stands beside a journal for people |
+//! | `opening` | reads that a session begins with |
 //! | `secret` | texts that can be used and cannot be shown |
 //! | `words`, `report` | what a turn came to, in words |
 
@@ -65,6 +66,7 @@ mod iteration_log;
 mod mask;
 mod model;
 mod observation;
+mod opening;
 mod places;
 mod policy_names;
 mod read;
@@ -114,6 +116,7 @@ pub mod sessions {
 /// The parts of a [`SessionSpec`], and what is wrong with one.
 pub mod specs {
     pub use crate::connector::RequestSource;
+    pub use crate::opening::OpeningRead;
     pub use crate::spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SpecDifference, SpecError};
 }
 

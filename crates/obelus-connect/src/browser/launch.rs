@@ -9,26 +9,9 @@ use std::sync::Once;
 use serde_json::{Map, Value, json};
 
 use super::find::{BrowserParts, find};
+use super::offer;
 use super::section::Section;
 use crate::activity::BindingError;
-
-/// What the model may plan. The server has more, for us.
-const OFFER: [&str; 14] = [
-    "browser_navigate",
-    "browser_navigate_back",
-    "browser_click",
-    "browser_type",
-    "browser_fill_form",
-    "browser_select_option",
-    "browser_hover",
-    "browser_drag",
-    "browser_press_key",
-    "browser_handle_dialog",
-    "browser_file_upload",
-    "browser_tabs",
-    "browser_wait_for",
-    "browser_find",
-];
 
 /// Pages are cut where they are shown, not before.
 const MOST: usize = 2_000_000;
@@ -113,7 +96,8 @@ impl Section {
         };
         let mut command = vec![program.to_string_lossy().into_owned()];
         command.extend(found.arguments.iter().cloned());
-        let mut flags = vec!["--isolated", "--codegen", "none", "--snapshot-mode", "none", "--no-webmcp"];
+        let mut flags =
+            vec!["--isolated", "--codegen", "none", "--snapshot-mode", "none", "--no-webmcp", "--caps", "vision"];
         // Service workers would send past the guard. Pages come to rest by our own measure.
         flags.extend(["--block-service-workers", "--timeout-settle", "50", "--console-level", "error"]);
         flags.extend((!self.headed).then_some("--headless"));
@@ -125,7 +109,9 @@ impl Section {
         command.extend(self.arguments.iter().cloned());
         // The server gives pages files from below its folder, and from nowhere else.
         let cwd = self.uploads.as_deref().filter(|folder| folder.is_dir()).unwrap_or(outputs);
-        Ok(json!({"command": command, "cwd": cwd, "timeout": 90, "start": 60, "offer": OFFER, "most": MOST}))
+        Ok(
+            json!({"command": command, "cwd": cwd, "timeout": 90, "start": 60, "offer": offer::names().collect::<Vec<_>>(), "most": MOST}),
+        )
     }
 }
 

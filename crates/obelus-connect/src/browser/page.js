@@ -4,7 +4,7 @@ const context = page.context();
 let guard = context.obelusGuard;
 const fresh = guard === undefined;
 if (fresh) {
-  guard = context.obelusGuard = { held: [], sent: [], permits: [], working: new Set(), last: Date.now() };
+  guard = context.obelusGuard = { held: [], sent: [], permits: [], working: new Set(), last: Date.now(), loading: null, storage: {} };
   context.on('request', (request) => { guard.working.add(request); guard.last = Date.now(); });
   const done = (request) => { guard.working.delete(request); guard.last = Date.now(); };
   context.on('requestfinished', done);
@@ -32,6 +32,26 @@ if (fresh) {
       return typeof name === 'string' && /^\w{1,64}$/.test(name) ? name : null;
     } catch { return null; }
   };
+  // What a request carries, for whoever is asked about it.
+  const fieldsOf = (request) => {
+    const text = request.postData() ?? '';
+    const secret = /pass|secret|token|csrf|cvv|cvc|card|iban/i;
+    let pairs = [];
+    try { const body = JSON.parse(text); pairs = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.entries(body.variables ?? body) : [['', body]]; } catch {
+      if (/urlencoded/.test(request.headers()['content-type'] ?? '')) pairs = [...new URLSearchParams(text)];
+      else for (const part of text.matchAll(/name="([^"]*)"(?!; filename)[^\r\n]*\r\n\r\n([^\r]*)/g)) pairs.push([part[1], part[2]]);
+    }
+    const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value) ?? '').slice(0, 300);
+    return Object.fromEntries(pairs.slice(0, 30).map(([name, value]) => [String(name).slice(0, 60), secret.test(name) ? '••••' : shown(value)]));
+  };
+  // Whether a page is being opened that nothing has been done with yet. It can tell its own site by GET whatever it likes.
+  const opens = (request, from) => {
+    try {
+      const opened = request.frame().parentFrame() === null && guard.loading !== null && guard.loading !== from;
+      const mutates = /^\s*mutation\b/.test(JSON.parse(request.postData() ?? 'null')?.query ?? '');
+      return opened && !mutates && new URL(from).origin === new URL(request.url()).origin && !guard.deletes.test(request.url().split(/[?#]/)[0]);
+    } catch { return false; }
+  };
   await context.route('**/*', async (route) => {
     const request = route.request();
     const method = request.method();
@@ -46,9 +66,12 @@ if (fresh) {
     const leaves = main && !allowed(address);
     // What a script fetches from an address that says so deletes, whatever its method claims.
     const deletes = ['fetch', 'xhr'].includes(request.resourceType()) && guard.deletes.test(address.split(/[?#]/)[0]);
+    // A page that was opened since the last action may ask its own site for what it shows, by POST too.
+    if (reads && main && !leaves) guard.loading = from;
     if (reads && !leaves && !deletes) return route.fallback();
+    if (method === 'POST' && !document && !leaves && opens(request, from)) return route.fallback();
     let told;
-    try { told = { method, address: plain(address), operation: operation(request), from, leaves }; } catch { return route.abort('aborted'); }
+    try { told = { method, address: plain(address), operation: operation(request), fields: fieldsOf(request), from, leaves }; } catch { return route.abort('aborted'); }
     const line = method + ' ' + told.address;
     const place = guard.permits.findIndex((permit) =>
       permit.method === method && permit.address === told.address && (permit.operation ?? null) === told.operation);
@@ -73,6 +96,21 @@ if (fresh) {
     if (guard.sockets && allowed(address)) socket.connectToServer(); else socket.close();
   });
 }
+if (ask.restore) {
+  for (const cookie of ask.restore.cookies) await context.addCookies([cookie]).catch(() => {});
+  guard.storage = ask.restore.storage;
+}
+const stored = guard.storage[(() => { try { return new URL(page.url()).origin; } catch { return ''; } })()];
+if (stored) {
+  // What a site had stored before the browser was started anew; the page is loaded again to find it.
+  delete guard.storage[new URL(page.url()).origin];
+  const missing = await page.evaluate((stored) => {
+    const missing = Object.entries(stored).filter(([name]) => localStorage.getItem(name) === null);
+    for (const [name, value] of missing) localStorage.setItem(name, value);
+    return missing.length;
+  }, stored).catch(() => 0);
+  if (missing) await page.reload({ waitUntil: 'domcontentloaded', timeout: 10000 }).catch(() => {});
+}
 if (ask.settle) {
   const kinds = ['document', 'stylesheet', 'script', 'xhr', 'fetch'];
   const end = Date.now() + ask.settle;
@@ -85,6 +123,36 @@ if (ask.settle) {
   }
   await page.waitForLoadState('domcontentloaded', { timeout: 5000 }).catch(() => {});
 }
+// The element at a point of the whole page, brought into view.
+const pointed = async (point) => {
+  const [x, y] = await page.evaluate(([x, y]) => {
+    if (y < scrollY || y >= scrollY + innerHeight || x < scrollX || x >= scrollX + innerWidth) {
+      scrollTo({ left: Math.max(0, x - innerWidth / 2), top: Math.max(0, y - innerHeight / 2), behavior: 'instant' });
+    }
+    return [x - scrollX, y - scrollY];
+  }, point);
+  let frame = page.mainFrame(), [left, top] = [x, y], found = null;
+  for (let depth = 0; depth < 5; depth += 1) {
+    const handle = await frame.evaluateHandle(([left, top]) => {
+      let node = document.elementFromPoint(left, top);
+      while (node?.shadowRoot) { const inner = node.shadowRoot.elementFromPoint(left, top); if (!inner || inner === node) break; node = inner; }
+      return node;
+    }, [left, top]);
+    found = handle.asElement();
+    const inner = await found?.contentFrame();
+    if (!inner) break;
+    const box = await found.evaluate((node) => { const box = node.getBoundingClientRect(); return [box.x + node.clientLeft, box.y + node.clientTop]; });
+    [left, top, frame] = [left - box[0], top - box[1], inner];
+  }
+  if (!found) return null;
+  const told = await found.evaluate((node) => {
+    const control = node.closest('a[href], button, input, select, textarea, label, [role], [onclick]') ?? node;
+    const words = (part) => (part.getAttribute('aria-label') || part.getAttribute('title') || part.getAttribute('alt') || part.textContent || '').replace(/\s+/g, ' ').trim();
+    const name = words(control).length <= 80 ? words(control) : words(node);
+    return { kind: node.localName, name: name.length <= 80 ? name : '', hint: (node.getAttribute('class') || node.id || '').slice(0, 60) };
+  });
+  return { ...told, x, y, facts: await found.evaluate(factsOf, ask.verbs) };
+};
 const answer = { fresh, left: null, closed: 0, facts: [], held: [], sent: [] };
 if (ask.home) {
   for (const other of context.pages()) {
@@ -104,6 +172,7 @@ if (ask.home) {
   }
 }
 if (ask.permits) guard.permits = ask.permits;
+if (ask.acts) guard.loading = null;
 if (ask.take) {
   answer.held = guard.held;
   answer.sent = guard.sent;
@@ -112,6 +181,42 @@ if (ask.take) {
 }
 for (const id of ask.elements) {
   answer.facts.push(await page.locator('aria-ref=' + id).evaluate(factsOf, ask.verbs, { timeout: 3000 }).catch(() => null));
+}
+if (ask.point) answer.point = await pointed(ask.point).catch(() => null);
+if (ask.snapshot) {
+  // Listeners are known to the inspector alone; without it, roles, styles and attributes have to do.
+  const frames = page.frames();
+  const within = (time, promise) => Promise.race([promise.catch(() => {}), new Promise((done) => setTimeout(done, time))]);
+  const inspected = async () => {
+    const session = await context.newCDPSession(page);
+    try { await session.send('Runtime.evaluate', { expression: mark, includeCommandLineAPI: true }); } finally { await session.detach().catch(() => {}); }
+  };
+  await within(3000, inspected());
+  await within(3000, Promise.all(frames.map((frame) => frame.evaluate(mark).catch(() => {}))));
+  const unmark = () => {
+    const key = Symbol.for('obelus.marks');
+    for (const [node, name, value] of (globalThis[key] ?? []).reverse()) {
+      if (value === null) node.removeAttribute(name); else node.setAttribute(name, value);
+    }
+    delete globalThis[key];
+  };
+  let text = '';
+  try { text = await page.ariaSnapshot({ mode: 'ai' }); } finally {
+    await within(3000, Promise.all(frames.map((frame) => frame.evaluate(unmark).catch(() => {}))));
+  }
+  answer.cut_text = text.length > ask.most;
+  answer.snapshot = answer.cut_text ? text.slice(0, text.lastIndexOf('\n', ask.most)) : text;
+  answer.titles = await Promise.all(context.pages().map((other) => other.title().catch(() => '')));
+  answer.current = context.pages().indexOf(page);
+}
+if (ask.keep) {
+  const storage = {};
+  for (const frame of page.frames()) {
+    const found = await frame.evaluate(() => [location.origin, { ...localStorage }]).catch(() => null);
+    if (found && found[0] !== 'null' && JSON.stringify(found[1]).length < 200000) storage[found[0]] = found[1];
+  }
+  const cookies = await context.cookies().catch(() => null);
+  if (cookies !== null) answer.profile = { cookies, storage };
 }
 if (ask.picture) {
   // The whole page, as far as a picture of it can still be read; where that fails, what the window shows of it.

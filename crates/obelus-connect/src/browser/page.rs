@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{Answer, Modal, in_our_words};
 use super::guard::Rules;
 use super::judge::{Facts, Request, VERBS};
+use super::profile::Profile;
 use super::sites::Sites;
 use crate::mcp::{McpError, Server};
 
@@ -19,6 +20,10 @@ const RUN: &str = "browser_run_code_unsafe";
 
 const PROGRAM: &str = include_str!("page.js");
 const FACTS: &str = include_str!("facts.js");
+const MARK: &str = include_str!("mark.js");
+
+/// A page's elements are cut here, below what an answer of the server may have.
+const MOST_OF_A_PAGE: usize = 1_000_000;
 
 /// What a page is asked. Its guard is seen to each time.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +40,16 @@ pub(super) struct Ask {
     pub(super) home: Option<String>,
     /// A file for a picture of the page, from its top to its end.
     pub(super) picture: Option<String>,
+    /// Whether something is done with the page next.
+    pub(super) acts: bool,
+    /// What a browser that was started anew is to know.
+    pub(super) restore: Option<Profile>,
+    /// Whether what the browser knows of its user is wanted.
+    pub(super) keep: bool,
+    /// Whether the elements of the page are wanted.
+    pub(super) snapshot: bool,
+    /// A point of the page, as the picture shows it.
+    pub(super) point: Option<(f64, f64)>,
 }
 
 /// What a page told.
@@ -61,6 +76,33 @@ pub(super) struct Told {
     pub(super) picture: bool,
     /// Whether the end of the page is not in it.
     pub(super) cut: bool,
+    /// The elements of the page, as Playwright writes them down.
+    pub(super) snapshot: Option<String>,
+    /// Whether the last of them are left out.
+    pub(super) cut_text: bool,
+    /// The titles of all tabs, where the elements were wanted, and which tab is shown.
+    pub(super) titles: Vec<String>,
+    pub(super) current: usize,
+    /// What is at the point.
+    pub(super) point: Option<Pointed>,
+    /// What the browser knows of its user.
+    pub(super) profile: Option<Profile>,
+}
+
+/// What is at a point of the page.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(super) struct Pointed {
+    /// The name of the element's markup.
+    pub(super) kind: String,
+    /// Its words, if they are few.
+    pub(super) name: String,
+    /// Its class or id.
+    pub(super) hint: String,
+    /// Where the point is in the window now.
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) facts: Facts,
 }
 
 /// A request that was held back.
@@ -121,8 +163,17 @@ pub(super) async fn ask(server: &Server, sites: &Sites, rules: &Rules, ask: Ask)
         "settle": ask.settle,
         "home": ask.home,
         "picture": ask.picture,
+        "acts": ask.acts,
+        "restore": ask.restore,
+        "keep": ask.keep,
+        "snapshot": ask.snapshot,
+        "point": ask.point,
+        "most": MOST_OF_A_PAGE,
     });
-    let code = format!("async (page) => {{\nconst ask = {data};\nconst factsOf = {FACTS};\n{PROGRAM}\n}}");
+    let mark = if ask.snapshot { Value::from(MARK) } else { Value::Null };
+    let code = format!(
+        "async (page) => {{\nconst ask = {data};\nconst factsOf = {FACTS};\nconst mark = {mark};\n{PROGRAM}\n}}"
+    );
     let mut arguments = Map::new();
     arguments.insert("code".to_owned(), Value::String(code));
     let brought = match server.call(RUN, arguments, None).await {

@@ -85,6 +85,10 @@ impl Session {
             self.scheduler.note_added(at, value);
         }
         let written = self.write_outcome(at, &call, outcome);
+        let expands = self.settings.expands_rows && written.is_ok();
+        if expands && call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) {
+            self.scheduler.expand(at, &self.memory.context);
+        }
         if let (Ok(written), Some(result)) = (&written, result) {
             self.write_side_writes(at, &call, &result, written);
         }

@@ -45,7 +45,11 @@ impl Narrator {
     /// What a call does, in the words of the agent's author where there are some.
     pub(crate) fn step(&self, call: &Value) -> String {
         let tool = call["_tool"].as_str().unwrap_or_default();
-        if self.titles.has_own_words(tool) { self.titles.tool(tool) } else { tool.to_owned() }
+        let title = if self.titles.has_own_words(tool) { self.titles.tool(tool) } else { tool.to_owned() };
+        match self.titles.subject(tool, call) {
+            Some(subject) => format!("{title} · {subject}"),
+            None => title,
+        }
     }
 
     /// How a question is answered at the command line, by the id of a kept session's question.
@@ -71,6 +75,9 @@ impl Begun {
         match event {
             EventBody::CallBegan { id, call, consent, .. } => {
                 self.0.insert(id.clone(), Arc::clone(call));
+                if look.titles.is_quiet(call["_tool"].as_str().unwrap_or_default()) {
+                    return None;
+                }
                 let by = consent.map(|number| fill(look.phrases.because.by_consent, &[&format!("c{number}")]));
                 let by = by.map(|by| format!(" · {by}")).unwrap_or_default();
                 Some(format!("{DIM}▸ {}{by}{DIM:#}", visible(&look.step(call))))

@@ -1,0 +1,74 @@
+// Runs in a page, with the inspector's `getEventListeners` where there is one. What reacts to a click or a key and is no
+// control by its markup gets a role and, without words of its own, a name, so that the next snapshot lists it. `unmark`
+// takes both away again before anything is done with the page.
+(() => {
+  const key = Symbol.for('obelus.marks');
+  if (globalThis[key]) return;
+  const marks = globalThis[key] = [];
+  const listeners = typeof getEventListeners === 'function' ? getEventListeners : () => ({});
+  const kinds = ['click', 'dblclick', 'mousedown', 'mouseup', 'pointerdown', 'pointerup', 'touchstart', 'touchend', 'keydown', 'keypress', 'keyup'];
+  const controls = 'a[href], area[href], button, input, select, textarea, summary, option, label, video, audio, iframe, object, embed';
+  const roleless = ['', 'none', 'presentation', 'generic', 'img', 'image'];
+  const all = [];
+  const collect = (root) => {
+    for (const node of root.querySelectorAll('*')) {
+      if (all.length >= 20000) return;
+      all.push(node);
+      if (node.shadowRoot) collect(node.shadowRoot);
+      if (node.localName !== 'iframe') continue;
+      // A frame of this site is seen to from here, one of another site by itself.
+      try { if (node.contentDocument) { node.contentWindow[key] = []; collect(node.contentDocument); } } catch {}
+    }
+  };
+  collect(document);
+  const attribute = (node, name) => (Element.prototype.getAttribute.call(node, name) ?? '').trim();
+  const style = (node) => getComputedStyle(node);
+  const points = (node) => node !== null && style(node).cursor === 'pointer';
+  const words = (node) => (node.textContent ?? '').replace(/\s+/g, ' ').trim();
+  const isControl = (node) => node.matches(controls) || !roleless.includes(attribute(node, 'role').toLowerCase().split(/\s+/)[0]) || node.isContentEditable === true;
+  const reacts = (node) => {
+    if (['html', 'body'].includes(node.localName)) return false;
+    if (node.hasAttribute('tabindex') && Number(attribute(node, 'tabindex')) >= 0) return true;
+    if (points(node) && !points(node.parentElement)) return true;
+    const known = listeners(node);
+    return kinds.some((kind) => known[kind]?.length > 0 || typeof node['on' + kind] === 'function');
+  };
+  const isShown = (node) => {
+    const box = node.getBoundingClientRect(), { visibility, pointerEvents } = style(node);
+    return box.width > 0 && box.height > 0 && visibility === 'visible' && pointerEvents !== 'none';
+  };
+  const named = (node) => ['aria-label', 'aria-labelledby', 'title', 'alt'].some((name) => attribute(node, name))
+    || words(node) !== '' || [...node.querySelectorAll('[alt], [aria-label]')].some((inner) => attribute(inner, 'alt') || attribute(inner, 'aria-label'));
+  const hint = (node) => {
+    const names = ['title', 'alt', 'data-icon', 'data-testid', 'name', 'class', 'id'];
+    const said = (inner) => names.map((name) => attribute(inner, name)).find((text) => text !== '');
+    const text = [node, ...node.querySelectorAll('*')].map(said).find((text) => text !== undefined);
+    if (text) return '(' + text.replace(/\s+/g, ' ').slice(0, 60) + ')';
+    const box = node.getBoundingClientRect();
+    const middle = [box.x + box.width / 2 + scrollX, box.y + box.height / 2 + scrollY].map(Math.round);
+    return '(' + node.localName + ' at ' + middle.join(',') + ')';
+  };
+  const set = (node, name, value) => {
+    marks.push([node, name, Element.prototype.getAttribute.call(node, name)]);
+    Element.prototype.setAttribute.call(node, name, value);
+  };
+  const active = all.filter((node) => isControl(node) || reacts(node));
+  const holders = new Set();
+  for (const node of active) {
+    for (let above = node.parentElement; above !== null && !holders.has(above); above = above.parentElement) holders.add(above);
+  }
+  const blocks = /^(block|flex|grid|table|list-item)/;
+  for (const node of active.filter(isShown)) {
+    if (isControl(node)) {
+      const says = node.matches('label, option, iframe, object, embed, video, audio, input[type=submit], input[type=button], input[type=reset]');
+      if (!says && !named(node) && !node.labels?.length && !attribute(node, 'placeholder') && !node.isContentEditable) set(node, 'aria-label', hint(node));
+      continue;
+    }
+    // What holds controls, or a text of several parts, is shown by its parts; a press on one of them reaches it.
+    if (holders.has(node)) continue;
+    if (words(node).length > 80 && [...node.children].some((child) => blocks.test(style(child).display))) continue;
+    const bare = !named(node);
+    set(node, 'role', 'button');
+    if (bare) set(node, 'aria-label', hint(node));
+  }
+})()

@@ -1,0 +1,103 @@
+//! Pressing a point of the picture, where what reacts is no element of its own.
+//!
+//! What is at the point is judged like any element that is pressed, and must be the same when it is pressed.
+
+use serde_json::{Map, Value, json};
+
+use super::act::{Order, changed, permitted};
+use super::address::shown_text;
+use super::aim::{judged, note};
+use super::guard;
+use super::intent::{Intent, Planned};
+use super::page::{Ask, Failed, Pointed, Reply};
+use super::snapshot::Element;
+use super::{Browser, Memory};
+
+/// The role of what was pointed at, for whoever is asked about it.
+const ROLE: &str = "point";
+
+impl Pointed {
+    /// What it is called: its words, or else what its markup says.
+    fn label(&self) -> String {
+        match (self.name.is_empty(), self.hint.is_empty()) {
+            (false, _) => self.name.clone(),
+            (true, false) => format!("({})", self.hint),
+            (true, true) => format!("({})", self.kind),
+        }
+    }
+
+    fn element(&self) -> Element {
+        let (role, label) = (ROLE.to_owned(), self.label());
+        let name = label.clone();
+        Element { id: String::new(), role, name, states: Vec::new(), url: None, depth: 0, label, nth: 0, line: 0 }
+    }
+}
+
+impl Browser {
+    /// What is at a point of the page now, and where the page is.
+    async fn pointed(&self, point: (f64, f64), memory: &mut Memory) -> Result<(Pointed, String), Failed> {
+        let ask = Ask { point: Some(point), ..Ask::default() };
+        let Reply::Told(told) = self.ask(memory, ask).await? else {
+            return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
+        };
+        let words = "there is nothing at this point of the page; take a point inside the picture";
+        let at = told.point.ok_or_else(|| Failed::new("unknown_element", words))?;
+        if !at.facts.enabled {
+            return Err(Failed::new("disabled", "what is at this point is disabled; see what the page still wants"));
+        }
+        Ok((at, shown_text(&told.address)))
+    }
+
+    pub(super) async fn aimed_at_a_point(
+        &self,
+        planned: Planned,
+        point: (f64, f64),
+        memory: &mut Memory,
+    ) -> Result<Value, Failed> {
+        let Some(here) = memory.seen.as_ref().map(|seen| seen.address.clone()) else {
+            return Err(Failed::new("not_observed", "the page may have changed: observe first"));
+        };
+        let (at, address) = self.pointed(point, memory).await?;
+        if address != here {
+            memory.seen = None;
+            return Err(Failed::new("not_observed", "the page has changed by itself: observe first"));
+        }
+        let element = at.element();
+        let held = memory.held.get(&note(&here, ROLE, &element.label, 0)).cloned().unwrap_or_default();
+        let intent = Intent::Point { x: point.0, y: point.1 };
+        let judged = judged(&intent, Some((&element, &at.facts)), &[], &held, memory, &self.section.secrets);
+        let mut params = Map::new();
+        params.insert("address".to_owned(), json!(here));
+        params.extend(super::aim::place(&element));
+        let told = [("form", judged.leads), ("sends", guard::told(&held))];
+        params.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        params.insert("do".to_owned(), Value::Object(planned.act));
+        Ok(json!({"tool": judged.class.name(), "params": params}))
+    }
+
+    pub(super) async fn act_on_a_point(
+        &self,
+        order: &Order<'_>,
+        point: (f64, f64),
+        memory: &mut Memory,
+    ) -> Result<Value, Failed> {
+        let (at, address) = self.pointed(point, memory).await?;
+        if address != order.address {
+            return Err(changed("the page is another one by now"));
+        }
+        let element = at.element();
+        if element.label != order.name {
+            return Err(changed("something else is at this point by now"));
+        }
+        let intent = Intent::Point { x: point.0, y: point.1 };
+        let judged = judged(&intent, Some((&element, &at.facts)), &[], &order.sends, memory, &self.section.secrets);
+        if judged.class != order.class || judged.leads.clone().unwrap_or_default() != *order.form {
+            return Err(changed("what is at this point does something else by now"));
+        }
+        let permits = permitted(order, judged, memory);
+        // The page was scrolled to the point, and the server counts from the window's corner.
+        let mut act = order.act.clone();
+        act.extend([("x".to_owned(), json!(at.x)), ("y".to_owned(), json!(at.y))]);
+        self.run(&Order { act: &act, ..order.clone() }, &intent, &[], permits, memory).await
+    }
+}

@@ -1,0 +1,101 @@
+//! What reacts to a click or a key is listed and can be pressed, whatever its markup (OPR-14).
+
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, id};
+
+/// Width and height do not matter: the middle of an element of the page, by a look at the picture's coordinates.
+async fn press_at(harness: &mut Harness, x: u32, y: u32) -> Result<(String, Value), obelus_kernel::session::CallError> {
+    harness.observe().await;
+    harness.aim("browser_mouse_click_xy", json!({"x": x, "y": y})).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opr_14_words_icons_and_signs_that_react_are_elements_with_a_name_or_a_hint() {
+    let Some(mut harness) = Harness::new("clickable", json!({})).await else { return };
+    let page = harness.open("/clickable").await;
+    for (name, said) in [
+        ("second", "word"),
+        ("this", "em"),
+        ("that", "that"),
+        ("(icon-minus)", "minus"),
+        ("(icon-plus)", "plus"),
+        ("+", "+"),
+        ("-", "-"),
+        ("words inside", "inline"),
+        ("(slice)", "slice"),
+        ("(trash)", "trash"),
+    ] {
+        assert_eq!(page.elements().iter().filter(|element| element.name == name).count(), 1, "{name}");
+        let done = harness.do_press("button", name).await;
+        assert!(done.is_ok(), "{name}: {done:?}");
+        harness.observe().await;
+        assert!(harness.text().contains(&format!("said {said}")), "{name}: {}", harness.text());
+    }
+    assert!(harness.text().contains("textbox \"(amount_of_it)\""), "a field without a name: {}", harness.text());
+    assert!(harness.text().contains("button \"(div at "), "a hint is the place where there is nothing else");
+    // The page is left as it was: roles and names are gone when something is done with it.
+    let page = harness.observe().await;
+    let (class, params) = harness.aim("browser_click", json!({"target": id(&page, "button", "second")})).await.unwrap();
+    assert_eq!(
+        (class.as_str(), params["role"].as_str(), params["name"].as_str()),
+        ("press", Some("button"), Some("second"))
+    );
+    harness.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opr_14_what_such_an_element_sends_is_held_back_and_asked_about() {
+    let Some(mut harness) = Harness::new("clickable-held", json!({})).await else { return };
+    harness.open("/clickable").await;
+    assert_eq!(harness.do_press("button", "take it").await.unwrap_err().code, "held");
+    assert_eq!(harness.sent(), Vec::<String>::new());
+    let (class, params) = harness.press("button", "take it").await.unwrap();
+    assert_eq!((class.as_str(), params["sends"]["method"].as_str()), ("submit", Some("POST")));
+    harness.run(&class, params).await.unwrap();
+    assert_eq!(harness.sent(), ["POST /api/bought"]);
+    harness.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opr_14_a_point_of_the_picture_is_pressed_and_judged_by_what_is_there() {
+    let Some(mut harness) = Harness::new("point", json!({})).await else { return };
+    let page = harness.open("/clickable").await;
+    assert!(page.elements().iter().all(|element| element.name != "(quiet)"), "only the picture shows it");
+    // The board stands right above 2000 empty pixels, the form below them.
+    let found =
+        harness.run("aim", json!({"tool": "browser.browser_mouse_click_xy", "params": {"x": -1, "y": 2}})).await;
+    assert_eq!(found.unwrap_err().code, "bad_params");
+    let mut quiet = None;
+    for y in (150..600).step_by(15) {
+        let (class, params) = press_at(&mut harness, 128, y).await.unwrap();
+        if params["name"] == "(quiet)" {
+            quiet = Some((class, params));
+            break;
+        }
+    }
+    let (class, params) = quiet.expect("it is found by its place");
+    assert_eq!((class.as_str(), params["role"].as_str()), ("press", Some("point")));
+    harness.run(&class, params).await.unwrap();
+    harness.observe().await;
+    assert!(harness.text().contains("said quiet"), "{}", harness.text());
+
+    // Far below the window: a button that sends a form is a form that is sent.
+    let mut order = None;
+    for y in (2100..2700).step_by(10) {
+        let (class, params) = press_at(&mut harness, 200, y).await.unwrap();
+        if params["name"] == "Order now" {
+            order = Some((class, params));
+            break;
+        }
+    }
+    let (class, params) = order.expect("it is found by its place");
+    assert_eq!((class.as_str(), params["form"]["method"].as_str()), ("submit", Some("POST")));
+    let mut other = params.clone();
+    other["name"] = json!("Something else");
+    assert_eq!(harness.run(&class, other).await.unwrap_err().code, "changed");
+    assert_eq!(harness.sent(), Vec::<String>::new());
+    harness.run(&class, params).await.unwrap();
+    assert_eq!(harness.sent(), ["POST /orders"]);
+    harness.close().await;
+}
