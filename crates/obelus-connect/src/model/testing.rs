@@ -15,6 +15,7 @@ pub(super) fn bare() -> Prompt {
         purpose: Purpose::Solve,
         node: None,
         instructions: Vec::new(),
+        is_step: false,
         step: Vec::new(),
         runs_calls: true,
         catalogue: Vec::new(),
