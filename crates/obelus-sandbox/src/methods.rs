@@ -108,6 +108,7 @@ pub(crate) struct Call<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) verb: Verb,
+    pub(crate) table: &'static str,
     pub(crate) what: &'static str,
     pub(crate) id: i64,
     pub(crate) title: String,
@@ -146,7 +147,8 @@ impl Call<'_> {
     pub(crate) fn changed(&mut self, entity: &Entity, id: i64, before: &Row, change: &Row) {
         let fields = entity.fields.iter().filter(|field| !field.read_only).filter_map(|field| {
             let (before, after) = (before.get(field.name).unwrap_or(&Value::Null), change.get(field.name)?);
-            (before != after).then(|| (field.title.to_owned(), self.plain(field, before), self.plain(field, after)))
+            (before != after)
+                .then(|| (self.settings.language.label(field), self.plain(field, before), self.plain(field, after)))
         });
         let fields = fields.collect();
         self.record_change(Verb::Changed, entity, id, before, fields);
@@ -168,7 +170,7 @@ impl Call<'_> {
                 row.map(|row| title(&USER, &row))
             }
             (Kind::Int, Value::Number(_)) if field.name == "STATUS" => {
-                Some(status_word(stored.as_i64().unwrap_or_default()).to_owned())
+                Some(self.settings.language.said(status_word(stored.as_i64().unwrap_or_default())).to_owned())
             }
             _ => None,
         };
@@ -188,7 +190,14 @@ impl Call<'_> {
         fields: Vec<(String, String, String)>,
     ) {
         let title = title(entity, row);
-        self.changes.push(Change { verb, what: entity.what, id, title, fields });
+        self.changes.push(Change {
+            verb,
+            table: entity.table,
+            what: self.settings.language.what(entity),
+            id,
+            title,
+            fields,
+        });
         if !entity.event.is_empty() {
             let end = match verb {
                 Verb::Added => "ADD",

@@ -15,6 +15,7 @@ use crate::log::{Entry, Log};
 use crate::methods::{Call, Change, Methods, int_of, text_of};
 use crate::portal::Settings;
 use crate::store::Store;
+use crate::tongue::PortalLanguage;
 use crate::wire::{Answer, Fault, Params};
 
 /// Parameters longer than this are cut on the page.
@@ -115,7 +116,7 @@ impl Server {
             method: name.to_owned(),
             asked: match &outcome {
                 Ok(answer) if effects.changes.is_empty() && commands.is_empty() => {
-                    format!("{asked} {}", row_count(answer))
+                    format!("{asked} {}", row_count(answer, self.settings.language))
                 }
                 Ok(_) => String::new(),
                 Err(_) => asked,
@@ -249,11 +250,11 @@ fn describe_params(params: &Params) -> String {
 }
 
 /// The number of rows of a list: `→ 50 из 150`; empty if the answer is not a list.
-fn row_count(answer: &Answer) -> String {
+fn row_count(answer: &Answer, language: PortalLanguage) -> String {
     let nested = ["tasks", "items"].iter().find_map(|name| answer.result.get(name));
     let Some(rows) = nested.unwrap_or(&answer.result).as_array() else { return String::new() };
     match answer.total {
-        Some(total) if total > rows.len() as i64 => format!("→ {} из {total}", rows.len()),
+        Some(total) if total > rows.len() as i64 => format!("→ {} {} {total}", rows.len(), language.said("из")),
         _ => format!("→ {}", rows.len()),
     }
 }
@@ -286,9 +287,12 @@ mod tests {
         assert_eq!(describe_params(&Params::of_query("id=1&filter[CLOSED]=N")), "id 1, filter {\"CLOSED\":\"N\"}");
         let long = describe_params(&Params::of_query(&format!("x={}", "ы".repeat(500))));
         assert_eq!(long.chars().count(), MAX_LINE + 1);
-        assert_eq!(row_count(&Answer { result: json!([1, 2]), total: Some(150), next: None }), "→ 2 из 150");
-        assert_eq!(row_count(&json!({"tasks": [1]}).into()), "→ 1");
-        assert_eq!(row_count(&json!({"ID": "1"}).into()), "");
+        assert_eq!(
+            row_count(&Answer { result: json!([1, 2]), total: Some(150), next: None }, PortalLanguage::Russian),
+            "→ 2 из 150"
+        );
+        assert_eq!(row_count(&json!({"tasks": [1]}).into(), PortalLanguage::English), "→ 1");
+        assert_eq!(row_count(&json!({"ID": "1"}).into(), PortalLanguage::English), "");
     }
 
     #[test]

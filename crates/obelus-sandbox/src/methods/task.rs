@@ -36,10 +36,13 @@ pub(super) fn add_to(methods: &mut Methods) {
         let user = call.params.get("userId").cloned().ok_or_else(|| missing("userId"))?;
         update(call, &[("RESPONSIBLE_ID".to_owned(), user)].into_iter().collect())
     });
-    methods.add("tasks.task.getfields", "task", |_| {
+    methods.add("tasks.task.getfields", "task", |call| {
         let about = |field: &Field| {
             let kind = field.kind.name();
-            (field.name.to_owned(), json!({"title": field.title, "type": kind, "required": field.required}))
+            (
+                field.name.to_owned(),
+                json!({"title": call.settings.language.label(field), "type": kind, "required": field.required}),
+            )
         };
         let fields: Map<String, Value> = TASK.fields.iter().map(about).collect();
         Ok(json!({"fields": fields}).into())
@@ -95,10 +98,10 @@ fn existing_task(call: &Call<'_>) -> Result<Row, Fault> {
 fn add(call: &mut Call<'_>) -> Outcome {
     let mut row = parse_fields(&TASK, &fields(call)?, true)?;
     if text_of(&row, "TITLE").trim().is_empty() {
-        return Err(refused("Не указано название задачи"));
+        return Err(refused(call.settings.language.said("Не указано название задачи")));
     }
     if int_of(&row, "RESPONSIBLE_ID") <= 0 {
-        return Err(refused("Не указан исполнитель"));
+        return Err(refused(call.settings.language.said("Не указан исполнитель")));
     }
     for (name, value) in [
         ("CREATED_BY", json!(call.user)),
@@ -181,15 +184,15 @@ fn update(call: &mut Call<'_>, given: &Map<String, Value>) -> Outcome {
     let id = int_of(&before, "ID");
     let mut row = parse_fields(&TASK, given, false)?;
     if row.contains_key("TITLE") && text_of(&row, "TITLE").trim().is_empty() {
-        return Err(refused("Не указано название задачи"));
+        return Err(refused(call.settings.language.said("Не указано название задачи")));
     }
     if row.contains_key("RESPONSIBLE_ID") && int_of(&row, "RESPONSIBLE_ID") <= 0 {
-        return Err(refused("Не указан исполнитель"));
+        return Err(refused(call.settings.language.said("Не указан исполнитель")));
     }
     let status = row.get("STATUS").and_then(Value::as_i64).filter(|status| *status != int_of(&before, "STATUS"));
     if let Some(status) = status {
         if !(WAITING..=PUT_OFF).contains(&status) {
-            return Err(refused("Неверный статус задачи"));
+            return Err(refused(call.settings.language.said("Неверный статус задачи")));
         }
         row.insert("STATUS_CHANGED_BY".to_owned(), json!(call.user));
         row.insert("STATUS_CHANGED_DATE".to_owned(), json!(call.now));
