@@ -14,6 +14,7 @@ mod item;
 mod product;
 mod task;
 mod task_parts;
+mod task_v3;
 mod user;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ use crate::wire::{Answer, Fault, Params};
 
 pub(crate) use event::KNOWN_EVENTS;
 pub(crate) use task::status_word;
+pub(crate) use task_v3::V3;
 
 /// The result of a method.
 pub(crate) type Outcome = Result<Answer, Fault>;
@@ -60,6 +62,7 @@ impl Methods {
         directory::add_to(&mut methods);
         task::add_to(&mut methods);
         task_parts::add_to(&mut methods);
+        task_v3::add_to(&mut methods);
         group::add_to(&mut methods);
         event::add_to(&mut methods);
         methods
@@ -88,7 +91,8 @@ impl Methods {
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Method)> {
-        self.0.iter().map(|(name, method)| (name.as_str(), method))
+        let older = self.0.iter().filter(|(name, _)| !name.starts_with(V3));
+        older.map(|(name, method)| (name.as_str(), method))
     }
 }
 

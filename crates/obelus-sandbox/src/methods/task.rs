@@ -96,7 +96,16 @@ fn existing_task(call: &Call<'_>) -> Result<Row, Fault> {
 }
 
 fn add(call: &mut Call<'_>) -> Outcome {
-    let mut row = parse_fields(&TASK, &fields(call)?, true)?;
+    let given = fields(call)?;
+    let id = insert(call, &given)?;
+    let row = call.record(&TASK, id)?;
+    let task = show(call, &Selection::everything(&TASK, Vec::new()), &row)?;
+    Ok(json!({"task": task}).into())
+}
+
+/// Adds a task; its id.
+pub(super) fn insert(call: &mut Call<'_>, given: &Map<String, Value>) -> Result<i64, Fault> {
+    let mut row = parse_fields(&TASK, given, true)?;
     if text_of(&row, "TITLE").trim().is_empty() {
         return Err(refused(call.settings.language.said("Не указано название задачи")));
     }
@@ -136,8 +145,7 @@ fn add(call: &mut Call<'_>) -> Outcome {
     let id = call.store.insert(&TASK, &row)?;
     let row = call.store.get(&TASK, id)?.unwrap_or(row);
     call.added(&TASK, id, &row);
-    let task = show(call, &Selection::everything(&TASK, Vec::new()), &row)?;
-    Ok(json!({"task": task}).into())
+    Ok(id)
 }
 
 /// The selected fields. Links to the CRM and files must be selected by name.
