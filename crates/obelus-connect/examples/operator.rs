@@ -160,8 +160,11 @@ impl Model for Decider {
 impl Decider {
     fn decide(&self, prompt: &Prompt) -> Value {
         match prompt.node.as_deref() {
-            Some("goal") => return json!({"output": {"goal": "Walk through the shop", "is_new": true, "reply": null}}),
-            Some("plan") => return json!({"output": {"plan": ["Open the shop", "Walk through it", "Answer"]}}),
+            Some("plan") => {
+                let plan = ["Open the shop", "Walk through it", "Answer"];
+                return json!({"output": {"goal": "Walk through the shop", "is_new": true, "plan": plan, "step": "observe",
+                    "words": "", "facts": []}});
+            }
             _ => {}
         }
         let number = self.decided.fetch_add(1, Ordering::Relaxed);

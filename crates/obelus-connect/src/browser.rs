@@ -22,7 +22,10 @@
 //! | `judge` | what an action would do |
 //! | `guard` | what pages may send |
 //! | `page` | our program beside the browser, and what it is asked |
+//! | `profile` | cookies and stored texts, kept with the session |
 //! | `answer` | what the server says |
+//! | `view` | what is shown of a page, and what changed of it |
+//! | `offer` | what can be planned, in our words |
 //! | `snapshot` | the elements of a page |
 //! | `sites` | which sites are allowed |
 //! | `secrets` | texts that are typed by name |
@@ -41,13 +44,16 @@ mod intent;
 mod judge;
 mod launch;
 mod observe;
+mod offer;
 mod page;
 mod point;
+mod profile;
 mod secrets;
 mod section;
 mod shots;
 mod sites;
 mod snapshot;
+mod view;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,7 +67,8 @@ use crate::mcp::{Server, Servers};
 use activities::{Part, Step};
 use aim::HeldBy;
 use answer::Modal;
-use page::{Ask, Failed, Reply};
+use page::{Ask, Failed, Reply, Told};
+use profile::Keeper;
 use shots::Shots;
 
 pub use find::{BrowserParts, MissingPart, PLAYWRIGHT_MCP, find};
@@ -103,9 +110,13 @@ struct Memory {
     note: Option<String>,
     /// The last observation, and how many before it were the same.
     last: Option<(String, u32)>,
+    /// The page as it was shown last.
+    shown: Option<Shown>,
     /// A text that the next observation looks for.
     focus: Option<String>,
     shots: Shots,
+    /// What the browser knows of its user.
+    keeper: Keeper,
 }
 
 impl Memory {
@@ -133,23 +144,34 @@ struct Seen {
     cut: bool,
 }
 
+/// What was shown of a page.
+struct Shown {
+    address: String,
+    text: String,
+}
+
 impl Browser {
     /// The browser that the section describes, on one of these servers. Pictures go to the section's folder, or else to
-    /// `shots`. Nothing is started.
-    pub fn new(section: Section, servers: &Servers, shots: PathBuf) -> Result<Arc<Self>, BindingError> {
+    /// `shots`; cookies and what sites store are kept in the folder `profile`. Nothing is started.
+    pub fn new(
+        section: Section,
+        servers: &Servers,
+        shots: PathBuf,
+        profile: Option<&Path>,
+    ) -> Result<Arc<Self>, BindingError> {
         let Some(server) = servers.get(&section.server) else {
             let problem = format!("there is no server `{}` under `mcp`", section.server);
             return Err(BindingError { binding: "browser".to_owned(), field: "`server`".to_owned(), problem });
         };
-        Ok(Self::with(section, Ok(server), shots))
+        Ok(Self::with(section, Ok(server), shots, profile.map(Keeper::open).unwrap_or_default()))
     }
 
     /// A browser that is not there: whatever is asked of it is an error that says why.
     pub fn missing(section: Section, why: impl Into<String>) -> Arc<Self> {
-        Self::with(section, Err(why.into()), PathBuf::new())
+        Self::with(section, Err(why.into()), PathBuf::new(), Keeper::default())
     }
 
-    fn with(section: Section, server: Result<Arc<Server>, String>, shots: PathBuf) -> Arc<Self> {
+    fn with(section: Section, server: Result<Arc<Server>, String>, shots: PathBuf, keeper: Keeper) -> Arc<Self> {
         let memory = Memory {
             seen: None,
             address: None,
@@ -159,8 +181,10 @@ impl Browser {
             held: HeldBy::new(),
             note: None,
             last: None,
+            shown: None,
             focus: None,
             shots: Shots::new(section.shots.clone().unwrap_or(shots)),
+            keeper,
         };
         Arc::new(Self { server, section, memory: Mutex::new(memory) })
     }
@@ -179,7 +203,7 @@ impl Browser {
         let section = Section::parse(section, base)?;
         let mut mcp = mcp.clone();
         mcp.entry(section.server.clone()).or_insert_with(|| json!({"command": ["playwright-mcp"]}));
-        Self::new(section, &Servers::parse(&mcp, base)?, base.to_owned())
+        Self::new(section, &Servers::parse(&mcp, base)?, base.to_owned(), None)
     }
 
     /// Adds the activity for `{operator: PART}`: `observe`, `aim` or `act`. Tools that act have the name of what they do, and
@@ -208,6 +232,26 @@ impl Browser {
         }
     }
 
+    /// Whether a tool is one of the browser's server.
+    pub fn owns(&self, tool: &str) -> bool {
+        tool.split_once('.').is_some_and(|(server, _)| server == self.section.server)
+    }
+
+    /// Whether a tool of the browser's server is offered in our words.
+    pub fn describes(&self, tool: &str) -> bool {
+        self.owns(tool) && tool.split_once('.').is_some_and(|(_, own)| offer::of(own).is_some())
+    }
+
+    /// Puts our words in the place of those that the server has for the browser's tools.
+    pub fn describe(&self, tools: &mut [(String, Value)]) {
+        for (name, schema) in tools {
+            let own = name.strip_prefix(&self.section.server).and_then(|rest| rest.strip_prefix('.'));
+            if let Some(ours) = own.and_then(offer::of) {
+                *schema = ours.clone();
+            }
+        }
+    }
+
     /// Has calls to the browser's own tools refused, for these names: a session knows the tools so that they can be planned,
     /// and what is planned is aimed first.
     pub fn refuse_direct_calls<'a>(
@@ -215,19 +259,24 @@ impl Browser {
         activities: &mut Activities,
         names: impl IntoIterator<Item = &'a str>,
     ) {
-        let is_own = |name: &&str| name.split_once('.').is_some_and(|(server, _)| server == self.section.server);
-        for name in names.into_iter().filter(is_own) {
+        for name in names.into_iter().filter(|name| self.owns(name)) {
             activities.add(name, Step { browser: Arc::clone(self), part: Part::Direct });
         }
     }
 
     /// Asks the page something, and keeps in mind where it is.
     async fn ask(&self, memory: &mut Memory, ask: Ask) -> Result<Reply, Failed> {
-        let reply = page::ask(self.server()?, &memory.sites, &self.section.rules, ask).await?;
+        let (server, rules) = (self.server()?, &self.section.rules);
+        let mut reply = page::ask(server, &memory.sites, rules, ask.clone()).await?;
+        // A browser that has ended answers once more, without a page; the next call starts another.
+        if matches!(&reply, Reply::Told(told) if told.tabs.is_empty()) {
+            reply = page::ask(server, &memory.sites, rules, ask).await?;
+        }
         if let Reply::Told(told) = &reply {
+            self.keep_profile(told, memory).await?;
             // One that ended by itself was somewhere: the next observation goes there.
             let was_somewhere = memory.address.as_ref().is_some_and(|address| address.starts_with("http"));
-            if told.fresh && was_somewhere && told.address == "about:blank" {
+            if (told.fresh || memory.reborn) && was_somewhere && told.address == "about:blank" {
                 memory.reborn = true;
                 return Ok(reply);
             }
@@ -238,6 +287,20 @@ impl Browser {
             memory.address = Some(told.address.clone());
         }
         Ok(reply)
+    }
+
+    /// Gives a browser that was started anew what the one before knew, and takes over what this one knows.
+    async fn keep_profile(&self, told: &Told, memory: &mut Memory) -> Result<(), Failed> {
+        if told.fresh && !memory.keeper.profile.is_empty() {
+            let ask = Ask { restore: Some(memory.keeper.profile.clone()), ..Ask::default() };
+            page::ask(self.server()?, &memory.sites, &self.section.rules, ask).await?;
+        }
+        if let Some(profile) = told.profile.clone().filter(|_| !told.fresh) {
+            let address = Some(told.address.clone()).filter(|address| address.starts_with("http"));
+            let kept = memory.keeper.keep(profile::Profile { address, ..profile });
+            kept.map_err(|error| Failed::new("browser", format!("the browser's profile cannot be kept: {error}")))?;
+        }
+        Ok(())
     }
 
     /// Sees to the guard before anything is done.

@@ -78,6 +78,7 @@ mod session_files;
 mod spec;
 mod state_file;
 mod store;
+mod view;
 mod whole_file;
 mod words;
 
@@ -143,9 +144,12 @@ pub mod masking {
     pub use crate::secret::{MASKED, mask_bytes, mask_value, without_secrets};
 }
 
-/// What a turn came to in words, in Russian and English.
+/// What people see, in Russian and English: questions, what came of steps and turns.
 pub mod people {
     pub use crate::report::{render_report, undone};
+    pub use crate::view::{
+        AskedWords, BeforeView, CallView, QuestionView, RowView, Titles, Tone, ViewLine, result_in_words,
+    };
     pub use crate::words::{
         PhraseTable, ToolNames, consent_in_words, error_words, fault_of, fill, how_it_ended, listed_titles,
         never_in_words, one_line, reasons_in_words, refusal_by_code, refusal_in_words, refused_in_words,

@@ -328,10 +328,12 @@ impl Lister<'_> {
         let of = total.map_or_else(String::new, |total| format!(" {} {total}", pick(self.language, "of", "из")));
         let note = match self.language {
             Language::English => {
-                format!("{shown} rows{of}: ask again with all: true, or with a narrower filter")
+                format!("{shown} rows{of}: ask again with limit: \"all\", or with a narrower filter")
             }
             Language::Russian => {
-                format!("показано строк: {shown}{of}; чтобы получить остальные, укажите all: true или сузьте фильтр")
+                format!(
+                    "показано строк: {shown}{of}; чтобы получить остальные, укажите limit: \"all\" или сузьте фильтр"
+                )
             }
         };
         let more = json!({"shown": shown, "total": total, "note": note});

@@ -1,21 +1,28 @@
 //! Acting: the element is found again on the page as it is now, and what was judged is done if it is still the same.
 
+use std::time::Duration;
+
 use obelus_kernel::session::CallError;
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::address::{reopened, shown_text};
-use super::aim::{Judged, files, fit, judged, kind_of, note};
+use super::aim::{Judged, files, fills, fit, judged, judged_by, kind_of, note};
 use super::answer::{Answer, Modal, in_our_words};
 use super::guard;
 use super::intent::{Intent, arguments};
 use super::judge::{Class, Request};
 use super::page::{Ask, Failed, Reply, Told};
 use super::snapshot::Element;
+use super::view::Changes;
 use super::{Browser, Memory, Seen};
 
 /// For how long a page may come to rest after an action, in milliseconds.
 const SETTLE: u32 = 5000;
+
+/// How often, and after what time, a button is looked at again that a form enables when it is filled in.
+const ENABLED_TRIES: u32 = 5;
+const ENABLED_PAUSE: Duration = Duration::from_millis(200);
 
 /// A call of an acting tool.
 #[derive(Clone)]
@@ -61,9 +68,10 @@ impl<'a> Order<'a> {
             Some((value.get("role")?.as_str()?, value.get("name")?.as_str()?, value.get("nth")?.as_u64()?))
         };
         match intent {
-            Intent::Fields => {
+            Intent::Fields { submit } => {
                 let fields = self.act.get("fields").and_then(Value::as_array).into_iter().flatten();
-                fields.filter_map(place).collect()
+                let own = submit.then_some((self.role, self.name, self.nth));
+                fields.filter_map(place).chain(own).collect()
             }
             Intent::Drag => {
                 let to = self.act.get("to").and_then(place);
@@ -137,7 +145,7 @@ impl Browser {
         }
         if !intent.touches() {
             self.guarded(memory).await?;
-            if judged(&intent, None, &[], memory, &self.section.secrets).class != class {
+            if judged(&intent, None, &[], &[], memory, &self.section.secrets).class != class {
                 return Err(changed("what this does is judged otherwise now"));
             }
             if let (Class::Leave, Intent::Go(address)) = (class, &intent) {
@@ -179,7 +187,8 @@ impl Browser {
         let within = order.act.get("within").and_then(Value::as_str);
         // The pointer over another row does no harm.
         let is_bound = !matches!(intent, Intent::Hover);
-        if is_bound && found.first().is_some_and(|element| now.around(element).as_deref() != within) {
+        let by = judged_by(intent, found.len());
+        if is_bound && found.get(by).is_some_and(|element| now.around(element).as_deref() != within) {
             return Err(changed("something else stands around the element by now"));
         }
         let ids: Vec<_> = found.iter().map(|element| element.id.clone()).collect();
@@ -187,13 +196,17 @@ impl Browser {
         let Reply::Told(told) = self.ask(memory, ask).await? else {
             return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
         };
-        let mut first = None;
+        let mut known = Vec::new();
         for (at, element) in found.iter().enumerate() {
             let Some(Some(facts)) = told.facts.get(at) else { return Err(changed("the element is gone")) };
-            fit(intent, element, facts, kind_of(order.act, at))?;
-            first = first.or(Some((*element, facts)));
+            if at != by || at == 0 {
+                fit(intent, element, facts, kind_of(order.act, at))?;
+            }
+            known.push(facts);
         }
-        let judged = judged(intent, first, &order.sends, memory, &self.section.secrets);
+        let first = found.get(by).copied().zip(known.get(by).copied());
+        let fills = fills(order.act, &known);
+        let judged = judged(intent, first, &fills, &order.sends, memory, &self.section.secrets);
         if judged.class != order.class || judged.leads.clone().unwrap_or_default() != *order.form {
             return Err(changed("the element does something else by now, or its form was changed"));
         }
@@ -205,7 +218,8 @@ impl Browser {
     /// The browser was started anew since the action was judged, for a person may answer hours later: the page is opened
     /// again. One whose address is not known in full cannot be.
     async fn open_again(&self, shown: &str, memory: &mut Memory) -> Result<(), Failed> {
-        let address = reopened(shown).filter(|address| super::address::shown(address) == shown);
+        let known = reopened(shown).filter(|address| super::address::shown(address) == shown);
+        let address = known.or_else(|| memory.keeper.address_of(shown));
         let Some(address) = address.filter(|address| memory.sites.allow(address)) else { return Ok(()) };
         self.guarded(memory).await?;
         let arguments = Map::from_iter([("url".to_owned(), json!(address.as_str()))]);
@@ -234,9 +248,44 @@ impl Browser {
         })?;
         memory.note = Some(note(order.address, order.role, order.name, order.nth));
         // Sites that were added, and permits, reach the guard before the action does.
-        self.ask(memory, Ask { permits: Some(permits), take: true, ..Ask::default() }).await?;
-        let done = self.call_tool(order.act, arguments).await;
+        self.ask(memory, Ask { permits: Some(permits), take: true, acts: true, ..Ask::default() }).await?;
+        let mut done = self.call_tool(order.act, arguments).await;
+        let is_filled = done.as_ref().is_ok_and(|answer| answer.error.is_none() && answer.modal.is_none());
+        if is_filled && matches!(intent, Intent::Fields { submit: true }) {
+            done = self.press_after_filling(order, memory).await;
+        }
         self.after(order, intent, done, &before, memory).await
+    }
+
+    /// Presses what sends a form that was filled in just now, if it still does what was judged.
+    async fn press_after_filling(&self, order: &Order<'_>, memory: &mut Memory) -> Result<Answer, Failed> {
+        for tries in 0.. {
+            let now = self.look(memory).await?;
+            let button = placed(&now, order.role, order.name, order.nth).filter(|_| now.address == order.address);
+            let button = button.ok_or_else(|| changed("the form was filled in, and what sends it is gone"))?;
+            let ask = Ask { elements: vec![button.id.clone()], ..Ask::default() };
+            let Reply::Told(told) = self.ask(memory, ask).await? else {
+                return Err(Failed::new("dialog_open", "a dialog has opened after the fields were filled in"));
+            };
+            let Some(Some(facts)) = told.facts.first() else {
+                return Err(changed("the form was filled in, and what sends it is gone"));
+            };
+            // Pages check what was typed, and enable it a moment later.
+            if !facts.enabled && tries < ENABLED_TRIES {
+                tokio::time::sleep(ENABLED_PAUSE).await;
+                continue;
+            }
+            let (press, sends, secrets) = (Intent::Press, &order.sends, &self.section.secrets);
+            fit(&press, button, facts, None)?;
+            let judged = judged(&press, Some((button, facts)), &[], sends, memory, secrets);
+            let leads = |form: &Value| (form["method"].clone(), form["address"].clone());
+            if judged.class != order.class || leads(&judged.leads.unwrap_or_default()) != leads(order.form) {
+                return Err(changed("the form was filled in, and sends something else since"));
+            }
+            let arguments = Map::from_iter([("target".to_owned(), json!(button.id))]);
+            return Ok(Answer::read(&self.server()?.call("browser_click", arguments, None).await?));
+        }
+        Err(changed("the form was filled in, and cannot be sent"))
     }
 
     async fn call_tool(&self, act: &Map<String, Value>, arguments: Map<String, Value>) -> Result<Answer, Failed> {
@@ -287,7 +336,8 @@ impl Browser {
             return Ok(with_dialog(before, did, modal));
         }
         let home = memory.home.clone().unwrap_or_else(|| "about:blank".to_owned());
-        let ask = Ask { permits: Some(Vec::new()), take: true, settle: SETTLE, home: Some(home), ..Ask::default() };
+        let permits = Some(Vec::new());
+        let ask = Ask { permits, take: true, settle: SETTLE, home: Some(home), keep: true, ..Ask::default() };
         let told = match self.ask(memory, ask).await {
             Ok(Reply::Told(told)) => told,
             Ok(Reply::Dialog(modal)) => return Ok(with_dialog(before, did, &modal)),
@@ -301,7 +351,25 @@ impl Browser {
             );
             return Err(Failed::new("left_site", words));
         }
-        self.outcome(order, intent, &answer, &told, before, did, memory)
+        let change = self.change(&told, before, memory).await;
+        let mut value = self.outcome(order, intent, &answer, &told, before, did, memory)?;
+        if let (Some(value), Some((is_changed, words))) = (value.as_object_mut(), change) {
+            value.insert("changed".to_owned(), json!(is_changed));
+            value.insert("change".to_owned(), json!(words));
+        }
+        Ok(value)
+    }
+
+    /// What an action changed of what is shown, in words that repeat nothing of it.
+    async fn change(&self, told: &Told, before: &str, memory: &mut Memory) -> Option<(bool, String)> {
+        if told.address != before {
+            return Some((true, "another page is shown".to_owned()));
+        }
+        let was = memory.shown.take()?;
+        let now = self.look(memory).await.ok().filter(|now| now.modal.is_none())?;
+        let changes = Changes::between(&was.text, &now.text);
+        memory.shown = Some(was);
+        Some((!changes.is_empty(), changes.counted()))
     }
 
     #[expect(clippy::too_many_arguments, reason = "it is the end of one story")]

@@ -42,10 +42,12 @@ pub(super) struct Judged {
     pub(super) request: Option<Request>,
 }
 
-/// Judges what is done with an element. `held` is what it tried to send before.
+/// Judges what is done with an element. `fills` is what is typed into its form before, by the names of the fields, and `held`
+/// what it tried to send before.
 pub(super) fn judged(
     intent: &Intent,
     element: Option<(&Element, &Facts)>,
+    fills: &[(String, String)],
     held: &[Request],
     memory: &Memory,
     secrets: &Secrets,
@@ -58,14 +60,14 @@ pub(super) fn judged(
     let none = |class| Judged { class, leads: None, request: None };
     let with_form = |form: &Form| Judged {
         class: judge::submitting(form, sites),
-        leads: Some(form_told(form, secrets)),
+        leads: Some(form_told(form, fills, secrets)),
         request: sent(form),
     };
     let pressed = |element: &Element, facts: &Facts| {
         let class = judge::pressing(&element.role, facts, sites);
         match (&facts.link, &facts.form) {
             (Some(link), _) => {
-                let leads = json!({"method": "GET", "address": shown_text(link), "fields": []});
+                let leads = json!({"method": "GET", "address": shown_text(link)});
                 Judged { class, leads: Some(leads), request: None }
             }
             (None, Some(form)) if facts.submits => with_form(form),
@@ -82,12 +84,14 @@ pub(super) fn judged(
             none(if *accept && asks { Class::Press } else { Class::Look })
         }
         (Intent::Files(paths), _) => none(if paths.is_empty() { Class::Look } else { Class::Fill }),
-        (Intent::Press | Intent::Point { .. }, Some((element, facts))) => pressed(element, facts),
+        (Intent::Press | Intent::Point { .. } | Intent::Fields { submit: true }, Some((element, facts))) => {
+            pressed(element, facts)
+        }
         (Intent::Type { submit: true }, Some((_, facts))) => match &facts.form {
             Some(form) if facts.enters => with_form(form),
             _ => none(Class::Press),
         },
-        (Intent::Type { submit: false } | Intent::Choose | Intent::Fields, _) => none(Class::Fill),
+        (Intent::Type { submit: false } | Intent::Choose | Intent::Fields { .. }, _) => none(Class::Fill),
         (Intent::Key(key), Some((element, facts))) => match (key.as_str(), &facts.form) {
             ("Enter" | "NumpadEnter", Some(form)) if facts.enters => with_form(form),
             ("Enter" | "NumpadEnter", _) => pressed(element, facts),
@@ -103,17 +107,60 @@ pub(super) fn judged(
     judged
 }
 
-/// A form as it is told: what it sends where, by the names of its fields. Of what stands in them there is a mark, so that a
-/// change is noticed, in a browser that was started anew too. Secrets are in it by name.
-fn form_told(form: &Form, secrets: &Secrets) -> Value {
-    let name = |field: &judge::Field| match (field.name.is_empty(), field.kind.as_str()) {
-        (true, kind) => kind.to_owned(),
-        (false, "password") => format!("{} (password)", field.name),
-        (false, _) => field.name.clone(),
-    };
-    let seen = form.fields.iter().filter(|field| field.kind != "hidden").map(name).collect::<Vec<_>>();
+/// How many fields of a form are told.
+const MOST_FIELDS: usize = 40;
+
+/// A form as it is told: what it sends where, each field that a person can see with its value. Of what stands in them there is
+/// a mark too, so that a change is noticed, in a browser that was started anew too. Secrets are in it by name.
+fn form_told(form: &Form, fills: &[(String, String)], secrets: &Secrets) -> Value {
+    let mut fields = Map::new();
+    for field in form.fields.iter().filter(|field| field.kind != "hidden") {
+        let typed = fills.iter().find(|(name, _)| *name == field.label).map(|(_, text)| text.as_str());
+        let value = match (typed, field.kind.as_str()) {
+            (Some(text), "password") if !text.starts_with('$') => "••••",
+            (Some(text), _) => text,
+            (None, _) => &field.value,
+        };
+        if !value.is_empty() && fields.len() < MOST_FIELDS {
+            fields.insert(field.label.clone(), json!(secrets.hide(value.to_owned())));
+        }
+    }
     let mark = digest(&secrets.hide(format!("{}\n{}", form.address, form.values.join("\n"))));
-    json!({"method": form.method, "address": shown_text(&form.address), "fields": seen, "mark": mark})
+    let mut told = json!({"method": form.method, "address": shown_text(&form.address), "mark": mark});
+    // What there is not need not be read by whoever is asked.
+    if !fields.is_empty() {
+        told["fields"] = Value::Object(fields);
+    }
+    told
+}
+
+/// What is typed into the fields of a form, by their names.
+pub(super) fn fills(act: &Map<String, Value>, known: &[&Facts]) -> Vec<(String, String)> {
+    let one = act.get("text").into_iter();
+    let fields = act.get("fields").and_then(Value::as_array).into_iter().flatten().map(|field| &field["value"]);
+    let texts = one.chain(fields).filter_map(Value::as_str);
+    texts.zip(known).map(|(text, facts)| (facts.label.clone(), text.to_owned())).collect()
+}
+
+/// The place of the element that an action is judged by, among those that it touches.
+pub(super) fn judged_by(intent: &Intent, count: usize) -> usize {
+    if matches!(intent, Intent::Fields { submit: true }) { count.saturating_sub(1) } else { 0 }
+}
+
+/// Writes down what kind of field each one is, where it is not said.
+fn name_kinds(act: &mut Map<String, Value>, known: &[(&Element, &Facts)]) {
+    let fields = act.get_mut("fields").and_then(Value::as_array_mut);
+    for (field, (element, facts)) in fields.into_iter().flatten().zip(known) {
+        let kind = match element.role.as_str() {
+            "checkbox" | "radio" | "slider" if !facts.editable => element.role.as_str(),
+            "switch" | "menuitemcheckbox" => "checkbox",
+            _ if facts.editable => "textbox",
+            _ => "combobox",
+        };
+        if let Value::Object(field) = field {
+            field.entry("type").or_insert_with(|| json!(kind));
+        }
+    }
 }
 
 /// What can be found again of an element.
@@ -222,7 +269,7 @@ impl Browser {
     }
 
     fn aimed_at_no_element(&self, planned: &Planned, intent: &Intent, memory: &Memory) -> Value {
-        let judged = judged(intent, None, &[], memory, &self.section.secrets);
+        let judged = judged(intent, None, &[], &[], memory, &self.section.secrets);
         let here = memory.seen.as_ref().map_or("about:blank", |seen| &seen.address);
         let (address, role, name) = match intent {
             Intent::Go(address) => (shown(address), "page", ""),
@@ -250,7 +297,8 @@ impl Browser {
             ));
         };
         let elements = meant(seen, &planned.ids, intent)?;
-        if let Some(within) = elements.first().and_then(|element| seen.around(element)) {
+        let by = judged_by(intent, elements.len());
+        if let Some(within) = elements.get(by).and_then(|element| seen.around(element)) {
             planned.act.insert("within".to_owned(), json!(within));
         }
         let here = seen.address.clone();
@@ -270,16 +318,21 @@ impl Browser {
                 memory.seen = None;
                 return Err(Failed::new("unknown_element", "the element is gone: observe first"));
             };
-            fit(intent, element, facts, kind_of(&planned.act, at))?;
+            // What sends a form is often disabled until the form is filled in.
+            if at != by || at == 0 {
+                fit(intent, element, facts, kind_of(&planned.act, at))?;
+            }
             known.push((element, facts));
         }
+        name_kinds(&mut planned.act, &known);
         for text in typed_texts(&planned.act) {
             self.section.secrets.typed(text, &page, &self.section.sites)?;
         }
-        let first = known.first().copied();
+        let first = known.get(by).copied();
+        let fills = fills(&planned.act, &known.iter().map(|(_, facts)| *facts).collect::<Vec<_>>());
         let noted = first.map(|(element, _)| note(&here, &element.role, &element.label, element.nth as u64));
         let held = noted.and_then(|noted| memory.held.get(&noted)).cloned().unwrap_or_default();
-        let judged = judged(intent, first, &held, memory, &self.section.secrets);
+        let judged = judged(intent, first, &fills, &held, memory, &self.section.secrets);
         bind(&mut planned.act, intent, &elements);
         let mut params = Map::new();
         params.insert("address".to_owned(), json!(here));
@@ -317,7 +370,7 @@ fn page_itself() -> [Value; 3] {
 /// Puts what can be found again of further elements into what is to be done.
 fn bind(act: &mut Map<String, Value>, intent: &Intent, elements: &[Element]) {
     match intent {
-        Intent::Fields => {
+        Intent::Fields { .. } => {
             let fields = act.get_mut("fields").and_then(Value::as_array_mut);
             for (field, element) in fields.into_iter().flatten().zip(elements) {
                 if let Value::Object(field) = field {

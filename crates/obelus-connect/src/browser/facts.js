@@ -19,7 +19,15 @@
   const submits = (node) => ['submit', 'image'].includes(['input', 'button'].includes(tag(node)) ? own(node, 'type') : '');
   const form = own(target, 'form') ?? closest(target, 'form');
   const enabled = !disabled(element) && !disabled(target);
+  const flat = (text) => (text ?? '').replace(/\s+/g, ' ').trim().slice(0, 60);
+  // What the page calls a field, for whoever is asked about its form.
+  const label = (node) => {
+    const labels = kinds[tag(node)] ? Object.getOwnPropertyDescriptor(kinds[tag(node)].prototype, 'labels')?.get.call(node) : null;
+    const words = labels?.length ? flat(labels[0].textContent.replace(tag(node) === 'select' ? node.textContent : '', '')) : '';
+    return (flat(attribute(node, 'aria-label')) || words || flat(attribute(node, 'placeholder')) || flat(attribute(node, 'name')) || tag(node)).replace(/[:*\s]+$/, '');
+  };
   const facts = {
+    label: kinds[tag(target)] ? label(target) : '',
     enabled, editable: typed && enabled && !readonly(),
     takes_files: type === 'file', hides: type === 'password', submits: false, enters: false, link: null, form: null,
   };
@@ -43,12 +51,19 @@
     const name = attribute(node, 'name') ?? '';
     if (verbNames.includes(name.toLowerCase()) && (kind === 'hidden' || node === sender)) verbs.push(String(own(node, 'value')).slice(0, 100));
     if (!kinds[tag(node)] || ['button', 'submit', 'image', 'reset'].includes(kind) || tag(node) === 'button') continue;
-    if (fields.length < 100) fields.push({ name: name.slice(0, 60), kind, autocomplete: (attribute(node, 'autocomplete') ?? '').toLowerCase().slice(0, 100) });
+    const field = { name: name.slice(0, 60), kind, autocomplete: (attribute(node, 'autocomplete') ?? '').toLowerCase().slice(0, 100), label: label(node), value: '' };
+    if (fields.length < 100) fields.push(field);
+    if (kind === 'password' && own(node, 'value')) field.value = '••••';
     if (['hidden', 'password'].includes(kind)) continue;
     const value = String(['checkbox', 'radio'].includes(kind) ? own(node, 'checked') : own(node, 'value'));
     // Of numbers of cards and codes, the length is enough.
     const short = /(^| )(cc-|one-time-code)/.test(attribute(node, 'autocomplete') ?? '') ? value.length : value.slice(0, 2000);
     values.push(name + '=' + short);
+    const chosen = () => [...getter(HTMLSelectElement, 'selectedOptions').call(node)].map((option) => flat(option.textContent)).join(', ');
+    if (kind === 'radio') { if (value === 'true') { field.value = field.label; field.label = name || field.label; } }
+    else if (kind === 'checkbox') field.value = value === 'true' ? 'yes' : 'no';
+    else if (tag(node) === 'select') field.value = chosen();
+    else field.value = typeof short === 'number' ? '•'.repeat(Math.min(short, 16)) : short.slice(0, 300);
   }
   facts.form = { method, address, fields, verbs, values, search: closest(form, 'search, [role=search i]') !== null };
   return facts;

@@ -46,7 +46,7 @@ pub(super) fn pattern(text: &str) -> Result<String, String> {
 /// The request of a form, or of a link.
 pub(super) fn request(method: &str, address: &Url) -> Request {
     let address = format!("{}{}", address.origin().ascii_serialization(), address.path());
-    Request { method: method.to_owned(), address, operation: None, leaves: false }
+    Request { method: method.to_owned(), address, ..Request::default() }
 }
 
 /// What requests are, in a call that a person is asked about.
@@ -56,6 +56,7 @@ pub(super) fn told(requests: &[Request]) -> Option<Value> {
         if let Some(map) = value.as_object_mut() {
             map.extend(request.operation.iter().map(|name| ("operation".to_owned(), json!(name))));
             map.extend(request.leaves.then(|| ("leaves".to_owned(), json!(true))));
+            map.extend((!request.fields.is_empty()).then(|| ("fields".to_owned(), json!(request.fields))));
         }
         value
     };
@@ -72,7 +73,10 @@ pub(super) fn read(value: &Value) -> Option<Vec<Request>> {
     let one = |value: &Value| {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let leaves = value.get("leaves").and_then(Value::as_bool).unwrap_or(false);
-        Some(Request { method: text("method")?, address: text("address")?, operation: text("operation"), leaves })
+        let fields = value.get("fields").and_then(Value::as_object).into_iter().flatten();
+        let fields = fields.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect();
+        let (method, address) = (text("method")?, text("address")?);
+        Some(Request { method, address, operation: text("operation"), leaves, fields })
     };
     let mut requests = vec![one(value)?];
     if let Some(more) = value.get("also").and_then(Value::as_array) {
@@ -140,6 +144,7 @@ mod tests {
             address: "https://shop.example.test/api".to_owned(),
             operation: operation.map(str::to_owned),
             leaves: method == "PUT",
+            fields: std::collections::BTreeMap::from([("a".to_owned(), "b".to_owned())]),
         };
         for requests in [vec![request("DELETE", None)], vec![request("POST", Some("buyIt")), request("PUT", None)]] {
             assert_eq!(read(&told(&requests).unwrap()).unwrap(), requests);

@@ -40,8 +40,10 @@ pub(super) enum Intent {
         submit: bool,
     },
     Choose,
-    /// Filling several fields.
-    Fields,
+    /// Filling several fields, and then pressing what sends them.
+    Fields {
+        submit: bool,
+    },
     Drag,
     Key(String),
 }
@@ -50,7 +52,7 @@ impl Intent {
     /// Whether it is about elements of the page.
     pub(super) fn touches(&self) -> bool {
         use Intent::{Choose, Drag, Fields, Hover, Key, Press, Type};
-        matches!(self, Press | Hover | Type { .. } | Choose | Fields | Drag | Key(_))
+        matches!(self, Press | Hover | Type { .. } | Choose | Fields { .. } | Drag | Key(_))
     }
 
     /// Reads what is to be done, and checks that it is whole.
@@ -103,11 +105,10 @@ impl Intent {
             "browser_fill_form" => {
                 let fields = act.get("fields").and_then(Value::as_array).filter(|fields| !fields.is_empty());
                 let fields = fields.ok_or_else(|| wrong(tool, "fields", "a list of fields"))?;
-                let whole = |field: &Value| field["value"].is_string() && field["type"].is_string();
-                if !fields.iter().all(whole) {
-                    return Err(wrong(tool, "fields", "a list of fields, each with a target, a type and a value"));
+                if !fields.iter().all(|field| field["value"].is_string()) {
+                    return Err(wrong(tool, "fields", "a list of fields, each with a target and a value"));
                 }
-                Self::Fields
+                Self::Fields { submit: act.get("submit") == Some(&Value::Bool(true)) }
             }
             "browser_drag" => Self::Drag,
             "browser_press_key" => Self::Key(needed("key")?.to_owned()),
@@ -126,7 +127,7 @@ pub(super) struct Planned {
 }
 
 /// The parameters that tools of the server know, but for the elements.
-const KNOWN: [(&str, &[&str]); 16] = [
+pub(super) const KNOWN: [(&str, &[&str]); 16] = [
     ("browser_navigate", &["url"]),
     ("browser_navigate_back", &[]),
     ("browser_tabs", &["action", "index", "url"]),
@@ -139,7 +140,7 @@ const KNOWN: [(&str, &[&str]); 16] = [
     ("browser_hover", &[]),
     ("browser_type", &["text", "submit", "slowly"]),
     ("browser_select_option", &["values"]),
-    ("browser_fill_form", &["fields"]),
+    ("browser_fill_form", &["fields", "submit"]),
     ("browser_drag", &[]),
     ("browser_press_key", &["key"]),
     ("browser_close", &[]),
@@ -172,6 +173,11 @@ impl Planned {
                     let Value::Object(field) = field else { return Err(wrong(tool, "fields", "a list of fields")) };
                     ids.push(target(tool, "target", field)?);
                     field.retain(|name, _| matches!(name.as_str(), "type" | "value"));
+                }
+                // What sends the form is an element like the fields, after all of them.
+                if act.contains_key("submit") {
+                    ids.push(target(tool, "submit", params)?);
+                    act.insert("submit".to_owned(), Value::Bool(true));
                 }
             }
             _ => {}
@@ -219,6 +225,7 @@ pub(super) fn arguments(
                 }));
             }
             arguments.insert("fields".to_owned(), Value::Array(fields));
+            arguments.remove("submit");
         }
         _ => {}
     }

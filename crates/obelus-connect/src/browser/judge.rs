@@ -1,6 +1,8 @@
 //! What an action would do, judged by the role of its element, by the form it is part of and by the address it leads
 //! to. Words on the page count for nothing, and words in an address count as a whole: there is no order in a border.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -88,6 +90,8 @@ pub(super) struct Facts {
     pub(super) link: Option<String>,
     /// The form it is part of, as this element would send it.
     pub(super) form: Option<Form>,
+    /// What the page calls it, where it is a field.
+    pub(super) label: String,
 }
 
 /// A form, as one of its buttons would send it.
@@ -115,10 +119,15 @@ pub(super) struct Field {
     /// `text`, `password`, `hidden`, `textarea`, `select` …
     pub(super) kind: String,
     pub(super) autocomplete: String,
+    /// What the page calls it.
+    pub(super) label: String,
+    /// What stands in it, as it may be told.
+    pub(super) value: String,
 }
 
-/// A request that a page tried to make.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+/// A request that a page tried to make. Two are the same if they go to the same place by the same method and operation: what
+/// they carry may have the time in it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct Request {
     pub(super) method: String,
@@ -127,7 +136,18 @@ pub(super) struct Request {
     pub(super) operation: Option<String>,
     /// Whether it goes to a page on another site.
     pub(super) leaves: bool,
+    /// What it carries, by name.
+    pub(super) fields: BTreeMap<String, String>,
 }
+
+impl PartialEq for Request {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |request: &Self| (request.method.clone(), request.address.clone(), request.operation.clone());
+        key(self) == key(other) && self.leaves == other.leaves
+    }
+}
+
+impl Eq for Request {}
 
 /// Roles of controls that hold a value.
 const VALUES: [&str; 9] =
@@ -137,20 +157,17 @@ const DELETING: [&str; 5] = ["delete", "remove", "destroy", "erase", "purge"];
 const PAYING: [&str; 7] = ["pay", "payment", "payments", "checkout", "purchase", "buy", "charge"];
 const SENDING: [&str; 10] =
     ["send", "message", "messages", "mail", "email", "reply", "comment", "comments", "post", "posts"];
+/// Names of what a request carries: numbers of cards and accounts, and words to somebody.
+const CARDS: [&str; 6] = ["card", "cardnumber", "cvv", "cvc", "iban", "payment"];
+const MESSAGES: [&str; 4] = ["message", "comment", "recipient", "recipients"];
 const SEARCHING: [&str; 9] = ["q", "query", "search", "s", "term", "text", "keywords", "keyword", "find"];
 
 /// Fields and parameters that say what is to be done.
 pub(super) const VERBS: [&str; 6] = ["_method", "action", "do", "op", "cmd", "operation"];
 
-/// Going to an address.
+/// Going to an address. A plain link reads, whatever its address says: a page that asks whether to delete has such words too.
 pub(super) fn going(address: &Url, sites: &Sites) -> Class {
-    if !sites.allow(address) {
-        Class::Leave
-    } else if deletes(address) {
-        Class::Delete
-    } else {
-        Class::Look
-    }
+    if sites.allow(address) { Class::Look } else { Class::Leave }
 }
 
 /// Pressing an element.
@@ -208,10 +225,11 @@ pub(super) fn sending(requests: &[Request]) -> Class {
             address.as_ref().is_some_and(|address| path_has(address, words))
                 || request.operation.as_deref().is_some_and(|operation| has_word(operation, words))
         };
+        let carries = |words: &[&str]| request.fields.keys().any(|name| has_word(name, words));
         match () {
-            () if says(&PAYING) => Class::Pay,
+            () if says(&PAYING) || carries(&CARDS) => Class::Pay,
             () if request.method == "DELETE" || says(&DELETING) => Class::Delete,
-            () if says(&SENDING) => Class::Send,
+            () if says(&SENDING) || carries(&MESSAGES) => Class::Send,
             () => Class::Submit,
         }
     };
@@ -279,7 +297,7 @@ mod tests {
     }
 
     fn field(kind: &str, name: &str) -> Field {
-        Field { name: name.to_owned(), kind: kind.to_owned(), autocomplete: String::new() }
+        Field { name: name.to_owned(), kind: kind.to_owned(), ..Field::default() }
     }
 
     fn form(method: &str, path: &str, fields: &[Field]) -> Form {
@@ -297,13 +315,13 @@ mod tests {
             ("https://shop.example.test/undeleted", Class::Look),
             ("https://shop.example.test/removed-items", Class::Look),
             ("https://shop.example.test/?q=delete", Class::Look),
-            ("https://shop.example.test/items/3/delete", Class::Delete),
-            ("https://shop.example.test/items/3/d%65lete", Class::Delete),
-            ("https://shop.example.test/delete-account", Class::Delete),
-            ("https://shop.example.test/removeItem/3", Class::Delete),
-            ("https://shop.example.test/remove_item.php", Class::Delete),
-            ("https://shop.example.test/DELETE/3", Class::Delete),
-            ("https://shop.example.test/admin.php?action=delete&id=3", Class::Delete),
+            ("https://shop.example.test/items/3/delete", Class::Look),
+            ("https://shop.example.test/items/3/d%65lete", Class::Look),
+            ("https://shop.example.test/delete-account", Class::Look),
+            ("https://shop.example.test/removeItem/3", Class::Look),
+            ("https://shop.example.test/remove_item.php", Class::Look),
+            ("https://shop.example.test/DELETE/3", Class::Look),
+            ("https://shop.example.test/admin.php?action=delete&id=3", Class::Look),
             ("https://other.example.test/", Class::Leave),
             ("https://shop.example.test@evil.test/", Class::Leave),
             ("http://shop.example.test:8080/", Class::Leave),
@@ -379,6 +397,11 @@ mod tests {
             address: format!("https://shop.example.test{path}"),
             operation: operation.map(str::to_owned),
             leaves: false,
+            fields: BTreeMap::new(),
+        };
+        let with = |name: &str| Request {
+            fields: BTreeMap::from([(name.to_owned(), "x".to_owned())]),
+            ..request("POST", "/api/x", None)
         };
         for (requests, class) in [
             (vec![request("DELETE", "/api/x", None)], Class::Delete),
@@ -387,6 +410,9 @@ mod tests {
             (vec![request("POST", "/api/messages", None)], Class::Send),
             (vec![request("POST", "/api/x", None), request("PUT", "/pay", None)], Class::Pay),
             (vec![request("PATCH", "/api/x", None)], Class::Submit),
+            (vec![with("cardNumber")], Class::Pay),
+            (vec![with("message")], Class::Send),
+            (vec![with("discard")], Class::Submit),
             (vec![], Class::Submit),
         ] {
             assert_eq!(sending(&requests), class, "{requests:?}");

@@ -9,27 +9,9 @@ use std::sync::Once;
 use serde_json::{Map, Value, json};
 
 use super::find::{BrowserParts, find};
+use super::offer;
 use super::section::Section;
 use crate::activity::BindingError;
-
-/// What the model may plan. The server has more, for us.
-const OFFER: [&str; 15] = [
-    "browser_navigate",
-    "browser_navigate_back",
-    "browser_click",
-    "browser_mouse_click_xy",
-    "browser_type",
-    "browser_fill_form",
-    "browser_select_option",
-    "browser_hover",
-    "browser_drag",
-    "browser_press_key",
-    "browser_handle_dialog",
-    "browser_file_upload",
-    "browser_tabs",
-    "browser_wait_for",
-    "browser_find",
-];
 
 /// Pages are cut where they are shown, not before.
 const MOST: usize = 2_000_000;
@@ -127,7 +109,9 @@ impl Section {
         command.extend(self.arguments.iter().cloned());
         // The server gives pages files from below its folder, and from nowhere else.
         let cwd = self.uploads.as_deref().filter(|folder| folder.is_dir()).unwrap_or(outputs);
-        Ok(json!({"command": command, "cwd": cwd, "timeout": 90, "start": 60, "offer": OFFER, "most": MOST}))
+        Ok(
+            json!({"command": command, "cwd": cwd, "timeout": 90, "start": 60, "offer": offer::names().collect::<Vec<_>>(), "most": MOST}),
+        )
     }
 }
 

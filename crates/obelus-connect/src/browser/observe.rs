@@ -12,7 +12,8 @@ use super::guard;
 use super::page::{Ask, Failed, Reply, Told};
 use super::secrets::hidden_lines;
 use super::snapshot::{Element, PageSnapshot};
-use super::{Browser, Memory, Seen, shots};
+use super::view::{Changes, compact, without_ids};
+use super::{Browser, Memory, Seen, Shown, shots};
 use crate::mcp::Image;
 
 /// For how long a page may come to rest before it is looked at, in milliseconds.
@@ -32,7 +33,7 @@ impl Browser {
         let before = memory.address.clone();
         // What was permitted to an action that was stopped is over; while its dialog is open, this is not reached.
         let permits = Some(Vec::new());
-        let ask = Ask { take: true, permits, settle: SETTLE, home: Some(home), ..Ask::default() };
+        let ask = Ask { take: true, permits, settle: SETTLE, home: Some(home), keep: true, ..Ask::default() };
         let mut told = match self.ask(memory, ask).await? {
             Reply::Told(told) => told,
             Reply::Dialog(modal) => return Ok(self.dialog_seen(modal, memory)),
@@ -67,7 +68,8 @@ impl Browser {
         memory: &mut Memory,
     ) -> Result<Option<Modal>, Failed> {
         let known = known.and_then(|address| url::Url::parse(address).ok());
-        let Some(address) = known.or_else(|| at.and_then(reopened)) else { return Ok(None) };
+        let kept = |at: &str| memory.keeper.address_of(at).or_else(|| reopened(at));
+        let Some(address) = known.or_else(|| at.and_then(kept)) else { return Ok(None) };
         if !memory.sites.allow(&address) {
             notes.push(format!(
                 "the browser was started anew; before, it was at {address}, which is not among the sites of this agent: \
@@ -98,7 +100,11 @@ impl Browser {
         if held.is_empty() {
             return;
         }
-        notes.push(format!("held back, for nobody agreed to it: {}", guard::lines(&held).join(", ")));
+        notes.push(format!(
+            "the page tried to send {}, and nobody had agreed to that, so it was held back. If the task needs it, plan the \
+             action that sends it, and a person is asked; else go on without it",
+            guard::lines(&held).join(", ")
+        ));
         let sends = told.held.iter().any(|held| held.from.is_empty() || held.from == told.address);
         if let (true, Some(note)) = (sends, &memory.note) {
             memory.held.entry(note.clone()).or_insert(held);
@@ -197,25 +203,32 @@ impl Browser {
     }
 
     fn seen(&self, seen: Seen, image: Option<std::path::PathBuf>, notes: &[String], memory: &mut Memory) -> Value {
-        let unchanged = memory.count(&digest(&without_ids(&seen)));
+        let unchanged = memory.count(&digest(&format!("{}{}", seen.address, without_ids(&seen.text))));
         let mut text = seen.head.clone();
         for note in notes {
             text.push_str(&format!("\nNote: {note}"));
         }
-        let names = self.section.secrets();
+        let page = memory.address.as_deref().and_then(|address| url::Url::parse(address).ok());
+        let names = page.map(|page| self.section.secrets.offered(&page, &self.section.sites)).unwrap_or_default();
         if !names.is_empty() {
-            text.push_str(&format!("\nSecrets that can be typed by name: {}", names.join(", ")));
+            text.push_str(&format!("\nSecrets that can be typed here by name: {}", names.join(", ")));
         }
         if let Some(focus) = memory.focus.take() {
             text.push_str(&format!("\n{}", seen.found(&focus)));
         }
+        let before = memory.shown.take().filter(|before| before.address == seen.address);
+        let changes = before.map(|before| Changes::between(&before.text, &seen.text));
+        text.push_str(&changes.and_then(|changes| changes.told()).unwrap_or_default());
         text.push_str("\n\n");
-        text.push_str(&capped(&seen.text, self.section.most));
+        let page = compact(&seen.text);
+        let elements = PageSnapshot::parse(&page).elements().len();
+        text.push_str(&capped(&page, self.section.most));
+        memory.shown = Some(Shown { address: seen.address.clone(), text: seen.text.clone() });
         if seen.cut {
             text.push_str("\n… the page is longer than what the server hands over; the rest is not shown");
         }
         let mut about = json!({
-            "address": seen.address, "elements": seen.snapshot.elements().len(), "unchanged": unchanged,
+            "address": seen.address, "elements": elements, "unchanged": unchanged,
         });
         let mut value = json!({"text": text});
         if let (Some(path), Some(about), Some(value)) = (image, about.as_object_mut(), value.as_object_mut()) {
@@ -269,16 +282,6 @@ impl Seen {
     }
 }
 
-/// What a page shows, without the ids, which are others each time it is loaded.
-fn without_ids(seen: &Seen) -> String {
-    let mut plain = String::with_capacity(seen.text.len());
-    plain.push_str(&seen.address);
-    for (at, part) in seen.text.split(" [ref=").enumerate() {
-        plain.push_str(if at == 0 { part } else { part.split_once(']').map_or(part, |(_, rest)| rest) });
-    }
-    plain
-}
-
 /// As many whole lines as may be shown, and how many there are more.
 fn capped(text: &str, most: usize) -> String {
     if text.len() <= most || text.chars().count() <= most {
@@ -311,16 +314,6 @@ mod tests {
         let cut = capped(page, 25);
         assert!(cut.starts_with("- button \"ж\" [ref=e1]\n… 3 more lines with 2 elements"), "{cut}");
         assert!(capped(page, 3).starts_with("… 4 more lines with 3 elements"));
-    }
-
-    #[test]
-    fn a_page_that_was_loaded_again_is_the_same() {
-        let seen = |text: &str| without_ids(&Seen { text: text.to_owned(), ..Seen::default() });
-        assert_eq!(
-            seen("- a \"x\" [ref=e1] [cursor=pointer]:\n  - b [ref=f2e3]"),
-            seen("- a \"x\" [ref=f1e1] [cursor=pointer]:\n  - b [ref=f3e3]")
-        );
-        assert_ne!(seen("- a \"x\" [ref=e1]"), seen("- a \"y\" [ref=e1]"));
     }
 
     #[test]

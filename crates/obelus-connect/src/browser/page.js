@@ -4,7 +4,7 @@ const context = page.context();
 let guard = context.obelusGuard;
 const fresh = guard === undefined;
 if (fresh) {
-  guard = context.obelusGuard = { held: [], sent: [], permits: [], working: new Set(), last: Date.now() };
+  guard = context.obelusGuard = { held: [], sent: [], permits: [], working: new Set(), last: Date.now(), loading: null, storage: {} };
   context.on('request', (request) => { guard.working.add(request); guard.last = Date.now(); });
   const done = (request) => { guard.working.delete(request); guard.last = Date.now(); };
   context.on('requestfinished', done);
@@ -32,6 +32,26 @@ if (fresh) {
       return typeof name === 'string' && /^\w{1,64}$/.test(name) ? name : null;
     } catch { return null; }
   };
+  // What a request carries, for whoever is asked about it.
+  const fieldsOf = (request) => {
+    const text = request.postData() ?? '';
+    const secret = /pass|secret|token|csrf|cvv|cvc|card|iban/i;
+    let pairs = [];
+    try { const body = JSON.parse(text); pairs = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.entries(body.variables ?? body) : [['', body]]; } catch {
+      if (/urlencoded/.test(request.headers()['content-type'] ?? '')) pairs = [...new URLSearchParams(text)];
+      else for (const part of text.matchAll(/name="([^"]*)"(?!; filename)[^\r\n]*\r\n\r\n([^\r]*)/g)) pairs.push([part[1], part[2]]);
+    }
+    const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value) ?? '').slice(0, 300);
+    return Object.fromEntries(pairs.slice(0, 30).map(([name, value]) => [String(name).slice(0, 60), secret.test(name) ? '••••' : shown(value)]));
+  };
+  // Whether a page is being opened that nothing has been done with yet. It can tell its own site by GET whatever it likes.
+  const opens = (request, from) => {
+    try {
+      const opened = request.frame().parentFrame() === null && guard.loading !== null && guard.loading !== from;
+      const mutates = /^\s*mutation\b/.test(JSON.parse(request.postData() ?? 'null')?.query ?? '');
+      return opened && !mutates && new URL(from).origin === new URL(request.url()).origin && !guard.deletes.test(request.url().split(/[?#]/)[0]);
+    } catch { return false; }
+  };
   await context.route('**/*', async (route) => {
     const request = route.request();
     const method = request.method();
@@ -46,9 +66,12 @@ if (fresh) {
     const leaves = main && !allowed(address);
     // What a script fetches from an address that says so deletes, whatever its method claims.
     const deletes = ['fetch', 'xhr'].includes(request.resourceType()) && guard.deletes.test(address.split(/[?#]/)[0]);
+    // A page that was opened since the last action may ask its own site for what it shows, by POST too.
+    if (reads && main && !leaves) guard.loading = from;
     if (reads && !leaves && !deletes) return route.fallback();
+    if (method === 'POST' && !document && !leaves && opens(request, from)) return route.fallback();
     let told;
-    try { told = { method, address: plain(address), operation: operation(request), from, leaves }; } catch { return route.abort('aborted'); }
+    try { told = { method, address: plain(address), operation: operation(request), fields: fieldsOf(request), from, leaves }; } catch { return route.abort('aborted'); }
     const line = method + ' ' + told.address;
     const place = guard.permits.findIndex((permit) =>
       permit.method === method && permit.address === told.address && (permit.operation ?? null) === told.operation);
@@ -72,6 +95,21 @@ if (fresh) {
     const address = socket.url().replace(/^ws/, 'http');
     if (guard.sockets && allowed(address)) socket.connectToServer(); else socket.close();
   });
+}
+if (ask.restore) {
+  for (const cookie of ask.restore.cookies) await context.addCookies([cookie]).catch(() => {});
+  guard.storage = ask.restore.storage;
+}
+const stored = guard.storage[(() => { try { return new URL(page.url()).origin; } catch { return ''; } })()];
+if (stored) {
+  // What a site had stored before the browser was started anew; the page is loaded again to find it.
+  delete guard.storage[new URL(page.url()).origin];
+  const missing = await page.evaluate((stored) => {
+    const missing = Object.entries(stored).filter(([name]) => localStorage.getItem(name) === null);
+    for (const [name, value] of missing) localStorage.setItem(name, value);
+    return missing.length;
+  }, stored).catch(() => 0);
+  if (missing) await page.reload({ waitUntil: 'domcontentloaded', timeout: 10000 }).catch(() => {});
 }
 if (ask.settle) {
   const kinds = ['document', 'stylesheet', 'script', 'xhr', 'fetch'];
@@ -134,6 +172,7 @@ if (ask.home) {
   }
 }
 if (ask.permits) guard.permits = ask.permits;
+if (ask.acts) guard.loading = null;
 if (ask.take) {
   answer.held = guard.held;
   answer.sent = guard.sent;
@@ -169,6 +208,15 @@ if (ask.snapshot) {
   answer.snapshot = answer.cut_text ? text.slice(0, text.lastIndexOf('\n', ask.most)) : text;
   answer.titles = await Promise.all(context.pages().map((other) => other.title().catch(() => '')));
   answer.current = context.pages().indexOf(page);
+}
+if (ask.keep) {
+  const storage = {};
+  for (const frame of page.frames()) {
+    const found = await frame.evaluate(() => [location.origin, { ...localStorage }]).catch(() => null);
+    if (found && found[0] !== 'null' && JSON.stringify(found[1]).length < 200000) storage[found[0]] = found[1];
+  }
+  const cookies = await context.cookies().catch(() => null);
+  if (cookies !== null) answer.profile = { cookies, storage };
 }
 if (ask.picture) {
   // The whole page, as far as a picture of it can still be read; where that fails, what the window shows of it.

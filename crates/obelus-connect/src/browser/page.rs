@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{Answer, Modal, in_our_words};
 use super::guard::Rules;
 use super::judge::{Facts, Request, VERBS};
+use super::profile::Profile;
 use super::sites::Sites;
 use crate::mcp::{McpError, Server};
 
@@ -39,6 +40,12 @@ pub(super) struct Ask {
     pub(super) home: Option<String>,
     /// A file for a picture of the page, from its top to its end.
     pub(super) picture: Option<String>,
+    /// Whether something is done with the page next.
+    pub(super) acts: bool,
+    /// What a browser that was started anew is to know.
+    pub(super) restore: Option<Profile>,
+    /// Whether what the browser knows of its user is wanted.
+    pub(super) keep: bool,
     /// Whether the elements of the page are wanted.
     pub(super) snapshot: bool,
     /// A point of the page, as the picture shows it.
@@ -78,6 +85,8 @@ pub(super) struct Told {
     pub(super) current: usize,
     /// What is at the point.
     pub(super) point: Option<Pointed>,
+    /// What the browser knows of its user.
+    pub(super) profile: Option<Profile>,
 }
 
 /// What is at a point of the page.
@@ -154,6 +163,9 @@ pub(super) async fn ask(server: &Server, sites: &Sites, rules: &Rules, ask: Ask)
         "settle": ask.settle,
         "home": ask.home,
         "picture": ask.picture,
+        "acts": ask.acts,
+        "restore": ask.restore,
+        "keep": ask.keep,
         "snapshot": ask.snapshot,
         "point": ask.point,
         "most": MOST_OF_A_PAGE,

@@ -65,7 +65,7 @@ impl Browser {
         let element = at.element();
         let held = memory.held.get(&note(&here, ROLE, &element.label, 0)).cloned().unwrap_or_default();
         let intent = Intent::Point { x: point.0, y: point.1 };
-        let judged = judged(&intent, Some((&element, &at.facts)), &held, memory, &self.section.secrets);
+        let judged = judged(&intent, Some((&element, &at.facts)), &[], &held, memory, &self.section.secrets);
         let mut params = Map::new();
         params.insert("address".to_owned(), json!(here));
         params.extend(super::aim::place(&element));
@@ -90,7 +90,7 @@ impl Browser {
             return Err(changed("something else is at this point by now"));
         }
         let intent = Intent::Point { x: point.0, y: point.1 };
-        let judged = judged(&intent, Some((&element, &at.facts)), &order.sends, memory, &self.section.secrets);
+        let judged = judged(&intent, Some((&element, &at.facts)), &[], &order.sends, memory, &self.section.secrets);
         if judged.class != order.class || judged.leads.clone().unwrap_or_default() != *order.form {
             return Err(changed("what is at this point does something else by now"));
         }

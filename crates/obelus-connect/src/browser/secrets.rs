@@ -36,6 +36,14 @@ impl Secrets {
         self.sources.keys().map(|name| format!("${name}")).collect()
     }
 
+    /// The names of those that may be typed on a page, and have a value.
+    pub(super) fn offered(&self, page: &Url, listed: &Sites) -> Vec<String> {
+        let may = |source: &Source| source.sites.as_ref().unwrap_or(listed).allow(page);
+        let has_value = |source: &Source| Secret::from_env(&source.variable).is_some();
+        let offered = self.sources.iter().filter(|(_, source)| may(source) && has_value(source));
+        offered.map(|(name, _)| format!("${name}")).collect()
+    }
+
     /// What is typed for a text: the text itself, or the secret that it names. `listed` are the sites of the agent's
     /// file, without those that were allowed later.
     pub(super) fn typed(&self, text: &str, page: &Url, listed: &Sites) -> Result<Option<Secret>, CallError> {
@@ -144,6 +152,15 @@ mod tests {
         for plain in ["$20", "PASSWORD", "about $PASSWORD", "", "$"] {
             assert_eq!(typed(plain, shop).unwrap(), None, "{plain}");
         }
+    }
+
+    #[test]
+    fn opr_15_a_secret_is_offered_only_where_it_may_be_typed() {
+        let listed = Sites::parse(&["shop.example.test"]).unwrap();
+        let offered = |page: &str| secrets().offered(&Url::parse(page).unwrap(), &listed);
+        assert_eq!(offered("https://shop.example.test/"), ["$PASSWORD", "$PIN"]);
+        assert_eq!(offered("https://bank.example.test/"), ["$BANK"]);
+        assert!(offered("https://other.example.test/").is_empty());
     }
 
     #[test]

@@ -76,7 +76,16 @@ pub fn record(new: &Recording<'_>) -> Result<Value, CallError> {
     }
     state.insert("progress".to_owned(), progress.into());
     state.insert("facts".to_owned(), facts.into());
+    let earlier = earlier(new);
+    if !earlier.is_empty() {
+        state.insert("earlier".to_owned(), earlier.into());
+    }
     Ok(state.into())
+}
+
+/// Whether another task begins.
+fn begins_anew(new: &Recording<'_>) -> bool {
+    new.goal["is_new"] == true
 }
 
 fn refused(code: &str, place: &str, why: Refusal) -> CallError {
@@ -84,9 +93,12 @@ fn refused(code: &str, place: &str, why: Refusal) -> CallError {
 }
 
 fn plan(new: &Recording<'_>, looker: &Looker<'_>) -> Result<Value, CallError> {
-    let items = match new.plan {
-        Value::Null => return Ok(Value::Array(texts(&new.state["plan"]).map(Value::from).collect())),
-        plan => texts(plan),
+    let is_given = new.plan.as_array().is_some_and(|plan| !plan.is_empty());
+    let items = match (is_given, begins_anew(new)) {
+        (true, _) => texts(new.plan),
+        // The answer to another task may be known without a plan, and the plan of the task before does not fit it.
+        (false, true) => return Ok(Value::Array(Vec::new())),
+        (false, false) => return Ok(Value::Array(texts(&new.state["plan"]).map(Value::from).collect())),
     };
     let mut plan = Vec::new();
     for (index, item) in items.enumerate() {
@@ -105,13 +117,13 @@ fn plan(new: &Recording<'_>, looker: &Looker<'_>) -> Result<Value, CallError> {
 /// Where the work is: what the step says, with what was done before.
 fn progress(new: &Recording<'_>, plan: &Value, looker: &Looker<'_>, refused: &mut Vec<Value>) -> Map<String, Value> {
     let before = &new.state["progress"];
-    let begins_anew = new.goal["is_new"] == true;
+    let begins_anew = begins_anew(new);
     let said = &new.step["progress"];
     let items = plan.as_array().map_or(0, Vec::len) as u64;
     let fits = |item: &u64| (1..=items).contains(item);
     let item = match said["item"].as_u64() {
         // Another plan is begun at its beginning.
-        _ if begins_anew || !new.plan.is_null() => 1,
+        _ if begins_anew || new.plan.as_array().is_some_and(|plan| !plan.is_empty()) => 1,
         Some(item) if fits(&item) => item,
         Some(item) => {
             refused.push(format!("progress.item: the plan has no item {item}").into());
@@ -142,14 +154,11 @@ fn progress(new: &Recording<'_>, plan: &Value, looker: &Looker<'_>, refused: &mu
     progress
 }
 
-/// Facts are added to, and never lost.
+/// Facts are added to; one takes the place of another if it says so.
 fn facts(new: &Recording<'_>, looker: &Looker<'_>, refused: &mut Vec<Value>) -> Vec<Value> {
-    let mut facts = new.state["facts"].as_array().cloned().unwrap_or_default();
+    let before = new.state["facts"].as_array().cloned().unwrap_or_default();
+    let mut facts = if begins_anew(new) { Vec::new() } else { before };
     let said = new.step["facts"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if said.is_empty() {
-        return facts;
-    }
-    let mut known: BTreeSet<String> = facts.iter().filter_map(|fact| Some(same(fact["fact"].as_str()?))).collect();
     for (index, fact) in said.iter().enumerate() {
         let text = fact["fact"].as_str().unwrap_or_default();
         // After a restart nobody can say whether it is a quotation.
@@ -157,16 +166,34 @@ fn facts(new: &Recording<'_>, looker: &Looker<'_>, refused: &mut Vec<Value>) -> 
             Value::Null if new.shown.is_none() => Err(Refusal::Unseen),
             _ => looker.take(text, LONGEST_FACT),
         };
-        match taken {
-            Ok(text) => {
-                if known.insert(same(&text)) {
-                    facts.push(json!({"fact": text}));
-                }
+        let text = match taken {
+            Ok(text) => text,
+            Err(why) => {
+                refused.push(format!("facts[{index}]: {why}").into());
+                continue;
             }
-            Err(why) => refused.push(format!("facts[{index}]: {why}").into()),
+        };
+        let place = |facts: &[Value], words: &str| {
+            facts.iter().position(|fact| fact["fact"].as_str().is_some_and(|known| same(known) == same(words)))
+        };
+        let corrected = fact["instead_of"].as_str().and_then(|words| place(&facts, words));
+        match (place(&facts, &text), corrected) {
+            (None, Some(old)) => facts[old] = json!({"fact": text}),
+            (None, None) => facts.push(json!({"fact": text})),
+            (Some(known), Some(old)) if known != old => drop(facts.remove(old)),
+            (Some(_), _) => {}
         }
     }
     facts
+}
+
+/// Facts of tasks before this one: kept, and set aside.
+fn earlier(new: &Recording<'_>) -> Vec<Value> {
+    let mut earlier = new.state["earlier"].as_array().cloned().unwrap_or_default();
+    if begins_anew(new) {
+        earlier.extend(new.state["facts"].as_array().into_iter().flatten().cloned());
+    }
+    earlier
 }
 
 /// Notices when the same is done again and again, or nothing changes.

@@ -61,7 +61,7 @@ impl SessionServers {
             (Some(section), Some(missing)) => Some(Browser::missing(section, missing.problem.as_str())),
             (Some(section), None) => {
                 let own = || std::env::temp_dir().join(format!("obelus-shots-{}", std::process::id()));
-                Some(Browser::new(section, &servers, pictures.map_or_else(own, PathBuf::from))?)
+                Some(Browser::new(section, &servers, pictures.map_or_else(own, PathBuf::from), pictures)?)
             }
         };
         let given = mcp.tools.iter().filter_map(|name| Some((name.clone(), spec.context.tool(name)?.schema.clone())));
@@ -95,7 +95,11 @@ impl SessionServers {
         let mut tools = self.told_if_slow(self.servers.tools()).await.map_err(|error| error.to_string())?;
         let folder = spec.mcp.as_ref().map_or(spec.folder.as_path(), |mcp| mcp.folder.as_path());
         let pins = Pins::read(folder).map_err(|error| error.to_string())?;
-        let unpinned = pins::mark(&pins, &mut tools);
+        let is_ours = |name: &str| self.browser.as_ref().is_some_and(|browser| browser.describes(name));
+        let unpinned = pins::mark(&pins, &mut tools, is_ours);
+        if let Some(browser) = &self.browser {
+            browser.describe(&mut tools);
+        }
         if let Some(notices) = self.notices.as_ref().filter(|_| !unpinned.is_empty()) {
             notices(Notice::Unpinned { servers: &unpinned, agent: &typed_name(spec) });
         }
@@ -148,7 +152,14 @@ impl Services for SessionServers {
             }
             let mut words: Vec<String> = self.missing.iter().map(|missing| visible(&missing.to_string())).collect();
             match self.told_if_slow(self.servers.tools()).await {
-                Ok(now) => words.extend(changes(&self.given, &now)),
+                Ok(now) => {
+                    // The browser's tools are described in our words, and what is planned with them is checked by `aim`.
+                    let is_own = |name: &str| self.browser.as_ref().is_some_and(|browser| browser.owns(name));
+                    let given = self.given.iter().filter(|(name, _)| !is_own(name));
+                    let given = given.map(|(name, schema)| (name.clone(), schema.clone())).collect();
+                    let now: Vec<_> = now.into_iter().filter(|(name, _)| !is_own(name)).collect();
+                    words.extend(changes(&given, &now));
+                }
                 // The session may have other things to do, and its calls will say so too.
                 Err(error) => words.push(format!("{}; calls to its tools will fail", visible(&error.to_string()))),
             }

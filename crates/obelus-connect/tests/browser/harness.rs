@@ -66,7 +66,7 @@ impl Harness {
         let mut section = json!({"sites": [site.url.strip_prefix("http://").unwrap()]});
         section.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let section = Section::parse(section.as_object().unwrap(), &root).unwrap();
-        let browser = Browser::new(section, &servers, shots.clone()).unwrap();
+        let browser = Browser::new(section, &servers, shots.clone(), Some(&shots)).unwrap();
         let mut activities = Activities::new();
         browser.bind_into(&mut activities);
         Some(Self { site, other, shots, outputs, activities, servers, seen: Value::Null, _turn: turn })
@@ -185,6 +185,19 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
             html(&format!("<title>Big</title>{lines}<button>Last of all</button>"))
         }
         "/tall" => html("<title>Tall</title><body style='margin:0'><div style='height:3000px'>Up</div><p>Down</p>"),
+        "/cabinet" => html(
+            "<title>Cabinet</title><h1>Cabinet</h1><button onclick=\"document.cookie = 'user=anna'; localStorage.theme = 'dark'; \
+             location.reload()\">Log in</button><p id=p></p><script>p.textContent = document.cookie ? 'logged in as ' + \
+             document.cookie.split('=')[1] + ', theme ' + localStorage.theme : 'not logged in'</script>",
+        ),
+        "/loads" => html(
+            &"<title>Loads</title><h1>Loads</h1><p id=p></p><script>const post = (to, body) => fetch(to, {method: 'POST', body: \
+              JSON.stringify(body)}); post('/api/list', {page: 1}).then(() => { p.textContent = 'list loaded'; }); \
+              post('/api/delete', {}); post('/api/graphql', {query: 'mutation a { b }'}); post('OTHER/api', {});</script>\
+              <button onclick=\"post('/api/book', {seat: '12A', password: 'x'})\">Book</button>"
+                .replace("OTHER", other),
+        ),
+        "/form" => html(include_str!("form.html")),
         "/clickable" => html(include_str!("clickable.html")),
         "/wrapped" => html(include_str!("wrapped.html")),
         path => html(&format!("<title>Page</title><h1>{path}</h1><a href=\"/\">Home</a>")),

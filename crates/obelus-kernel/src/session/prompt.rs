@@ -13,6 +13,7 @@ use super::memory::mentions;
 use super::observation::Observation;
 use super::output::{CallReport, CallStatus};
 use super::picture::Picture;
+use super::settings::FollowUp;
 use super::transcript::TranscriptEntry;
 use crate::call::Call;
 use crate::context::View;
@@ -65,6 +66,9 @@ pub struct Prompt {
     pub mode: &'static str,
     /// Whether the calls run as they are written, or are planned first.
     pub plan_mode: &'static str,
+    /// When the model is asked again.
+    #[serde(skip_serializing)]
+    pub follow_up: FollowUp,
     /// Each kind, folded, with its schema and description.
     pub kinds: Vec<Value>,
     /// Schemas and descriptions of the kinds that the request itself brought.
@@ -218,6 +222,7 @@ impl Session {
             tools,
             mode: self.settings.mode.name(),
             plan_mode: mode.name(),
+            follow_up: self.settings.follow_up,
             kinds: self.kinds(),
             recipes: self.recipes(),
             transcript: self.transcript.sent().to_vec(),
@@ -270,6 +275,7 @@ impl Session {
             tools: Vec::new(),
             mode: self.settings.mode.name(),
             plan_mode: PlanMode::Lazy.name(),
+            follow_up: self.settings.follow_up,
             kinds: Vec::new(),
             recipes: Vec::new(),
             transcript: Vec::new(),

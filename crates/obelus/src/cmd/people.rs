@@ -4,10 +4,10 @@
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::{About, Question, Session};
 use obelus_runtime::files::FileNews;
-use obelus_runtime::people::consent_in_words;
+use obelus_runtime::people::{Titles, consent_in_words};
 use serde_json::Value;
 
-use super::chat::{Titles, question_lines};
+use super::chat::question_lines;
 use crate::output::{self, DIM, GREEN, visible};
 use crate::phrases::{Phrases, fill};
 
@@ -41,7 +41,11 @@ impl Narrator {
     /// What a call does, in the words of the agent's author where there are some.
     pub(crate) fn step(&self, call: &Value) -> String {
         let tool = call["_tool"].as_str().unwrap_or_default();
-        if self.titles.has_own_words(tool) { self.titles.tool(tool) } else { tool.to_owned() }
+        let title = if self.titles.has_own_words(tool) { self.titles.tool(tool) } else { tool.to_owned() };
+        match self.titles.subject(tool, call) {
+            Some(subject) => format!("{title} · {subject}"),
+            None => title,
+        }
     }
 
     /// Tells that a call is done, and what it brought.

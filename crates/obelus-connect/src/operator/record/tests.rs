@@ -162,16 +162,32 @@ fn a_plan_has_three_to_six_items_and_nothing_in_it_that_may_not_be_kept() {
 }
 
 #[test]
-fn a_new_goal_begins_anew_and_keeps_the_facts() {
+fn a_new_goal_begins_anew_and_sets_the_facts_aside() {
     let mut state = state();
     state["progress"] = json!({"item": 3, "done": ["Opened the shop"], "blocked": "no"});
     let goal = |is_new: bool| json!({"goal": "Find a cup", "is_new": is_new});
     let (new, same) = (goal(true), goal(false));
     let begun = record(&Recording { state: &state, goal: &new, ..nothing() }).unwrap();
     assert_eq!(begun["progress"], json!({"item": 1, "done": [], "blocked": null}));
-    assert_eq!((begun["current_goal"].as_str(), facts_of(&begun).len()), (Some("Find a cup"), 1));
+    assert_eq!((begun["current_goal"].as_str(), facts_of(&begun).len()), (Some("Find a cup"), 0));
+    assert_eq!((begun["earlier"].as_array().map(Vec::len), &begun["plan"]), (Some(1), &json!([])));
     let changed = record(&Recording { state: &state, goal: &same, ..nothing() }).unwrap();
     assert_eq!(changed["progress"]["done"], json!(["Opened the shop"]));
+    assert_eq!((facts_of(&changed).len(), changed.get("earlier")), (1, None));
+}
+
+#[test]
+fn a_fact_takes_the_place_of_the_one_that_it_corrects() {
+    let first = recorded(&json!({"facts": [{"fact": "The lid is red"}, {"fact": "Two are left"}]}));
+    let (count, seen) = (facts_of(&first).len(), json!({}));
+    let step = json!({"facts": [{"fact": "One is left", "instead_of": "two are left."}, {"fact": "A cup", "instead_of": "no such fact"}]});
+    let then = record(&Recording { state: &first, step: &step, seen: &seen, shown: Some(PAGE), ..nothing() }).unwrap();
+    let facts = facts_of(&then);
+    assert!(
+        facts.contains(&"One is left") && !facts.contains(&"Two are left") && facts.contains(&"A cup"),
+        "{facts:?}"
+    );
+    assert_eq!(facts.len(), count + 1);
 }
 
 #[test]
@@ -221,18 +237,22 @@ fn any_step() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn facts_never_shrink_whatever_is_decided_planned_or_wanted(
+    fn facts_are_never_lost_whatever_is_decided_planned_or_wanted(
         steps in prop::collection::vec((any_step(), any::<bool>(), any::<bool>()), 1..8)
     ) {
         let mut state = state();
         let seen = json!({});
         for (step, replans, begins_anew) in steps {
-            let before: Vec<String> = facts_of(&state).into_iter().map(str::to_owned).collect();
+            let all = |state: &Value| -> Vec<String> {
+                let earlier = state["earlier"].as_array().into_iter().flatten();
+                let earlier = earlier.map(|fact| fact["fact"].as_str().unwrap().to_owned());
+                earlier.chain(facts_of(state).into_iter().map(str::to_owned)).collect()
+            };
+            let before = all(&state);
             let plan = if replans { json!(["One", "Two", "Three"]) } else { Value::Null };
             let goal = if begins_anew { json!({"goal": "Another", "is_new": true}) } else { Value::Null };
             state = record(&Recording { state: &state, goal: &goal, plan: &plan, step: &step, seen: &seen, shown: Some(PAGE), ..nothing() }).unwrap();
-            let after = facts_of(&state);
-            prop_assert_eq!(&after[..before.len()], before.iter().map(String::as_str).collect::<Vec<_>>());
+            prop_assert_eq!(&all(&state)[..before.len()], &before[..]);
         }
     }
 

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use obelus_kernel::session::{AskedAgain, CallId, Ends, Outcome, Question, QuestionId, Reply, Session};
 use obelus_runtime::EventBody;
-use obelus_runtime::people::{error_words, undone, why_it_ended};
+use obelus_runtime::people::{error_words, result_in_words, undone, why_it_ended};
 use serde_json::{Value, json};
 
-use super::super::chat::result_words;
 use super::super::people::{Narrator, file_news};
 use super::outcome::{CallOutcome, is_undone, outcomes};
 use crate::output::{self, BOLD, DIM, Exit, RED, YELLOW, visible};
@@ -80,7 +79,9 @@ pub(super) struct Begun(BTreeMap<CallId, Arc<Value>>);
 
 impl Begun {
     fn begin(&mut self, id: &CallId, call: &Arc<Value>, look: &Narrator) {
-        output::note(&format!("{DIM}▸ {}{DIM:#}", visible(&look.step(call))));
+        if !look.titles.is_quiet(call["_tool"].as_str().unwrap_or_default()) {
+            output::note(&format!("{DIM}▸ {}{DIM:#}", visible(&look.step(call))));
+        }
         self.0.insert(id.clone(), Arc::clone(call));
     }
 
@@ -100,7 +101,7 @@ impl Begun {
             // A read is told by the answer that is made of it.
             _ if look.titles.reads(tool) => {}
             Outcome::Messages(_) => look.done(&call, None),
-            Outcome::Value(value) => look.done(&call, result_words(value, false, look.phrases)),
+            Outcome::Value(value) => look.done(&call, result_in_words(value, false, look.phrases.language)),
         }
     }
 }

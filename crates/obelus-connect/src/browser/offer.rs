@@ -1,0 +1,52 @@
+//! What the model may plan with a browser, in our words.
+//!
+//! The server's own descriptions speak of selectors, scripts and snapshots that are refused here, and have parameters that
+//! nobody needs. A tool that stands here is offered as it stands here.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+static OFFER: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    let mut offer: Map<String, Value> =
+        serde_json::from_str(include_str!("offer.json")).unwrap_or_else(|error| unreachable!("offer.json: {error}"));
+    for schema in offer.values_mut().filter_map(Value::as_object_mut) {
+        schema.insert("type".to_owned(), "object".into());
+    }
+    offer
+});
+
+/// The names of what is offered.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    OFFER.keys().map(String::as_str)
+}
+
+/// What a tool of the browser takes, in our words.
+pub(super) fn of(tool: &str) -> Option<&'static Value> {
+    OFFER.get(tool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::browser::intent::KNOWN;
+
+    #[test]
+    fn opr_15_what_is_offered_can_be_planned_and_speaks_of_nothing_that_is_refused() {
+        for name in names() {
+            let schema = of(name).unwrap();
+            let known = KNOWN.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("{name}")).1;
+            let elements = ["target", "startTarget", "endTarget"];
+            for property in schema["properties"].as_object().unwrap().keys() {
+                assert!(
+                    known.contains(&property.as_str()) || elements.contains(&property.as_str()),
+                    "{name} {property}"
+                );
+            }
+            obelus_kernel::Tool::parse(name, schema).and_then(|tool| tool.check()).unwrap();
+        }
+        let all = Value::Object(OFFER.clone()).to_string();
+        assert!(!all.to_lowercase().contains("selector") && !all.contains("snapshot"));
+        assert!(all.len() < 4000, "{}", all.len());
+    }
+}

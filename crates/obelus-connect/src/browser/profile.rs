@@ -1,0 +1,102 @@
+//! What a browser knows of its user: cookies and what sites stored. It is kept with the session, so that the task goes on
+//! logged in after a restart, or after an answer that was given elsewhere.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The file in the session's folder.
+const FILE: &str = "browser.json";
+
+/// Cookies as Playwright has them, stored texts by site, and the page that was open.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct Profile {
+    pub(super) cookies: Vec<Value>,
+    pub(super) storage: Map<String, Value>,
+    /// Where the browser was, in full.
+    pub(super) address: Option<String>,
+}
+
+impl Profile {
+    pub(super) fn is_empty(&self) -> bool {
+        self.cookies.is_empty() && self.storage.is_empty()
+    }
+}
+
+/// The profile of a session, and the file that it is kept in.
+#[derive(Debug, Default)]
+pub(super) struct Keeper {
+    folder: Option<PathBuf>,
+    pub(super) profile: Profile,
+}
+
+impl Keeper {
+    /// The profile that is kept in a folder; a file that cannot be read is as good as none.
+    pub(super) fn open(folder: &Path) -> Self {
+        let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
+        Self { folder: Some(folder.to_owned()), profile: serde_json::from_str(&text).unwrap_or_default() }
+    }
+
+    /// The page that was open, in full, if this is how it is shown.
+    pub(super) fn address_of(&self, shown: &str) -> Option<url::Url> {
+        let address = url::Url::parse(self.profile.address.as_deref()?).ok()?;
+        (super::address::shown(&address) == shown).then_some(address)
+    }
+
+    /// Takes over what the browser knows now: all cookies, and what the sites of the open page stored.
+    pub(super) fn keep(&mut self, now: Profile) -> io::Result<()> {
+        let mut profile = Profile { cookies: now.cookies, storage: self.profile.storage.clone(), address: now.address };
+        for (site, stored) in now.storage {
+            match stored.as_object().is_some_and(Map::is_empty) {
+                true => drop(profile.storage.remove(&site)),
+                false => drop(profile.storage.insert(site, stored)),
+            }
+        }
+        if profile == self.profile {
+            return Ok(());
+        }
+        self.profile = profile;
+        let Some(folder) = &self.folder else { return Ok(()) };
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        // Written beside it first: a process may end at any moment.
+        let (new, path) = (folder.join(format!("{FILE}.new")), folder.join(FILE));
+        let _ = fs::remove_file(&new);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(&serde_json::to_vec(&self.profile)?)?;
+        fs::rename(new, path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn opr_12_a_profile_is_kept_for_its_owner_and_found_again() {
+        let folder = std::env::temp_dir().join(format!("obelus-profile-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let mut keeper = Keeper::open(&folder);
+        assert!(keeper.profile.is_empty());
+        keeper.keep(Profile::default()).unwrap();
+        assert!(!folder.exists(), "nothing to keep");
+        let site = |name: &str, stored: Value| Map::from_iter([(format!("https://{name}.example.test"), stored)]);
+        let first =
+            Profile { cookies: vec![json!({"name": "s"})], storage: site("a", json!({"k": "v"})), address: None };
+        keeper.keep(first.clone()).unwrap();
+        keeper.keep(Profile { storage: site("b", json!({"k": "w"})), ..first.clone() }).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&folder), mode(&folder.join(FILE))), (0o700, 0o600));
+        let again = Keeper::open(&folder);
+        assert_eq!((again.profile.cookies.len(), again.profile.storage.len()), (1, 2));
+        keeper.keep(Profile { storage: site("a", json!({})), ..first }).unwrap();
+        assert_eq!(Keeper::open(&folder).profile.storage.len(), 1, "a site that stored nothing more is left out");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,37 @@
+//! What outlives the browser (OPR-12), and what pages may ask their own site for (OPR-13).
+
+use serde_json::json;
+
+use crate::harness::Harness;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opr_12_a_browser_that_was_started_anew_is_still_logged_in() {
+    let Some(mut harness) = Harness::new("kept", json!({})).await else { return };
+    harness.open("/cabinet").await;
+    assert!(harness.text().contains("not logged in"), "{}", harness.text());
+    harness.do_press("button", "Log in").await.unwrap();
+    harness.observe().await;
+    assert!(harness.text().contains("logged in as anna, theme dark"), "{}", harness.text());
+    harness.end_browser();
+    harness.observe().await;
+    assert!(harness.text().contains("logged in as anna, theme dark"), "{}", harness.text());
+    harness.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opr_13_a_page_that_is_opened_asks_its_own_site_by_post_and_no_other() {
+    let Some(mut harness) = Harness::new("own-site", json!({})).await else { return };
+    harness.open("/loads").await;
+    assert_eq!(harness.sent(), ["POST /api/list"], "what it shows, and no mutation or deletion");
+    assert!(harness.other.asked().is_empty());
+    assert!(harness.text().contains("list loaded"), "{}", harness.text());
+    // Once something is done with the page, what it sends is asked about, with what it carries.
+    let held = harness.do_press("button", "Book").await.unwrap_err();
+    assert_eq!(held.code, "held", "{held:?}");
+    let (class, params) = harness.press("button", "Book").await.unwrap();
+    assert_eq!((class.as_str(), &params["sends"]["fields"]["seat"]), ("submit", &json!("12A")));
+    assert_eq!(params["sends"]["fields"]["password"], "••••");
+    harness.run(&class, params).await.unwrap();
+    assert_eq!(harness.sent(), ["POST /api/list", "POST /api/book"]);
+    harness.close().await;
+}
