@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 const MOST_OF_FILE: usize = 500;
 /// The most lines of a function outside of tests.
 const MOST_OF_FUNCTION: usize = 60;
+/// The most lines of the kernel, with the tests inside its sources.
+const MOST_OF_KERNEL: usize = 18_000;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -70,6 +72,14 @@ fn no_file_has_more_than_500_lines_and_no_function_more_than_60() {
         }
     }
     assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn the_kernel_has_at_most_18_000_lines() {
+    let mut files = Vec::new();
+    sources(&root().join("crates/obelus-kernel/src"), &mut files);
+    let lines: usize = files.iter().map(|file| fs::read_to_string(file).expect("UTF-8").lines().count()).sum();
+    assert!((5_000..=MOST_OF_KERNEL).contains(&lines), "the kernel has {lines} lines");
 }
 
 #[test]

@@ -14,6 +14,7 @@
 //! | `pace` | the leaky bucket, pure |
 //! | `gather` | reads that are ready together, as one batch |
 //! | `page` | lists of more than one page |
+//! | `names` | names beside codes |
 //! | `plant` | telling whether something happened whose answer was lost |
 //! | `wire` | parameters and answers on the wire |
 //! | `events` | what the portal tells of its own accord |
@@ -24,6 +25,7 @@ mod annotation;
 mod errors;
 mod events;
 mod gather;
+mod names;
 mod pace;
 mod page;
 mod plant;

@@ -1,5 +1,6 @@
 //! The connector for everything that a file can name: activities, models, MCP servers and the browser.
 
+mod opening;
 #[cfg(feature = "mcp")]
 mod pins;
 #[cfg(feature = "mcp")]
@@ -155,7 +156,9 @@ impl Connector for StandardConnector {
                 servers.close().await;
                 return Err(in_file(spec, error));
             }
-            Self::connect(spec, servers)
+            let connections = Self::connect(spec, servers)?;
+            opening::begin(spec, &connections.activities).await;
+            Ok(connections)
         })
     }
 
@@ -172,7 +175,11 @@ impl Connector for StandardConnector {
         spec: &'a mut SessionSpec,
         _: Option<&'a Path>,
     ) -> ConnectFuture<'a, Result<Connections, ConnectError>> {
-        Box::pin(std::future::ready(Self::connect(spec)))
+        Box::pin(async move {
+            let connections = Self::connect(spec)?;
+            opening::begin(spec, &connections.activities).await;
+            Ok(connections)
+        })
     }
 
     fn resume(&self, spec: &SessionSpec, _: Option<&Path>) -> Result<Connections, ConnectError> {

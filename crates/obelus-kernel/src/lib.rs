@@ -20,8 +20,8 @@ pub mod session;
 
 // The modules of this crate name those of the notebook as `crate::…`.
 use obelus_notebook::{
-    call, canonical, context, expr, fault, fold, glob, mention, message, names, origin, path, quote, schema, template,
-    time, tool, visible, wording,
+    call, canonical, context, expr, fault, fold, glob, message, names, origin, path, quote, schema, template, time,
+    tool, visible, wording,
 };
 
 // Memory, and the references into it.

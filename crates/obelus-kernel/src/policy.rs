@@ -6,7 +6,7 @@
 //! | `rules`, `matching`, `index` | the policy of an agent's file, and how its lines are found |
 //! | `provenance` | where the values of a call come from |
 //! | `consent` | rules of a session that a person gave along with a yes |
-//! | `grounding` | whether values of a call stand in what the user said |
+//! | `grounding` of the notebook | whether values of a call stand in what the user said |
 //! | `explain` | the verdict on a call that stands in a file, with everything that was said |
 //! | `simulate`, `foretold` | the dry run of a plan, and where values come from that are still to come |
 //! | `why` | the chain of calls behind a value |
@@ -16,7 +16,6 @@ mod consent;
 mod explain;
 mod foretold;
 pub(crate) mod gate;
-mod grounding;
 mod index;
 mod matching;
 mod provenance;
@@ -32,7 +31,8 @@ pub(crate) use gate::Mode;
 pub use gate::{Explanation, Gate, Proposal, Reason, Ruling, Verdict};
 pub(crate) use grounding::{AfterReading, Callee, GroundIndex, Grounded, Grounding, list_with};
 pub use grounding::{Evidence, Letter};
-pub(crate) use matching::values_at;
+pub(crate) use obelus_notebook::dotted::values_at;
+use obelus_notebook::grounding;
 pub use provenance::Place;
 pub(crate) use provenance::{Provenance, mark, stands_in_one_result};
 pub use rules::Policy;

@@ -82,7 +82,7 @@ use serde_json::{Value, json};
 
 pub use crate::policy::gate::Mode;
 pub use ids::{CallId, QuestionId, RequestId};
-pub use inbox::{About, Change, Named, Question, QuestionStatus};
+pub use inbox::{About, AskedCall, Change, Named, Question, QuestionStatus, ValueMark, quoted_value};
 pub use input::{Answer, CallError, Decision, Input, Outcome};
 pub use obelus_notebook::dialect::Solution;
 pub use observation::Observation;

@@ -76,8 +76,8 @@ fn composed(offered: &Offered) -> Composed {
     let mut notes = Notes::default();
     let call_of = |OfferedTool { tool, is_called, brings_output }: &OfferedTool| match is_called {
         true => call(tool, &offered.instances, *brings_output, &mut notes),
-        // Another step decides about the result of a planned call.
-        false => about(tool, closed(named_params(tool, &mut notes))),
+        // Another step decides about the result of a planned call, and its values are at hand.
+        false => closed(named_params(tool, false, &mut notes)),
     };
     let calls: Vec<Value> = offered.tools.iter().map(call_of).collect();
     let runs = offered.tools.iter().filter(|offered| offered.is_called).count();
@@ -143,16 +143,15 @@ fn finished(mut schema: Value, mut definitions: Map<String, Value>, mut notes: N
 }
 
 /// The properties of a call that name the tool and its parameters.
-fn named_params(tool: &Tool, notes: &mut Notes) -> Map<String, Value> {
+fn named_params(tool: &Tool, by_reference: bool, notes: &mut Notes) -> Map<String, Value> {
     let mut properties = Map::new();
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
-    put("_reasoningForCall", json!({"type": ["string", "null"]}));
     put("_tool", json!({"type": "string", "const": tool.name}));
 
     let params = tool.prescribing().unwrap_or_else(|| tool.params());
     let mut strict = Strict::new(params, &tool.name, LEVELS, notes);
     for (name, schema) in params.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        put(name, strict.member(params, name, schema, true));
+        put(name, strict.member(params, name, schema, by_reference));
     }
     if let Some(entries) = strict.free_params(params) {
         put(ENTRIES, entries);
@@ -160,16 +159,10 @@ fn named_params(tool: &Tool, notes: &mut Notes) -> Map<String, Value> {
     properties
 }
 
-fn about(tool: &Tool, schema: Value) -> Value {
-    match tool.schema.get("description").and_then(Value::as_str) {
-        Some(words) => described(schema, words),
-        None => schema,
-    }
-}
-
-/// The schema of one call of a tool.
+/// The schema of one call of a tool. What the tool is for stands with the tools.
 fn call(tool: &Tool, instances: &BTreeSet<String>, brings_output: bool, notes: &mut Notes) -> Value {
-    let mut properties = named_params(tool, notes);
+    let mut properties = Map::from_iter([("_reasoningForCall".to_owned(), json!({"type": ["string", "null"]}))]);
+    properties.extend(named_params(tool, true, notes));
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
 
     let acts = tool.effect != Effect::Read && !brings_output;
@@ -204,7 +197,7 @@ fn call(tool: &Tool, instances: &BTreeSet<String>, brings_output: bool, notes: &
         };
         put("_output", nullable(schema));
     }
-    about(tool, closed(properties))
+    closed(properties)
 }
 
 fn instances(names: &BTreeSet<String>) -> Value {
@@ -389,14 +382,11 @@ mod tests {
         let composed = compose(&context, None, PlanMode::Eager, offer, |_| false);
         assert!(composed.loose.is_empty());
         let validator = crate::schema::compile(&composed.schema["properties"]["calls"]).unwrap();
-        let press = json!({"_reasoningForCall": null, "_tool": "press", "target": "e1"});
+        let press = json!({"_tool": "press", "target": "e1"});
         assert!(validator.is_valid(&json!([])) && validator.is_valid(&json!([press])));
         assert!(!validator.is_valid(&json!([press, press])));
-        assert!(!validator.is_valid(&json!([{"_reasoningForCall": null, "_tool": "look"}])));
-        assert!(
-            !validator
-                .is_valid(&json!([{"_reasoningForCall": null, "_tool": "press", "target": "e1", "_outputPath": null}]))
-        );
+        assert!(!validator.is_valid(&json!([{"_tool": "look"}])));
+        assert!(!validator.is_valid(&json!([{"_tool": "press", "target": "e1", "_outputPath": null}])));
     }
 
     #[test]

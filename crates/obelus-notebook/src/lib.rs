@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | values | [`path`], [`expr`], [`template`], [`schema`], [`time`], [`jq`], [`mention`], … | references into memory, and other values |
 //! | memory | [`fold`], [`origin`], [`message`], [`tool`], [`context`] | messages, their fold, and the tools that they define |
-//! | offer | [`call`], [`dialect`], [`compose`] | what a model may answer, and what it answers |
+//! | offer | [`call`], [`dialect`], [`compose`], [`grounding`] | what a model may answer, what it answers, and whether the user named the values |
 //! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
 
 pub mod call;
@@ -19,10 +19,12 @@ pub mod canonical;
 pub mod compose;
 pub mod context;
 pub mod dialect;
+pub mod dotted;
 pub mod expr;
 pub mod fault;
 pub mod fold;
 pub mod glob;
+pub mod grounding;
 pub mod jq;
 pub mod mention;
 pub mod message;

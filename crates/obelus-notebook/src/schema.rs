@@ -34,7 +34,7 @@ pub fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options().offline().build(schema).map_err(|error| short(&error.to_string()))
 }
 
-/// What is wrong in a schema that is none, and where: a dotted path that begins with a dot.
+/// The fault of an invalid schema, and its place: a dotted path that begins with a dot.
 pub(crate) fn fault_in(schema: &Value) -> Option<(String, String)> {
     let error = jsonschema::options().offline().build(schema).err()?;
     let place: Vec<String> = error.instance_path().to_string().split('/').skip(1).map(unescape).collect();
@@ -83,7 +83,7 @@ pub fn breaches(validator: &Validator, value: &Value) -> Vec<Breach> {
     validator.iter_errors(value).map(breach).collect()
 }
 
-/// What a keyword demands that a value breaks; null for keywords that nobody tells in words of their own.
+/// The demand of a keyword that a value breaks. Null for keywords without words of their own.
 fn demand(broken: &ValidationErrorKind) -> Value {
     use ValidationErrorKind as Kind;
     match broken {

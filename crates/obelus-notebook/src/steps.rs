@@ -197,7 +197,7 @@ pub struct RequestNode {
     pub plans: Option<Plans>,
 }
 
-/// One call that is planned at a node, checked, and not run there.
+/// A call that is planned and checked at a node, and runs at another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plans {

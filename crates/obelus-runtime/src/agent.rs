@@ -18,6 +18,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::opening::OpeningRead;
 use crate::places::{Places, from_yaml, said_by_yaml};
 use crate::policy_names::policy_faults;
 use crate::read::read_text;
@@ -76,6 +77,8 @@ struct File {
     state: State,
     #[serde(default)]
     context: Vec<Value>,
+    #[serde(default)]
+    begin: Vec<Value>,
     #[serde(default)]
     schema: Option<Value>,
     #[serde(default)]
@@ -177,6 +180,8 @@ pub struct Agent {
     pub model: Option<Value>,
     /// What it is given at the start of every session.
     pub context: Context,
+    /// What is read when a session begins.
+    pub begin: Vec<OpeningRead>,
     /// What its result must look like.
     pub schema: Option<Value>,
     /// Its settings, without the names of activities.
@@ -253,11 +258,13 @@ impl Agent {
         };
         reader.language = read.language.choose(wanted);
         let language = reader.language.as_deref();
-        for part in read.activities.values_mut().chain(&mut read.state.schema).chain(&mut read.context) {
+        let parts = read.activities.values_mut().chain(&mut read.state.schema).chain(&mut read.context);
+        for part in parts.chain(&mut read.begin) {
             read.language.localize(part, language);
         }
         let context = reader.context(&read, folder);
         reader.check(&read, &context, folder);
+        let begin = reader.begin(&read, &context);
         if !reader.problems.is_empty() {
             return Err(reader.problems);
         }
@@ -270,6 +277,7 @@ impl Agent {
             model: read.model,
             context,
             schema: read.schema,
+            begin,
             steps: read.graph.map(Arc::new),
             activities: read.activities,
             mcp: read.mcp,
@@ -310,6 +318,7 @@ fn settings(file: &File, language: Option<String>) -> Settings {
         delegates: file.delegates.clone(),
         activities: default.activities,
         persistent: true,
+        expands_rows: default.expands_rows,
     }
 }
 
@@ -355,6 +364,21 @@ impl Reader<'_> {
         {
             self.problem("schema", fault.to_string());
         }
+    }
+
+    /// The reads that a session begins with.
+    fn begin(&mut self, file: &File, context: &Context) -> Vec<OpeningRead> {
+        let mut reads = Vec::new();
+        for (index, said) in file.begin.iter().enumerate() {
+            match OpeningRead::deserialize(said).map_err(|error| error.to_string()) {
+                Ok(read) => match read.fault(context) {
+                    None => reads.push(read),
+                    Some(why) => self.problem(&format!("begin[{index}]"), format!("begin[{index}]: {why}")),
+                },
+                Err(why) => self.problem(&format!("begin[{index}]"), format!("begin[{index}]: {why}")),
+            }
+        }
+        reads
     }
 
     fn problem(&mut self, field: &str, text: String) {

@@ -13,7 +13,7 @@ macro_rules! bundled {
     };
 }
 
-const FILES: [(&str, &str); 15] = bundled![
+const FILES: [(&str, &str); 17] = bundled![
     "crm/agent.yaml",
     "crm/cases.json",
     "crm/playbook.yaml",
@@ -22,6 +22,8 @@ const FILES: [(&str, &str); 15] = bundled![
     "crm/tools/deals.yaml",
     "crm/tools/events.yaml",
     "crm/tools/groups.yaml",
+    "crm/tools/items.yaml",
+    "crm/tools/leads.yaml",
     "crm/tools/tasks.yaml",
     "crm/tools/users.yaml",
     "notes/agent.yaml",

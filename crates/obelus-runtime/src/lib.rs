@@ -44,6 +44,7 @@
 //! | `activity`, `elicitor`, `observation`, `model` | what carries out calls and answers requests |
 //! | `agent`, `bindings`, `bundled`, `request`, `places`, `policy_names`, `read` | agents and requests as files |
 //! | `session_files`, `state_file`, `iteration_log`, `images`, `mask` | what stands beside a journal for people |
+//! | `opening` | reads that a session begins with |
 //! | `secret` | texts that can be used and cannot be shown |
 //! | `words`, `report` | what a turn came to, in words |
 
@@ -65,6 +66,7 @@ mod iteration_log;
 mod mask;
 mod model;
 mod observation;
+mod opening;
 mod places;
 mod policy_names;
 mod read;
@@ -76,6 +78,7 @@ mod session_files;
 mod spec;
 mod state_file;
 mod store;
+mod view;
 mod whole_file;
 mod words;
 
@@ -113,6 +116,7 @@ pub mod sessions {
 /// The parts of a [`SessionSpec`], and what is wrong with one.
 pub mod specs {
     pub use crate::connector::RequestSource;
+    pub use crate::opening::OpeningRead;
     pub use crate::spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SpecDifference, SpecError};
 }
 
@@ -140,9 +144,12 @@ pub mod masking {
     pub use crate::secret::{MASKED, mask_bytes, mask_value, without_secrets};
 }
 
-/// What a turn came to in words, in Russian and English.
+/// What people see, in Russian and English: questions, what came of steps and turns.
 pub mod people {
     pub use crate::report::{render_report, undone};
+    pub use crate::view::{
+        AskedWords, BeforeView, CallView, QuestionView, RowView, Titles, Tone, ViewLine, result_in_words,
+    };
     pub use crate::words::{
         PhraseTable, ToolNames, consent_in_words, error_words, fault_of, fill, how_it_ended, listed_titles,
         never_in_words, one_line, reasons_in_words, refusal_by_code, refusal_in_words, refused_in_words,

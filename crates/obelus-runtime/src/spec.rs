@@ -17,6 +17,7 @@ use crate::activity::Activities;
 use crate::agent::Agent;
 use crate::bundled::is_bundled;
 use crate::delegates::merge_upfront;
+use crate::opening::OpeningRead;
 use crate::policy_names::policy_faults;
 use crate::request::Request;
 use crate::secret::mask_value;
@@ -56,6 +57,12 @@ pub struct SessionSpec {
     /// have none, and use their name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub key: String,
+    /// Reads that are made when it begins. None are left when it has begun.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub begin: Vec<OpeningRead>,
+    /// Tools of the agent's file that it was not given, because it cannot use them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
     /// The number before that of its first question (ASK-1).
     #[serde(skip_serializing_if = "is_zero")]
     pub questions_after: u64,
@@ -151,6 +158,7 @@ impl SessionSpec {
             Some(mut given) => {
                 if let Value::Object(fields) = &mut given {
                     fields.entry("mode").or_insert_with(|| "full".into());
+                    fields.entry("expands_rows").or_insert(Value::Bool(true));
                 }
                 serde_json::from_value(given).map_err(|error| SpecError::Settings(name.clone(), error))?
             }
@@ -189,6 +197,8 @@ impl SessionSpec {
             agent: agent.name,
             language: agent.language,
             folder: agent.folder,
+            begin: agent.begin,
+            withheld: Vec::new(),
             key: String::new(),
             questions_after: 0,
             local: LocalOptions::default(),
@@ -232,7 +242,9 @@ impl SessionSpec {
 
     /// Lines of its policy that mean nothing, and examples that come out otherwise (POL-3).
     pub fn policy_faults(&self) -> Vec<PolicyFault> {
-        policy_faults(&self.settings.policy, &self.context, &self.folder, &[])
+        // Lines about tools that are withheld mean something where the session is given them.
+        let withheld: Vec<&str> = self.withheld.iter().filter_map(|name| name.split('.').next()).collect();
+        policy_faults(&self.settings.policy, &self.context, &self.folder, &withheld)
     }
 
     /// What a store holds of it. Every path in it is absolute.

@@ -4,6 +4,7 @@ mod consents;
 mod degraded;
 mod misfits;
 mod phrases;
+mod questions;
 mod reasons;
 mod table;
 
@@ -47,6 +48,19 @@ impl Language {
     /// Its code, as agents' files have it.
     pub fn code(self) -> &'static str {
         self.choose("ru", "en")
+    }
+
+    /// A number with its noun. The forms are separated by `|`: for one, for few (in Russian), for many.
+    pub fn count(self, forms: &str, n: u64) -> String {
+        let forms: Vec<&str> = forms.split('|').collect();
+        let form = match (self, n % 10, n % 100) {
+            (Language::English, ..) => usize::from(n != 1),
+            (Language::Russian, _, 11..=14) => 2,
+            (Language::Russian, 1, _) => 0,
+            (Language::Russian, 2..=4, _) => 1,
+            (Language::Russian, ..) => 2,
+        };
+        fill(forms[form.min(forms.len() - 1)], &[&n.to_string()])
     }
 
     fn choose(self, russian: &'static str, english: &'static str) -> &'static str {

@@ -4,12 +4,14 @@
 
 mod crm;
 mod office;
+mod product;
 mod task;
 
 use serde_json::{Value, json};
 
 pub(crate) use crm::{ACTIVITY, COMMENT, COMPANY, CONTACT, DEAL, LEAD};
 pub(crate) use office::{CATEGORY, DEPARTMENT, GROUP, GROUP_USER, HANDLER, MULTI, STATUS, USER, USER_FIELD};
+pub(crate) use product::{PRODUCT, PRODUCT_ROW};
 pub(crate) use task::{CHECK_ITEM, TASK, TASK_COMMENT};
 
 use crate::clock;
@@ -249,7 +251,7 @@ impl Entity {
 pub(crate) const MULTI_TYPES: [&str; 4] = ["PHONE", "EMAIL", "WEB", "IM"];
 
 /// All tables.
-pub(crate) static ALL: [&Entity; 18] = [
+pub(crate) static ALL: [&Entity; 20] = [
     &DEAL,
     &CONTACT,
     &COMPANY,
@@ -268,6 +270,8 @@ pub(crate) static ALL: [&Entity; 18] = [
     &HANDLER,
     &USER_FIELD,
     &MULTI,
+    &PRODUCT,
+    &PRODUCT_ROW,
 ];
 
 /// `CREATED_BY` as `createdBy`.

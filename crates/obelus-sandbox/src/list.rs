@@ -62,6 +62,20 @@ impl Page {
     }
 }
 
+/// All rows for `filter` and `order`, for the few lists that the portal does not divide into pages.
+pub(crate) fn whole(
+    store: &Store,
+    entity: &'static Entity,
+    selection: &Selection,
+    params: &Params,
+) -> Result<Page, Fault> {
+    let filter = params.object("filter")?.unwrap_or_default();
+    let condition = filter::condition(entity, &[], &filter);
+    let rest = format!("{} ORDER BY {}", condition.clause(), order(entity, params)?);
+    let rows = store.select(entity, &selection.fields, &rest, condition.args)?;
+    Ok(Page { total: Some(rows.len() as i64), rows, next: None })
+}
+
 /// The page for `filter`, `order` and `start`. With `start=-1` the rows are not counted and the first page is returned.
 pub(crate) fn page(
     store: &Store,

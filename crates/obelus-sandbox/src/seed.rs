@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::clock::{self, DAY};
 use crate::entity::{
     ACTIVITY, CATEGORY, CHECK_ITEM, COMMENT, COMPANY, CONTACT, DEAL, DEPARTMENT, Entity, GROUP, GROUP_USER, LEAD,
-    MULTI, STATUS, TASK, TASK_COMMENT, USER, USER_FIELD,
+    MULTI, PRODUCT, STATUS, TASK, TASK_COMMENT, USER, USER_FIELD,
 };
 use crate::store::{Row, Store};
 
@@ -44,6 +44,7 @@ impl Dice {
 pub(crate) fn fill(store: &Store, now: i64, deals: usize) -> Result<()> {
     let seeder = Seeder { store, now, today: clock::midnight(now), dice: Dice(Cell::new(24)) };
     seeder.directories()?;
+    seeder.products()?;
     seeder.people()?;
     seeder.companies()?;
     seeder.contacts()?;
@@ -99,6 +100,20 @@ impl Seeder<'_> {
                 &json!({
                     "ENTITY_ID": "CRM_DEAL", "FIELD_NAME": name, "USER_TYPE_ID": kind, "EDIT_FORM_LABEL": label,
                     "SORT": 100, "MULTIPLE": "N", "MANDATORY": "N"
+                }),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The catalogue: each work at its lowest price.
+    fn products(&self) -> Result<()> {
+        for (at, (name, price, _)) in words::WORKS.iter().enumerate() {
+            self.insert(
+                &PRODUCT,
+                &json!({
+                    "NAME": name, "ACTIVE": "Y", "PRICE": *price as f64, "CURRENCY_ID": "RUB", "MEASURE": 796,
+                    "SORT": (at + 1) * 10
                 }),
             )?;
         }

@@ -13,7 +13,7 @@ use crate::entity::{ALL, Entity, Field, Kind};
 pub(crate) type Row = Map<String, Value>;
 
 /// The version of the tables. Files with another version are refused.
-const LAYOUT: i64 = 1;
+const LAYOUT: i64 = 2;
 
 pub(crate) struct Store {
     pub(crate) db: Connection,

@@ -107,6 +107,11 @@ fn b24_11_a_method_without_a_tool_file_does_not_exist() {
 }
 
 #[test]
+fn b24_12_daily_work_is_done_and_deletions_money_and_status_are_asked_about() {
+    holds("B24-12", 7);
+}
+
+#[test]
 fn questions_modes_and_the_loop_hold_in_conversation_too() {
     for (rule, at_least) in
         [("ASK-1", 3), ("ASK-2", 4), ("ASK-3", 10), ("ASK-5", 2), ("ASK-6", 15), ("POL-1", 10), ("POL-2", 3)]

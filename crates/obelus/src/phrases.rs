@@ -127,15 +127,7 @@ impl Phrases {
 
     /// A number with its noun. The forms are separated by `|`: for one, for few (in Russian), for many.
     pub(crate) fn count(&self, forms: &str, n: u64) -> String {
-        let forms: Vec<&str> = forms.split('|').collect();
-        let form = match (self.language, n % 10, n % 100) {
-            (Language::English, ..) => usize::from(n != 1),
-            (Language::Russian, _, 11..=14) => 2,
-            (Language::Russian, 1, _) => 0,
-            (Language::Russian, 2..=4, _) => 1,
-            (Language::Russian, ..) => 2,
-        };
-        fill(forms[form.min(forms.len() - 1)], &[&n.to_string()])
+        self.language.count(forms, n)
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::annotation::Annotation;
 use super::errors::{Failure, pick};
+use super::names::{NameCache, Namer};
 use super::pace::Rate;
 use super::page::Lister;
 use super::plant;
@@ -74,12 +75,14 @@ enum Source {
 pub struct Bitrix24 {
     source: Source,
     options: Options,
+    /// The names that its session has looked up.
+    names: Arc<NameCache>,
 }
 
 impl Bitrix24 {
     /// An activity for a portal whose webhook is in this variable of the environment.
     pub fn from_env(variable: impl Into<String>, options: Options) -> Self {
-        let activity = Self { source: Source::Variable(variable.into()), options };
+        let activity = Self { source: Source::Variable(variable.into()), options, names: Arc::default() };
         // From now on its token is masked in what people say, too. Whether it is any good is told by the first call.
         drop(activity.webhook());
         activity
@@ -87,7 +90,7 @@ impl Bitrix24 {
 
     /// An activity for a portal whose webhook is known.
     pub fn new(webhook: Webhook, options: Options) -> Self {
-        Self { source: Source::Given(webhook), options }
+        Self { source: Source::Given(webhook), options, names: Arc::default() }
     }
 
     pub(crate) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
@@ -172,7 +175,8 @@ impl Bitrix24 {
         let planted = !is_read && plant::plant(&annotation, &key, &mut params);
         let line = Line::to(&webhook, self.options.rate);
         let request = Request { method, params, verb };
-        Ok(Job { line, annotation, request, is_read, key, planted, options: self.options })
+        let names = Arc::clone(&self.names);
+        Ok(Job { line, annotation, request, is_read, key, planted, options: self.options, names })
     }
 }
 
@@ -225,12 +229,22 @@ struct Job {
     key: String,
     planted: bool,
     options: Options,
+    names: Arc<NameCache>,
 }
 
 impl Job {
     async fn run(self) -> Outcome {
-        match self.result().await {
-            Ok(value) => Outcome::Value(value),
+        let result = self.result().await;
+        if !self.is_read {
+            self.names.clear();
+        }
+        match result {
+            Ok(mut value) => {
+                if !self.annotation.names.is_empty() {
+                    self.namer().add_names(&self.annotation.names, &mut value).await;
+                }
+                Outcome::Value(value)
+            }
             Err(Failure::Lost(cause)) if !self.is_read => {
                 let words = pick(
                     self.options.language,
@@ -243,6 +257,11 @@ impl Job {
         }
     }
 
+    fn namer(&self) -> Namer<'_> {
+        let Options { patience, language, .. } = self.options;
+        Namer { line: &self.line, cache: &self.names, patience, language }
+    }
+
     fn error(&self, failure: Failure) -> CallError {
         failure.into_error(&self.request.method, self.line.webhook.portal(), self.options.language)
     }
@@ -251,7 +270,11 @@ impl Job {
         let (line, patience) = (&self.line, self.options.patience);
         if let (true, Some(list)) = (self.is_read, self.annotation.list()) {
             let lister = Lister { line, list: &list, patience, language: self.options.language };
-            return lister.run(self.request.clone()).await;
+            let result = lister.run(self.request.clone()).await?;
+            return Ok(match self.annotation.result.is_some() {
+                true => lister.bare(result),
+                false => result,
+            });
         }
         let request = &self.request;
         let answer = match self.is_read {

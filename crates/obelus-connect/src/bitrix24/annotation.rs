@@ -1,9 +1,12 @@
 //! What a tool says of itself under `x-bitrix24`, so that another method needs no code.
 
+use std::collections::BTreeMap;
+
 use obelus_kernel::Tool;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::names::FieldNames;
 use super::plant;
 
 /// Rows beyond this are not fetched, whatever is asked for.
@@ -26,6 +29,8 @@ pub(super) struct Annotation {
     pub(super) same: Option<Same>,
     /// The field of the portal's result that is the result of the call, where it is not all of it.
     pub(super) result: Option<String>,
+    /// Fields of rows whose values have names, which are put beside them.
+    pub(super) names: BTreeMap<String, FieldNames>,
     /// Another method for calls that lack a parameter.
     instead: Option<Box<Instead>>,
 }

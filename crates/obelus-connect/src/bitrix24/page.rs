@@ -303,6 +303,13 @@ impl Lister<'_> {
         self.id_of(rows.last()?)
     }
 
+    /// The rows without the object around them, and with what is said beside them as the last one.
+    pub(super) fn bare(&self, mut result: Value) -> Value {
+        let Some(rows) = self.rows_of(&mut result).map(std::mem::take) else { return result };
+        let more = result.get_mut(MORE).map(|more| json!({ MORE: more.take() }));
+        rows.into_iter().chain(more).collect()
+    }
+
     /// The rows in the portal's own shape.
     fn shaped(&self, found: Found) -> Value {
         let shown = found.rows.len();
@@ -321,10 +328,12 @@ impl Lister<'_> {
         let of = total.map_or_else(String::new, |total| format!(" {} {total}", pick(self.language, "of", "из")));
         let note = match self.language {
             Language::English => {
-                format!("{shown} rows{of}: ask again with all: true, or with a narrower filter")
+                format!("{shown} rows{of}: ask again with limit: \"all\", or with a narrower filter")
             }
             Language::Russian => {
-                format!("показано строк: {shown}{of}; чтобы получить остальные, укажите all: true или сузьте фильтр")
+                format!(
+                    "показано строк: {shown}{of}; чтобы получить остальные, укажите limit: \"all\" или сузьте фильтр"
+                )
             }
         };
         let more = json!({"shown": shown, "total": total, "note": note});

@@ -16,7 +16,7 @@ mod told;
 mod tools;
 
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
@@ -30,7 +30,7 @@ use serde_json::{Map, Value, json};
 use super::calendar::calendar;
 use super::jinja::{self, on_one_line};
 use told::Told;
-use tools::{ToolSummary, signature};
+use tools::{ToolSummary, recipe, signature};
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,10 +148,7 @@ fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, Rende
     // The blocks dialect has no schema of the answer, so each tool is shown with its parameters.
     let template = if is_blocks { SYSTEM_BLOCKS } else { SYSTEM };
     let tools: TemplateValue = match is_blocks {
-        true => {
-            let signature = |tool: &Arc<Tool>| signature(tool).map_err(|error| render_error(template, &error));
-            prompt.catalogue.iter().map(|tool| signature(tool).map(TemplateValue::from)).collect::<Result<_, _>>()?
-        }
+        true => prompt.catalogue.iter().map(|tool| TemplateValue::from(signature(tool))).collect(),
         false => lines(template, prompt.catalogue.iter().map(|tool| ToolSummary::of(tool)))?,
     };
     let is_step = !prompt.step.is_empty();
@@ -162,7 +159,8 @@ fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, Rende
     let data = TemplateValue::from_pairs([
         ("instructions", TemplateValue::from(Serde(&prompt.instructions))),
         ("tools", tools),
-        ("recipes", lines(template, &prompt.recipes)?),
+        ("recipes", prompt.recipes.iter().map(|kind| TemplateValue::from(recipe(kind))).collect()),
+        ("follow_up", TemplateValue::from(Serde(&prompt.follow_up))),
         ("mode", prompt.mode.into()),
         ("plan_mode", prompt.plan_mode.into()),
         ("steps", is_step.into()),
@@ -213,11 +211,7 @@ fn now(prompt: &Prompt, options: &PromptOptions, day: Option<&Value>) -> Result<
     let names: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
     let is_all = names.len() == prompt.catalogue.len();
     let may_call = (!is_all).then_some(names);
-    let others = [
-        ("is_new_day", is_new_day.into()),
-        ("has_instances", has_instances(prompt).into()),
-        ("may_call", TemplateValue::from(Serde(&may_call))),
-    ];
+    let others = [("is_new_day", is_new_day.into()), ("may_call", TemplateValue::from(Serde(&may_call)))];
     let mut last = message_of(ChatRole::User, NOW, TemplateValue::from_pairs(parts.into_iter().chain(others)))?;
     add_pictures(&prompt.pictures, &mut last, options);
     Ok(Some(last))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use obelus_kernel::Time;
 use obelus_kernel::compose::Composed;
 use obelus_kernel::dialect::Dialect;
+use obelus_kernel::session::options::FollowUp;
 use obelus_kernel::session::{CallEntry, CallReport, CallStatus, Happened, Prompt, Purpose, TranscriptEntry};
 use serde_json::{Value, json};
 
@@ -20,6 +21,7 @@ pub(super) fn bare() -> Prompt {
         tools: Vec::new(),
         mode: "full",
         plan_mode: "eager",
+        follow_up: FollowUp::Always,
         kinds: Vec::new(),
         recipes: Vec::new(),
         transcript: Vec::new(),

@@ -1,25 +1,22 @@
 //! The tools of the CRM agent, its client, a session and the sandbox portal together: where answers get lost, nobody is
 //! asked, and everything is there exactly once.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
 use obelus_kernel::session::{CallStatus, Ends, Mode, Outcome, Settings};
 use obelus_kernel::{Context, Tool};
-use obelus_runtime::{Activities, Connections, Elicitor, Host, Reconciled, SessionSpec, Work};
+use obelus_runtime::files::bundled_agent;
+use obelus_runtime::{Activities, Agent, Connections, Elicitor, Host, Reconciled, SessionSpec, Work};
 use obelus_sandbox::Portal;
 use serde_json::{Map, Value, json};
 
 use super::{activity, run, value, work};
 
 fn tools() -> Map<String, Value> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../agents/crm/tools"));
-    let read = |file: &str| -> Map<String, Value> {
-        serde_saphyr::from_str(&std::fs::read_to_string(folder.join(file)).unwrap()).unwrap()
-    };
-    ["deals.yaml", "tasks.yaml", "activities.yaml"].into_iter().flat_map(read).collect()
+    let agent = Agent::load(&bundled_agent("crm").unwrap()).unwrap();
+    agent.context.tools().map(|tool| (tool.name.clone(), tool.schema.clone())).collect()
 }
 
 /// A call of one of the agent's tools.

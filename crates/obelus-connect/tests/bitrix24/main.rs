@@ -2,6 +2,7 @@
 #![cfg(feature = "bitrix24")]
 
 mod agent;
+mod daily;
 mod limits;
 mod lists;
 mod lost;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::gate::{Reason, Ruling};
-use super::matching::values_at;
+use super::values_at;
 use crate::names::{alike, folded};
 use crate::time::Time;
 use crate::tool::{Effect, Tool};

@@ -91,33 +91,6 @@ pub(crate) fn present(params: &Value, path: &str) -> bool {
     }
 }
 
-/// Everything that a dotted path leads to, each with its path as it is written there. Arrays are looked through; case
-/// and underscores do not matter.
-pub(crate) fn values_at<'v>(value: &'v Value, path: &str) -> Vec<(String, &'v Value)> {
-    let mut found = Vec::new();
-    collect_at(value, path, "", &mut found);
-    found
-}
-
-fn collect_at<'v>(value: &'v Value, path: &str, above: &str, found: &mut Vec<(String, &'v Value)>) {
-    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| collect_at(item, path, above, found)),
-        Value::Object(fields) => {
-            for (name, inner) in fields.iter().filter(|(name, _)| alike(name, first)) {
-                let place = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
-                match rest {
-                    Some(rest) => collect_at(inner, rest, &place, found),
-                    None => found.push((place, inner)),
-                }
-            }
-        }
-        // What a reference leads to is not known yet, so it may hold the parameter.
-        Value::String(text) if text.starts_with('†') => found.push((above.to_owned(), value)),
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,15 +109,5 @@ mod tests {
     fn b24_9_a_risky_path_is_found_with_and_without_underscores() {
         assert!(present(&json!({"fields": {"stageId": 1}}), "fields.STAGE_ID"));
         assert!(present(&json!({"FIELDS": {"Stage_ID": 1}}), "fields.stageId"));
-    }
-
-    #[test]
-    fn values_are_found_in_any_spelling_and_through_arrays() {
-        let params = json!({"rows": [{"stageId": 1}, {"STAGE_ID": 2}, 5], "to": "†state.to"});
-        let found = |path| values_at(&params, path);
-        let (one, two) = (json!(1), json!(2));
-        assert_eq!(found("rows.stage_id"), [("rows.stageId".to_owned(), &one), ("rows.STAGE_ID".to_owned(), &two)]);
-        assert_eq!(found("to.email"), [("to".to_owned(), &json!("†state.to"))]);
-        assert!(found("cc").is_empty());
     }
 }

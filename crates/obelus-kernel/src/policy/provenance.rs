@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::grounding::Grounding;
-use super::matching::values_at;
+use super::values_at;
 use crate::call::{Call, Scope};
 use crate::context::{Context, named};
 use crate::expr::Expr;

@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::Session;
 use super::identity::hash;
 use super::ids::{JobRef, QuestionNumber, Routed};
-use super::inbox::{About, AskedCall, Asking, Draft, Part, QuestionStatus, Ruled, Terms, describe};
+use super::inbox::{
+    About, AskedCall, Asking, Described, Draft, Part, QuestionStatus, Ruled, Terms, ValueMark, describe, marks,
+};
 use super::output::Task;
 use super::scheduler::Status;
 use crate::call::{ASIDES, Call};
@@ -47,14 +49,15 @@ impl Session {
             self.scheduler.set_status(at, Status::Waiting);
             let mut asked = AskedCall::new(Arc::clone(&frozen), self.hash_of(call, &frozen), vec![at]);
             asked.grounded = self.grounded_values(at, call);
-            let number = self.ask(Draft::new(About::Call, vec![asked], described).because(reasons));
+            asked.marks = described.marks;
+            let number = self.ask(Draft::new(About::Call, vec![asked], described.words).because(reasons));
             self.look_before(number);
         }
         self.scheduler.wake_followers(at);
     }
 
     /// A call about to run, in words, with what is not trusted marked.
-    pub(super) fn described(&self, at: JobRef, call: &Call, frozen: &Value) -> String {
+    pub(super) fn described(&self, at: JobRef, call: &Call, frozen: &Value) -> Described {
         let provenance = self.provenance(at);
         let origins = |part: Part<'_>| match part {
             // That it was proposed after reading is among the reasons.
@@ -62,7 +65,8 @@ impl Session {
             Part::Value(place, _) => provenance.of_place(call, place),
             Part::Scopes => provenance.of_scopes(call),
         };
-        describe(frozen, &|name| call.aside(name).is_some(), &origins)
+        let is_aside = |name: &str| call.aside(name).is_some();
+        Described { words: describe(frozen, &is_aside, &origins), marks: marks(frozen, &is_aside, &origins) }
     }
 
     /// The calls of one template over instances are one question. Says whether something was asked.
@@ -84,8 +88,9 @@ impl Session {
             } else {
                 let group = groups.entry(template).or_default();
                 seen.insert(hash.clone(), (template, group.calls.len()));
-                group.calls.push(AskedCall { grounded, ..AskedCall::new(call, hash, vec![at]) });
-                group.words.push(described);
+                let marks = described.marks;
+                group.calls.push(AskedCall { grounded, marks, ..AskedCall::new(call, hash, vec![at]) });
+                group.words.push(described.words);
                 group.reasons.extend(reasons.into_iter().map(|reason| (reason.to_string(), reason)));
             }
         }
@@ -124,15 +129,19 @@ impl Session {
     ) {
         let words =
             calls.iter().enumerate().map(|(index, call)| self.described_plan(call, &|name| is_own(index, name)));
-        let words: Vec<String> = words.collect();
-        let asked = calls.iter().map(|call| AskedCall::new(Arc::clone(call), String::new(), Vec::new())).collect();
+        let (words, marks): (Vec<String>, Vec<Vec<ValueMark>>) =
+            words.map(|described| (described.words, described.marks)).unzip();
+        let asked = calls.iter().zip(marks);
+        let asked = asked
+            .map(|(call, marks)| AskedCall { marks, ..AskedCall::new(Arc::clone(call), String::new(), Vec::new()) })
+            .collect();
         let draft = Draft::new(About::Plan, asked, words.join("\n")).because(reasons);
         self.ask(Draft { manner, before_reading, ..draft });
     }
 
     /// A call of a plan in words. A person's yes covers its proposal and literals, so those are marked; what its
     /// references bring is judged when it is there.
-    fn described_plan(&self, call: &Value, is_own: &dyn Fn(&str) -> bool) -> String {
+    fn described_plan(&self, call: &Value, is_own: &dyn Fn(&str) -> bool) -> Described {
         let tool = call.get("_tool").and_then(Value::as_str).and_then(|name| self.memory.context.tool(name));
         let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
         let origins = |part: Part<'_>| match part {
@@ -143,7 +152,7 @@ impl Session {
             Part::Proposal if is_own("_tool") => Origins::default(),
             _ => self.transcript.shown().clone(),
         };
-        describe(call, &is_aside, &origins)
+        Described { words: describe(call, &is_aside, &origins), marks: marks(call, &is_aside, &origins) }
     }
 
     /// A person is asked for something else than a yes.
@@ -184,7 +193,8 @@ impl Session {
         let Some(question) = self.inbox.get(number) else { return };
         let names = self.naming().names_in(question);
         if let Some(question) = self.inbox.get_mut(number) {
-            question.names = names;
+            let known = std::mem::replace(&mut question.names, names);
+            known.into_iter().for_each(|named| question.add_name(named));
         }
     }
 

@@ -133,7 +133,6 @@ impl Session {
             return self.scheduler.make_ready(at);
         };
         self.scheduler.begin_model_call(at);
-        self.turn.has_moved = true;
         // The model had everything in view that it had been shown.
         let shown = self.scheduler.step_of(at).literal.clone();
         self.scheduler.add_origins(at, &shown);
@@ -213,7 +212,6 @@ impl Session {
         if job.is_model_call {
             let scope = self.scope_of(at);
             let id = self.scheduler.run_model_call(at, scope);
-            self.turn.has_moved = true;
             return self.tasks.push_back(Task::AskModel { id });
         }
         let call = Arc::clone(self.scheduler.call(at));
@@ -233,7 +231,8 @@ impl Session {
             return self.turn.must_end_at(Limit::Calls(self.settings.max_calls.into()));
         }
         self.turn.calls += u32::from(is_bounded);
-        self.turn.has_moved = true;
+        // Nobody waits for the end of a call whose result is not kept.
+        self.turn.has_moved |= call.output_path.is_none();
         self.scheduler.run(at);
         if let Some(delegate) = &call.delegate {
             let scope = self.scope_of(at);

@@ -135,7 +135,7 @@ impl Session {
 
     /// The records of the list that a call's record stands in, or of all the calls of a question.
     fn list_scope(&self, tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
-        let path = record_path(tool)?;
+        let path = tool.record()?;
         let own: Vec<Value> = calls.iter().filter_map(|params| params.get(path).cloned()).collect();
         if own.len() != calls.len() {
             return None;
@@ -181,14 +181,9 @@ impl Session {
     }
 }
 
-/// The parameter that says which record a call is about.
-fn record_path(tool: &Tool) -> Option<&str> {
-    tool.schema.get("x-entity")?.get("id")?.as_str()
-}
-
 /// Whoever the calls are addressed to, if that is the same in all of them.
 fn person_scope(tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
-    let record = record_path(tool);
+    let record = tool.record();
     let targets = tool.target.as_ref()?.iter().filter(|path| Some(path.as_str()) != record);
     let mut values = Vec::new();
     for path in targets {

@@ -73,8 +73,9 @@ impl Session {
         let (Some(frozen), false) = (&job.frozen, job.awaits_user) else { return };
         let described = self.described(at, call, &frozen.call);
         let started = Reason::Started(job.started);
-        let asked = AskedCall::new(frozen.call.clone(), String::new(), vec![at]);
-        self.ask(Draft::new(About::InDoubt, vec![asked], described).because(vec![known, started]));
+        let asked =
+            AskedCall { marks: described.marks, ..AskedCall::new(frozen.call.clone(), String::new(), vec![at]) };
+        self.ask(Draft::new(About::InDoubt, vec![asked], described.words).because(vec![known, started]));
         self.scheduler.set_awaits_user(at, true);
     }
 

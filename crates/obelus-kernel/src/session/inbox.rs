@@ -20,12 +20,12 @@ use super::ids::{JobRef, QuestionId, QuestionNumber};
 use crate::policy::{Grounded, Reason};
 use crate::time::Time;
 pub use consent::ConsentWords;
-pub(super) use describe::{Part, describe};
+pub(super) use describe::{Part, describe, marks};
+pub use describe::{ValueMark, quoted_value};
 pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer, describe_elicitation, fault_of_schema};
 pub(super) use looks::{Look, Looks, MOST_LOOKS};
 pub(super) use naming::{Naming, Said};
-pub(super) use question::AskedCall;
-pub use question::{About, Change, Question, QuestionStatus};
+pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
 pub use value_names::Named;
 
@@ -62,9 +62,15 @@ pub(super) struct Inbox {
 /// A job that needs a person.
 pub(super) struct Asking {
     pub(super) at: JobRef,
-    pub(super) described: String,
+    pub(super) described: Described,
     pub(super) reasons: Vec<Reason>,
     pub(super) grounded: Vec<Grounded>,
+}
+
+/// A call in words, and what of it is not trusted.
+pub(super) struct Described {
+    pub(super) words: String,
+    pub(super) marks: Vec<ValueMark>,
 }
 
 /// What became of a call that a person let run.

@@ -7,11 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::output::{CallReport, CallStatus};
+use super::telling::told_form;
 use super::transcript::{Happened, is_empty, shorten};
 use crate::context::View;
 use crate::path::Path;
-use crate::steps::StepNode;
 use crate::tool::Tool;
+use obelus_notebook::steps::StepNode;
 
 /// Characters of a value in the state whose result is not in sight any more.
 const MOST_OF_VALUE: usize = 400;
@@ -22,7 +23,7 @@ struct ToldValue<'a> {
     instance: Option<&'a str>,
     /// As it is told; none where only a line is left of it.
     result: Option<&'a Value>,
-    changes: bool,
+    tool: Option<&'a Tool>,
 }
 
 impl Session {
@@ -99,7 +100,8 @@ impl Session {
             }
             (!is_empty(&value)).then(|| (name.clone(), value))
         };
-        self.memory.context.instances().iter().filter_map(left).collect()
+        // Instances that calls have brought are in the transcript, like everything else that calls bring.
+        self.memory.given_instances().filter_map(left).collect()
     }
 
     /// The state without the goals and deeds that the transcript tells.
@@ -126,7 +128,8 @@ impl Session {
                 let Some(path) = path.paths().next().map(|path| Path::clone(path)) else { continue };
                 let instance = call.call.get("_instance").and_then(Value::as_str);
                 let result = call.result.as_ref().filter(|_| !entry.is_digest);
-                told.push(ToldValue { path, instance, result, changes: call.changes });
+                let tool = call.call["_tool"].as_str().and_then(|name| self.memory.context.tool(name));
+                told.push(ToldValue { path, instance, result, tool: tool.map(AsRef::as_ref) });
             }
         }
         told
@@ -149,7 +152,7 @@ impl Session {
     pub(super) fn catalogue(&self) -> Vec<Arc<Tool>> {
         let nodes = self.graph.as_ref().map(|run| run.nodes().filter_map(StepNode::request).collect::<Vec<_>>());
         let is_offered = |tool: &&Arc<Tool>| match &nodes {
-            None => true,
+            None => !tool.is_unlisted(),
             Some(nodes) => nodes.iter().any(|node| node.offers(&tool.name) || node.plans(&tool.name)),
         };
         self.memory.context.tools().filter(is_offered).cloned().collect()
@@ -163,9 +166,8 @@ fn subtract(value: &mut Value, kind: &str, instance: Option<&str>, told: &[ToldV
         let pointer: String = above.iter().map(|segment| format!("/{}", segment.key())).collect();
         let Some(Value::Object(fields)) = value.pointer_mut(&pointer) else { continue };
         let Some(field) = fields.get_mut(last.key().as_ref()) else { continue };
-        let most = if told.changes { super::transcript::MOST_OF_CHANGE } else { super::transcript::MOST_OF_READ };
         match told.result {
-            Some(result) if shorten(field, most) == *result => drop(fields.shift_remove(last.key().as_ref())),
+            Some(result) if told_form(told.tool, field) == *result => drop(fields.shift_remove(last.key().as_ref())),
             Some(_) => {}
             None => *field = shorten(field, MOST_OF_VALUE),
         }

@@ -124,7 +124,9 @@ impl Session {
             }
         };
         let changes: Vec<Change> = before.written(&params).into_iter().map(change).collect();
+        let name = self.naming().name_of_record(tool, &frozen.call, result);
         if let Some(question) = self.inbox.get_mut(look.question) {
+            name.into_iter().for_each(|name| question.add_name(name));
             question.changes.extend(changes);
             question.changes.sort_by_key(|change| change.call);
         }

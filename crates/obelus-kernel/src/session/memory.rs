@@ -33,6 +33,8 @@ pub(super) struct Memory {
     pub(super) base: usize,
     /// Kinds that the request itself brought.
     given: BTreeSet<Name>,
+    /// Instances that the request itself brought.
+    given_instances: BTreeSet<String>,
     now: Time,
     /// `now` as text, because many results bear the same date.
     date: Option<(Time, Arc<str>)>,
@@ -49,8 +51,9 @@ impl Memory {
     pub(super) fn new(context: Context) -> Self {
         let base = context.length();
         let given = context.views().map(|(kind, _)| kind.into()).collect();
+        let given_instances = context.instances().clone();
         let (validators, digests) = (BTreeMap::new(), Vec::new());
-        Self { context, base, given, now: Time::default(), date: None, validators, digests }
+        Self { context, base, given, given_instances, now: Time::default(), date: None, validators, digests }
     }
 
     /// Whether the request itself brought a kind.
@@ -64,6 +67,11 @@ impl Memory {
             Message::Plan(plan) => Some(plan),
             _ => None,
         })
+    }
+
+    /// The instances that the request itself brought.
+    pub(super) fn given_instances(&self) -> impl Iterator<Item = &String> {
+        self.given_instances.iter()
     }
 
     /// Takes the time that a driver tells. It does not run backwards.

@@ -13,6 +13,7 @@ use super::memory::mentions;
 use super::observation::Observation;
 use super::output::{CallReport, CallStatus};
 use super::picture::Picture;
+use super::settings::FollowUp;
 use super::transcript::TranscriptEntry;
 use crate::call::Call;
 use crate::context::View;
@@ -65,6 +66,9 @@ pub struct Prompt {
     pub mode: &'static str,
     /// Whether the calls run as they are written, or are planned first.
     pub plan_mode: &'static str,
+    /// When the model is asked again.
+    #[serde(skip_serializing)]
+    pub follow_up: FollowUp,
     /// Each kind, folded, with its schema and description.
     pub kinds: Vec<Value>,
     /// Schemas and descriptions of the kinds that the request itself brought.
@@ -197,6 +201,7 @@ impl Session {
         let mode = self.plan_mode();
         let node = self.graph.as_ref().and_then(|run| run.current()?.request());
         let offer = |tool: &Tool| match node {
+            None if tool.is_unlisted() => Offer::No,
             None => Offer::Call,
             Some(node) if node.offers(&tool.name) => Offer::Call,
             Some(node) if node.plans(&tool.name) => Offer::Plan,
@@ -217,6 +222,7 @@ impl Session {
             tools,
             mode: self.settings.mode.name(),
             plan_mode: mode.name(),
+            follow_up: self.settings.follow_up,
             kinds: self.kinds(),
             recipes: self.recipes(),
             transcript: self.transcript.sent().to_vec(),
@@ -269,6 +275,7 @@ impl Session {
             tools: Vec::new(),
             mode: self.settings.mode.name(),
             plan_mode: PlanMode::Lazy.name(),
+            follow_up: self.settings.follow_up,
             kinds: Vec::new(),
             recipes: Vec::new(),
             transcript: Vec::new(),

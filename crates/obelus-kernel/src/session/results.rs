@@ -85,6 +85,10 @@ impl Session {
             self.scheduler.note_added(at, value);
         }
         let written = self.write_outcome(at, &call, outcome);
+        let expands = self.settings.expands_rows && written.is_ok();
+        if expands && call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) {
+            self.scheduler.expand(at, &self.memory.context);
+        }
         if let (Ok(written), Some(result)) = (&written, result) {
             self.write_side_writes(at, &call, &result, written);
         }
@@ -194,6 +198,7 @@ impl Session {
     }
 
     fn end_with(&mut self, at: JobRef, written: Result<Written, Failure>) {
+        self.turn.has_moved = true;
         match written {
             Ok(written) => {
                 if let (Some(paths), Some(job)) = (written, self.scheduler.job_mut(at)) {

@@ -5,6 +5,7 @@
 
 mod active_steps;
 mod early;
+mod expand;
 mod missing;
 mod step;
 

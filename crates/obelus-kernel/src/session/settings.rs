@@ -134,6 +134,10 @@ pub struct Settings {
     pub activities: BTreeSet<String>,
     /// Whether state is carried from turn to turn, whatever the request's context says.
     pub persistent: bool,
+    /// Whether the rows of a list become instances for the calls of the same step. Sessions that began before there was
+    /// such a setting replay without it.
+    #[serde(default)]
+    pub expands_rows: bool,
 }
 
 impl Default for Settings {
@@ -166,6 +170,7 @@ impl Default for Settings {
             delegates: Vec::new(),
             activities: BTreeSet::new(),
             persistent: false,
+            expands_rows: true,
         }
     }
 }
@@ -218,5 +223,16 @@ impl Settings {
             }
             _ => Origins::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_of_an_earlier_version_replays_without_expanding_rows() {
+        let earlier: Settings = serde_json::from_value(serde_json::json!({"mode": "full"})).unwrap();
+        assert!(!earlier.expands_rows && Settings::default().expands_rows);
     }
 }

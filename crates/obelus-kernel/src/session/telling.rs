@@ -13,14 +13,17 @@ use super::ids::JobRef;
 use super::redact::plain_error;
 use super::scheduler::{Job, Status, with_instance};
 use super::solve::brings_output;
-use super::transcript::{CallEntry, Happened, MOST_OF_CHANGE, MOST_OF_READ, shorten};
+use super::transcript::{CallEntry, Happened, MOST_OF_CHANGE, MOST_OF_READ, clip, shorten};
 use crate::call::Call;
 use crate::expr::OutputPath;
 use crate::message::{Message, Role};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
-use crate::tool::Effect;
+use crate::tool::{Effect, Tool};
 use obelus_notebook::dialect::Solution;
+
+/// Characters that are shown of what the model thought.
+const MOST_OF_THOUGHT: usize = 60;
 
 impl Session {
     /// The conversation that the request itself brought.
@@ -51,6 +54,8 @@ impl Session {
     /// The model answered.
     pub(super) fn tell_answer(&mut self, solution: &Solution) {
         let Solution { thought, say, calls, output, .. } = solution.clone();
+        // Thoughts are for the log. Their beginning stays, so that the form of an answer can be seen.
+        let thought = thought.map(|thought| clip(&thought, MOST_OF_THOUGHT));
         let calls = calls.iter().map(without_null_fields).collect();
         let node = self.node().map(str::to_owned);
         self.transcript.tell(Happened::Answer { node, thought, say, calls, output }, &Origins::of(Origin::Model));
@@ -128,17 +133,13 @@ impl Session {
         if self.settings.plans_before_reading() {
             return self.shape_at(path, instance);
         }
-        let most = match tool.is_none_or(|tool| tool.effect == Effect::Read) {
-            true => MOST_OF_READ,
-            false => MOST_OF_CHANGE,
-        };
         if tool.is_some_and(|tool| tool.instances.is_some()) {
             let own = |name: &&String| name.strip_prefix(path.kind.as_str()).is_some_and(|rest| rest.starts_with(' '));
             let names = self.memory.context.instances().iter().filter(own);
             let rows = names.filter_map(|name| self.memory.context.read(path, Some(name)));
-            return Some(shorten(&rows.map(Cow::into_owned).collect(), most));
+            return Some(told_form(tool.map(AsRef::as_ref), &rows.map(Cow::into_owned).collect()));
         }
-        Some(shorten(&*self.memory.context.read(path, instance)?, most))
+        Some(told_form(tool.map(AsRef::as_ref), &*self.memory.context.read(path, instance)?))
     }
 
     /// A result that was written over before anybody saw it is not shown, and counts for nothing.
@@ -183,6 +184,32 @@ impl Session {
             }
         }
         paths
+    }
+}
+
+/// A result as the model is told it: the fields that its tool's author names, without what is empty, in short.
+pub(super) fn told_form(tool: Option<&Tool>, value: &Value) -> Value {
+    let most = match tool.is_none_or(|tool| tool.effect == Effect::Read) {
+        true => MOST_OF_READ,
+        false => MOST_OF_CHANGE,
+    };
+    match tool.and_then(Tool::shown_fields) {
+        Some(fields) => shorten(&with_fields(value, &fields), most),
+        None => shorten(value, most),
+    }
+}
+
+/// Records with these fields alone, wherever they stand in a value. What has none of them is no record.
+fn with_fields(value: &Value, names: &[&str]) -> Value {
+    match value {
+        Value::Array(rows) => rows.iter().map(|row| with_fields(row, names)).collect(),
+        Value::Object(fields) if fields.keys().any(|name| names.contains(&name.as_str())) => {
+            let stays = |name: &str| names.contains(&name) || name.starts_with('_');
+            let fields = fields.iter().filter(|(name, _)| stays(name));
+            fields.map(|(name, value)| (name.clone(), value.clone())).collect()
+        }
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), with_fields(value, names))).collect(),
+        other => other.clone(),
     }
 }
 

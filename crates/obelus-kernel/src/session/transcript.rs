@@ -22,6 +22,7 @@ use serde_json::Value;
 use super::output::{CallReport, CallStatus};
 use super::scheduler::Step;
 use crate::origin::Origins;
+pub(super) use entry::clip;
 pub use entry::{CallEntry, Happened, TranscriptEntry};
 use history::History;
 use obelus_notebook::compose;

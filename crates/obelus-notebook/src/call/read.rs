@@ -141,7 +141,7 @@ impl<'a> CallReader<'a> {
         self.metas[METAS.iter().position(|meta| *meta == name)?]
     }
 
-    /// What the call says of a meta-property, else what the tool fixes. What the tool does not permit is a fault.
+    /// What the call says of a meta-property, else what the tool fixes. A value that the tool does not permit is a fault.
     fn meta(&mut self, name: &str) -> Option<&'a Value> {
         let rule = self.tool.and_then(|tool| tool.meta(name));
         let Some(said) = self.said(name).filter(|said| !said.is_null()) else {

@@ -346,7 +346,36 @@ pub(super) fn nullable(schema: Value) -> Value {
     if is_any_value(&schema) || schema::admits_null(&schema) {
         return schema;
     }
-    alternative(schema, json!({"type": "null"}))
+    match schema {
+        Value::Object(fields) if is_plain(&fields) => Value::Object(plain_or_null(fields)),
+        schema => alternative(schema, json!({"type": "null"})),
+    }
+}
+
+/// Whether a schema names types of plain values and nothing that null would break.
+fn is_plain(fields: &Map<String, Value>) -> bool {
+    let plain = ["string", "number", "integer", "boolean"];
+    let is_plain = |name: &Value| plain.iter().any(|known| name == known);
+    let known = ["type", "description", "enum"];
+    fields.keys().all(|name| known.contains(&name.as_str()))
+        && match fields.get("type") {
+            Some(Value::Array(names)) => names.iter().all(is_plain),
+            Some(name) => is_plain(name),
+            None => false,
+        }
+}
+
+/// The same with null among its types and choices: shorter than an alternative.
+fn plain_or_null(mut fields: Map<String, Value>) -> Map<String, Value> {
+    if let Some(types) = fields.get_mut("type") {
+        let mut names = types.as_array().cloned().unwrap_or_else(|| vec![types.clone()]);
+        names.push("null".into());
+        *types = names.into();
+    }
+    if let Some(Value::Array(choices)) = fields.get_mut("enum") {
+        choices.push(Value::Null);
+    }
+    fields
 }
 
 fn alternative(mut schema: Value, other: Value) -> Value {

@@ -1,4 +1,4 @@
-//! Addresses in texts: what leads a reader, money or a call out of the house.
+//! Addresses in texts: URLs, e-mail addresses, bank accounts, telephone numbers.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -20,9 +20,9 @@ pub enum Address {
 /// Signs that end a sentence or a bracket, and no address.
 const TRAILING: [char; 18] =
     ['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '’', '*', '_', '…', '»', '”', '|', '`'];
-/// What parts an address from what stands beside it, besides blanks.
+/// Characters that end an address, besides white space.
 const QUOTES: [char; 8] = ['<', '>', '"', '«', '»', '“', '”', '„'];
-/// What no e-mail address has in it, besides those.
+/// Characters that end an e-mail address, besides those.
 const AROUND_MAIL: [char; 10] = ['(', ')', '[', ']', '{', '}', ',', ';', ':', '\\'];
 
 /// A Latin host name, or four numbers, with a path.
@@ -53,7 +53,7 @@ fn pattern(text: &str) -> Regex {
 
 /// Every address in a folded text.
 pub fn addresses(text: &str) -> Vec<Address> {
-    // Nobody sees these characters, and some programs drop them.
+    // These characters are invisible, and some programs drop them.
     let text: String = text.chars().filter(|letter| !is_invisible(*letter)).collect();
     let mut found = Found { rest: text, addresses: Vec::new() };
     found.take_urls();
@@ -75,7 +75,7 @@ pub fn compact(text: &str) -> String {
     text.chars().filter(|letter| letter.is_alphanumeric()).collect()
 }
 
-/// What was found, and what is left of the text. What was taken is blank there.
+/// The addresses that were found, and the text with blanks in their places.
 struct Found {
     rest: String,
     addresses: Vec<Address>,
@@ -87,7 +87,7 @@ impl Found {
         self.addresses.push(address);
     }
 
-    /// Whatever has `://` or `www.` in it, up to a blank or a quotation mark: brackets and commas may be a part of it.
+    /// Takes words with `://` or `www.`, up to white space or a quotation mark: brackets and commas may belong to a URL.
     fn take_urls(&mut self) {
         for token in tokens(&self.rest, |letter| QUOTES.contains(&letter)) {
             let text = &self.rest[token.clone()];
@@ -99,7 +99,7 @@ impl Found {
         }
     }
 
-    /// Whatever has `@` with something on both sides. The host stays: a path may follow it.
+    /// Takes words with `@` between other characters. The host stays in the text, because a path may follow it.
     fn take_mail(&mut self) {
         let has_word = |side: &str| side.contains(char::is_alphanumeric);
         for token in tokens(&self.rest, |letter| QUOTES.contains(&letter) || AROUND_MAIL.contains(&letter)) {

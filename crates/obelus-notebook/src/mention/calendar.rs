@@ -1,4 +1,4 @@
-//! Dates and times: their digits are no numbers, and no telephone numbers either.
+//! Dates and times. Their digits are neither numbers nor telephone numbers.
 
 /// Whether digits with signs between are a date, such as `12.05.2026`, `2026-05-12`, `12/5/26`.
 pub(super) fn is_date(groups: &[&str], signs: &[char]) -> bool {

@@ -1,4 +1,4 @@
-//! Names of rows in the user's words: by the same word, or by one that differs as endings do.
+//! Names of rows in the user's words: the same word, or the same word with another ending.
 
 use unicode_normalization::UnicodeNormalization;
 

@@ -1,4 +1,4 @@
-//! Numbers as people write them, and digits that are none: of a date, a time, a telephone number, or a part of a word.
+//! Numbers as people write them. Digits of dates, times, telephone numbers and words are not numbers.
 
 use smallvec::SmallVec;
 
@@ -13,7 +13,7 @@ pub struct Numeral {
     pub start: usize,
     /// Where it ends, with words such as `тысяч`.
     pub(super) end: usize,
-    /// What it is worth. Nothing where it is no number; two values where two readings fit, as of `1,500`.
+    /// Its values: none if it is not a number, two if it can be read in two ways, such as `1,500`.
     values: Values,
     /// The power of ten that its words say.
     zeros: Option<u32>,

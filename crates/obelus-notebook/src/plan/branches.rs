@@ -42,12 +42,12 @@ impl Branches {
         a.iter().any(|(choice, wants)| b.get(choice).is_some_and(|others| wants.is_disjoint(others)))
     }
 
-    /// What an expression needs to have a value; nothing if it needs nothing.
+    /// The choices that an expression needs to have a value. `None` if it needs no choice.
     fn needs_of(&self, check: &Check, reader: usize, expr: &Expr) -> Option<Needs> {
         match expr {
             Expr::Ref(path) => {
                 let writers = check.graph.edges_by(reader, path).iter().map(|edge| edge.from);
-                // What one instance chooses binds no other.
+                // Instances choose independently.
                 let binds = |writer: usize| check.who[reader] != Who::Each || !matches!(check.who[writer], Who::One(_));
                 either(writers.map(|writer| self.needs_to_write(check, writer, path).filter(|_| binds(writer))))
             }
@@ -63,7 +63,7 @@ impl Branches {
         }
     }
 
-    /// What must have been chosen for a call to write a path. One that writes below it leaves what was there.
+    /// The choices after which a call writes a path. A call that writes below the path leaves the old value around it.
     fn needs_to_write(&self, check: &Check, writer: usize, path: &Path) -> Option<Needs> {
         let call = &check.calls[writer];
         if !call.all_writes().any(|written| written.covers(path)) {
@@ -93,7 +93,7 @@ fn both(needs: &mut Needs, more: Needs) {
     }
 }
 
-/// What is needed whichever of these it is; nothing if one of them needs nothing.
+/// The choices that all of these alternatives need. `None` if one of them needs no choice.
 fn either(all: impl Iterator<Item = Option<Needs>>) -> Option<Needs> {
     let mut joined: Option<Needs> = None;
     for needs in all {

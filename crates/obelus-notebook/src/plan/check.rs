@@ -169,7 +169,7 @@ impl Check {
         let output = |call: &Call| Some(types::written(call.tool.as_ref()?.output()?, call.output_method));
         let outputs: Vec<Option<Value>> = self.calls.iter().map(output).collect();
         let mut found = Vec::new();
-        // What a reference brings stands in a text as words, if it has some (CTX-13).
+        // In a text, a reference is replaced by the words of its value, if it has words (CTX-13).
         let in_text = json!({"type": ["string", "number", "boolean"]});
         for (index, call) in self.calls.iter().enumerate() {
             call.each_expr(&mut |place, expr| {

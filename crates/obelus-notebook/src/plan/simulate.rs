@@ -92,7 +92,7 @@ fn skipped(check: &Check, context: &Context, branching: usize, group: &[Arc<Path
         };
         let can = |path: &Path| {
             let edges = check.graph.edges_by(index, path);
-            // What stood there before does not serve where a call of the plan may write it (PLAN-3).
+            // An earlier value is not used where a call of the plan may write the place (PLAN-3).
             let covers = |edge: &Edge| check.calls[edge.from].all_writes().any(|written| written.covers(path));
             edges.iter().any(|edge| writes(edge.from, path))
                 || (!edges.iter().any(covers) && context.read(path, None).is_some())

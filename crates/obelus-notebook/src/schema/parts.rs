@@ -14,7 +14,7 @@ pub(super) const ROOT: &str = "obelus:/root";
 /// Schemas that are looked at for one path. References may form a circle.
 const MOST_SCHEMAS: usize = 400;
 
-/// What `root` says of the value at `path`, to be compiled by [`super::compile_part`]; nothing where it says nothing.
+/// The part of the schema `root` for the value at `path`, for [`super::compile_part`]. `None` if it has no such part.
 pub fn part_at(root: &Value, path: &[Segment]) -> Option<Value> {
     Search { root, left: MOST_SCHEMAS }.below(String::new(), path)
 }

@@ -96,7 +96,7 @@ impl FaultyNode {
 }
 
 impl NodeForm {
-    /// What is wrong with what it is: it is one thing.
+    /// The faults of its kind: a node has exactly one.
     fn fault_of_kind(&self) -> Option<String> {
         let kinds = [
             ("request", self.request.is_some()),

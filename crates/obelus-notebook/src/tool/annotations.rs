@@ -4,7 +4,7 @@ use super::Tool;
 use crate::wording::closest;
 
 /// Annotations that a tool may have, those of connectors included.
-const ANNOTATIONS: [&str; 20] = [
+const ANNOTATIONS: [&str; 22] = [
     "x-before",
     "x-bitrix24",
     "x-delegate",
@@ -21,9 +21,11 @@ const ANNOTATIONS: [&str; 20] = [
     "x-pays",
     "x-quiet",
     "x-risky",
+    "x-shown",
     "x-target",
     "x-title",
     "x-trust",
+    "x-unlisted",
     "x-words-of",
 ];
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::fault::{Fault, Rule};
 use crate::schema::resolved;
 
-/// What stands deeper is not filled in; references may form a circle.
+/// Deeper members are not filled in, because references may form a circle.
 const DEEPEST: usize = 16;
 
 fn is_reference(value: &Value) -> bool {
@@ -26,7 +26,7 @@ pub(crate) fn choice(schema: &Value) -> Option<&[Value]> {
     values.iter().any(is_reference).then_some(values)
 }
 
-/// The same schema without what is held against the words of a call; nothing if there is none of that.
+/// The schema without the keywords that are held against the text of a call. `None` if it has no such keywords.
 pub(super) fn relaxed(params: &Value) -> Option<Value> {
     let mut schema = params.clone();
     relax(&mut schema).then_some(schema)

@@ -36,7 +36,7 @@ fn with_delegate(definition: &Value, request: &Value) -> Result<Value, Fault> {
     if let Some((schema, given)) = input_of(request)? {
         merge_members(&mut merged, &schema, "properties")?;
         merge_members(&mut merged, &schema, "$defs")?;
-        // What the saved request gives itself, a call may leave out.
+        // A call may leave out values that the saved request has itself.
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
         let required = required.filter(|name| name.as_str().is_some_and(|name| given.get(name).is_none()));
         let all = merged.entry("required").or_insert_with(|| Value::Array(Vec::new()));

@@ -1,4 +1,4 @@
-//! Annotations for people: `x-title`, `x-labels`, `x-details`, `x-names` and `x-quiet`. A faulty one is ignored when the
+//! Annotations for readers: `x-title`, `x-labels`, `x-details`, `x-names`, `x-shown` and `x-quiet`. A faulty one is ignored when the
 //! tool is used, and reported when it is checked.
 
 use serde_json::{Map, Value};
@@ -26,9 +26,19 @@ impl Tool {
         in_language(self.schema.get("x-title")?, language)
     }
 
+    /// The fields that a model is shown of a result, where not all of them (`x-shown`).
+    pub fn shown_fields(&self) -> Option<Vec<&str>> {
+        self.schema.get("x-shown")?.as_array()?.iter().map(Value::as_str).collect()
+    }
+
     /// Whether successful calls are not shown to people (`x-quiet`). Only reads can be quiet.
     pub fn is_quiet(&self) -> bool {
         self.effect == Effect::Read && self.schema.get("x-quiet") == Some(&Value::Bool(true))
+    }
+
+    /// Whether it can be called and is not listed (`x-unlisted`): the description of another tool names it.
+    pub fn is_unlisted(&self) -> bool {
+        self.schema.get("x-unlisted") == Some(&Value::Bool(true))
     }
 
     /// A parameter's name for people. Indexes, case and underscores do not matter: `rows[0].unitPrice` is
@@ -38,6 +48,16 @@ impl Tool {
         let place = plain(place);
         let (_, said) = labels.iter().find(|(known, _)| plain(known) == place)?;
         in_language(said, language)
+    }
+
+    /// The parameter that says which record a call is about (`x-entity`).
+    pub fn record(&self) -> Option<&str> {
+        self.schema.get("x-entity")?.get("id")?.as_str()
+    }
+
+    /// Whether a parameter says which record a call is about.
+    pub fn is_record(&self, place: &str) -> bool {
+        self.record().is_some_and(|record| plain(record) == plain(place))
     }
 
     /// Whether a parameter is a detail (`x-details`), which is shown last.
@@ -70,6 +90,9 @@ impl Tool {
         let is_list = |said: &Value| said.as_array().is_some_and(|all| all.iter().all(Value::is_string));
         if self.schema.get("x-details").is_some_and(|said| !is_list(said)) {
             odd.push(("x-details", "`x-details` is a list of parameters by their places".to_owned()));
+        }
+        if self.schema.get("x-shown").is_some_and(|said| !is_list(said)) {
+            odd.push(("x-shown", "`x-shown` is a list of fields of the result".to_owned()));
         }
         let empty = Map::new();
         let places = |name: &'static str, odd: &mut Vec<(&'static str, String)>| match self.schema.get(name) {

@@ -1,9 +1,9 @@
-//! What holds for every input, and not only for those that somebody thought of.
+//! Properties that hold for every input.
 //!
 //! # Layout
 //!
-//! One file for each subject; [`generate`] makes the inputs, [`naive`] is the other opinion: the rules written
-//! down as plainly as they can be, without a thought for speed. `PROPTEST_CASES` sets how many inputs are tried.
+//! One file for each subject. [`generate`] makes the inputs. [`naive`] is a second implementation of the rules, as plain
+//! as possible and slow. `PROPTEST_CASES` sets how many inputs are tried.
 
 mod generate;
 mod naive;
@@ -19,12 +19,12 @@ mod waves;
 
 use proptest::test_runner::{Config, FileFailurePersistence};
 
-/// So many cases, unless the environment asks for another number. What has failed once stands beside the source.
+/// The number of cases, unless the environment sets another. Inputs that failed once are kept beside the source.
 #[expect(clippy::disallowed_methods, reason = "the number of cases is not the notebook's to know")]
 fn cases(usual: u32) -> Config {
     let mut config = Config {
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
-        // Plans whose calls wait for each other are thrown away where waves are looked at.
+        // The tests of waves reject plans whose calls wait for each other.
         max_global_rejects: u32::MAX,
         ..Config::default()
     };

@@ -49,7 +49,7 @@ pub(super) fn news(spec: &SessionSpec, session: &Session) -> Result<(Option<Inpu
     let mut tools = Map::new();
     let mut settings = today.settings;
     if let Some(context) = &today.context {
-        for tool in context.tools() {
+        for tool in context.tools().filter(|tool| !spec.withheld.contains(&tool.name)) {
             if session.context().tool(&tool.name).is_none_or(|known| known.schema != tool.schema) {
                 change.tools.push(tool.name.clone());
                 tools.insert(tool.name.clone(), tool.schema.clone());

@@ -104,6 +104,8 @@ mod tests {
                 of.reasons().all(),
                 of.misfits().all(),
                 of.consents().all(),
+                of.questions().all(),
+                of.results().all(),
             ]
             .concat()
         };

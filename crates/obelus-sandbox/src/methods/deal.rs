@@ -1,4 +1,4 @@
-//! Deals: stages, funnels, contacts, products.
+//! Deals: stages, funnels, contacts.
 
 use serde_json::{Value, json};
 
@@ -17,10 +17,6 @@ pub(super) fn add_to(methods: &mut Methods) {
             _ => json!([{"CONTACT_ID": contact, "SORT": 10, "ROLE_ID": 0, "IS_PRIMARY": "Y"}]),
         };
         Ok(rows.into())
-    });
-    methods.add("crm.deal.productrows.get", "crm", |call| {
-        call.record(&DEAL, call.id()?)?;
-        Ok(json!([]).into())
     });
 }
 

@@ -6,6 +6,7 @@ use super::deal::{directory, stages};
 use super::{Call, Methods, Outcome, crm, int_of, text_of};
 use crate::clock;
 use crate::entity::{CATEGORY, STATUS};
+use crate::list::{Selection, whole};
 use crate::store::Row;
 use crate::wire::{Answer, Fault};
 
@@ -108,12 +109,16 @@ fn category_list(call: &mut Call<'_>) -> Outcome {
     Ok(Answer { total: Some(all.len() as i64), result: json!({"categories": all}), next: None })
 }
 
-/// Sorted by directory and position, unless the call gives another order.
+/// All values at once, sorted by directory and position unless the call gives another order.
 fn status_list(call: &mut Call<'_>) -> Outcome {
     if call.params.object("order")?.is_none_or(|order| order.is_empty())
         && let Some(all) = call.params.value_mut().as_object_mut()
     {
         all.insert("order".to_owned(), json!({"ENTITY_ID": "ASC", "SORT": "ASC"}));
     }
-    crm::list(call, &STATUS)
+    let selection = Selection::read(&STATUS, Vec::new(), &call.params)?;
+    let page = whole(call.store, &STATUS, &selection, &call.params)?;
+    let rows =
+        page.rows.iter().map(|row| crm::show(call, &STATUS, &selection, row)).collect::<Result<Value, Fault>>()?;
+    Ok(page.answer(rows))
 }

@@ -44,13 +44,17 @@ pub(crate) enum Agents {
         format: Format,
     },
     /// Print the prompt that the model would get.
-    #[command(after_help = "Example:\n  obelus agents prompt agents/notes --say 'What did we decide?'")]
+    #[command(after_help = "Example:\n  obelus agents prompt agents/notes --say 'What did we decide?'\n  \
+        obelus agents prompt crm --say Hello --say 'And now?' --stats")]
     Prompt {
         /// A name, a folder or a file.
         agent: String,
-        /// The user's message.
+        /// The user's message. Given several times: one message after the other, each answered with a word.
         #[arg(long, value_name = "TEXT", default_value = "")]
-        say: String,
+        say: Vec<String>,
+        /// Print how many characters each request has, and the share that was a prefix of the one before.
+        #[arg(long)]
+        stats: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,

@@ -11,9 +11,9 @@ use obelus_connect::activity::BindingError;
 use obelus_connect::bitrix24;
 use obelus_connect::browser::Browser;
 use obelus_connect::mcp::Servers;
-use obelus_connect::model::{PromptOptions, render};
+use obelus_connect::model::{ChatMessage, PromptMeter, PromptOptions, render};
 use obelus_kernel::compose::{Offer, compose};
-use obelus_kernel::session::{Input, Task};
+use obelus_kernel::session::{Answer, Input, Prompt, Session, Solution, Task};
 use obelus_kernel::{PlanMode, Tool};
 use obelus_runtime::files::{Places, Problem};
 use obelus_runtime::{Agent, Connector as _, SessionSpec, system_clock};
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Agents) -> Result<Exit> {
         Agents::Show { agent, json } => show(agent, *json),
         Agents::Check { agents, json } => check(agents, *json),
         Agents::Graph { agent, format } => graph(agent, *format),
-        Agents::Prompt { agent, say, json } => prompt(agent, say, *json),
+        Agents::Prompt { agent, say, stats, json } => prompt(agent, say, *stats, *json),
         Agents::Login(args) => login::login(args),
         Agents::Pin(args) => pin::pin(args),
     }
@@ -273,7 +273,24 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn prompt(agent: &str, say: &str, as_json: bool) -> Result<Exit> {
+/// What the model is asked first when the user says something. The turn before it is ended with a word.
+fn first_request(session: &mut Session, words: &str) -> Result<(Prompt, Vec<ChatMessage>)> {
+    session.handle(system_clock(), Input::User { text: words.to_owned() })?;
+    let id = std::iter::from_fn(|| session.poll()).find_map(|task| match task {
+        Task::AskModel { id } => Some(id),
+        _ => None,
+    });
+    let asked = id.and_then(|id| session.prompt(&id).map(|prompt| (id, prompt)));
+    let (id, prompt) = asked.ok_or_else(|| anyhow!("the agent's first step asks no model"))?;
+    let messages = render(&prompt, &PromptOptions::default()).context("the prompt cannot be made")?;
+    let solution = Solution { say: Some("…".to_owned()), output: "…".into(), ..Solution::default() };
+    session.handle(system_clock(), Input::Answer { id, answer: Answer::Solution { solution, tokens: 0 } })?;
+    session.handle(system_clock(), Input::Stop)?;
+    while session.poll().is_some() {}
+    Ok((prompt, messages))
+}
+
+fn prompt(agent: &str, say: &[String], stats: bool, as_json: bool) -> Result<Exit> {
     let mut spec = SessionSpec::from_agent(load_agent(&locate(agent)?, None)?);
     // The tools of its MCP servers are shown too.
     let activities = on(async {
@@ -284,17 +301,33 @@ fn prompt(agent: &str, say: &str, as_json: bool) -> Result<Exit> {
         }
         Ok(connections.activities)
     })?;
-    // Nothing is carried out: only what the model would be asked at first is looked at.
+    // Nothing is carried out: only what the model would be asked at first after each message is looked at.
     let mut session = spec.session("prompt", &activities)?;
-    session.handle(system_clock(), Input::User { text: say.to_owned() })?;
-    let id = std::iter::from_fn(|| session.poll()).find_map(|task| match task {
-        Task::AskModel { id } => Some(id),
-        _ => None,
-    });
-    let prompt =
-        id.and_then(|id| session.prompt(&id)).ok_or_else(|| anyhow!("the agent's first step asks no model"))?;
-    let messages = render(&prompt, &PromptOptions::default()).context("the prompt cannot be made")?;
-    if as_json {
+    let mut meter = PromptMeter::default();
+    let mut requests = Vec::new();
+    let mut latest = None;
+    for words in say {
+        let (prompt, messages) = first_request(&mut session, words)?;
+        let sent = meter.count(&messages);
+        let schema = prompt.answer.text().chars().count();
+        requests.push(json!({"chars": sent.chars, "prefix": sent.prefix, "percent": sent.percent(), "schema": schema}));
+        latest = Some((prompt, messages));
+    }
+    let (prompt, messages) = latest.ok_or_else(|| anyhow!("there is nothing to say"))?;
+    if stats && as_json {
+        output::json(&json!({"requests": requests, "sum": meter.sum()}));
+    } else if stats {
+        for (number, request) in requests.iter().enumerate() {
+            output::answer(&format!(
+                "request {}: {} characters, {} of them ({} %) a prefix of the request before; the answer's schema has {}",
+                number + 1,
+                request["chars"],
+                request["prefix"],
+                request["percent"],
+                request["schema"]
+            ));
+        }
+    } else if as_json {
         let rows: Vec<Value> = messages.iter().map(|m| json!({"role": m.role, "content": m.content})).collect();
         output::json(&json!({"messages": rows, "schema": prompt.answer.schema, "loose": prompt.answer.loose}));
     } else {

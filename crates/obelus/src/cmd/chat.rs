@@ -27,13 +27,11 @@ mod keyboard;
 mod lines;
 mod outline;
 mod question;
-mod results;
 mod screen;
 mod steps;
 mod talk;
 mod terminal;
 mod text;
-mod titles;
 mod tour;
 mod why;
 
@@ -54,13 +52,11 @@ use crate::output::Exit;
 use crate::phrases::{Phrases, fill};
 use editor::Editor;
 pub(crate) use question::lines as question_lines;
-pub(crate) use results::words as result_words;
 use screen::{Part, Surface};
 pub(crate) use talk::Work;
 use talk::{Talk, Worked};
 use terminal::Terminal;
 pub(crate) use text::Line;
-pub(crate) use titles::Titles;
 pub(crate) use tour::Move;
 
 /// The conversation that was asked for.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
-use obelus_connect::model::{ModelSpec, Recorder, open};
+use obelus_connect::model::{ModelSpec, Recorder, SentChars, open};
 use obelus_kernel::session::{Prompt, Spent};
 use obelus_runtime::files::read_text;
 use obelus_runtime::{Agent, Language, Model, Part, Parts, Used};
@@ -80,11 +80,13 @@ pub(crate) fn run(args: &Eval) -> Result<Exit> {
     let skipped = all.len() - passed - failed;
     let mut spent = Spent::default();
     all.iter().for_each(|case| spent.add(case.spent()));
+    let mut sent = SentChars::default();
+    all.iter().for_each(|case| sent.add(case.sent));
     let hopeless = all.iter().find_map(|case| case.hopeless.as_deref());
     if args.json {
         output::json(&json!({
             "agent": agent.name, "model": spec.to_string(), "passed": passed, "failed": failed, "skipped": skipped,
-            "spent": spent, "stopped": hopeless, "cases": all.iter().map(Evaluated::to_json).collect::<Vec<_>>(),
+            "spent": spent, "sent": sent, "stopped": hopeless, "cases": all.iter().map(Evaluated::to_json).collect::<Vec<_>>(),
         }));
     } else {
         show_skipped(&all);
@@ -92,6 +94,8 @@ pub(crate) fn run(args: &Eval) -> Result<Exit> {
             "{passed} passed, {failed} failed, {skipped} skipped: {}",
             in_words(&spent, english())
         ));
+        let (chars, percent) = (sent.chars, sent.percent());
+        output::answer(&format!("{chars} characters sent, {percent} % of them a prefix of the request before"));
         if let Some(why) = hopeless {
             output::note(&format!("Stopped: the model cannot be asked. {}", visible(why)));
         }

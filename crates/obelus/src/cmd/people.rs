@@ -4,10 +4,10 @@
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::{About, Question, Session};
 use obelus_runtime::files::FileNews;
-use obelus_runtime::people::consent_in_words;
+use obelus_runtime::people::{Titles, consent_in_words};
 use serde_json::Value;
 
-use super::chat::{Titles, question_lines};
+use super::chat::question_lines;
 use crate::output::{self, DIM, GREEN, visible};
 use crate::phrases::{Phrases, fill};
 

@@ -5,15 +5,6 @@ use obelus_runtime::phrases;
 phrases! {
     /// The texts of a question.
     Asking {
-        call: "Нужно ваше решение", "Your decision is needed";
-        calls: "Нужно ваше решение по {}", "Your decision is needed on {}";
-        plan: "Выполнить этот план?", "May this plan run?";
-        input: "Нужен ваш ответ", "Your answer is needed";
-        in_doubt:
-            "Неизвестно, произошло ли это. Проверьте, пожалуйста",
-            "It is not known whether this happened. Please check";
-        came_as: "перенесено со словами: ", "brought along with the words: ";
-        because: "почему спрашиваю: ", "asked because ";
         key_yes: "да, выполнить", "yes, do it";
         key_all: "да, все", "yes, all";
         key_part: "только часть", "some of them";
@@ -62,12 +53,6 @@ phrases! {
         answered: "Ответ принят.", "Your answer is accepted.";
         happened: "Записано: это произошло.", "Noted: it happened.";
         did_not: "Записано: этого не было, выполняю.", "Noted: it did not happen, doing it now.";
-        in_agents_words: "слова агента: ", "in the agent's words: ";
-        result_to: "результат запишется в ", "the result goes to ";
-        number: "номер", "number";
-        now: "сейчас ", "now ";
-        now_unknown: "сейчас неизвестно", "now unknown";
-        no_change: " (без изменений)", " (no change)";
         will_lapse:
             "Вопрос {} ждёт до {}, потом будет считаться отказом. /inbox — ответить.",
             "The question {} expires at {} and then counts as denied. /inbox answers it.";
@@ -81,7 +66,6 @@ phrases! {
         answer_elsewhere:
             "Этого ответа ждёт шаг: obelus answer {} value ОТВЕТ",
             "A step waits for this answer: obelus answer {} value ANSWER";
-        asked_by: "«{}» спрашивает по ходу работы, своими словами:", "«{}» asks, in its own words:";
         doubt_not_kept:
             "Здесь на это не ответить: нужен терминал.",
             "It cannot be answered here: that needs a terminal.";

@@ -21,9 +21,6 @@ phrases! {
         stopping: "останавливаюсь; ещё раз Ctrl-C — выход", "stopping; Ctrl-C again exits";
         again_to_quit: "Ещё раз Ctrl-C — выход.", "Ctrl-C again exits.";
         of_so_many: "{} из {}", "{} of {}";
-        records_of: "найдено: {}, показано: {}", "{} found, {} shown";
-        nothing_found: "ничего не найдено", "nothing found";
-        no: "нет", "no";
         waits: "{}: /inbox", "{}: /inbox";
         no_consents: "Без вопроса ничего не разрешено.", "Nothing runs by standing consent.";
         revoked: "Согласие {} отозвано: об этом снова будут спрашивать.", "The consent {} is taken back.";
@@ -61,8 +58,6 @@ phrases! {
     Counts {
         tokens: "{} токен|{} токена|{} токенов", "{} token|{} tokens";
         requests: "{} запрос|{} запроса|{} запросов", "{} request|{} requests";
-        records: "найдено: {}", "{} found";
-        steps: "{} шагу|{} шагам|{} шагам", "{} step|{} steps";
         questions:
             "{} вопрос ждёт решения|{} вопроса ждут решения|{} вопросов ждут решения",
             "{} question waits|{} questions wait";

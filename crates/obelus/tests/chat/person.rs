@@ -361,12 +361,15 @@ const PLAYBOOK: &str = r#"
       - {_tool: change, id: 1, sum: 11, _outputPath: †state.a}
       - {_tool: change, id: 2, sum: 12, _outputPath: †state.b}
     output: Both decided.
+- name: changed, or not to be changed
+  user: amount
+  when: any(.plan[]; .tool == "change" and (.status == "done" or .status == "denied"))
+  answer: {output: The deal is settled.}
 - name: change
   user: 'amount (?<sum>\d+)'
   answer:
     say: Your yes is needed.
     calls: [{_tool: change, id: 7, sum: '{{ m.sum | int }}', comment: "as you said\e[2J", _outputPath: †state.one}]
-    output: The deal is settled.
 - name: rest
   answer: {output: "There are three deals.\e[2J"}
 "#;

@@ -48,7 +48,7 @@ fn a_kept_conversation_goes_on_where_it_was() {
     first.prints("obelus answer monday:q1 approve");
     // The open question comes first, and the mode is the last one.
     let again = obelus_reading("/mode\n/cost\n", &kept).exits(3);
-    let again = again.prints("who: \"Anna\"").prints("Mode canary:").prints("the conversation: 2 requests");
+    let again = again.prints("who: \"Anna\"").prints("Mode canary:").prints("the conversation: 3 requests");
     assert!(again.stdout.find("Anna") < again.stdout.find("Mode canary"), "{}", again.stdout);
     // `obelus answer` works on the same session.
     let args = ["answer", "monday:q1", "approve", "--store", &store];

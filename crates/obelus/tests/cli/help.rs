@@ -35,6 +35,7 @@ const COMMANDS: &[&[&str]] = &[
     &["sessions"],
     &["sessions", "adopt"],
     &["sessions", "back"],
+    &["sessions", "consents"],
     &["sessions", "export"],
     &["sessions", "fork"],
     &["sessions", "import"],

@@ -133,7 +133,7 @@ impl<'a> Told<'a> {
         }
         put("status", entry.status.name().into());
         if entry.approved {
-            put("approved_by", "a person".into());
+            put("approved", true.into());
         }
         if let Some(error) = &entry.error {
             put("error", without_nulls(error));
@@ -144,7 +144,7 @@ impl<'a> Told<'a> {
             paths => drop(put("at", paths.into())),
         }
         if let Some(result) = &entry.result {
-            put("result", result.clone());
+            put("result", table(result).unwrap_or_else(|| result.clone()));
         }
         form.into()
     }
@@ -159,7 +159,7 @@ impl<'a> Told<'a> {
         let Some(first) = calls.clone().next() else { return Ok(()) };
         let mut form = json!({"call": first.call["_tool"], "status": first.status.name(), "instances": names});
         if first.approved {
-            form["approved_by"] = "a person".into();
+            form["approved"] = true.into();
         }
         if let Some(error) = &first.error {
             form["error"] = without_nulls(error);
@@ -200,6 +200,30 @@ fn alike(entries: &[TranscriptEntry]) -> usize {
     entries.iter().take_while(|entry| key(entry).as_ref() == Some(&first)).count()
 }
 
+/// Records as a table, which names each field once. What is no record, such as a note on rows left out, stands below it.
+fn table(result: &Value) -> Option<Value> {
+    const FEWEST: usize = 3;
+    let items = result.as_array()?;
+    let is_row = |item: &&Value| item.as_object().is_some_and(|row| !row.keys().all(|name| name.starts_with('_')));
+    let (rows, others): (Vec<&Value>, Vec<&Value>) = items.iter().partition(is_row);
+    if rows.len() < FEWEST {
+        return None;
+    }
+    let mut columns: Vec<&String> = Vec::new();
+    for name in rows.iter().filter_map(|row| row.as_object()).flat_map(Map::keys) {
+        if !columns.contains(&name) {
+            columns.push(name);
+        }
+    }
+    let cells = |row: &&Value| columns.iter().map(|name| row.get(name.as_str()).cloned().unwrap_or_default()).collect();
+    let rows: Vec<Value> = rows.iter().map(cells).collect();
+    let mut form = json!({"columns": columns, "rows": rows});
+    if !others.is_empty() {
+        form["note"] = json!(others);
+    }
+    Some(form)
+}
+
 fn params(call: &Value) -> Map<String, Value> {
     let fields = call.as_object().into_iter().flatten().filter(|(name, _)| !name.starts_with('_'));
     fields.map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -221,5 +245,24 @@ fn without_nulls(value: &Value) -> Value {
             fields.map(|(name, value)| (name.clone(), without_nulls(value))).collect()
         }
         other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_shown_as_a_table_and_other_values_as_they_are() {
+        let rows = json!([{"id": 1, "a": "x"}, {"id": 2}, {"b": [1], "id": 3}, {"_more": {"total": 9}}]);
+        let expected = json!({
+            "columns": ["id", "a", "b"],
+            "rows": [[1, "x", null], [2, null, null], [3, null, [1]]],
+            "note": [{"_more": {"total": 9}}],
+        });
+        assert_eq!(table(&rows), Some(expected));
+        for other in [json!([{"id": 1}, {"id": 2}]), json!([1, 2, 3]), json!({"a": 1}), json!("x")] {
+            assert_eq!(table(&other), None, "{other}");
+        }
     }
 }

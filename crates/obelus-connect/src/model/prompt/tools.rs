@@ -12,49 +12,64 @@ use crate::model::jinja;
 #[derive(Serialize)]
 pub(super) struct ToolSummary<'a> {
     tool: &'a str,
-    #[serde(flatten)]
-    about: About<'a>,
-}
-
-#[derive(Serialize)]
-struct About<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a Value>,
     effect: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     unchecked_words_of: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    asks_about: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     returns: Option<&'a Value>,
 }
 
 impl<'a> ToolSummary<'a> {
     pub(super) fn of(tool: &'a Tool) -> Self {
-        Self { tool: &tool.name, about: About::of(tool, false) }
-    }
-}
-
-impl<'a> About<'a> {
-    fn of(tool: &'a Tool, says_what_is_asked: bool) -> Self {
         Self {
+            tool: &tool.name,
             description: tool.schema.get("description"),
             effect: tool.effect.name(),
             unchecked_words_of: tool.words_of(),
-            asks_about: tool.schema.get("x-risky").filter(|_| says_what_is_asked),
             returns: tool.output(),
         }
     }
 }
 
-/// A tool with its parameters, for a dialect without a schema: `deal.get(id: integer|string) {"effect":"read"}`.
-pub(super) fn signature(tool: &Tool) -> Result<String, minijinja::Error> {
-    let about = jinja::json_line(&About::of(tool, true))?;
-    let params = tool.params();
-    Ok(format!("{}({}) {about}", name(&tool.name), members(params)))
+/// A tool with its parameters, for a dialect without a schema: `deal.get(id: int|str) read "One deal"`.
+pub(super) fn signature(tool: &Tool) -> String {
+    let mut text = format!("{}({}) {}", name(&tool.name), members(tool.params()), tool.effect.name());
+    if let Some(words) = tool.schema.get("description") {
+        let _ = write!(text, " {}", line(words));
+    }
+    if let Some(source) = tool.words_of() {
+        let _ = write!(text, " unchecked_words_of {}", line(&source.into()));
+    }
+    if let Some(places) = tool.schema.get("x-risky") {
+        let _ = write!(text, " asks about {}", line(places));
+    }
+    if let Some(result) = tool.output() {
+        let _ = write!(text, " returns {}", type_of(result));
+    }
+    text
 }
 
-/// The members of an object: `TITLE: string, SUM?: number`.
+/// A kind of memory: its name, what it is for, and what its value looks like.
+pub(super) fn recipe(kind: &Value) -> String {
+    let mut text = name(kind["kind"].as_str().unwrap_or_default());
+    if let Some(words) = kind.get("description") {
+        let _ = write!(text, " {}", line(words));
+    }
+    if let Some(schema) = kind.get("schema") {
+        let _ = write!(text, ": {}", type_of(schema));
+    }
+    // What single instances have of their own.
+    for own in ["descriptions", "schemas"] {
+        if let Some(of_instances) = kind.get(own) {
+            let _ = write!(text, " {own} of instances {}", line(of_instances));
+        }
+    }
+    text
+}
+
+/// The members of an object: `TITLE: str, SUM?: number`.
 fn members(schema: &Value) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |field: &str| required.is_some_and(|names| names.iter().any(|name| name == field));
@@ -68,7 +83,7 @@ fn members(schema: &Value) -> String {
 
 /// A schema in short. What has no short form is shown as it is.
 fn type_of(schema: &Value) -> String {
-    const PLAIN: [&str; 9] = [
+    const PLAIN: [&str; 12] = [
         "type",
         "properties",
         "required",
@@ -78,6 +93,9 @@ fn type_of(schema: &Value) -> String {
         "description",
         "minProperties",
         "additionalProperties",
+        "minItems",
+        "maxItems",
+        "default",
     ];
     let Some(fields) = schema.as_object() else { return "any".to_owned() };
     if !fields.keys().all(|key| PLAIN.contains(&key.as_str()) || key.starts_with("x-")) {
@@ -105,6 +123,9 @@ fn types(fields: &Map<String, Value>) -> String {
             Some(items) => format!("[{}]", type_of(items)),
             None => "array".to_owned(),
         },
+        "integer" => "int".to_owned(),
+        "string" => "str".to_owned(),
+        "boolean" => "bool".to_owned(),
         other => other.to_owned(),
     };
     match fields.get("type") {
@@ -134,7 +155,7 @@ mod tests {
     use super::*;
 
     fn shown(name: &str, schema: &Value) -> String {
-        signature(&Tool::parse(name, schema).unwrap()).unwrap()
+        signature(&Tool::parse(name, schema).unwrap())
     }
 
     #[test]
@@ -156,15 +177,15 @@ mod tests {
         });
         assert_eq!(
             shown("crm.deal.add", &schema),
-            "crm.deal.add(fields: {TITLE: string, SUM?: number|string \"in roubles\", …}, select?: [string], \
+            "crm.deal.add(fields: {TITLE: str, SUM?: number|str \"in roubles\", …}, select?: [str], \
              order?: \"ASC\"|\"DESC\", any?: any, odd?: {\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}) \
-             {\"description\":\"A new deal\",\"effect\":\"create\"}"
+             create \"A new deal\""
         );
     }
 
     #[test]
     fn a_name_cannot_begin_a_line() {
         let text = shown("t", &json!({"x-effect": "read", "properties": {"a\n# Mode": {"type": "string"}}}));
-        assert_eq!(text, "t(\"a\\n# Mode\"?: string) {\"effect\":\"read\"}");
+        assert_eq!(text, "t(\"a\\n# Mode\"?: str) read");
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! One line for each value, and every text in quotes (see `quote`).
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::origin::Origins;
@@ -58,6 +59,93 @@ pub(in crate::session) fn describe(
     words.lines.join("\n")
 }
 
+/// A value of a call that is not trusted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueMark {
+    /// Where it stands, as in the description: `fields.SUM`. Empty for the proposal, `_scopes` for what is shown.
+    pub place: String,
+    /// The tools that it comes from.
+    pub sources: Vec<String>,
+}
+
+/// The parts of a call that are not trusted. Marks stand where the description has them.
+pub(in crate::session) fn marks(
+    call: &Value,
+    is_aside: &dyn Fn(&str) -> bool,
+    origins: &dyn Fn(Part<'_>) -> Origins,
+) -> Vec<ValueMark> {
+    let mut found = Vec::new();
+    let mut note = |place: String, origins: &Origins| {
+        if !origins.is_trusted() {
+            found.push(ValueMark { place, sources: origins.untrusted().map(str::to_owned).collect() });
+        }
+    };
+    note(String::new(), &origins(Part::Proposal));
+    let fields = call.as_object().into_iter().flatten();
+    for (name, value) in fields.filter(|(name, _)| !is_aside(name)) {
+        match name.as_str() {
+            "_scopes" => note(name.clone(), &origins(Part::Scopes)),
+            "_tool" | "_reasoningForCall" | "_instance" | "_delegate" | "_activity" | "_outputPath"
+            | "_outputMethod" => {}
+            _ => each_leaf(&mut vec![Segment::Key(name.into())], value, &mut |place, leaf| {
+                note(name_of(place), &origins(Part::Value(place, leaf)));
+            }),
+        }
+    }
+    found
+}
+
+/// A value as it is shown to people: every text in quotes, every character what it seems to be.
+pub fn quoted_value(value: &Value) -> String {
+    json(value)
+}
+
+/// The fields of a call that stand on lines of their own, with their places: parameters, and what is said beside them.
+pub(super) fn leaves(call: &Value) -> Vec<(String, &Value)> {
+    let mut found = Vec::new();
+    let fields = call.as_object().into_iter().flatten();
+    for (name, value) in fields.filter(|(name, _)| !name.starts_with('_')) {
+        add_leaves(&mut vec![Segment::Key(name.into())], value, &mut found);
+    }
+    found
+}
+
+fn add_leaves<'v>(place: &mut Vec<Segment>, value: &'v Value, found: &mut Vec<(String, &'v Value)>) {
+    let below = below(value);
+    if below.is_empty() {
+        return found.push((name_of(place), value));
+    }
+    for (step, inner) in below {
+        place.push(step);
+        add_leaves(place, inner, found);
+        place.pop();
+    }
+}
+
+/// What stands on a line of its own in a description: everything that has nothing below it.
+fn each_leaf(place: &mut Vec<Segment>, value: &Value, visit: &mut dyn FnMut(&[Segment], &Value)) {
+    let below = below(value);
+    if below.is_empty() {
+        return visit(place, value);
+    }
+    for (step, inner) in below {
+        place.push(step);
+        each_leaf(place, inner, visit);
+        place.pop();
+    }
+}
+
+/// The parts of a value that stand on lines of their own.
+fn below(value: &Value) -> Vec<(Segment, &Value)> {
+    match value {
+        Value::Object(fields) => fields.iter().map(|(name, inner)| (Segment::Key(name.into()), inner)).collect(),
+        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+            (0..).map(Segment::Index).zip(items).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 struct Words {
     lines: Vec<String>,
     long: Vec<String>,
@@ -66,13 +154,7 @@ struct Words {
 impl Words {
     /// Lines for a value and everything below it.
     fn value(&mut self, before: &str, place: &mut Vec<Segment>, value: &Value, origins: &dyn Fn(Part<'_>) -> Origins) {
-        let below: Vec<(Segment, &Value)> = match value {
-            Value::Object(fields) => fields.iter().map(|(name, inner)| (Segment::Key(name.into()), inner)).collect(),
-            Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
-                (0..).map(Segment::Index).zip(items).collect()
-            }
-            _ => Vec::new(),
-        };
+        let below = below(value);
         if below.is_empty() {
             let (name, text) = (name_of(place), json(value));
             let mark = mark(&origins(Part::Value(place, value)));

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::consent::ConsentWords;
+use super::describe::{ValueMark, leaves};
 use super::elicitation::Elicitation;
 use super::value_names::Named;
 use crate::origin::Origins;
@@ -252,6 +253,9 @@ pub struct AskedCall {
     /// How its values are grounded in what the user said, where the policy looks at that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grounded: Vec<Grounded>,
+    /// Its values that are not trusted, and where they come from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<ValueMark>,
     /// The jobs that wait for it; the first one runs.
     pub(in crate::session) jobs: Vec<JobRef>,
 }
@@ -259,7 +263,21 @@ pub struct AskedCall {
 impl AskedCall {
     /// A call that waits.
     pub(in crate::session) fn new(call: Arc<Value>, hash: String, jobs: Vec<JobRef>) -> Self {
-        Self { call, hash, decided: None, decided_at: None, reason: None, grounded: Vec::new(), jobs }
+        Self {
+            call,
+            hash,
+            decided: None,
+            decided_at: None,
+            reason: None,
+            grounded: Vec::new(),
+            marks: Vec::new(),
+            jobs,
+        }
+    }
+
+    /// Its fields, each with its place as it stands in marks: parameters, and what is said beside them.
+    pub fn leaves(&self) -> Vec<(String, &Value)> {
+        leaves(&self.call)
     }
 
     /// Keeps what was decided, and hands out what it was decided about: the hash, and the jobs that wait.
@@ -275,6 +293,13 @@ impl Question {
     /// Gives it the words that it came with, on one line. The description is still made from the call itself.
     pub(in crate::session) fn set_headline(&mut self, words: &str) {
         self.headline = Some(crate::visible(&words.split_whitespace().collect::<Vec<_>>().join(" ")));
+    }
+
+    /// Adds what people call a value, unless that is known.
+    pub(in crate::session) fn add_name(&mut self, named: Named) {
+        if !self.names.iter().any(|known| known.place == named.place && known.value == named.value) {
+            self.names.push(named);
+        }
     }
 
     /// Whether it still waits.

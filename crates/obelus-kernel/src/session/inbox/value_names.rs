@@ -42,8 +42,9 @@ impl Naming<'_> {
         self.context.latest().take(MOST_MESSAGES).find_map(|message| {
             let Message::Data(data) = message else { return None };
             let by = data.output.as_ref()?.call.get("_tool")?.as_str()?;
-            let is_trusted = sources.contains(&by) && self.context.tool(by).is_some_and(|tool| tool.trusted);
-            if !is_trusted {
+            // The record itself is called by its name whoever gave it: its number stands beside that.
+            let may_name = tool.is_record(place) || self.context.tool(by).is_some_and(|tool| tool.trusted);
+            if !sources.contains(&by) || !may_name {
                 return None;
             }
             let whole = data.data();
@@ -52,6 +53,17 @@ impl Naming<'_> {
             let name = name.join(" ").trim().to_owned();
             (!name.is_empty()).then_some(name)
         })
+    }
+
+    /// What the record of a call is called, by what was read of it to show what would change.
+    pub(in crate::session) fn name_of_record(&self, tool: &Tool, call: &Value, read: &Value) -> Option<Named> {
+        let place = tool.record()?;
+        let value = at(call, place)?;
+        let NameSource { name: parts, .. } = tool.names_of(place, value, call)?;
+        let row = find_row(read, &|row| parts.iter().any(|part| row.get(*part).is_some_and(Value::is_string)))?;
+        let name: Vec<String> = parts.iter().filter_map(|part| row.get(*part)?.as_str()).map(visible).collect();
+        let name = name.join(" ").trim().to_owned();
+        (!name.is_empty()).then(|| Named { place: place.to_owned(), value: value.clone(), name })
     }
 
     /// The names of the values that a question shows.

@@ -65,6 +65,12 @@ impl Step {
         written.is_none_or(|written| written.iter().any(|written| written.covers(path) || path.covers(written)))
     }
 
+    /// Whether the call behind an edge brings rows that become instances.
+    fn brings_rows(&self, edge: &Edge) -> bool {
+        let call = &self.calls[self.jobs[edge.from].call];
+        call.tool.as_ref().is_some_and(|tool| tool.instances.is_some())
+    }
+
     /// What became of the calls that were to bring a value; those that failed first.
     fn who_failed(&self, job: usize, path: &Path) -> String {
         let edges = self.graph.edges_by(job, path);
@@ -73,6 +79,7 @@ impl Step {
             Status::Denied => (1, "was denied"),
             Status::Refused => (2, "was refused"),
             Status::Skipped => (3, "was skipped"),
+            _ if self.brings_rows(edge) => (4, "brought no row"),
             _ if self.has_written(edge, path) => (4, "did not bring it"),
             _ => (5, "chose another path"),
         };

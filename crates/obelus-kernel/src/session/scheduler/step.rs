@@ -371,7 +371,7 @@ impl Step {
 }
 
 /// Who feeds whom among the jobs of a step.
-fn linked(calls: &[Arc<Call>], jobs: &[Job], sequential: bool) -> (Graph, Option<Fault>) {
+pub(super) fn linked(calls: &[Arc<Call>], jobs: &[Job], sequential: bool) -> (Graph, Option<Fault>) {
     let node =
         |job: &Job| plan::PlanNode { call: &calls[job.call], who: job.instance.clone().map_or(Who::Once, Who::One) };
     let nodes: Vec<_> = jobs.iter().map(node).collect();
@@ -410,7 +410,7 @@ impl Job {
     }
 
     /// The jobs of a call: one, or one for each instance.
-    fn all(call: usize, who: &Who, instances: &[&String]) -> Vec<Self> {
+    pub(super) fn all(call: usize, who: &Who, instances: &[&String]) -> Vec<Self> {
         match who {
             Who::One(name) => vec![Self::new(call, Some(name.clone()))],
             Who::Each if !instances.is_empty() => {

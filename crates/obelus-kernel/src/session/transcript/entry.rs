@@ -180,7 +180,7 @@ impl Happened {
 }
 
 /// A text of at most so many characters.
-pub(super) fn clip(text: &str, most: usize) -> String {
+pub(in crate::session) fn clip(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -12,7 +12,11 @@ pub(in crate::session) const MOST_OF_CHANGE: usize = 400;
 /// A value in at most about so many characters.
 pub(in crate::session) fn shorten(value: &Value, most: usize) -> Value {
     let mut room = most;
-    part(value, &mut room, most)
+    match value {
+        // Of a result itself, an empty list says something.
+        Value::Object(fields) => record(fields, &mut room, most, Value::is_null),
+        other => part(other, &mut room, most),
+    }
 }
 
 fn part(value: &Value, room: &mut usize, most: usize) -> Value {
@@ -42,23 +46,25 @@ fn part(value: &Value, room: &mut usize, most: usize) -> Value {
             }
             shown.into()
         }
-        Value::Object(fields) => {
-            let mut shown = Map::new();
-            let mut left_out = 0;
-            for (name, inner) in fields.iter().filter(|(_, inner)| !is_empty(inner)) {
-                if *room == 0 && !shown.is_empty() {
-                    left_out += 1;
-                    continue;
-                }
-                *room = room.saturating_sub(name.chars().count() + 4);
-                shown.insert(name.clone(), part(inner, room, most));
-            }
-            if left_out > 0 {
-                shown.insert("‹more›".to_owned(), format!("{left_out} other fields").into());
-            }
-            shown.into()
-        }
+        Value::Object(fields) => record(fields, room, most, is_empty),
     }
+}
+
+fn record(fields: &Map<String, Value>, room: &mut usize, most: usize, says_nothing: fn(&Value) -> bool) -> Value {
+    let mut shown = Map::new();
+    let mut left_out = 0;
+    for (name, inner) in fields.iter().filter(|(_, inner)| !says_nothing(inner)) {
+        if *room == 0 && !shown.is_empty() {
+            left_out += 1;
+            continue;
+        }
+        *room = room.saturating_sub(name.chars().count() + 4);
+        shown.insert(name.clone(), part(inner, room, most));
+    }
+    if left_out > 0 {
+        shown.insert("‹more›".to_owned(), format!("{left_out} other fields").into());
+    }
+    shown.into()
 }
 
 /// Whether a field says nothing.
@@ -82,6 +88,7 @@ mod tests {
     fn what_is_empty_is_left_out_and_an_empty_result_is_not() {
         let row = json!({"id": 1, "a": null, "b": "", "c": [], "d": {"e": null}, "f": false});
         assert_eq!(shorten(&json!([row]), 100), json!([{"id": 1, "f": false}]));
+        assert_eq!(shorten(&json!({"tasks": [], "next": null}), 100), json!({"tasks": []}));
         assert_eq!(
             [json!([]), json!(null), json!("")].map(|value| shorten(&value, 100)),
             [json!([]), json!(null), json!("")]

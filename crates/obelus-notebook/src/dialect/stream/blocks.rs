@@ -1,4 +1,4 @@
-//! Words of the dialect `blocks` as they come. Its calls run in order and are checked together, so none is early.
+//! Words of the dialect `blocks` while they come. Calls are left to the end: they run in order and are checked together.
 
 use super::Piece;
 use crate::dialect::blocks::headings::{Block, of_line};

@@ -92,7 +92,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// What is told ahead of time is what the whole answer says, in whatever pieces and order it comes.
+    /// The reader of pieces finds what the reader of the whole answer finds, however the answer is cut.
     #[test]
     fn what_is_told_early_is_what_the_whole_answer_says(
         say in prop::option::of(any::<String>()),
@@ -111,7 +111,7 @@ proptest! {
         prop_assert_eq!(told, whole.calls.into_iter().enumerate().collect::<Vec<_>>());
     }
 
-    /// Nothing that comes can make it fail, or make it tell more words than there are.
+    /// No input makes the reader fail, or tell more words than the answer has.
     #[test]
     fn anything_can_come(text in "[\\{\\}\\[\\]\",:\\\\ua0-9 sayclls\n]{0,200}", piece in 1..9_usize, blocks: bool) {
         let dialect = if blocks { Dialect::Blocks } else { Dialect::Json };

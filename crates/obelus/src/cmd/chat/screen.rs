@@ -7,14 +7,12 @@ use obelus_connect::bitrix24::event_words;
 use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Mode, Outcome, Reply};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
-use obelus_runtime::people::how_it_ended;
+use obelus_runtime::people::{Titles, how_it_ended, result_in_words};
 use obelus_runtime::sessions::StepView;
 use serde_json::Value;
 
-use super::results;
 use super::steps::{Look, Named, Steps};
 use super::text::{Line, PLAIN, paragraphs};
-use super::titles::Titles;
 use crate::cmd::people::file_news;
 use crate::output::{DIM, RED, YELLOW};
 use crate::phrases::{Phrases, fill};
@@ -162,7 +160,7 @@ impl Screen {
             EventBody::CallEnded { id, outcome: Outcome::Value(value) } => {
                 if let Some(place) = id.place() {
                     let reads = self.steps.tool(place).is_some_and(|tool| self.titles.reads(tool));
-                    if let Some(words) = results::words(value, reads, self.phrases) {
+                    if let Some(words) = result_in_words(value, reads, self.phrases.language) {
                         self.steps.brought(place, words);
                     }
                 }

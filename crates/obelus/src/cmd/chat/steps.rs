@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
 use obelus_kernel::session::{CallStatus, Mode};
-use obelus_runtime::people::refusal_in_words;
+use obelus_runtime::people::{Titles, refusal_in_words};
 use obelus_runtime::sessions::StepView;
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};
-use super::titles::Titles;
 use crate::output::{DIM, GREEN, RED, YELLOW};
 use crate::phrases::{Phrases, fill};
 use asked::AskedSteps;

@@ -6,9 +6,9 @@ use obelus_kernel::policy::{Because, Evidence, Letter, Why, Writer};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};
-use super::titles::Titles;
 use crate::output::{BOLD, DIM, YELLOW};
 use crate::phrases::{Phrases, fill};
+use obelus_runtime::people::Titles;
 
 /// The number of characters shown of a value.
 const MOST: usize = 160;
@@ -126,7 +126,7 @@ fn cut(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cmd::chat::titles::tests::sample;
+    use crate::cmd::chat::question::tests::sample;
     use obelus_kernel::{Context, Expr};
     use serde_json::json;
 

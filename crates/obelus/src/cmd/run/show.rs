@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use obelus_kernel::session::{AskedAgain, CallId, Ends, Outcome, Question, QuestionId, Reply, Session};
 use obelus_runtime::EventBody;
-use obelus_runtime::people::{error_words, undone, why_it_ended};
+use obelus_runtime::people::{error_words, result_in_words, undone, why_it_ended};
 use serde_json::{Value, json};
 
-use super::super::chat::result_words;
 use super::super::people::{Narrator, file_news};
 use super::outcome::{CallOutcome, is_undone, outcomes};
 use crate::output::{self, BOLD, DIM, Exit, RED, YELLOW, visible};
@@ -102,7 +101,7 @@ impl Begun {
             // A read is told by the answer that is made of it.
             _ if look.titles.reads(tool) => {}
             Outcome::Messages(_) => look.done(&call, None),
-            Outcome::Value(value) => look.done(&call, result_words(value, false, look.phrases)),
+            Outcome::Value(value) => look.done(&call, result_in_words(value, false, look.phrases.language)),
         }
     }
 }

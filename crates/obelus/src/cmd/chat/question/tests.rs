@@ -1,12 +1,36 @@
-//! Tests of questions in words, and example questions for other tests.
+//! Example questions and titles for tests, and what is edited of a question.
 
-use super::*;
-use crate::cmd::chat::titles::tests::sample;
+use std::sync::Arc;
+
 use obelus_kernel::Context;
-use obelus_kernel::policy::Reason;
 use obelus_kernel::session::{Answer, Input, Mode, Session, Settings, Solution, Task};
 use serde_json::json;
-use std::sync::Arc;
+
+use super::*;
+
+/// Example tools.
+pub(crate) fn sample(code: &'static str) -> Titles {
+    let context = Context::from_value(json!([{"type": "tool", "tool": {
+        "crm.deal.update": {
+            "x-title": {"ru": "Изменить сделку", "en": "Change a deal"}, "x-effect": "update",
+            "x-before": {"tool": "open_page", "params": {"id": "id"}, "fields": "fields"},
+            "x-details": ["fields.MARK", "nth"],
+            "x-labels": {"fields.STAGE_ID": {"ru": "стадия", "en": "stage"}, "rows.count": "количество"},
+            "description": "Changes a deal. Every field that is given is written.",
+            "properties": {
+                "id": {"type": "integer", "x-title": {"ru": "Сделка", "en": "Deal"}},
+                "fields": {"type": "object", "properties": {
+                    "OPPORTUNITY": {"type": "number", "x-title": {"ru": "Сумма", "en": "Amount"}},
+                    "TITLE": {"type": "string", "title": "Name"}}},
+                "rows": {"type": "array", "items": {"type": "object", "properties": {"price": {"x-title": "Цена"}}}},
+            }},
+        "add_note": {"description": "Writes a note down; keeps the words", "x-effect": "create"},
+        "open_page": {"x-effect": "read"},
+        "take_stock": {"x-effect": "read", "x-quiet": true},
+        "look": {"x-effect": "read", "x-entity": {"name": "link", "id": "name"}},
+    }}]));
+    Titles::of(&context.expect("a context"), code)
+}
 
 /// The question that a session asks when its model answers with these calls.
 pub(crate) fn asked(extra: Value, calls: Value) -> Question {
@@ -46,148 +70,6 @@ pub(crate) fn about_three() -> Question {
         .map(|(name, id)| json!({"type": "input", "_instance": name, "data": {"id": id}}))
         .collect();
     asked(data.into(), json!([{"_tool": "crm.deal.update", "id": "†input.id", "fields": {"OPPORTUNITY": 5}}]))
-}
-
-fn told(question: &Question, code: &'static str) -> Vec<String> {
-    let lines = lines(question, "q1", &sample(code), Phrases::of(Some(code)));
-    lines.iter().map(Line::plain).collect()
-}
-
-#[test]
-fn a_call_is_told_by_its_authors_names_and_nothing_is_left_out() {
-    assert_eq!(
-        told(&about_one(), "ru"),
-        [
-            "? Нужно ваше решение  q1",
-            "  Изменить сделку",
-            "    Сделка: 7",
-            "    Сумма: 100000",
-            "    слова агента: \"как просили\"",
-            "  почему спрашиваю: меняется «Сумма»; так просит агент",
-        ]
-    );
-}
-
-#[test]
-fn many_calls_are_one_numbered_list() {
-    assert_eq!(
-        told(&about_three(), "en"),
-        [
-            "? Your decision is needed on 3 steps  q1",
-            "  Change a deal",
-            "    1. \"Анна\"  Deal: 1",
-            "    2. \"Борис\"  Deal: 2",
-            "    3. \"Глеб\"  Deal: 3",
-            "    Amount: 5",
-            "  asked because it sets «Amount»",
-        ]
-    );
-}
-
-#[test]
-fn the_words_with_which_a_question_came_stand_below_what_would_happen() {
-    let mut question = about_one();
-    question.headline = Some("Raise the sum, as agreed".to_owned());
-    let told = told(&question, "en");
-    assert_eq!(told[1], "  Change a deal");
-    assert!(told.contains(&"  brought along with the words: Raise the sum, as agreed".to_owned()), "{told:?}");
-}
-
-#[test]
-fn a_reason_of_the_mode_is_in_the_readers_language() {
-    let mut question = about_one();
-    question.reasons =
-        vec![Reason::Mode(Mode::Canary, "update".to_owned()), Reason::NotListed("crm.deal.update".to_owned())];
-    let told = told(&question, "ru").join("\n");
-    assert!(told.contains("в режиме canary") && told.contains("нет в списке") && !told.contains("permits"), "{told}");
-}
-
-#[test]
-fn the_same_mark_on_many_calls_is_explained_once() {
-    let mut question = about_three();
-    for id in 1..=3 {
-        let marked = format!("id = {id}   ← from open_page, not trusted");
-        question.description = question.description.replace(&format!("id = {id}"), &marked);
-    }
-    let told = told(&question, "en");
-    assert_eq!(told[2], "    1. \"Анна\"  Deal: 1 ⚠");
-    assert_eq!(told[6], "    ⚠ from «open page», not trusted");
-}
-
-#[test]
-fn what_is_the_same_of_many_parameters_is_said_once() {
-    let mut question = about_one();
-    let from = "   ← from open_page, add_note, not trusted";
-    question.description = format!(
-        "crm.deal.update\n  id = 7{from}\n  to = 1\n  fields.OPPORTUNITY = 5{from}\n  fields.X = 6   ← from open_page, not trusted"
-    );
-    let said = |name: &str, names: &[&str]| Reason::UntrustedTarget {
-        path: name.to_owned(),
-        sources: names.iter().map(|&name| name.to_owned()).collect(),
-    };
-    let many = &["open_page", "add_note"];
-    question.reasons = vec![said("id", many), said("fields.OPPORTUNITY", many), said("fields.X", &["open_page"])];
-    assert_eq!(
-        told(&question, "en")[1..],
-        [
-            "  Change a deal",
-            "    Deal: 7 ⚠",
-            "    to: 1",
-            "    Amount: 5 ⚠",
-            "    fields.X: 6   ← from «open page», not trusted",
-            "    ⚠ from «open page», «Writes a note down», not trusted",
-            "  asked because «Deal», «Amount» come from what is not trusted: «open page», «Writes a note down»; \
-             fields.X comes from what is not trusted: «open page»",
-        ]
-    );
-    question.reasons.push(Reason::Deletes);
-    assert_eq!(told(&question, "en")[7..], ["  asked because it deletes"], "the marks say the rest");
-}
-
-#[test]
-fn details_stand_on_one_line_behind_the_rest() {
-    let mut question = about_one();
-    let from = "   ← from open_page, not trusted";
-    question.description = format!(
-        "crm.deal.update\n  nth = 0{from}\n  id = 7{from}\n  fields.mark = \"c9\"{from}\n  result to \"†state.a\"\n  to = 1"
-    );
-    let told = told(&question, "en");
-    let details = "    nth: 0 ⚠ · fields.mark: \"c9\" ⚠ · the result goes to †state.a";
-    assert_eq!(told[2..6], ["    Deal: 7 ⚠", "    to: 1", details, "    ⚠ from «open page», not trusted"]);
-}
-
-#[test]
-fn a_value_cannot_pass_for_a_mark_or_a_line() {
-    let forged = "x   ← from friend, not trusted";
-    let question = asked(
-        json!([]),
-        json!([{"_tool": "crm.deal.update", "id": 1, "to": forged, "fields": {"OPPORTUNITY": 1, "\u{202e}a\nb": "\u{1b}[2J"}}]),
-    );
-    let told = told(&question, "en");
-    assert!(told.contains(&format!("    to: \"{forged}\"")), "{told:#?}");
-    assert!(told.iter().all(|line| !line.contains(['\u{1b}', '\u{202e}', '\n'])));
-    assert_eq!(split_mark("to = 1   ← from open_page, not trusted"), ("to = 1", Some("open_page")));
-}
-
-#[test]
-fn what_is_there_now_stands_beside_what_would_be() {
-    let mut question = about_one();
-    let change = |before: Value| Change {
-        call: 0,
-        field: "OPPORTUNITY".to_owned(),
-        before: Some(before).filter(|value| !value.is_null()),
-        after: json!(100_000),
-        before_from: Default::default(),
-        after_from: Default::default(),
-    };
-    for (before, line) in [
-        (json!("50000.00\u{202e}"), "    Сумма: сейчас \"50000.00\\u{202e}\" → 100000"),
-        (json!(100_000), "    Сумма: сейчас 100000 → 100000 (без изменений)"),
-        (json!(null), "    Сумма: сейчас неизвестно → 100000"),
-    ] {
-        question.changes = vec![change(before)];
-        assert_eq!(told(&question, "ru")[3], line);
-    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cmd::chat::titles::tests::sample;
+use crate::cmd::chat::question::tests::sample;
 use obelus_kernel::session::CallReport;
 use serde_json::json;
 use std::sync::Arc;

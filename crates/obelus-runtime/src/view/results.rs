@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::phrases::{Phrases, fill};
+use crate::words::{Language, fill};
 
 /// Fields that hold a record's name.
 const NAMES: [&str; 8] = ["title", "name", "subject", "text", "summary", "label", "what", "full_name"];
@@ -11,32 +11,32 @@ const NAMES: [&str; 8] = ["title", "name", "subject", "text", "summary", "label"
 const MOST: usize = 60;
 
 /// A result in a few words; `None` if there is nothing to add to "done".
-pub(crate) fn words(value: &Value, reads: bool, phrases: &Phrases) -> Option<String> {
+pub fn result_in_words(value: &Value, reads: bool, language: Language) -> Option<String> {
     match value {
         Value::Null | Value::Bool(true) => None,
-        Value::Bool(false) => Some(phrases.chat.no.to_owned()),
+        Value::Bool(false) => Some(language.results().no.to_owned()),
         // The number returned by a creation is an id, which is useless to people.
         Value::Number(number) => reads.then(|| number.to_string()),
         Value::String(text) => short(text),
-        Value::Array(items) => Some(counted(items, items.last(), phrases)),
-        Value::Object(fields) => named(fields).or_else(|| page(fields)).or_else(|| listed(fields, reads, phrases)),
+        Value::Array(items) => Some(counted(items, items.last(), language)),
+        Value::Object(fields) => named(fields).or_else(|| page(fields)).or_else(|| listed(fields, reads, language)),
     }
 }
 
 /// The number of rows. A `_more` mark, as the last row or beside the rows, has the number of all rows.
-fn counted(items: &[Value], beside: Option<&Value>, phrases: &Phrases) -> String {
+fn counted(items: &[Value], beside: Option<&Value>, language: Language) -> String {
     let more = beside.and_then(|mark| mark.get("_more"));
     let number = |name: &str| more.and_then(|more| more.get(name)?.as_u64());
     match (number("shown"), number("total")) {
-        (Some(shown), Some(total)) => fill(phrases.chat.records_of, &[&total.to_string(), &shown.to_string()]),
-        _ => count(items.len(), phrases),
+        (Some(shown), Some(total)) => fill(language.results().records_of, &[&total.to_string(), &shown.to_string()]),
+        _ => count(items.len(), language),
     }
 }
 
-fn count(n: usize, phrases: &Phrases) -> String {
+fn count(n: usize, language: Language) -> String {
     match n {
-        0 => phrases.chat.nothing_found.to_owned(),
-        n => fill(phrases.counts.records, &[&n.to_string()]),
+        0 => language.results().nothing_found.to_owned(),
+        n => fill(language.results().records, &[&n.to_string()]),
     }
 }
 
@@ -68,15 +68,15 @@ fn page(fields: &Map<String, Value>) -> Option<String> {
 }
 
 /// An answer that wraps a list or a record: `{"tasks": […]}`, `{"result": …, "total": 3}`.
-fn listed(fields: &Map<String, Value>, reads: bool, phrases: &Phrases) -> Option<String> {
+fn listed(fields: &Map<String, Value>, reads: bool, language: Language) -> Option<String> {
     let rows = fields.iter().filter(|(name, _)| *name != "_more").map(|(_, value)| value);
     let mut lists = rows.clone().filter_map(Value::as_array);
     if let (Some(only), None) = (lists.next(), lists.next()) {
-        return Some(counted(only, Some(&Value::Object(fields.clone())), phrases));
+        return Some(counted(only, Some(&Value::Object(fields.clone())), language));
     }
     let mut inner = rows.filter(|value| value.is_object());
     match (inner.next(), inner.next()) {
-        (Some(only), None) => words(only, reads, phrases),
+        (Some(only), None) => result_in_words(only, reads, language),
         _ => None,
     }
 }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_result_is_told_without_ids_and_structure() {
-        let phrases = Phrases::of(Some("en"));
+        let language = Language::English;
         for (value, told) in [
             (json!(null), None),
             (json!(true), None),
@@ -105,9 +105,9 @@ mod tests {
             (json!({"a": 1}), None),
             (json!("one\ntwo"), Some("one…")),
         ] {
-            assert_eq!(words(&value, false, phrases).as_deref(), told, "{value}");
+            assert_eq!(result_in_words(&value, false, language).as_deref(), told, "{value}");
         }
-        assert_eq!(words(&json!(12), true, phrases).as_deref(), Some("12"));
-        assert_eq!(words(&json!(12), false, phrases), None);
+        assert_eq!(result_in_words(&json!(12), true, language).as_deref(), Some("12"));
+        assert_eq!(result_in_words(&json!(12), false, language), None);
     }
 }

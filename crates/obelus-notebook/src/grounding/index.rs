@@ -19,7 +19,7 @@ use crate::origin::Origin;
 
 /// The user's own words, and whole texts of trusted results, as far as they are known.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct GroundIndex {
+pub struct GroundIndex {
     /// How many messages have been taken in.
     seen: usize,
     /// How many texts that people wrote elsewhere than in messages.
@@ -56,7 +56,7 @@ const LEAST_DIGITS: usize = 7;
 
 impl GroundIndex {
     /// Takes in what has been added since the last time. `written` is what people wrote elsewhere than in messages.
-    pub(crate) fn catch_up(&mut self, context: &Context, written: &[String]) {
+    pub fn catch_up(&mut self, context: &Context, written: &[String]) {
         let length = context.length();
         if length < self.seen || written.len() < self.written {
             *self = Self::default();
@@ -73,7 +73,7 @@ impl GroundIndex {
     }
 
     /// Whether it knows everything that there is.
-    pub(crate) fn is_current(&self, context: &Context, written: &[String]) -> bool {
+    pub fn is_current(&self, context: &Context, written: &[String]) -> bool {
         // Where messages cannot be read, nobody knows which names there are.
         self.seen == context.length() && self.written == written.len() && context.unreadable().is_none()
     }

@@ -131,7 +131,7 @@ fn id(value: &Value) -> Option<String> {
 }
 
 /// The ids of the latest list that a tool brought and in which a value stands as an id that the tool is trusted with.
-pub(crate) fn list_with(context: &Context, names: &NameSource<'_>, value: &Value) -> Option<Vec<Value>> {
+pub fn list_with(context: &Context, names: &NameSource<'_>, value: &Value) -> Option<Vec<Value>> {
     let wanted = id(value)?;
     context.latest().find_map(|message| {
         let Message::Data(data) = message else { return None };

@@ -6,26 +6,26 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::words::ToolNames;
 use obelus_kernel::text::in_language;
 use obelus_kernel::{Context, Tool};
-use obelus_runtime::people::ToolNames;
 use serde_json::Value;
 
 /// The titles of a session's tools.
-#[derive(Clone)]
-pub(crate) struct Titles {
+#[derive(Clone, Debug)]
+pub struct Titles {
     tools: BTreeMap<String, Arc<Tool>>,
     code: &'static str,
 }
 
 impl Titles {
     /// The titles of all tools of a context, in a language.
-    pub(crate) fn of(context: &Context, code: &'static str) -> Self {
+    pub fn of(context: &Context, code: &'static str) -> Self {
         Self { tools: context.tools().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(), code }
     }
 
     /// The title of a tool.
-    pub(crate) fn tool(&self, name: &str) -> String {
+    pub fn tool(&self, name: &str) -> String {
         let said = self.tools.get(name).and_then(|tool| {
             let description = || tool.schema.get("description")?.as_str().map(first_sentence);
             titled(&tool.schema, self.code).or_else(description)
@@ -34,45 +34,50 @@ impl Titles {
     }
 
     /// Whether the agent's files have titles for a tool.
-    pub(crate) fn has_own_words(&self, name: &str) -> bool {
+    pub fn has_own_words(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|tool| tool.schema.get("x-title").is_some())
     }
 
     /// The path of the parameter that sets a field of the changed record.
-    pub(crate) fn place_of(&self, tool: &str, field: &str) -> String {
+    pub fn place_of(&self, tool: &str, field: &str) -> String {
         let below = self.tools.get(tool).and_then(|tool| tool.schema.get("x-before")?.get("fields")?.as_str());
         below.map_or_else(|| field.to_owned(), |below| format!("{below}.{field}"))
     }
 
     /// Whether a parameter is the id of the call's record.
-    pub(crate) fn is_id(&self, tool: &str, place: &str) -> bool {
-        self.tools.get(tool).is_some_and(|tool| tool.schema["x-entity"]["id"] == place)
+    pub fn is_id(&self, tool: &str, place: &str) -> bool {
+        self.tools.get(tool).is_some_and(|tool| tool.is_record(place))
+    }
+
+    /// Whether a tool has a parameter of this name.
+    pub fn has_param(&self, tool: &str, name: &str) -> bool {
+        self.tools.get(tool).is_some_and(|tool| tool.params()["properties"].get(name).is_some())
     }
 
     /// Whether a tool's successful calls get no line.
-    pub(crate) fn is_quiet(&self, name: &str) -> bool {
+    pub fn is_quiet(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|tool| tool.is_quiet())
     }
 
     /// Whether a parameter is declared a detail.
-    pub(crate) fn is_detail(&self, tool: &str, place: &str) -> bool {
+    pub fn is_detail(&self, tool: &str, place: &str) -> bool {
         self.tools.get(tool).is_some_and(|tool| tool.is_detail(place))
     }
 
     /// The name of a call's subject: the parameter that `x-entity` points to, if it is text and not a number.
-    pub(crate) fn subject<'a>(&self, tool: &str, call: &'a Value) -> Option<&'a str> {
+    pub fn subject<'a>(&self, tool: &str, call: &'a Value) -> Option<&'a str> {
         let id = self.tools.get(tool)?.schema.get("x-entity")?.get("id")?.as_str()?;
         // A reference means nothing to people.
         call.get(id)?.as_str().filter(|text| text.chars().any(char::is_alphabetic) && !text.starts_with('†'))
     }
 
     /// Whether a tool only reads.
-    pub(crate) fn reads(&self, name: &str) -> bool {
+    pub fn reads(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)
     }
 
     /// The title of a parameter, if it has one. `place` is a path such as `fields.SUM` or `rows[0].price`.
-    pub(crate) fn param(&self, tool: &str, place: &str) -> Option<String> {
+    pub fn param(&self, tool: &str, place: &str) -> Option<String> {
         let labelled = self.tools.get(tool)?.label(place, Some(self.code)).map(str::to_owned);
         labelled.or_else(|| self.titled_param(tool, place))
     }

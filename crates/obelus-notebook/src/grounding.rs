@@ -17,9 +17,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::matching::values_at;
 use crate::call::Call;
 use crate::context::Context;
+use crate::dotted::values_at;
 use crate::mention::addresses::{Address, addresses, plain_url};
 use crate::mention::decimal::Decimal;
 use crate::mention::text::folded;
@@ -27,8 +27,8 @@ use crate::names::alike;
 use crate::origin::{Origin, Origins};
 use crate::template::{Template, TextPart};
 use crate::tool::{NameSource, Tool};
-pub(crate) use index::GroundIndex;
-pub(crate) use results::list_with;
+pub use index::GroundIndex;
+pub use results::list_with;
 
 /// What a policy does about a creation that was proposed after untrusted data was shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,7 +132,7 @@ impl fmt::Display for Grounded {
             Letter::C => 'c',
             Letter::D => 'd',
         };
-        let param = crate::visible(&self.param);
+        let param = crate::visible::visible(&self.param);
         match place {
             FoundIn::Message(index) => write!(f, "`{param}`: {what} ({letter}, message {index})"),
             FoundIn::Answer => write!(f, "`{param}`: {what} ({letter}, in an answer)"),
@@ -148,9 +148,11 @@ struct Text<'c> {
 
 /// The tool that a call is for, and the parameters that say which kind of record others mean.
 #[derive(Clone, Copy)]
-pub(crate) struct Callee<'a> {
-    pub(crate) tool: &'a Tool,
-    pub(crate) params: &'a Value,
+pub struct Callee<'a> {
+    /// The tool.
+    pub tool: &'a Tool,
+    /// The parameters of the call.
+    pub params: &'a Value,
 }
 
 /// What is known of a value.
@@ -164,24 +166,19 @@ enum Standing {
 /// Finds values of calls in what the user said and in what tools have brought.
 #[derive(Clone, Copy, Debug)]
 pub struct Grounding<'a> {
-    pub(crate) context: &'a Context,
-    pub(crate) index: &'a GroundIndex,
+    /// What has been said and brought.
+    pub context: &'a Context,
+    /// The same, folded for searching.
+    pub index: &'a GroundIndex,
     /// Messages that the request itself brought: their calls were not made by this session.
-    pub(crate) base: usize,
+    pub base: usize,
     /// The instance that the call works for.
-    pub(crate) instance: Option<&'a str>,
+    pub instance: Option<&'a str>,
 }
 
 impl Grounding<'_> {
     /// What a literal carries: of each part the user's origin or the tool's where it is grounded, else `otherwise`.
-    pub(crate) fn origins(
-        &self,
-        call: &Call,
-        tool: &Tool,
-        path: &str,
-        literal: &Value,
-        otherwise: &Origins,
-    ) -> Origins {
+    pub fn origins(&self, call: &Call, tool: &Tool, path: &str, literal: &Value, otherwise: &Origins) -> Origins {
         let mut found = Vec::new();
         let params = self.kinds_in(call, tool);
         match self.look_at(Callee { tool, params: &params }, path, literal, &[], &mut found) {
@@ -192,7 +189,7 @@ impl Grounding<'_> {
 
     /// How a creation is grounded: by its targets, or, where it has none, by everything it says. None where it says
     /// nothing, or where one of these values or an address in any text is not grounded.
-    pub(crate) fn of_creation(&self, call: &Call, tool: &Tool, params: &Value) -> Option<Vec<Grounded>> {
+    pub fn of_creation(&self, call: &Call, tool: &Tool, params: &Value) -> Option<Vec<Grounded>> {
         let texts = self.texts_of(call);
         let mut found = Vec::new();
         let callee = Callee { tool, params };
@@ -220,14 +217,7 @@ impl Grounding<'_> {
     }
 
     /// What words between the references of a text carry.
-    pub(crate) fn origins_between(
-        &self,
-        call: &Call,
-        tool: &Tool,
-        path: &str,
-        words: &str,
-        otherwise: &Origins,
-    ) -> Origins {
+    pub fn origins_between(&self, call: &Call, tool: &Tool, path: &str, words: &str, otherwise: &Origins) -> Origins {
         match is_short(words) {
             true => Origins::default(),
             false => self.origins(call, tool, path, &words.into(), otherwise),
@@ -235,7 +225,7 @@ impl Grounding<'_> {
     }
 
     /// Everything in a value that is grounded, whatever else there is.
-    pub(crate) fn found_in(&self, callee: Callee<'_>, path: &str, value: &Value) -> Vec<Grounded> {
+    pub fn found_in(&self, callee: Callee<'_>, path: &str, value: &Value) -> Vec<Grounded> {
         let mut found = Vec::new();
         each_leaf(path, value, &mut |path, leaf| {
             if let Standing::Found(one) = self.leaf(leaf, callee.names_at(path, leaf).as_ref()) {

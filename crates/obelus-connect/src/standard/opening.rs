@@ -1,0 +1,60 @@
+//! Makes the reads that a session begins with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::session::{Mode, Outcome};
+use obelus_runtime::specs::OpeningRead;
+use obelus_runtime::{Activities, Elicitor, SessionSpec, Work};
+use serde_json::Value;
+
+/// A person waits for the session: what takes longer is left to the model.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+
+/// Makes the reads at once, and takes in what they bring. A read that fails costs nothing but its result, and the tools
+/// that depend on it. In `shadow` nothing is read (POL-1).
+pub(super) async fn begin(spec: &mut SessionSpec, activities: &Activities) {
+    let reads = std::mem::take(&mut spec.begin);
+    if spec.settings.mode == Mode::Shadow {
+        return;
+    }
+    let running: Vec<_> = reads.iter().enumerate().map(|(index, read)| start(spec, activities, read, index)).collect();
+    for (read, running) in reads.iter().zip(running) {
+        let outcome = match running {
+            Some(running) => running.await.ok().flatten(),
+            None => continue,
+        };
+        match outcome {
+            // A result that does not fit is as good as none.
+            Some(value) => drop(spec.take_in(read, value)),
+            None => spec.withhold(&read.offers),
+        }
+    }
+}
+
+/// Starts a read; its result is none if it fails. None if nothing carries out its tool.
+fn start(
+    spec: &SessionSpec,
+    activities: &Activities,
+    read: &OpeningRead,
+    index: usize,
+) -> Option<tokio::task::JoinHandle<Option<Value>>> {
+    let tool = spec.context.tool(read.tool())?;
+    let named = tool.fixed_name("_activity").and_then(|name| activities.get(name));
+    let activity = Arc::clone(named.or_else(|| activities.get(&tool.name))?);
+    let work = Work {
+        call: Arc::new(Value::Object(read.call.clone())),
+        tool: Arc::clone(tool),
+        scope: Vec::new(),
+        key: format!("{}:begin.{index}", spec.key),
+        attempt: 1,
+        elicitor: Elicitor::nobody(),
+        slot: Arc::default(),
+    };
+    Some(tokio::spawn(async move {
+        match tokio::time::timeout(TIME_LIMIT, activity.run(work)).await {
+            Ok(Outcome::Value(value)) => Some(value),
+            _ => None,
+        }
+    }))
+}

@@ -1,0 +1,24 @@
+//! What people see of a session, made once for every channel: questions, and what came of steps.
+//!
+//! A view is data first ([`QuestionView`]), so that a page or a messenger can lay it out its own way, and lines second
+//! ([`ViewLine`]), for everything that shows text.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `question` | a question as data: records, fields before and after, marks, reasons, details |
+//! | `lines` | the same as lines of text |
+//! | `titles` | what tools and parameters are called |
+//! | `results` | what a call brought, in a few words |
+
+mod lines;
+mod question;
+mod results;
+mod titles;
+
+#[cfg(test)]
+mod tests;
+
+pub use lines::{Tone, ViewLine};
+pub use question::{AskedWords, BeforeView, CallView, QuestionView, RowView};
+pub use results::result_in_words;
+pub use titles::Titles;

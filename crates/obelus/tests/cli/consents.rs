@@ -1,0 +1,91 @@
+//! What came of an answer is told at once, and a yes may hold for more of the same.
+
+use serde_json::json;
+
+use crate::support::{Folder, obelus};
+
+const AGENT: &str = "name: desk
+model: playbook:p.yaml
+mode: full
+tools:
+  change:
+    type: object
+    x-title: {en: Change a deal, ru: Изменить сделку}
+    x-effect: update
+    x-trust: trusted
+    x-target: [id]
+    x-risky: [sum]
+    x-labels: {sum: {en: amount, ru: сумма}}
+    x-entity: {name: deal, id: id}
+    properties: {id: {type: integer}, sum: {type: integer}}
+  drop: {type: object, x-effect: delete, x-trust: trusted, properties: {id: {type: integer}}}
+activities:
+  change: {jq: '{title: \"Windows\"}'}
+  drop: {jq: 'true'}
+";
+
+const PLAYBOOK: &str = "- user: '^set (?<id>\\d+)'
+  answer:
+    say: May I?
+    calls: [{_tool: change, id: '{{ m.id | int }}', sum: 5, _outputPath: †state.changed}]
+    output: The amount is set.
+- user: '^drop (?<id>\\d+)'
+  answer: {say: May I?, calls: [{_tool: drop, id: '{{ m.id | int }}', _outputPath: †state.dropped}], output: Gone.}
+";
+
+/// A folder with the agent, and the path of its file.
+fn desk(name: &str) -> (Folder, String, String) {
+    let folder = Folder::new(name);
+    folder.file("p.yaml", PLAYBOOK);
+    let agent = folder.file("agent.yaml", AGENT);
+    let store = folder.path("store");
+    (folder, agent, store)
+}
+
+#[test]
+fn after_an_answer_the_result_of_the_step_is_told_and_the_turn_goes_on() {
+    let (_folder, agent, store) = desk("answered");
+    obelus(&["run", &agent, "--say", "set 1", "--session", "s", "--store", &store]).exits(3);
+    let answered = obelus(&["answer", "s:q1", "approve", "--store", &store]).exits(0);
+    let answered = answered.says("▸ Change a deal").says("✓ Change a deal: Windows");
+    answered.prints("The amount is set.");
+}
+
+#[test]
+fn a_consent_is_shown_before_it_counts_and_can_be_taken_back() {
+    let (_folder, agent, store) = desk("consent");
+    let say = |words: &str| obelus(&["run", &agent, "--say", words, "--session", "s", "--store", &store]);
+    say("set 1").exits(3);
+    let also = ["answer", "s:q1", "approve", "--also", "tool", "--store", &store];
+    let shown = obelus(&also)
+        .exits(3)
+        .prints("“Change a deal” without asking, if it sets nothing but: id, amount; for any record");
+    obelus(&["inbox", "--store", &store]).exits(0).prints("s:q1");
+    let (_, code) = shown.stderr.trim_end().rsplit_once(' ').expect("a code");
+    obelus(&[&also[..], &["--agreed", "00000000"]].concat()).exits(3);
+    obelus(&[&also[..], &["--agreed", code]].concat()).exits(0).prints("The amount is set.");
+    // The next step of the kind runs unasked, and says why.
+    say("set 2").exits(0).says("✓ Change a deal");
+    let consents = ["sessions", "consents", "s", "--store", &store];
+    let listed = obelus(&[&consents[..], &["--json"]].concat()).exits(0).json();
+    assert_eq!((&listed[0]["id"], &listed[0]["uses"], &listed[0]["holds"]), (&json!("c1"), &json!(1), &json!(true)));
+    obelus(&["sessions", "show", "s", "--why", "†state.changed", "--store", &store])
+        .exits(0)
+        .prints("by the standing consent c1");
+    let call = _folder.file("call.json", json!({"_tool": "change", "id": 3, "sum": 9}).to_string());
+    let explain = ["policy", "explain", &agent, &call, "--store", &store];
+    obelus(&explain).exits(0).prints("confirm");
+    obelus(&[&explain[..], &["--session", "s"]].concat()).exits(0).prints("allow").prints("consent c1");
+    obelus(&[&consents[..], &["--revoke", "c1"]].concat()).exits(0);
+    obelus(&consents).exits(0).prints("taken back");
+    say("set 3").exits(3);
+}
+
+#[test]
+fn no_consent_stands_for_a_deletion() {
+    let (_folder, agent, store) = desk("never");
+    obelus(&["run", &agent, "--say", "drop 1", "--session", "s", "--store", &store]).exits(3);
+    let refused = obelus(&["answer", "s:q1", "approve", "--also", "tool", "--store", &store]).exits(2);
+    refused.says("deletions and configuration are asked about every time");
+    obelus(&["inbox", "--store", &store]).exits(0).prints("s:q1");
+}
