@@ -237,6 +237,11 @@ impl Browser {
         tool.split_once('.').is_some_and(|(server, _)| server == self.section.server)
     }
 
+    /// Whether a tool of the browser's server is offered in our words.
+    pub fn describes(&self, tool: &str) -> bool {
+        self.owns(tool) && tool.split_once('.').is_some_and(|(_, own)| offer::of(own).is_some())
+    }
+
     /// Puts our words in the place of those that the server has for the browser's tools.
     pub fn describe(&self, tools: &mut [(String, Value)]) {
         for (name, schema) in tools {
@@ -291,7 +296,8 @@ impl Browser {
             page::ask(self.server()?, &memory.sites, &self.section.rules, ask).await?;
         }
         if let Some(profile) = told.profile.clone().filter(|_| !told.fresh) {
-            let kept = memory.keeper.keep(profile);
+            let address = Some(told.address.clone()).filter(|address| address.starts_with("http"));
+            let kept = memory.keeper.keep(profile::Profile { address, ..profile });
             kept.map_err(|error| Failed::new("browser", format!("the browser's profile cannot be kept: {error}")))?;
         }
         Ok(())

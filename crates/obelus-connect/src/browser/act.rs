@@ -218,7 +218,8 @@ impl Browser {
     /// The browser was started anew since the action was judged, for a person may answer hours later: the page is opened
     /// again. One whose address is not known in full cannot be.
     async fn open_again(&self, shown: &str, memory: &mut Memory) -> Result<(), Failed> {
-        let address = reopened(shown).filter(|address| super::address::shown(address) == shown);
+        let known = reopened(shown).filter(|address| super::address::shown(address) == shown);
+        let address = known.or_else(|| memory.keeper.address_of(shown));
         let Some(address) = address.filter(|address| memory.sites.allow(address)) else { return Ok(()) };
         self.guarded(memory).await?;
         let arguments = Map::from_iter([("url".to_owned(), json!(address.as_str()))]);

@@ -1,7 +1,7 @@
 //! Addresses of pages, as they are told and kept.
 //!
-//! The part behind the question mark often carries what a user typed, and what lets someone in. It is kept as a
-//! digest: enough to tell one page from another.
+//! The part behind the question mark often carries what a user typed, and what lets someone in. Of its parameters the names
+//! and numbers are kept, `?page=2&q=~0f1e2d3c4b`, and digests of everything else: enough to tell one page from another.
 
 use sha2::{Digest, Sha256};
 use url::Url;
@@ -18,7 +18,7 @@ pub(super) fn shown(address: &Url) -> String {
         url::Origin::Opaque(_) => format!("{}:", address.scheme()),
     };
     if let Some(query) = address.query().filter(|query| !query.is_empty()) {
-        whole.push_str(&format!("?~{}", digest(query)));
+        whole.push_str(&format!("?{}", shown_query(query)));
     }
     // Pages that are one document tell their places behind `#`.
     if let Some(route) = address.fragment().filter(|fragment| fragment.starts_with(['/', '!'])) {
@@ -27,14 +27,39 @@ pub(super) fn shown(address: &Url) -> String {
     whole
 }
 
+/// How many parameters are told one by one.
+const MOST_PARAMETERS: usize = 6;
+
+/// Longer numbers may be somebody's, or let somebody in.
+const LONGEST_NUMBER: usize = 8;
+
+fn shown_query(query: &str) -> String {
+    let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
+    let is_name = |name: &str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        (1..=30).contains(&name.len()) && name.bytes().all(plain)
+    };
+    if pairs.len() > MOST_PARAMETERS || !pairs.iter().all(|(name, _)| is_name(name)) {
+        return format!("~{}", digest(query));
+    }
+    let is_number = |value: &str| value.len() <= LONGEST_NUMBER && value.bytes().all(|byte| byte.is_ascii_digit());
+    let pair = |(name, value): &(std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| match is_number(value) {
+        true => format!("{name}={value}"),
+        false => format!("{name}=~{}", digest(value)),
+    };
+    pairs.iter().map(pair).collect::<Vec<_>>().join("&")
+}
+
 /// An address as it is shown, where it is one.
 pub(super) fn shown_text(address: &str) -> String {
     Url::parse(address).map_or_else(|_| "about:invalid".to_owned(), |address| shown(&address))
 }
 
-/// What is left of an address that was shown: the page without its query.
+/// What is left of an address that was shown: the page, without a query of which only a digest is known.
 pub(super) fn reopened(shown: &str) -> Option<Url> {
-    let end = shown.find("?~").or_else(|| shown.find("#~")).unwrap_or(shown.len());
+    let (page, query) = shown.split_once('?').unwrap_or((shown, ""));
+    let is_known = !query.contains('~');
+    let end = if is_known { shown.find("#~").unwrap_or(shown.len()) } else { page.len() };
     Url::parse(&shown[..end]).ok().filter(|address| matches!(address.scheme(), "http" | "https"))
 }
 
@@ -57,7 +82,10 @@ mod tests {
         assert_eq!(shown("https://shop.example.test/a/b"), "https://shop.example.test/a/b");
         assert_eq!(shown("https://u:p@shop.example.test:8443/a#part"), "https://shop.example.test:8443/a");
         let searched = shown("https://shop.example.test/s?q=secret#/r/secret");
-        assert!(searched.starts_with("https://shop.example.test/s?~") && !searched.contains("secret"), "{searched}");
+        assert!(searched.starts_with("https://shop.example.test/s?q=~") && !searched.contains("secret"), "{searched}");
+        assert_eq!(shown("https://shop.example.test/s?page=2&sort=1"), "https://shop.example.test/s?page=2&sort=1");
+        assert!(shown("https://shop.example.test/s?secret%20word").starts_with("https://shop.example.test/s?~"));
+        assert!(!shown("https://shop.example.test/s?card=4111111111111111").contains("4111"));
         assert_ne!(searched, shown("https://shop.example.test/s?q=other#/r/secret"));
         assert_eq!(shown("data:text/html,secret"), "data:");
         assert_eq!(shown("about:blank"), "about:blank");
@@ -69,6 +97,11 @@ mod tests {
         let again = |text: &str| reopened(&shown_text(text)).map(|address| address.to_string());
         assert_eq!(again("https://shop.example.test/s?q=1").as_deref(), Some("https://shop.example.test/s"));
         assert_eq!(again("https://shop.example.test/#/r").as_deref(), Some("https://shop.example.test/"));
+        assert_eq!(
+            again("https://shop.example.test/s?page=2#/r").as_deref(),
+            Some("https://shop.example.test/s?page=2")
+        );
+        assert_eq!(again("https://shop.example.test/s?page=2&q=a").as_deref(), Some("https://shop.example.test/s"));
         assert_eq!(again("about:blank"), None);
         assert_eq!(again("file:///etc/passwd"), None);
     }

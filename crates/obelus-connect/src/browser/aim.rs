@@ -126,7 +126,12 @@ fn form_told(form: &Form, fills: &[(String, String)], secrets: &Secrets) -> Valu
         }
     }
     let mark = digest(&secrets.hide(format!("{}\n{}", form.address, form.values.join("\n"))));
-    json!({"method": form.method, "address": shown_text(&form.address), "fields": fields, "mark": mark})
+    let mut told = json!({"method": form.method, "address": shown_text(&form.address), "mark": mark});
+    // What there is not need not be read by whoever is asked.
+    if !fields.is_empty() {
+        told["fields"] = Value::Object(fields);
+    }
+    told
 }
 
 /// What is typed into the fields of a form, by their names.

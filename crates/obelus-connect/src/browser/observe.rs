@@ -68,7 +68,8 @@ impl Browser {
         memory: &mut Memory,
     ) -> Result<Option<Modal>, Failed> {
         let known = known.and_then(|address| url::Url::parse(address).ok());
-        let Some(address) = known.or_else(|| at.and_then(reopened)) else { return Ok(None) };
+        let kept = |at: &str| memory.keeper.address_of(at).or_else(|| reopened(at));
+        let Some(address) = known.or_else(|| at.and_then(kept)) else { return Ok(None) };
         if !memory.sites.allow(&address) {
             notes.push(format!(
                 "the browser was started anew; before, it was at {address}, which is not among the sites of this agent: \

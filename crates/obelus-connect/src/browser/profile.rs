@@ -12,12 +12,14 @@ use serde_json::{Map, Value};
 /// The file in the session's folder.
 const FILE: &str = "browser.json";
 
-/// Cookies as Playwright has them, and stored texts by site.
+/// Cookies as Playwright has them, stored texts by site, and the page that was open.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct Profile {
     pub(super) cookies: Vec<Value>,
     pub(super) storage: Map<String, Value>,
+    /// Where the browser was, in full.
+    pub(super) address: Option<String>,
 }
 
 impl Profile {
@@ -40,9 +42,15 @@ impl Keeper {
         Self { folder: Some(folder.to_owned()), profile: serde_json::from_str(&text).unwrap_or_default() }
     }
 
+    /// The page that was open, in full, if this is how it is shown.
+    pub(super) fn address_of(&self, shown: &str) -> Option<url::Url> {
+        let address = url::Url::parse(self.profile.address.as_deref()?).ok()?;
+        (super::address::shown(&address) == shown).then_some(address)
+    }
+
     /// Takes over what the browser knows now: all cookies, and what the sites of the open page stored.
     pub(super) fn keep(&mut self, now: Profile) -> io::Result<()> {
-        let mut profile = Profile { cookies: now.cookies, storage: self.profile.storage.clone() };
+        let mut profile = Profile { cookies: now.cookies, storage: self.profile.storage.clone(), address: now.address };
         for (site, stored) in now.storage {
             match stored.as_object().is_some_and(Map::is_empty) {
                 true => drop(profile.storage.remove(&site)),
@@ -79,7 +87,8 @@ mod tests {
         keeper.keep(Profile::default()).unwrap();
         assert!(!folder.exists(), "nothing to keep");
         let site = |name: &str, stored: Value| Map::from_iter([(format!("https://{name}.example.test"), stored)]);
-        let first = Profile { cookies: vec![json!({"name": "s"})], storage: site("a", json!({"k": "v"})) };
+        let first =
+            Profile { cookies: vec![json!({"name": "s"})], storage: site("a", json!({"k": "v"})), address: None };
         keeper.keep(first.clone()).unwrap();
         keeper.keep(Profile { storage: site("b", json!({"k": "w"})), ..first.clone() }).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

@@ -76,10 +76,12 @@ impl Pins {
     }
 }
 
-/// Marks tools whose texts nobody has seen; the servers that they are of.
-pub(super) fn mark(pins: &Pins, tools: &mut [(String, Value)]) -> Vec<String> {
+/// Marks tools whose texts nobody has seen; the servers that they are of. Tools that are described in our words, `is_ours`,
+/// are left alone.
+pub(super) fn mark(pins: &Pins, tools: &mut [(String, Value)], is_ours: impl Fn(&str) -> bool) -> Vec<String> {
     let mut servers: Vec<String> = Vec::new();
-    for (name, schema) in tools.iter_mut().filter(|(name, schema)| pins.compare(name, schema) != Pinned::Same) {
+    let is_new = |(name, schema): &&mut (String, Value)| !is_ours(name) && pins.compare(name, schema) != Pinned::Same;
+    for (name, schema) in tools.iter_mut().filter(is_new) {
         let server = server_of(name).to_owned();
         schema["x-words-of"] = Value::from(server.as_str());
         if !servers.contains(&server) {

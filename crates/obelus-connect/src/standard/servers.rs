@@ -95,7 +95,8 @@ impl SessionServers {
         let mut tools = self.told_if_slow(self.servers.tools()).await.map_err(|error| error.to_string())?;
         let folder = spec.mcp.as_ref().map_or(spec.folder.as_path(), |mcp| mcp.folder.as_path());
         let pins = Pins::read(folder).map_err(|error| error.to_string())?;
-        let unpinned = pins::mark(&pins, &mut tools);
+        let is_ours = |name: &str| self.browser.as_ref().is_some_and(|browser| browser.describes(name));
+        let unpinned = pins::mark(&pins, &mut tools, is_ours);
         if let Some(browser) = &self.browser {
             browser.describe(&mut tools);
         }

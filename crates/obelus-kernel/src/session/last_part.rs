@@ -152,7 +152,7 @@ impl Session {
     pub(super) fn catalogue(&self) -> Vec<Arc<Tool>> {
         let nodes = self.graph.as_ref().map(|run| run.nodes().filter_map(StepNode::request).collect::<Vec<_>>());
         let is_offered = |tool: &&Arc<Tool>| match &nodes {
-            None => true,
+            None => !tool.is_unlisted(),
             Some(nodes) => nodes.iter().any(|node| node.offers(&tool.name) || node.plans(&tool.name)),
         };
         self.memory.context.tools().filter(is_offered).cloned().collect()

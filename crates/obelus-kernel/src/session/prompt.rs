@@ -205,6 +205,7 @@ impl Session {
         let mode = self.plan_mode();
         let node = self.graph.as_ref().and_then(|run| run.current()?.request());
         let offer = |tool: &Tool| match node {
+            None if tool.is_unlisted() => Offer::No,
             None => Offer::Call,
             Some(node) if node.offers(&tool.name) => Offer::Call,
             Some(node) if node.plans(&tool.name) => Offer::Plan,

@@ -4,7 +4,7 @@ use super::Tool;
 use crate::wording::closest;
 
 /// Annotations that a tool may have, those of connectors included.
-const ANNOTATIONS: [&str; 21] = [
+const ANNOTATIONS: [&str; 22] = [
     "x-before",
     "x-bitrix24",
     "x-delegate",
@@ -25,6 +25,7 @@ const ANNOTATIONS: [&str; 21] = [
     "x-target",
     "x-title",
     "x-trust",
+    "x-unlisted",
     "x-words-of",
 ];
 

@@ -36,6 +36,11 @@ impl Tool {
         self.effect == Effect::Read && self.schema.get("x-quiet") == Some(&Value::Bool(true))
     }
 
+    /// Whether it can be called and is not listed (`x-unlisted`): the description of another tool names it.
+    pub fn is_unlisted(&self) -> bool {
+        self.schema.get("x-unlisted") == Some(&Value::Bool(true))
+    }
+
     /// A parameter's name for people. Indexes, case and underscores do not matter: `rows[0].unitPrice` is
     /// `rows.UNIT_PRICE`.
     pub fn label(&self, place: &str, language: Option<&str>) -> Option<&str> {

@@ -41,7 +41,11 @@ impl Narrator {
     /// What a call does, in the words of the agent's author where there are some.
     pub(crate) fn step(&self, call: &Value) -> String {
         let tool = call["_tool"].as_str().unwrap_or_default();
-        if self.titles.has_own_words(tool) { self.titles.tool(tool) } else { tool.to_owned() }
+        let title = if self.titles.has_own_words(tool) { self.titles.tool(tool) } else { tool.to_owned() };
+        match self.titles.subject(tool, call) {
+            Some(subject) => format!("{title} · {subject}"),
+            None => title,
+        }
     }
 
     /// Tells that a call is done, and what it brought.

@@ -79,7 +79,9 @@ pub(super) struct Begun(BTreeMap<CallId, Arc<Value>>);
 
 impl Begun {
     fn begin(&mut self, id: &CallId, call: &Arc<Value>, look: &Narrator) {
-        output::note(&format!("{DIM}▸ {}{DIM:#}", visible(&look.step(call))));
+        if !look.titles.is_quiet(call["_tool"].as_str().unwrap_or_default()) {
+            output::note(&format!("{DIM}▸ {}{DIM:#}", visible(&look.step(call))));
+        }
         self.0.insert(id.clone(), Arc::clone(call));
     }
 
