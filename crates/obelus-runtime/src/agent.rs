@@ -59,8 +59,8 @@ struct File {
     repairs: u32,
     #[serde(default)]
     dialect: Dialect,
-    #[serde(default = "until_done")]
-    follow_up: FollowUp,
+    #[serde(default)]
+    follow_up: Option<FollowUp>,
     #[serde(default)]
     show: BTreeMap<String, String>,
     #[serde(default)]
@@ -91,11 +91,6 @@ fn one() -> u32 {
 
 fn yes() -> bool {
     true
-}
-
-/// An agent works in conversations (LOOP-7).
-fn until_done() -> FollowUp {
-    FollowUp::UntilDone
 }
 
 /// How much a turn may take; what is not said keeps its default.
@@ -288,8 +283,7 @@ impl Agent {
 }
 
 fn settings(file: &File, language: Option<String>) -> Settings {
-    let default = Settings::default();
-    let limits = file.limits;
+    let (default, limits) = (Settings::default(), file.limits);
     Settings {
         mode: file.mode,
         policy: file.policy.clone(),
@@ -299,7 +293,7 @@ fn settings(file: &File, language: Option<String>) -> Settings {
         planning: file.planning,
         repairs: file.repairs,
         dialect: file.dialect,
-        follow_up: file.follow_up,
+        follow_up: file.follow_up.unwrap_or(FollowUp::UntilDone),
         managed: file.state.kept.clone(),
         show: file.show.clone(),
         language,
