@@ -21,6 +21,7 @@ mod early;
 mod elicitations;
 mod events;
 mod follow_up;
+mod given;
 mod grounded;
 mod kept;
 mod limits;
