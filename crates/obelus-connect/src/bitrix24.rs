@@ -15,6 +15,7 @@
 //! | `gather` | reads that are ready together, as one batch |
 //! | `page` | lists of more than one page |
 //! | `names` | names beside codes |
+//! | `keyed` | creations with the portal's own idempotency keys |
 //! | `plant` | telling whether something happened whose answer was lost |
 //! | `wire` | parameters and answers on the wire |
 //! | `events` | what the portal tells of its own accord |
@@ -25,6 +26,7 @@ mod annotation;
 mod errors;
 mod events;
 mod gather;
+mod keyed;
 mod names;
 mod pace;
 mod page;

@@ -34,6 +34,8 @@ mod seed;
 mod server;
 mod store;
 mod tls;
+mod tongue;
 mod wire;
 
 pub use portal::{DEFAULT_APPLICATION_TOKEN, DEFAULT_TOKEN, Events, Portal, SandboxOptions, StartError};
+pub use tongue::PortalLanguage;

@@ -14,6 +14,7 @@ mod item;
 mod product;
 mod task;
 mod task_parts;
+mod task_v3;
 mod user;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ use crate::wire::{Answer, Fault, Params};
 
 pub(crate) use event::KNOWN_EVENTS;
 pub(crate) use task::status_word;
+pub(crate) use task_v3::V3;
 
 /// The result of a method.
 pub(crate) type Outcome = Result<Answer, Fault>;
@@ -60,6 +62,7 @@ impl Methods {
         directory::add_to(&mut methods);
         task::add_to(&mut methods);
         task_parts::add_to(&mut methods);
+        task_v3::add_to(&mut methods);
         group::add_to(&mut methods);
         event::add_to(&mut methods);
         methods
@@ -88,7 +91,8 @@ impl Methods {
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Method)> {
-        self.0.iter().map(|(name, method)| (name.as_str(), method))
+        let older = self.0.iter().filter(|(name, _)| !name.starts_with(V3));
+        older.map(|(name, method)| (name.as_str(), method))
     }
 }
 
@@ -108,6 +112,7 @@ pub(crate) struct Call<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) verb: Verb,
+    pub(crate) table: &'static str,
     pub(crate) what: &'static str,
     pub(crate) id: i64,
     pub(crate) title: String,
@@ -146,7 +151,8 @@ impl Call<'_> {
     pub(crate) fn changed(&mut self, entity: &Entity, id: i64, before: &Row, change: &Row) {
         let fields = entity.fields.iter().filter(|field| !field.read_only).filter_map(|field| {
             let (before, after) = (before.get(field.name).unwrap_or(&Value::Null), change.get(field.name)?);
-            (before != after).then(|| (field.title.to_owned(), self.plain(field, before), self.plain(field, after)))
+            (before != after)
+                .then(|| (self.settings.language.label(field), self.plain(field, before), self.plain(field, after)))
         });
         let fields = fields.collect();
         self.record_change(Verb::Changed, entity, id, before, fields);
@@ -168,7 +174,7 @@ impl Call<'_> {
                 row.map(|row| title(&USER, &row))
             }
             (Kind::Int, Value::Number(_)) if field.name == "STATUS" => {
-                Some(status_word(stored.as_i64().unwrap_or_default()).to_owned())
+                Some(self.settings.language.said(status_word(stored.as_i64().unwrap_or_default())).to_owned())
             }
             _ => None,
         };
@@ -188,7 +194,14 @@ impl Call<'_> {
         fields: Vec<(String, String, String)>,
     ) {
         let title = title(entity, row);
-        self.changes.push(Change { verb, what: entity.what, id, title, fields });
+        self.changes.push(Change {
+            verb,
+            table: entity.table,
+            what: self.settings.language.what(entity),
+            id,
+            title,
+            fields,
+        });
         if !entity.event.is_empty() {
             let end = match verb {
                 Verb::Added => "ADD",

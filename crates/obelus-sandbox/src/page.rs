@@ -22,31 +22,39 @@ const SCRIPT: &str = include_str!("page/refresh.js");
 /// The page with the table selected in the query.
 pub(crate) fn html(server: &Server, wanted: &Params) -> String {
     let state = server.state();
+    let language = server.settings.language;
     let asked = wanted.get("show").and_then(Value::as_str).unwrap_or_default();
     let tab = TABS.iter().find(|tab| tab.name == asked).unwrap_or(&TABS[0]);
     let page = wanted.int("page").unwrap_or(1).clamp(1, 100_000);
-    let body = match tables::render(&state.store, &state.log, tab, page, server.clock.now()) {
+    let body = match tables::render(&state.store, &state.log, tab, page, server.clock.now(), language) {
         Ok(table) => table,
-        Err(error) => format!("<p class=empty>{}</p>", escape(&format!("База данных не ответила: {error}"))),
+        Err(error) => {
+            format!("<p class=empty>{}</p>", escape(&format!("{}: {error}", language.said("База данных не ответила"))))
+        }
     };
     let mut nav = String::new();
     for other in &TABS {
         let count = tables::count(&state.store, other).unwrap_or_default();
         let current = if other.name == tab.name { " aria-current=page" } else { "" };
-        let _ = write!(nav, "<a href=\"?show={}\"{current}>{} <b>{count}</b></a>", other.name, other.title);
+        let _ =
+            write!(nav, "<a href=\"?show={}\"{current}>{} <b>{count}</b></a>", other.name, language.said(other.title));
     }
     let now = clock::plain(server.clock.now());
-    let feed = feed(&state.log);
+    let feed = feed(&state.log, language);
     let requests = state.log.count();
     format!(
-        "<!doctype html>\n<html lang=ru><head><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
-         <title>Учебный портал · {title}</title><style>{STYLE}</style>\
+        "<!doctype html>\n<html lang={code}><head><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
+         <title>{portal} · {title}</title><style>{STYLE}</style>\
          <noscript><meta http-equiv=refresh content=5></noscript></head>\n\
-         <body data-requests={requests}><header><h1>Учебный портал</h1><p>Bitrix24 понарошку · {now}</p></header>\n\
+         <body data-requests={requests}><header><h1>{portal}</h1><p>{practice} · {now}</p></header>\n\
          <div class=columns><main><nav>{nav}</nav>{body}</main>\n\
-         <aside><h2>Последние запросы <b>{requests}</b></h2>{feed}</aside></div>\n\
+         <aside><h2>{latest} <b>{requests}</b></h2>{feed}</aside></div>\n\
          <script>{SCRIPT}</script></body></html>\n",
-        title = tab.title,
+        code = language.code(),
+        portal = language.said("Учебный портал"),
+        practice = language.said("Bitrix24 понарошку"),
+        latest = language.said("Последние запросы"),
+        title = language.said(tab.title),
     )
 }
 

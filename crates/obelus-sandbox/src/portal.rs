@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::events::{EventQueue, Sender};
 use crate::server::Server;
 use crate::store::{Opened, Store};
+use crate::tongue::PortalLanguage;
 use crate::{seed, tls};
 
 /// The default token of the webhook. It protects nothing: all data in the portal is made up.
@@ -63,6 +64,8 @@ pub struct SandboxOptions {
     pub operating_cost: Option<f64>,
     /// The number of deals in a new portal.
     pub deals: usize,
+    /// The language of its page, and of the data of a new portal.
+    pub language: PortalLanguage,
 }
 
 impl Default for SandboxOptions {
@@ -81,6 +84,7 @@ impl Default for SandboxOptions {
             scopes: ["crm", "task", "user", "department", "sonet_group"].map(str::to_owned).to_vec(),
             operating_cost: None,
             deals: seed::DEALS,
+            language: PortalLanguage::default(),
         }
     }
 }
@@ -94,6 +98,7 @@ pub(crate) struct Settings {
     pub(crate) drop_answers: f64,
     pub(crate) scopes: Vec<String>,
     pub(crate) operating_cost: Option<f64>,
+    pub(crate) language: PortalLanguage,
 }
 
 /// Why a portal does not start.
@@ -166,7 +171,7 @@ impl Portal {
         if let Some(now) = options.now {
             clock.set(seconds(now));
         }
-        let store = open(options.db.as_deref(), clock.now(), options.deals)?;
+        let store = open(options.db.as_deref(), clock.now(), options.deals, options.language)?;
         let listening = |error| StartError::Listen { address: options.listen, error };
         let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
         let address = listener.local_addr().map_err(listening)?;
@@ -191,6 +196,7 @@ impl Portal {
             drop_answers: options.drop_answers,
             scopes: options.scopes,
             operating_cost: options.operating_cost,
+            language: options.language,
         };
         let server = Arc::new(Server::new(settings, clock, store, sender, courier));
         let certificate = tls.as_ref().map(|tls| tls.pem.clone());
@@ -278,7 +284,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-fn open(path: Option<&Path>, now: i64, deals: usize) -> Result<Store, StartError> {
+fn open(path: Option<&Path>, now: i64, deals: usize, language: PortalLanguage) -> Result<Store, StartError> {
     let failed = |error| StartError::Database { path: path.map(Path::to_owned), error };
     let (store, opened) = Store::open(path).map_err(failed)?;
     match opened {
@@ -287,7 +293,7 @@ fn open(path: Option<&Path>, now: i64, deals: usize) -> Result<Store, StartError
         Opened::New => {
             let transaction = store.db.unchecked_transaction().map_err(failed)?;
             store.create().map_err(failed)?;
-            seed::fill(&store, now, deals).map_err(failed)?;
+            seed::fill(&store, now, deals, language).map_err(failed)?;
             store.mark().map_err(failed)?;
             transaction.commit().map_err(failed)?;
         }

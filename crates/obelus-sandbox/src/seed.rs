@@ -17,10 +17,14 @@ use crate::entity::{
     MULTI, PRODUCT, STATUS, TASK, TASK_COMMENT, USER, USER_FIELD,
 };
 use crate::store::{Row, Store};
+use crate::tongue::PortalLanguage;
+use words::Words;
 
 pub(crate) const DEALS: usize = 150;
-pub(crate) const USERS: i64 = words::USERS.len() as i64;
-const COMPANIES: i64 = words::COMPANIES.len() as i64;
+/// The number of users of a portal in either language.
+pub(crate) const USERS: i64 = 8;
+/// The number of companies of a portal in either language.
+const COMPANIES: i64 = 28;
 const CONTACTS: i64 = 64;
 
 /// A random number generator with a fixed seed.
@@ -41,8 +45,12 @@ impl Dice {
 }
 
 /// Fills a new portal.
-pub(crate) fn fill(store: &Store, now: i64, deals: usize) -> Result<()> {
-    let seeder = Seeder { store, now, today: clock::midnight(now), dice: Dice(Cell::new(24)) };
+pub(crate) fn fill(store: &Store, now: i64, deals: usize, language: PortalLanguage) -> Result<()> {
+    let words = match language {
+        PortalLanguage::Russian => &words::RUSSIAN,
+        PortalLanguage::English => &words::ENGLISH,
+    };
+    let seeder = Seeder { store, now, today: clock::midnight(now), dice: Dice(Cell::new(24)), words, language };
     seeder.directories()?;
     seeder.products()?;
     seeder.people()?;
@@ -59,6 +67,8 @@ struct Seeder<'a> {
     now: i64,
     today: i64,
     dice: Dice,
+    words: &'static Words,
+    language: PortalLanguage,
 }
 
 impl Seeder<'_> {
@@ -73,11 +83,11 @@ impl Seeder<'_> {
     }
 
     fn directories(&self) -> Result<()> {
-        let category = json!({"ID": 1, "NAME": words::SECOND_FUNNEL, "SORT": 200, "CREATED_DATE": self.today - 400 * DAY, "IS_LOCKED": "N"});
+        let category = json!({"ID": 1, "NAME": self.words.second_funnel, "SORT": 200, "CREATED_DATE": self.today - 400 * DAY, "IS_LOCKED": "N"});
         self.insert(&CATEGORY, &category)?;
         let mut last = "";
         let mut sort = 0;
-        for (directory, code, name, meaning, color) in words::STATUSES {
+        for (directory, code, name, meaning, color) in self.words.statuses {
             sort = if *directory == last { sort + 10 } else { 10 };
             last = directory;
             let category = if *directory == "DEAL_STAGE_1" {
@@ -94,7 +104,7 @@ impl Seeder<'_> {
                 "SEMANTICS": meaning, "EXTRA": {"SEMANTICS": if meaning.is_null() { json!("process") } else { meaning.clone() }, "COLOR": color}
             }))?;
         }
-        for (name, kind, label) in words::OWN_FIELDS {
+        for (name, kind, label) in self.words.own_fields {
             self.insert(
                 &USER_FIELD,
                 &json!({
@@ -108,11 +118,11 @@ impl Seeder<'_> {
 
     /// The catalogue: each work at its lowest price.
     fn products(&self) -> Result<()> {
-        for (at, (name, price, _)) in words::WORKS.iter().enumerate() {
+        for (at, (name, price, _)) in self.words.works.iter().enumerate() {
             self.insert(
                 &PRODUCT,
                 &json!({
-                    "NAME": name, "ACTIVE": "Y", "PRICE": *price as f64, "CURRENCY_ID": "RUB", "MEASURE": 796,
+                    "NAME": name, "ACTIVE": "Y", "PRICE": *price as f64, "CURRENCY_ID": self.language.currency(), "MEASURE": 796,
                     "SORT": (at + 1) * 10
                 }),
             )?;
@@ -121,16 +131,16 @@ impl Seeder<'_> {
     }
 
     fn people(&self) -> Result<()> {
-        for (at, (name, parent, head)) in words::DEPARTMENTS.iter().enumerate() {
+        for (at, (name, parent, head)) in self.words.departments.iter().enumerate() {
             self.insert(
                 &DEPARTMENT,
                 &json!({"NAME": name, "SORT": (at + 1) * 100, "PARENT": parent, "UF_HEAD": head}),
             )?;
         }
-        for (at, (name, second, last, gender, position, department, login)) in words::USERS.iter().enumerate() {
+        for (at, (name, second, last, gender, position, department, login)) in self.words.users.iter().enumerate() {
             let last_login = self.moment(-(at as i64 % 3));
             self.insert(&USER, &json!({
-                "ACTIVE": if *login == "gorelov" { 0 } else { 1 }, "NAME": name, "SECOND_NAME": second, "LAST_NAME": last,
+                "ACTIVE": if at == 7 { 0 } else { 1 }, "NAME": name, "SECOND_NAME": second, "LAST_NAME": last,
                 "EMAIL": format!("{login}@example.test"), "PERSONAL_GENDER": gender,
                 "PERSONAL_MOBILE": phone(9000 + at as i64), "WORK_PHONE": phone(100), "WORK_POSITION": position,
                 "UF_DEPARTMENT": [department], "UF_PHONE_INNER": (101 + at).to_string(), "TIME_ZONE": "Europe/Moscow",
@@ -138,7 +148,7 @@ impl Seeder<'_> {
                 "LAST_LOGIN": last_login, "USER_TYPE": "employee"
             }))?;
         }
-        for (at, (name, about, members)) in words::GROUPS.iter().enumerate() {
+        for (at, (name, about, members)) in self.words.groups.iter().enumerate() {
             let created = self.today - (300 - 60 * at as i64) * DAY;
             let seen = self.moment(-(at as i64));
             let group = self.insert(
@@ -146,7 +156,7 @@ impl Seeder<'_> {
                 &json!({
                     "SITE_ID": "s1", "NAME": name, "DESCRIPTION": about, "DATE_CREATE": created, "DATE_UPDATE": created,
                     "DATE_ACTIVITY": seen, "ACTIVE": "Y", "VISIBLE": "Y", "OPENED": if at % 2 == 0 { "Y" } else { "N" },
-                    "CLOSED": "N", "SUBJECT_ID": 1, "SUBJECT_NAME": "Рабочие группы", "OWNER_ID": members[0],
+                    "CLOSED": "N", "SUBJECT_ID": 1, "SUBJECT_NAME": self.words.group_subject, "OWNER_ID": members[0],
                     "NUMBER_OF_MEMBERS": members.len(), "PROJECT": if at == 3 { "Y" } else { "N" }, "IS_EXTRANET": "N"
                 }),
             )?;
@@ -159,7 +169,7 @@ impl Seeder<'_> {
     }
 
     fn companies(&self) -> Result<()> {
-        for (at, (title, industry, city)) in words::COMPANIES.iter().enumerate() {
+        for (at, (title, industry, city)) in self.words.companies.iter().enumerate() {
             let at = at as i64;
             let days = 380 - at * 9;
             let created = self.moment(-days);
@@ -169,7 +179,7 @@ impl Seeder<'_> {
             let revenue = ((1 + self.dice.roll(90)) * 1_000_000) as f64;
             let id = self.insert(&COMPANY, &json!({
                 "TITLE": title, "COMPANY_TYPE": if at % 7 == 6 { "PARTNER" } else { "CUSTOMER" }, "INDUSTRY": industry,
-                "EMPLOYEES": employees, "REVENUE": revenue, "CURRENCY_ID": "RUB", "ADDRESS_CITY": city, "OPENED": "Y",
+                "EMPLOYEES": employees, "REVENUE": revenue, "CURRENCY_ID": self.language.currency(), "ADDRESS_CITY": city, "OPENED": "Y",
                 "IS_MY_COMPANY": "N", "HAS_PHONE": "Y", "HAS_EMAIL": "Y", "ASSIGNED_BY_ID": assigned, "CREATED_BY_ID": 1,
                 "MODIFY_BY_ID": assigned, "DATE_CREATE": created, "DATE_MODIFY": changed, "LAST_ACTIVITY_TIME": changed,
                 "LAST_ACTIVITY_BY": assigned
@@ -190,13 +200,14 @@ impl Seeder<'_> {
     fn contacts(&self) -> Result<()> {
         for at in 0..CONTACTS {
             let woman = at % 2 == 0;
-            let (names, seconds) = if woman { (words::WOMEN, words::DAUGHTERS) } else { (words::MEN, words::SONS) };
+            let (names, seconds) =
+                if woman { (self.words.women, self.words.daughters) } else { (self.words.men, self.words.sons) };
             let name = *self.dice.pick(names);
             let second = *self.dice.pick(seconds);
-            let (his, hers, latin) = words::FAMILIES[at as usize % words::FAMILIES.len()];
+            let (his, hers, latin) = self.words.families[at as usize % self.words.families.len()];
             // Two people for each company; the rest are private customers.
             let company = if at < 2 * COMPANIES { json!(1 + at / 2) } else { Value::Null };
-            let post = if company.is_null() { Value::Null } else { json!(self.dice.pick(words::POSTS)) };
+            let post = if company.is_null() { Value::Null } else { json!(self.dice.pick(self.words.posts)) };
             let days = 360 - at * 5;
             let created = self.moment(-days);
             let assigned = 2 + self.dice.roll(3);
@@ -218,13 +229,13 @@ impl Seeder<'_> {
 
     fn leads(&self) -> Result<()> {
         for at in 0..12 {
-            let work = words::WORKS[(at * 5 + 2) % words::WORKS.len()];
-            let (_, family, _) = words::FAMILIES[(at * 7 + 3) % words::FAMILIES.len()];
+            let work = self.words.works[(at * 5 + 2) % self.words.works.len()];
+            let (_, family, _) = self.words.families[(at * 7 + 3) % self.words.families.len()];
             let created = self.moment(-(at as i64));
             let status = ["NEW", "NEW", "IN_PROCESS", "PROCESSED"][at % 4];
             let id = self.insert(&LEAD, &json!({
-                "TITLE": format!("Заявка с сайта: {}", work.0.to_lowercase()), "NAME": self.dice.pick(words::WOMEN),
-                "LAST_NAME": family, "STATUS_ID": status, "STATUS_SEMANTIC_ID": "P", "SOURCE_ID": "WEB", "CURRENCY_ID": "RUB",
+                "TITLE": format!("{}{}", self.words.website_request, work.0.to_lowercase()), "NAME": self.dice.pick(self.words.women),
+                "LAST_NAME": family, "STATUS_ID": status, "STATUS_SEMANTIC_ID": "P", "SOURCE_ID": "WEB", "CURRENCY_ID": self.language.currency(),
                 "OPPORTUNITY": 0.0, "OPENED": "Y", "HAS_PHONE": "Y", "HAS_EMAIL": "N", "ASSIGNED_BY_ID": 2 + at % 3,
                 "CREATED_BY_ID": 1, "MODIFY_BY_ID": 1, "DATE_CREATE": created, "DATE_MODIFY": created
             }))?;
@@ -235,12 +246,12 @@ impl Seeder<'_> {
 
     fn deals(&self, count: usize) -> Result<()> {
         let stages = |directory: &str| {
-            let of = words::STATUSES.iter().filter(|(name, ..)| *name == directory);
+            let of = self.words.statuses.iter().filter(|(name, ..)| *name == directory);
             of.map(|(_, code, _, meaning, _)| (*code, *meaning)).collect::<Vec<_>>()
         };
         let funnels = [stages("DEAL_STAGE"), stages("DEAL_STAGE_1")];
         for at in 0..count {
-            let (what, from, to) = words::WORKS[(at * 7) % words::WORKS.len()];
+            let (what, from, to) = self.words.works[(at * 7) % self.words.works.len()];
             let category = usize::from(at % 4 == 3);
             let funnel = &funnels[category];
             // The first deals are open, so that a demo can use them.
@@ -264,17 +275,17 @@ impl Seeder<'_> {
                 2 * company - self.dice.roll(2)
             };
             let title = match private {
-                true => format!("{what}, частный заказ"),
-                false => format!("{what} — {}", words::COMPANIES[company as usize - 1].0),
+                true => format!("{what}{}", self.words.private_order),
+                false => format!("{what} — {}", self.words.companies[company as usize - 1].0),
             };
             let assigned = if category == 1 { 5 + self.dice.roll(2) } else { 2 + self.dice.roll(3) };
-            let city = *self.dice.pick(words::CITIES);
+            let city = *self.dice.pick(self.words.cities);
             self.insert(&DEAL, &json!({
                 "TITLE": title, "TYPE_ID": if category == 1 { "SERVICES" } else { "SALE" }, "CATEGORY_ID": category,
                 "STAGE_ID": code, "STAGE_SEMANTIC_ID": if meaning.is_empty() { "P" } else { meaning },
                 "IS_NEW": if stage == 0 { "Y" } else { "N" }, "IS_RECURRING": "N",
                 "IS_RETURN_CUSTOMER": if at % 5 == 4 { "Y" } else { "N" }, "IS_REPEATED_APPROACH": "N",
-                "PROBABILITY": (stage * 15 + 10).min(100), "CURRENCY_ID": "RUB", "OPPORTUNITY": amount,
+                "PROBABILITY": (stage * 15 + 10).min(100), "CURRENCY_ID": self.language.currency(), "OPPORTUNITY": amount,
                 "IS_MANUAL_OPPORTUNITY": "Y", "TAX_VALUE": 0.0, "COMPANY_ID": if private { Value::Null } else { json!(company) },
                 "CONTACT_ID": contact, "BEGINDATE": clock::date_of(created), "CLOSEDATE": close, "OPENED": "Y",
                 "CLOSED": if closed { "Y" } else { "N" }, "ASSIGNED_BY_ID": assigned, "CREATED_BY_ID": assigned,
@@ -291,7 +302,7 @@ impl Seeder<'_> {
         for at in 0..72_i64.min(deals * 2) {
             let deal = 1 + (at * 5) % deals;
             let record = self.store.get(&DEAL, deal)?.unwrap_or_default();
-            let (kind, provider, subject) = words::CALLS[at as usize % words::CALLS.len()];
+            let (kind, provider, subject) = self.words.calls[at as usize % self.words.calls.len()];
             let done = at % 3 == 0;
             let start = self.moment(if done { -self.dice.roll(30) } else { self.dice.roll(12) - 2 });
             let planned = (start - DAY).min(self.now - (1 + at) * 3600);
@@ -307,7 +318,7 @@ impl Seeder<'_> {
                 "COMMUNICATIONS": [{"TYPE": "PHONE", "VALUE": contact_detail, "ENTITY_ID": contact, "ENTITY_TYPE_ID": 3}]
             }))?;
         }
-        for (at, text) in words::COMMENTS.iter().cycle().take(30.min(deals as usize)).enumerate() {
+        for (at, text) in self.words.comments.iter().cycle().take(30.min(deals as usize)).enumerate() {
             let deal = 1 + (at as i64 * 4) % deals;
             let record = self.store.get(&DEAL, deal)?.unwrap_or_default();
             let created = self.moment(-self.dice.roll(20));
@@ -320,7 +331,7 @@ impl Seeder<'_> {
 
     fn tasks(&self, deals: i64) -> Result<()> {
         for at in 0..36_usize {
-            let (title, about) = words::TASKS[at % words::TASKS.len()];
+            let (title, about) = self.words.tasks[at % self.words.tasks.len()];
             let deal = 1 + (at as i64 * 3) % deals.clamp(1, 36);
             let about_deal = if deals == 0 { json!([]) } else { json!([format!("D_{deal}")]) };
             let status = [2, 3, 2, 5, 2, 3, 4, 2, 6][at % 9];
@@ -348,14 +359,13 @@ impl Seeder<'_> {
                 "UF_TASK_WEBDAV_FILES": []
             }))?;
             if at % 4 == 0 {
-                let text = words::COMMENTS[at % words::COMMENTS.len()];
+                let text = self.words.comments[at % self.words.comments.len()];
                 self.insert(&TASK_COMMENT, &json!({"TASK_ID": task, "AUTHOR_ID": responsible, "POST_DATE": created + 3600, "POST_MESSAGE": text}))?;
             }
             if at % 5 == 0 {
-                let list = self.insert(&CHECK_ITEM, &check(task, 0, "Чек-лист", 0, responsible))?;
-                for (place, point) in
-                    ["Связаться с клиентом", "Согласовать смету", "Отправить документы"].iter().enumerate()
-                {
+                let [list, points @ ..] = self.words.checklist;
+                let list = self.insert(&CHECK_ITEM, &check(task, 0, list, 0, responsible))?;
+                for (place, point) in points.iter().enumerate() {
                     self.insert(&CHECK_ITEM, &check(task, list, point, place as i64, responsible))?;
                 }
             }

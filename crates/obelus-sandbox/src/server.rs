@@ -1,5 +1,6 @@
 //! Serves requests: access, limits, the call itself, the log and the events.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,9 +13,10 @@ use crate::entity::{HANDLER, USER};
 use crate::events::{Delivery, EventQueue, RecordEvent, Sender, form};
 use crate::limits::{Limits, times};
 use crate::log::{Entry, Log};
-use crate::methods::{Call, Change, Methods, int_of, text_of};
+use crate::methods::{Call, Change, Methods, V3, int_of, text_of};
 use crate::portal::Settings;
 use crate::store::Store;
+use crate::tongue::PortalLanguage;
 use crate::wire::{Answer, Fault, Params};
 
 /// Parameters longer than this are cut on the page.
@@ -35,6 +37,8 @@ pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) log: Log,
     limits: Limits,
+    /// Answers of REST 3.0 by idempotency key and method, with the body they answer.
+    answered: BTreeMap<(String, String), (String, Reply)>,
 }
 
 /// A request.
@@ -43,9 +47,12 @@ pub(crate) struct Request<'a> {
     pub(crate) path: &'a str,
     pub(crate) params: Params,
     pub(crate) from: IpAddr,
+    /// The header `Idempotency-Key`.
+    pub(crate) key: Option<&'a str>,
 }
 
 /// The answer to a request.
+#[derive(Clone)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) body: Value,
@@ -63,7 +70,8 @@ struct SideEffects {
 
 impl Server {
     pub(crate) fn new(settings: Settings, clock: Clock, store: Store, sender: Sender, courier: EventQueue) -> Server {
-        let state = Mutex::new(State { store, log: Log::default(), limits: Limits::default() });
+        let state =
+            Mutex::new(State { store, log: Log::default(), limits: Limits::default(), answered: BTreeMap::new() });
         Server { settings, methods: Methods::all(), clock, sender, courier, state, served: AtomicU64::new(0) }
     }
 
@@ -74,7 +82,8 @@ impl Server {
 
     pub(crate) fn serve(&self, request: Request<'_>) -> Reply {
         let start = self.clock.precise();
-        let (user, token, name) = split_path(request.path);
+        let newer = request.path.strip_prefix("api/");
+        let (user, token, name) = split_path(newer.unwrap_or(request.path));
         let (name, as_xml) = match (name.strip_suffix(".json"), name.strip_suffix(".xml")) {
             (Some(name), _) => (name, false),
             (_, Some(name)) => (name, true),
@@ -84,8 +93,25 @@ impl Server {
         if let Err(fault) = allowed {
             return Reply { status: fault.status, body: fault.json(), as_xml, dropped: false };
         }
+        let name = &match newer {
+            Some(_) => format!("{V3}{name}"),
+            None => name.to_owned(),
+        };
         let mut state = self.state();
         let asked = describe_params(&request.params);
+        // A creation of REST 3.0 that comes again with its key is answered as before.
+        let repeated = request.key.filter(|_| newer.is_some()).map(|key| (key.to_owned(), name.clone()));
+        let body_now = request.params.value().to_string();
+        if let Some((body, reply)) = repeated.as_ref().and_then(|known| state.answered.get(known)) {
+            return match *body == body_now {
+                true => reply.clone(),
+                false => v3_fault(&Fault::new(
+                    422,
+                    "BITRIX_REST_V3_EXCEPTION_IDEMPOTENCYKEYREUSEDEXCEPTION",
+                    "The key was already used with another request body",
+                )),
+            };
+        }
         let mut commands = Vec::new();
         let mut effects = SideEffects::default();
         let admitted = self.check_user_active(&state.store).and_then(|()| match self.settings.rate {
@@ -107,15 +133,16 @@ impl Server {
         let dropped = self.drops_answer(self.served.fetch_add(1, Ordering::Relaxed));
         let (status, body) = match &outcome {
             Ok(answer) => (200, body(answer, time.unwrap_or_else(|| times(start, finish)))),
+            Err(fault) if newer.is_some() && fault.status != 404 => (fault.status, v3_fault(fault).body),
             Err(fault) => (fault.status, fault.json()),
         };
         state.log.push(Entry {
             number: 0,
             at: finish as i64,
-            method: name.to_owned(),
+            method: name.trim_start_matches(V3).to_owned(),
             asked: match &outcome {
                 Ok(answer) if effects.changes.is_empty() && commands.is_empty() => {
-                    format!("{asked} {}", row_count(answer))
+                    format!("{asked} {}", row_count(answer, self.settings.language))
                 }
                 Ok(_) => String::new(),
                 Err(_) => asked,
@@ -126,7 +153,11 @@ impl Server {
             dropped,
         });
         self.send_events(&state.store, &effects.events);
-        Reply { status, body, as_xml, dropped }
+        let reply = Reply { status, body, as_xml, dropped: false };
+        if let Some(known) = repeated.filter(|_| status == 200) {
+            state.answered.insert(known, (body_now, reply.clone()));
+        }
+        Reply { dropped, ..reply }
     }
 
     /// Checks the user and the token of the webhook.
@@ -136,9 +167,6 @@ impl Server {
                 None | Some("") => Fault::new(401, "NO_AUTH_FOUND", "Wrong authorization data"),
                 Some(_) => Fault::new(401, "expired_token", "The access token provided has expired."),
             });
-        }
-        if user == "api" {
-            return Err(Fault::new(404, "ERROR_METHOD_NOT_FOUND", "The sandbox has no methods of the third version"));
         }
         match user == self.settings.user.to_string() && token == self.settings.token {
             true => Ok(()),
@@ -220,6 +248,12 @@ impl Server {
     }
 }
 
+/// An error in the form of REST 3.0.
+fn v3_fault(fault: &Fault) -> Reply {
+    let body = json!({"error": {"code": fault.code, "message": fault.words}});
+    Reply { status: fault.status, body, as_xml: false, dropped: false }
+}
+
 /// Splits `1/token/crm.deal.list` into user, token and method; a path of one part is only a method.
 fn split_path(path: &str) -> (&str, &str, &str) {
     let mut split_path = path.trim_end_matches('/').splitn(3, '/');
@@ -249,11 +283,11 @@ fn describe_params(params: &Params) -> String {
 }
 
 /// The number of rows of a list: `→ 50 из 150`; empty if the answer is not a list.
-fn row_count(answer: &Answer) -> String {
+fn row_count(answer: &Answer, language: PortalLanguage) -> String {
     let nested = ["tasks", "items"].iter().find_map(|name| answer.result.get(name));
     let Some(rows) = nested.unwrap_or(&answer.result).as_array() else { return String::new() };
     match answer.total {
-        Some(total) if total > rows.len() as i64 => format!("→ {} из {total}", rows.len()),
+        Some(total) if total > rows.len() as i64 => format!("→ {} {} {total}", rows.len(), language.said("из")),
         _ => format!("→ {}", rows.len()),
     }
 }
@@ -286,9 +320,12 @@ mod tests {
         assert_eq!(describe_params(&Params::of_query("id=1&filter[CLOSED]=N")), "id 1, filter {\"CLOSED\":\"N\"}");
         let long = describe_params(&Params::of_query(&format!("x={}", "ы".repeat(500))));
         assert_eq!(long.chars().count(), MAX_LINE + 1);
-        assert_eq!(row_count(&Answer { result: json!([1, 2]), total: Some(150), next: None }), "→ 2 из 150");
-        assert_eq!(row_count(&json!({"tasks": [1]}).into()), "→ 1");
-        assert_eq!(row_count(&json!({"ID": "1"}).into()), "");
+        assert_eq!(
+            row_count(&Answer { result: json!([1, 2]), total: Some(150), next: None }, PortalLanguage::Russian),
+            "→ 2 из 150"
+        );
+        assert_eq!(row_count(&json!({"tasks": [1]}).into(), PortalLanguage::English), "→ 1");
+        assert_eq!(row_count(&json!({"ID": "1"}).into(), PortalLanguage::English), "");
     }
 
     #[test]

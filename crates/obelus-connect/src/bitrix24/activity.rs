@@ -10,11 +10,12 @@ use serde_json::{Map, Value};
 
 use super::annotation::Annotation;
 use super::errors::{Failure, pick};
+use super::keyed::{Keyed, is_not_offered};
 use super::names::{NameCache, Namer};
 use super::pace::Rate;
 use super::page::Lister;
 use super::plant;
-use super::portal::Line;
+use super::portal::{Line, locked};
 use super::webhook::Webhook;
 use super::wire::{self, Request, Verb};
 use crate::activity::{BindingError, Fields};
@@ -172,11 +173,12 @@ impl Bitrix24 {
             return Err(CallError::new("bad_name", text));
         }
         let key = plant::key_of(&work.key, &params);
-        let planted = !is_read && plant::plant(&annotation, &key, &mut params);
         let line = Line::to(&webhook, self.options.rate);
-        let request = Request { method, params, verb };
+        let keyed = annotation.keyed.as_ref().and_then(|keyed| keyed.params(&params, &key, webhook.user()));
+        let planted = !is_read && plant::plant(&annotation, &key, &mut params);
+        let request = Request { verb, ..Request::post(&method, params) };
         let names = Arc::clone(&self.names);
-        Ok(Job { line, annotation, request, is_read, key, planted, options: self.options, names })
+        Ok(Job { line, annotation, request, is_read, key, planted, keyed, options: self.options, names })
     }
 }
 
@@ -228,6 +230,8 @@ struct Job {
     /// What was planted, or would have been.
     key: String,
     planted: bool,
+    /// The parameters of the method with an idempotency key, if the call can be made by it.
+    keyed: Option<Map<String, Value>>,
     options: Options,
     names: Arc<NameCache>,
 }
@@ -276,6 +280,9 @@ impl Job {
                 false => result,
             });
         }
+        if let Some(result) = self.keyed_result().await {
+            return result;
+        }
         let request = &self.request;
         let answer = match self.is_read {
             true => line.tried(&request.method, true, patience, || line.read(request)).await?,
@@ -284,6 +291,48 @@ impl Job {
         Ok(match &self.annotation.result {
             Some(field) => answer.result.get(field).cloned().unwrap_or_default(),
             None => answer.result,
+        })
+    }
+
+    /// The method with an idempotency key and its parameters, if the call is made by it and the portal has it.
+    fn keyed(&self) -> Option<(&Keyed, &Map<String, Value>)> {
+        let keyed = self.annotation.keyed.as_ref()?;
+        let is_offered = !locked(&self.line.portal.not_offered).contains(&keyed.method);
+        Some((keyed, self.keyed.as_ref().filter(|_| is_offered)?))
+    }
+
+    /// Makes a creation with an idempotency key: such a request may be sent again. None if the portal does not offer it.
+    async fn keyed_result(&self) -> Option<Result<Value, Failure>> {
+        let (keyed, params) = self.keyed()?;
+        let request = Request { key: Some(self.key.clone()), ..Request::new_post(&keyed.method, params.clone()) };
+        let answer = self.line.tried(&request.method, true, self.options.patience, || self.line.send(&request)).await;
+        match answer {
+            Ok(answer) => Some(Ok(keyed.returned(&answer.result))),
+            Err(failure) if is_not_offered(&failure) => {
+                locked(&self.line.portal.not_offered).insert(keyed.method.clone());
+                None
+            }
+            Err(failure) => Some(Err(failure)),
+        }
+    }
+
+    /// Looks for a creation that was made with an idempotency key. None if the portal does not offer that.
+    async fn look_for_keyed(&self) -> Option<Reconciled> {
+        let (keyed, params) = self.keyed()?;
+        let asked = plant::filled_fields(&keyed.find.params, &self.key, params)?;
+        let request = Request::new_post(&keyed.find.method, asked);
+        let answer = self.line.tried(&request.method, true, self.options.patience, || self.line.send(&request)).await;
+        Some(match answer {
+            Ok(answer) => match keyed.find.found(&answer.result, &self.key) {
+                Ok(Some(value)) => Reconciled::Happened(Outcome::Value(value)),
+                Ok(None) => Reconciled::DidNot,
+                Err(error) => Reconciled::Unknown(error),
+            },
+            Err(failure) if is_not_offered(&failure) => return None,
+            Err(failure) => {
+                let words = self.words("looking whether it happened failed", "проверить не удалось");
+                Reconciled::Unknown(format!("{words}: {}", self.error(failure).message))
+            }
         })
     }
 
@@ -305,6 +354,9 @@ impl Job {
     }
 
     async fn look_once(&self) -> Reconciled {
+        if let Some(found) = self.look_for_keyed().await {
+            return found;
+        }
         let params = &self.request.params;
         let (method, template) = match (&self.annotation.find, &self.annotation.same) {
             (Some(find), _) if self.planted => (&find.method, &find.params),

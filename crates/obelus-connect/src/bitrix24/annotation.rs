@@ -6,6 +6,7 @@ use obelus_kernel::Tool;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::keyed::Keyed;
 use super::names::FieldNames;
 use super::plant;
 
@@ -31,6 +32,8 @@ pub(super) struct Annotation {
     pub(super) result: Option<String>,
     /// Fields of rows whose values have names, which are put beside them.
     pub(super) names: BTreeMap<String, FieldNames>,
+    /// The same creation by a method with idempotency keys, where the portal has it.
+    pub(super) keyed: Option<Keyed>,
     /// Another method for calls that lack a parameter.
     instead: Option<Box<Instead>>,
 }
@@ -167,9 +170,8 @@ impl Annotation {
     }
 
     fn checked(mut self) -> Result<Self, String> {
-        if let Some(find) = &mut self.find {
-            find.write_out();
-        }
+        let finds = self.find.iter_mut().chain(self.keyed.iter_mut().map(|keyed| &mut keyed.find));
+        finds.for_each(Find::write_out);
         if let Some(mut instead) = self.instead.take() {
             instead.by = instead.by.checked()?;
             self.instead = Some(instead);

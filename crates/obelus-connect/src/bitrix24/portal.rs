@@ -1,6 +1,6 @@
 //! A portal as all sessions of the process share it, and a line to it with one webhook.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -38,6 +38,8 @@ pub(super) struct Portal {
     closed: Mutex<BTreeMap<String, u64>>,
     /// When the time that methods have taken is forgotten: a refusal need not say it.
     resets: Mutex<BTreeMap<String, u64>>,
+    /// Methods of REST 3.0 that it does not offer.
+    pub(super) not_offered: Mutex<BTreeSet<String>>,
 }
 
 /// A webhook of a portal, and the reads that wait to be sent there together.
@@ -73,6 +75,7 @@ impl Portal {
             pace: Mutex::new(rate.map(Pace::new)),
             closed: Mutex::default(),
             resets: Mutex::default(),
+            not_offered: Mutex::default(),
         }
     }
 
@@ -157,7 +160,11 @@ impl Line {
     /// Sends a request at once. Errors do not name the address.
     pub(super) async fn transmit(&self, request: &Request) -> Result<Answer, Failure> {
         let wrong = |code: &str, text: String| Failure::Wrong(CallError::new(code, text));
-        let mut url = self.webhook.url_of(&request.method).map_err(|text| wrong("bad_method", text))?;
+        let url = match request.is_new {
+            true => self.webhook.new_url_of(&request.method),
+            false => self.webhook.url_of(&request.method),
+        };
+        let mut url = url.map_err(|text| wrong("bad_method", text))?;
         let client = self.client()?;
         let builder = match request.verb {
             Verb::Get => {
@@ -167,7 +174,11 @@ impl Line {
             Verb::Post => {
                 let body =
                     serde_json::to_vec(&request.params).map_err(|error| wrong("bad_request", error.to_string()))?;
-                client.post(url).header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body)
+                let builder = client.post(url).header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                match &request.key {
+                    Some(key) => builder.header("Idempotency-Key", key.as_str()).body(body),
+                    None => builder.body(body),
+                }
             }
         };
         let lost = |error: &reqwest::Error| match error.is_timeout() {

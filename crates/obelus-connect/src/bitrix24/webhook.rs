@@ -14,6 +14,8 @@ pub struct Webhook {
     /// With a slash at its end.
     base: Secret,
     token: Secret,
+    /// The user's number, which is no secret.
+    user: String,
     portal: String,
 }
 
@@ -59,12 +61,25 @@ impl Webhook {
             None => host.to_owned(),
         };
         let base = format!("{}/rest/{user}/{token}/", url.origin().ascii_serialization());
-        Ok(Self { base: Secret::new(base), token: Secret::new(token), portal })
+        Ok(Self { base: Secret::new(base), token: Secret::new(token), user: user.to_owned(), portal })
     }
 
     /// The host, which is no secret, and the port where it is not the usual one.
     pub fn portal(&self) -> &str {
         &self.portal
+    }
+
+    /// The number of the user as whom the webhook acts.
+    pub(super) fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// Where a method of REST 3.0 is called.
+    pub(super) fn new_url_of(&self, method: &str) -> Result<Url, String> {
+        let mut url = self.url_of(method)?;
+        let path = url.path().trim_end_matches(".json").replacen("/rest/", "/rest/api/", 1);
+        url.set_path(&path);
+        Ok(url)
     }
 
     /// Where a method is called. The name is checked: it must not lead elsewhere on the host.
@@ -90,6 +105,9 @@ mod tests {
             assert_eq!(webhook.portal(), "crm.example.test");
             let url = webhook.url_of("crm.deal.list").unwrap();
             assert_eq!(url.as_str(), "https://crm.example.test/rest/7/s3cr3t_Token/crm.deal.list.json");
+            let url = webhook.new_url_of("tasks.task.add").unwrap();
+            assert_eq!(url.as_str(), "https://crm.example.test/rest/api/7/s3cr3t_Token/tasks.task.add");
+            assert_eq!(webhook.user(), "7");
             assert!(!format!("{webhook:?}").contains("s3cr3t"));
         }
         let near = Webhook::parse("http://127.0.0.1:8080/rest/1/abc/").unwrap();

@@ -24,17 +24,26 @@ pub(super) struct Request {
     pub(super) method: String,
     pub(super) params: Map<String, Value>,
     pub(super) verb: Verb,
+    /// Whether it is a method of REST 3.0.
+    pub(super) is_new: bool,
+    /// The idempotency key, which methods of REST 3.0 take.
+    pub(super) key: Option<String>,
 }
 
 impl Request {
     pub(super) fn post(method: &str, params: Map<String, Value>) -> Self {
-        Self { method: method.to_owned(), params, verb: Verb::Post }
+        Self { method: method.to_owned(), params, verb: Verb::Post, is_new: false, key: None }
+    }
+
+    /// A method of REST 3.0.
+    pub(super) fn new_post(method: &str, params: Map<String, Value>) -> Self {
+        Self { is_new: true, ..Self::post(method, params) }
     }
 
     /// The call as a command of a batch, if nothing is lost by that: a query knows only texts, and what looks like a
     /// reference to another result of the batch would be taken for one.
     pub(super) fn command(&self) -> Option<String> {
-        if mentions_results(&self.params) || self.verb == Verb::Get {
+        if mentions_results(&self.params) || self.verb == Verb::Get || self.is_new {
             return None;
         }
         let mut query = String::new();
@@ -217,8 +226,16 @@ pub(super) fn failure(status: u16, error: &Value, fields: &Map<String, Value>) -
         None | Some(Value::Null) => String::new(),
         Some(other) => other.to_string(),
     };
-    let code = text(Some(error));
-    let description = text(fields.get("error_description"));
+    // REST 3.0 says it in an object.
+    let (code, description) = match error {
+        Value::Object(inner) => {
+            let parts = inner.get("validation").and_then(Value::as_array).into_iter().flatten();
+            let parts = parts.filter_map(|part| part["message"].as_str().map(str::to_owned));
+            let words: Vec<String> = std::iter::once(text(inner.get("message"))).chain(parts).collect();
+            (text(inner.get("code")), words.join("; "))
+        }
+        error => (text(Some(error)), text(fields.get("error_description"))),
+    };
     match code.as_str() {
         "QUERY_LIMIT_EXCEEDED" => Failure::Busy,
         "OPERATION_TIME_LIMIT" => {

@@ -80,6 +80,7 @@ pub struct RenderError {
 const SYSTEM: &str = "system.jinja";
 const NOW: &str = "now.jinja";
 const RESULTS: &str = "results.jinja";
+const GIVEN: &str = "given.jinja";
 const TIME: &str = "time.jinja";
 const SEEN: &str = "seen.jinja";
 const BEGIN: &str = "begin.jinja";
@@ -101,6 +102,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         (SYSTEM, include_str!("prompts/system.jinja")),
         (NOW, include_str!("prompts/now.jinja")),
         (RESULTS, include_str!("prompts/results.jinja")),
+        (GIVEN, include_str!("prompts/given.jinja")),
         (TIME, include_str!("prompts/time.jinja")),
         (SEEN, include_str!("prompts/seen.jinja")),
         (BEGIN, include_str!("prompts/begin.jinja")),
@@ -132,6 +134,10 @@ pub fn render(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessag
 
 fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, RenderError> {
     let mut messages = vec![system(prompt, options)?];
+    if !prompt.given.is_empty() {
+        let given = TemplateValue::from_pairs([("given", lines(GIVEN, &prompt.given)?)]);
+        messages.push(message_of(ChatRole::User, GIVEN, given)?);
+    }
     if !matches!(prompt.transcript.first().map(|entry| &entry.what), Some(Happened::User { .. })) {
         messages.push(message(ChatRole::User, BEGIN, json!({}))?);
     }

@@ -25,6 +25,7 @@ pub(super) fn bare() -> Prompt {
         follow_up: FollowUp::Always,
         kinds: Vec::new(),
         recipes: Vec::new(),
+        given: Vec::new(),
         transcript: Vec::new(),
         state: Vec::new(),
         state_has_questions: false,

@@ -132,5 +132,5 @@ async fn creations_of_the_agent_happen_once_though_answers_are_lost() {
         all["tasks"].as_array().unwrap().iter().filter(|task| task["title"].as_str().unwrap().starts_with("Задача-"));
     let made: Vec<&Value> = made.collect();
     assert_eq!(made.len(), 8);
-    assert!(made.iter().all(|task| task["description"].as_str().unwrap().starts_with("Позвонить\n\n[obelus ")));
+    assert!(made.iter().all(|task| task["description"] == "Позвонить"), "the key stands where people do not see it");
 }

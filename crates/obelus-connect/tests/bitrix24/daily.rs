@@ -142,6 +142,23 @@ async fn names_stand_beside_codes_and_are_looked_up_once() {
     assert_eq!(office.portal.requests(), 3, "the names are known");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_has_the_portals_own_key_and_no_visible_marker() {
+    let office = Office::new().await;
+    let fields = || json!({"fields": {"TITLE": "Позвонить", "RESPONSIBLE_ID": "3", "DESCRIPTION": "О договоре"}});
+    let made = office.call("tasks.task.add", fields()).await;
+    let again = office.call("tasks.task.add", fields()).await;
+    assert_eq!(made, again, "the same key makes one task");
+    let task = office.call("tasks.task.get", json!({"taskId": made["task"]["id"]})).await;
+    assert_eq!(task["task"]["description"], "О договоре");
+    assert_eq!(task["task"]["responsible"]["name"], "Дарья Лугова");
+    // What the newer method has no place for is created in the older way, with a marker.
+    let tagged = json!({"fields": {"TITLE": "С меткой", "RESPONSIBLE_ID": 3, "TAGS": ["срочно"]}});
+    let made = office.call("tasks.task.add", tagged).await;
+    let task = office.call("tasks.task.get", json!({"taskId": made["task"]["id"]})).await;
+    assert!(task["task"]["description"].as_str().unwrap().starts_with("[obelus "), "{task}");
+}
+
 async fn begun(events: Events, variable: &str, mode: &str) -> SessionSpec {
     let portal = Portal::start(SandboxOptions { rate: false, events, ..SandboxOptions::default() }).await.unwrap();
     Secret::provide(variable, Secret::new(portal.base_url()));

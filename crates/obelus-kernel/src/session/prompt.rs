@@ -77,10 +77,13 @@ pub struct Prompt {
     /// Schemas and descriptions of the kinds that the request itself brought.
     #[serde(skip_serializing)]
     pub recipes: Vec<Value>,
+    /// Values that the request itself brought and that nothing has changed.
+    #[serde(skip_serializing)]
+    pub given: Vec<Value>,
     /// The session so far, as the model is told it.
     #[serde(serialize_with = "without_times", skip_serializing_if = "Vec::is_empty")]
     pub transcript: Vec<TranscriptEntry>,
-    /// What memory holds and the transcript does not say.
+    /// What memory holds beyond that, and the transcript does not say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<Value>,
     /// Whether the state tells of questions about calls.
@@ -231,6 +234,7 @@ impl Session {
             follow_up: self.settings.follow_up,
             kinds: self.kinds(),
             recipes: self.recipes(),
+            given: self.given_part(),
             transcript: self.transcript.sent().to_vec(),
             state: self.state_part(),
             state_has_questions: self.settings.managed.confirmations.is_some(),
@@ -285,6 +289,7 @@ impl Session {
             follow_up: self.settings.follow_up,
             kinds: Vec::new(),
             recipes: Vec::new(),
+            given: Vec::new(),
             transcript: Vec::new(),
             state: Vec::new(),
             state_has_questions: false,

@@ -48,7 +48,7 @@ pub(super) fn add(call: &mut Call<'_>, entity: &'static Entity, given: &Map<Stri
         ("DATE_MODIFY", json!(call.now)),
         ("LAST_ACTIVITY_TIME", json!(call.now)),
         ("OPENED", json!("Y")),
-        ("CURRENCY_ID", json!("RUB")),
+        ("CURRENCY_ID", json!(call.settings.language.currency())),
     ] {
         if entity.field(name).is_some() {
             default(&mut row, name, value);
@@ -63,7 +63,9 @@ pub(super) fn add(call: &mut Call<'_>, entity: &'static Entity, given: &Map<Stri
     parse_custom_fields(call, entity, given, &mut row, None)?;
     let id = call.store.insert(entity, &row)?;
     if entity.field("TITLE").is_some() && text_of(&row, "TITLE").is_empty() {
-        let titled: Row = [("TITLE".to_owned(), json!(format!("{} #{id}", entity.what)))].into_iter().collect();
+        let titled: Row = [("TITLE".to_owned(), json!(format!("{} #{id}", call.settings.language.what(entity))))]
+            .into_iter()
+            .collect();
         call.store.update(entity, id, &titled)?;
     }
     save_multi(call, entity, id, given)?;
@@ -264,7 +266,7 @@ pub(super) fn fields(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
     for field in entity.fields {
         let mut about = describe(
             field.kind.name(),
-            field.title,
+            &call.settings.language.label(field),
             field.read_only,
             field.immutable,
             field.required,
@@ -278,7 +280,10 @@ pub(super) fn fields(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
     }
     if entity.has_multi {
         for (kind, title) in MULTI_TYPES.iter().zip(["Телефон", "E-mail", "Сайт", "Мессенджер"]) {
-            out.insert((*kind).to_owned(), describe("crm_multifield", title, false, false, false, true, false));
+            out.insert(
+                (*kind).to_owned(),
+                describe("crm_multifield", call.settings.language.said(title), false, false, false, true, false),
+            );
         }
     }
     for field in call.store.custom_fields(entity)? {

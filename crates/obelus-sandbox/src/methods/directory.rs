@@ -10,7 +10,7 @@ use crate::list::{Selection, whole};
 use crate::store::Row;
 use crate::wire::{Answer, Fault};
 
-/// The name of the default funnel.
+/// The name of the default funnel, in Russian.
 pub(crate) const DEFAULT_FUNNEL: &str = "Продажи";
 
 pub(super) fn add_to(methods: &mut Methods) {
@@ -21,8 +21,8 @@ pub(super) fn add_to(methods: &mut Methods) {
         crm::show(call, &CATEGORY, &crate::list::Selection::everything(&CATEGORY, Vec::new()), &row).map(Into::into)
     });
     methods.add("crm.dealcategory.fields", "crm", |call| crm::fields(call, &CATEGORY));
-    methods.add("crm.dealcategory.default.get", "crm", |_| {
-        Ok(json!({"ID": "0", "NAME": DEFAULT_FUNNEL, "SORT": "100"}).into())
+    methods.add("crm.dealcategory.default.get", "crm", |call| {
+        Ok(json!({"ID": "0", "NAME": call.settings.language.said(DEFAULT_FUNNEL), "SORT": "100"}).into())
     });
     methods.add("crm.dealcategory.status", "crm", |call| {
         let id = call.params.int("id").unwrap_or(0);
@@ -101,7 +101,7 @@ fn category_list(call: &mut Call<'_>) -> Outcome {
             "originId": "", "originatorId": "", "createdDate": clock::iso(call.now)
         })
     };
-    let mut all = vec![category(0, DEFAULT_FUNNEL, 100)];
+    let mut all = vec![category(0, call.settings.language.said(DEFAULT_FUNNEL), 100)];
     let fields: Vec<&crate::entity::Field> = CATEGORY.fields.iter().collect();
     for row in call.store.select(&CATEGORY, &fields, "ORDER BY \"SORT\", \"ID\"", Vec::new())? {
         all.push(category(int_of(&row, "ID"), text_of(&row, "NAME"), int_of(&row, "SORT")));

@@ -132,7 +132,7 @@ fn complete(call: &Call<'_>, owner: Owner, place: usize, mut row: Row) -> Result
         ("DISCOUNT_SUM", json!(0.0)),
         ("TAX_INCLUDED", json!("N")),
         ("MEASURE_CODE", json!(796)),
-        ("MEASURE_NAME", json!("шт")),
+        ("MEASURE_NAME", json!(call.settings.language.said("шт"))),
         ("SORT", json!((place + 1) * 10)),
     ] {
         default(&mut row, name, value);

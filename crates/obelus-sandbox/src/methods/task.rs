@@ -36,10 +36,13 @@ pub(super) fn add_to(methods: &mut Methods) {
         let user = call.params.get("userId").cloned().ok_or_else(|| missing("userId"))?;
         update(call, &[("RESPONSIBLE_ID".to_owned(), user)].into_iter().collect())
     });
-    methods.add("tasks.task.getfields", "task", |_| {
+    methods.add("tasks.task.getfields", "task", |call| {
         let about = |field: &Field| {
             let kind = field.kind.name();
-            (field.name.to_owned(), json!({"title": field.title, "type": kind, "required": field.required}))
+            (
+                field.name.to_owned(),
+                json!({"title": call.settings.language.label(field), "type": kind, "required": field.required}),
+            )
         };
         let fields: Map<String, Value> = TASK.fields.iter().map(about).collect();
         Ok(json!({"fields": fields}).into())
@@ -93,12 +96,21 @@ fn existing_task(call: &Call<'_>) -> Result<Row, Fault> {
 }
 
 fn add(call: &mut Call<'_>) -> Outcome {
-    let mut row = parse_fields(&TASK, &fields(call)?, true)?;
+    let given = fields(call)?;
+    let id = insert(call, &given)?;
+    let row = call.record(&TASK, id)?;
+    let task = show(call, &Selection::everything(&TASK, Vec::new()), &row)?;
+    Ok(json!({"task": task}).into())
+}
+
+/// Adds a task; its id.
+pub(super) fn insert(call: &mut Call<'_>, given: &Map<String, Value>) -> Result<i64, Fault> {
+    let mut row = parse_fields(&TASK, given, true)?;
     if text_of(&row, "TITLE").trim().is_empty() {
-        return Err(refused("Не указано название задачи"));
+        return Err(refused(call.settings.language.said("Не указано название задачи")));
     }
     if int_of(&row, "RESPONSIBLE_ID") <= 0 {
-        return Err(refused("Не указан исполнитель"));
+        return Err(refused(call.settings.language.said("Не указан исполнитель")));
     }
     for (name, value) in [
         ("CREATED_BY", json!(call.user)),
@@ -133,8 +145,7 @@ fn add(call: &mut Call<'_>) -> Outcome {
     let id = call.store.insert(&TASK, &row)?;
     let row = call.store.get(&TASK, id)?.unwrap_or(row);
     call.added(&TASK, id, &row);
-    let task = show(call, &Selection::everything(&TASK, Vec::new()), &row)?;
-    Ok(json!({"task": task}).into())
+    Ok(id)
 }
 
 /// The selected fields. Links to the CRM and files must be selected by name.
@@ -181,15 +192,15 @@ fn update(call: &mut Call<'_>, given: &Map<String, Value>) -> Outcome {
     let id = int_of(&before, "ID");
     let mut row = parse_fields(&TASK, given, false)?;
     if row.contains_key("TITLE") && text_of(&row, "TITLE").trim().is_empty() {
-        return Err(refused("Не указано название задачи"));
+        return Err(refused(call.settings.language.said("Не указано название задачи")));
     }
     if row.contains_key("RESPONSIBLE_ID") && int_of(&row, "RESPONSIBLE_ID") <= 0 {
-        return Err(refused("Не указан исполнитель"));
+        return Err(refused(call.settings.language.said("Не указан исполнитель")));
     }
     let status = row.get("STATUS").and_then(Value::as_i64).filter(|status| *status != int_of(&before, "STATUS"));
     if let Some(status) = status {
         if !(WAITING..=PUT_OFF).contains(&status) {
-            return Err(refused("Неверный статус задачи"));
+            return Err(refused(call.settings.language.said("Неверный статус задачи")));
         }
         row.insert("STATUS_CHANGED_BY".to_owned(), json!(call.user));
         row.insert("STATUS_CHANGED_DATE".to_owned(), json!(call.now));

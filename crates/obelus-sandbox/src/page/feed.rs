@@ -6,25 +6,26 @@ use super::escape;
 use crate::clock;
 use crate::log::{Entry, Log};
 use crate::methods::{Change, Verb};
+use crate::tongue::PortalLanguage;
 
 /// Requests shown.
 const MAX_ENTRIES: usize = 40;
 /// Changes shown for one request.
 const MAX_CHANGES: usize = 8;
 
-pub(super) fn feed(log: &Log) -> String {
+pub(super) fn feed(log: &Log, language: PortalLanguage) -> String {
     let mut out = String::from("<ol>");
     for entry in log.entries().take(MAX_ENTRIES) {
-        write_entry(entry, &mut out);
+        write_entry(entry, language, &mut out);
     }
     out.push_str("</ol>");
     if log.count() == 0 {
-        out = "<p class=empty>Запросов ещё не было.</p>".to_owned();
+        out = format!("<p class=empty>{}</p>", language.said("Запросов ещё не было."));
     }
     out
 }
 
-fn write_entry(entry: &Entry, out: &mut String) {
+fn write_entry(entry: &Entry, language: PortalLanguage, out: &mut String) {
     let time = clock::iso(entry.at);
     let _ = write!(
         out,
@@ -46,10 +47,10 @@ fn write_entry(entry: &Entry, out: &mut String) {
         write_change(change, out);
     }
     if entry.changes.len() > MAX_CHANGES {
-        let _ = write!(out, "<div class=note>и ещё {}</div>", entry.changes.len() - MAX_CHANGES);
+        let _ = write!(out, "<div class=note>{} {}</div>", language.said("и ещё"), entry.changes.len() - MAX_CHANGES);
     }
     if entry.dropped {
-        out.push_str("<div class=fault>ответ намеренно потерян</div>");
+        let _ = write!(out, "<div class=fault>{}</div>", language.said("ответ намеренно потерян"));
     }
     out.push_str("</li>");
 }

@@ -15,6 +15,7 @@ use crate::entity::{
 use crate::log::Log;
 use crate::methods::{int_of, status_word, text_of, title};
 use crate::store::{Row, Store};
+use crate::tongue::PortalLanguage;
 
 const ROWS: i64 = 50;
 
@@ -103,12 +104,19 @@ pub(super) fn count(store: &Store, tab: &Tab) -> Result<i64> {
 }
 
 /// A table as HTML.
-pub(super) fn render(store: &Store, log: &Log, tab: &Tab, page: i64, now: i64) -> Result<String> {
-    let names = Names::read(store, now)?;
+pub(super) fn render(
+    store: &Store,
+    log: &Log,
+    tab: &Tab,
+    page: i64,
+    now: i64,
+    language: PortalLanguage,
+) -> Result<String> {
+    let names = Names::read(store, now, language)?;
     let touched = touched(log, tab.entity);
     let mut out = String::from("<div class=card><table><thead><tr>");
     for (class, title) in tab.columns {
-        let _ = write!(out, "<th class=\"{class}\">{title}</th>");
+        let _ = write!(out, "<th class=\"{class}\">{}</th>", language.said(title));
     }
     out.push_str("</tr></thead><tbody>");
     let fields: Vec<&Field> = tab.entity.fields.iter().collect();
@@ -130,11 +138,13 @@ pub(super) fn render(store: &Store, log: &Log, tab: &Tab, page: i64, now: i64) -
         let last = (total + ROWS - 1) / ROWS;
         out.push_str("<div class=pages>");
         if page > 1 {
-            let _ = write!(out, "<a href=\"?show={}&amp;page={}\">← новее</a>", tab.name, page - 1);
+            let _ =
+                write!(out, "<a href=\"?show={}&amp;page={}\">{}</a>", tab.name, page - 1, language.said("← новее"));
         }
-        let _ = write!(out, "<span>{page} из {last}</span>");
+        let _ = write!(out, "<span>{page} {} {last}</span>", language.said("из"));
         if page < last {
-            let _ = write!(out, "<a href=\"?show={}&amp;page={}\">раньше →</a>", tab.name, page + 1);
+            let _ =
+                write!(out, "<a href=\"?show={}&amp;page={}\">{}</a>", tab.name, page + 1, language.said("раньше →"));
         }
         out.push_str("</div>");
     }
@@ -144,7 +154,7 @@ pub(super) fn render(store: &Store, log: &Log, tab: &Tab, page: i64, now: i64) -
 /// The records that requests added or changed.
 fn touched(log: &Log, entity: &Entity) -> BTreeSet<i64> {
     let changes = log.entries().flat_map(|entry| &entry.changes);
-    changes.filter(|change| change.what == entity.what).map(|change| change.id).collect()
+    changes.filter(|change| change.table == entity.table).map(|change| change.id).collect()
 }
 
 fn write_row(touched: &BTreeSet<i64>, row: &Row, cells: &str, out: &mut String) {
@@ -160,10 +170,11 @@ struct Names<'a> {
     /// Name and colour by directory and code.
     statuses: BTreeMap<(String, String), (String, String)>,
     now: i64,
+    language: PortalLanguage,
 }
 
 impl<'a> Names<'a> {
-    fn read(store: &'a Store, now: i64) -> Result<Self> {
+    fn read(store: &'a Store, now: i64, language: PortalLanguage) -> Result<Self> {
         let all = |entity: &Entity| {
             let fields: Vec<&Field> = entity.fields.iter().collect();
             store.select(entity, &fields, "", Vec::new())
@@ -175,7 +186,7 @@ impl<'a> Names<'a> {
             ((of("ENTITY_ID"), of("STATUS_ID")), (of("NAME"), of("COLOR")))
         });
         let statuses = statuses.collect();
-        Ok(Names { store, users, statuses, now })
+        Ok(Names { store, users, statuses, now, language })
     }
 
     fn user(&self, row: &Row, name: &str) -> String {
@@ -218,7 +229,7 @@ impl<'a> Names<'a> {
     }
 
     fn owner(&self, entity: &Entity, id: i64) -> Result<String> {
-        Ok(format!("<td>{} {id}<small>{}</small></td>", entity.what, self.record(entity, id)?))
+        Ok(format!("<td>{} {id}<small>{}</small></td>", self.language.what(entity), self.record(entity, id)?))
     }
 }
 
@@ -284,7 +295,7 @@ fn lead(names: &Names<'_>, row: &Row) -> Result<String> {
 
 fn task(names: &Names<'_>, row: &Row) -> Result<String> {
     let status = int_of(row, "STATUS");
-    let word = status_word(status);
+    let word = names.language.said(status_word(status));
     let class = if status == 5 { "done" } else { "" };
     Ok(format!(
         "<td class=\"{class}\">{}<small>{}</small></td><td>{}</td><td class=\"{class}\">{word}</td>{}",
@@ -310,10 +321,11 @@ fn activity(names: &Names<'_>, row: &Row) -> Result<String> {
         _ => "Дело",
     };
     Ok(format!(
-        "<td class=\"{}\">{}<small>{kind}{}</small></td>{owner}<td>{}</td>{}",
+        "<td class=\"{}\">{}<small>{}{}</small></td>{owner}<td>{}</td>{}",
         if done { "done" } else { "" },
         escape(text_of(row, "SUBJECT")),
-        if done { ", выполнено" } else { "" },
+        names.language.said(kind),
+        if done { names.language.said(", выполнено") } else { "" },
         names.user(row, "RESPONSIBLE_ID"),
         names.due(row, "DEADLINE", !done),
     ))

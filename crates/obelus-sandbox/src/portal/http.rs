@@ -57,8 +57,9 @@ async fn call(
     body: axum::body::Bytes,
 ) -> Response {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let key = headers.get("idempotency-key").and_then(|value| value.to_str().ok());
     let params = Params::read(&query.unwrap_or_default(), content_type, &body);
-    let reply = server.serve(Request { path: &path, params, from: from.ip() });
+    let reply = server.serve(Request { path: &path, params, from: from.ip(), key });
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = match reply.as_xml {
         true => (status, [(header::CONTENT_TYPE, "text/xml; charset=utf-8")], xml(&reply.body)).into_response(),

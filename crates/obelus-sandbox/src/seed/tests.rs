@@ -4,10 +4,10 @@ use super::*;
 use crate::entity::ALL;
 
 /// Every row of every table, as text.
-fn everything(now: i64) -> Result<String> {
+fn everything(now: i64, language: PortalLanguage) -> Result<String> {
     let (store, _) = Store::open(None)?;
     store.create()?;
-    fill(&store, now, DEALS)?;
+    fill(&store, now, DEALS, language)?;
     let mut all = String::new();
     for entity in ALL {
         let fields: Vec<_> = entity.fields.iter().collect();
@@ -20,7 +20,10 @@ fn everything(now: i64) -> Result<String> {
 
 #[test]
 fn the_same_moment_gives_the_same_portal() -> Result<()> {
-    assert_eq!(everything(1_800_000_000)?, everything(1_800_000_000)?);
+    assert_eq!(
+        everything(1_800_000_000, PortalLanguage::Russian)?,
+        everything(1_800_000_000, PortalLanguage::Russian)?
+    );
     Ok(())
 }
 
@@ -28,7 +31,7 @@ fn the_same_moment_gives_the_same_portal() -> Result<()> {
 fn record_counts_and_references_are_as_expected() -> Result<()> {
     let (store, _) = Store::open(None)?;
     store.create()?;
-    fill(&store, 1_800_000_000, DEALS)?;
+    fill(&store, 1_800_000_000, DEALS, PortalLanguage::Russian)?;
     let count = |entity: &Entity| store.count(entity, "", Vec::new());
     assert_eq!((count(&DEAL)?, count(&USER)?, count(&GROUP)?, count(&CATEGORY)?), (150, 8, 4, 1));
     assert_eq!((count(&COMPANY)?, count(&CONTACT)?, count(&TASK)?, count(&ACTIVITY)?), (COMPANIES, CONTACTS, 36, 72));
@@ -54,7 +57,7 @@ fn record_counts_and_references_are_as_expected() -> Result<()> {
 
 #[test]
 fn addresses_and_phones_are_not_real() -> Result<()> {
-    let all = everything(1_800_000_000)?;
+    let all = everything(1_800_000_000, PortalLanguage::Russian)?;
     for (at, _) in all.match_indices('@') {
         let rest = &all[at + 1..];
         let domain = rest.split(['"', '\\']).next().unwrap_or_default();
@@ -78,7 +81,7 @@ fn no_past_event_is_in_the_future() -> Result<()> {
 fn assert_done_before(now: i64) -> Result<()> {
     let (store, _) = Store::open(None)?;
     store.create()?;
-    fill(&store, now, DEALS)?;
+    fill(&store, now, DEALS, PortalLanguage::Russian)?;
     for (table, column) in [
         ("deal", "DATE_CREATE"),
         ("deal", "DATE_MODIFY"),
@@ -98,5 +101,15 @@ fn assert_done_before(now: i64) -> Result<()> {
         let latest: i64 = store.db.query_row(&latest, [], |row| row.get(0))?;
         assert!(latest <= now, "{table}.{column} is {} s ahead", latest - now);
     }
+    Ok(())
+}
+
+#[test]
+fn an_english_portal_has_the_same_records_without_a_russian_word() -> Result<()> {
+    assert_eq!((words::RUSSIAN.users.len(), words::RUSSIAN.companies.len()), (8, 28));
+    assert_eq!((words::ENGLISH.users.len(), words::ENGLISH.companies.len()), (8, 28));
+    let english = everything(1_800_000_000, PortalLanguage::English)?;
+    let russian = english.chars().position(|c| ('\u{400}'..='\u{4ff}').contains(&c));
+    assert_eq!(russian, None);
     Ok(())
 }

@@ -1,9 +1,77 @@
-//! The names and texts of the made-up data.
+//! The names and texts of the made-up data, in Russian and English.
 
-pub(super) const SECOND_FUNNEL: &str = "Сервис и монтаж";
+mod english;
 
-/// Directory, code, name, meaning (`S` won, `F` lost), colour.
-pub(super) const STATUSES: &[(&str, &str, &str, &str, &str)] = &[
+pub(super) use english::ENGLISH;
+
+/// The made-up data of a portal in one language.
+pub(super) struct Words {
+    pub(super) second_funnel: &'static str,
+    /// Directory, code, name, meaning (`S` won, `F` lost), colour.
+    pub(super) statuses: &'static [(&'static str, &'static str, &'static str, &'static str, &'static str)],
+    /// Name, type, label of deals' own fields.
+    pub(super) own_fields: &'static [(&'static str, &'static str, &'static str)],
+    /// Name, the department above, the head.
+    pub(super) departments: &'static [(&'static str, i64, i64)],
+    /// Name, patronymic, family name, sex, position, department, login. The last one works there no more.
+    pub(super) users:
+        &'static [(&'static str, &'static str, &'static str, &'static str, &'static str, i64, &'static str)],
+    /// Name, purpose, members (the owner first).
+    pub(super) groups: &'static [(&'static str, &'static str, &'static [i64])],
+    pub(super) group_subject: &'static str,
+    /// Title, industry, city.
+    pub(super) companies: &'static [(&'static str, &'static str, &'static str)],
+    /// Title of a deal, lowest and highest price.
+    pub(super) works: &'static [(&'static str, i64, i64)],
+    pub(super) cities: &'static [&'static str],
+    pub(super) women: &'static [&'static str],
+    pub(super) men: &'static [&'static str],
+    pub(super) daughters: &'static [&'static str],
+    pub(super) sons: &'static [&'static str],
+    /// Family name: masculine, feminine, in Latin letters.
+    pub(super) families: &'static [(&'static str, &'static str, &'static str)],
+    pub(super) posts: &'static [&'static str],
+    /// Type, provider, subject.
+    pub(super) calls: &'static [(i64, &'static str, &'static str)],
+    pub(super) comments: &'static [&'static str],
+    /// Title and description.
+    pub(super) tasks: &'static [(&'static str, &'static str)],
+    /// The title of a checklist, and its items.
+    pub(super) checklist: [&'static str; 4],
+    /// What follows the title of a private customer's deal.
+    pub(super) private_order: &'static str,
+    /// What begins the title of a lead.
+    pub(super) website_request: &'static str,
+}
+
+pub(super) static RUSSIAN: Words = Words {
+    second_funnel: SECOND_FUNNEL,
+    statuses: STATUSES,
+    own_fields: OWN_FIELDS,
+    departments: DEPARTMENTS,
+    users: USERS,
+    groups: GROUPS,
+    group_subject: "Рабочие группы",
+    companies: COMPANIES,
+    works: WORKS,
+    cities: CITIES,
+    women: WOMEN,
+    men: MEN,
+    daughters: DAUGHTERS,
+    sons: SONS,
+    families: FAMILIES,
+    posts: POSTS,
+    calls: CALLS,
+    comments: COMMENTS,
+    tasks: TASKS,
+    checklist: ["Чек-лист", "Связаться с клиентом", "Согласовать смету", "Отправить документы"],
+    private_order: ", частный заказ",
+    website_request: "Заявка с сайта: ",
+};
+
+const SECOND_FUNNEL: &str = "Сервис и монтаж";
+
+const STATUSES: &[(&str, &str, &str, &str, &str)] = &[
     ("DEAL_STAGE", "NEW", "Новая", "", "#39A8EF"),
     ("DEAL_STAGE", "PREPARATION", "Подготовка документов", "", "#2FC6F6"),
     ("DEAL_STAGE", "UC_7QK2DM", "Согласование договора", "", "#47D1E2"),
@@ -60,16 +128,12 @@ pub(super) const STATUSES: &[(&str, &str, &str, &str, &str)] = &[
     ("STATUS", "JUNK", "Некачественный лид", "F", "#FF5752"),
 ];
 
-/// Name, type, label of deals' own fields.
-pub(super) const OWN_FIELDS: &[(&str, &str, &str)] =
+const OWN_FIELDS: &[(&str, &str, &str)] =
     &[("UF_CRM_CITY", "string", "Город доставки"), ("UF_CRM_WARRANTY", "integer", "Гарантия, месяцев")];
 
-/// Name, the department above, the head.
-pub(super) const DEPARTMENTS: &[(&str, i64, i64)] =
-    &[("Окна и свет", 0, 1), ("Отдел продаж", 1, 2), ("Отдел монтажа", 1, 5)];
+const DEPARTMENTS: &[(&str, i64, i64)] = &[("Окна и свет", 0, 1), ("Отдел продаж", 1, 2), ("Отдел монтажа", 1, 5)];
 
-/// Name, patronymic, family name, sex, position, department, login.
-pub(super) const USERS: &[(&str, &str, &str, &str, &str, i64, &str)] = &[
+const USERS: &[(&str, &str, &str, &str, &str, i64, &str)] = &[
     ("Марина", "Олеговна", "Светлова", "F", "Директор", 1, "svetlova"),
     ("Антон", "Игоревич", "Черемных", "M", "Руководитель отдела продаж", 2, "cheremnykh"),
     ("Дарья", "Павловна", "Лугова", "F", "Менеджер по продажам", 2, "lugova"),
@@ -80,16 +144,14 @@ pub(super) const USERS: &[(&str, &str, &str, &str, &str, i64, &str)] = &[
     ("Никита", "Алексеевич", "Горелов", "M", "Монтажник", 3, "gorelov"),
 ];
 
-/// Name, purpose, members (the owner first).
-pub(super) const GROUPS: &[(&str, &str, &[i64])] = &[
+const GROUPS: &[(&str, &str, &[i64])] = &[
     ("Продажи", "Планы, скидки, сложные клиенты", &[2, 3, 4, 1]),
     ("Монтажные бригады", "Графики выездов и материалы", &[5, 6, 8]),
     ("Бухгалтерия и договоры", "Счета, акты, закрывающие документы", &[7, 1, 2]),
     ("Переезд шоурума", "Новый шоурум на Заречной", &[1, 2, 3, 4, 5, 6, 7]),
 ];
 
-/// Title, industry, city.
-pub(super) const COMPANIES: &[(&str, &str, &str)] = &[
+const COMPANIES: &[(&str, &str, &str)] = &[
     ("ООО «Северный ветер»", "TRADE", "Псков"),
     ("АО «Заречье-Строй»", "CONSTRUCTION", "Тверь"),
     ("ООО «Кофейня на углу»", "HOTEL", "Калуга"),
@@ -120,8 +182,7 @@ pub(super) const COMPANIES: &[(&str, &str, &str)] = &[
     ("ООО «Зелёный квартал»", "CONSTRUCTION", "Сочи"),
 ];
 
-/// Title of a deal, lowest and highest price.
-pub(super) const WORKS: &[(&str, i64, i64)] = &[
+const WORKS: &[(&str, i64, i64)] = &[
     ("Поставка пластиковых окон", 180_000, 900_000),
     ("Остекление фасада", 900_000, 4_800_000),
     ("Входная группа со стеклянными дверями", 240_000, 780_000),
@@ -140,10 +201,9 @@ pub(super) const WORKS: &[(&str, i64, i64)] = &[
     ("Замер и проект остекления", 15_000, 75_000),
 ];
 
-pub(super) const CITIES: &[&str] =
-    &["Псков", "Тверь", "Калуга", "Москва", "Санкт-Петербург", "Рязань", "Ярославль", "Казань"];
+const CITIES: &[&str] = &["Псков", "Тверь", "Калуга", "Москва", "Санкт-Петербург", "Рязань", "Ярославль", "Казань"];
 
-pub(super) const WOMEN: &[&str] = &[
+const WOMEN: &[&str] = &[
     "Анна",
     "Вера",
     "Галина",
@@ -157,13 +217,12 @@ pub(super) const WOMEN: &[&str] = &[
     "Софья",
     "Юлия",
 ];
-pub(super) const MEN: &[&str] =
+const MEN: &[&str] =
     &["Алексей", "Артём", "Борис", "Василий", "Глеб", "Денис", "Евгений", "Иван", "Кирилл", "Максим", "Павел", "Фёдор"];
-pub(super) const DAUGHTERS: &[&str] = &["Алексеевна", "Борисовна", "Дмитриевна", "Ивановна", "Николаевна", "Сергеевна"];
-pub(super) const SONS: &[&str] = &["Алексеевич", "Борисович", "Дмитриевич", "Иванович", "Николаевич", "Сергеевич"];
+const DAUGHTERS: &[&str] = &["Алексеевна", "Борисовна", "Дмитриевна", "Ивановна", "Николаевна", "Сергеевна"];
+const SONS: &[&str] = &["Алексеевич", "Борисович", "Дмитриевич", "Иванович", "Николаевич", "Сергеевич"];
 
-/// Family name: masculine, feminine, in Latin letters.
-pub(super) const FAMILIES: &[(&str, &str, &str)] = &[
+const FAMILIES: &[(&str, &str, &str)] = &[
     ("Берёзин", "Берёзина", "berezin"),
     ("Воронцов", "Воронцова", "vorontsov"),
     ("Гончаров", "Гончарова", "goncharov"),
@@ -190,11 +249,10 @@ pub(super) const FAMILIES: &[(&str, &str, &str)] = &[
     ("Яблоков", "Яблокова", "yablokov"),
 ];
 
-pub(super) const POSTS: &[&str] =
+const POSTS: &[&str] =
     &["Директор", "Закупщик", "Главный инженер", "Управляющая", "Завхоз", "Офис-менеджер", "Руководитель проекта"];
 
-/// Type, provider, subject.
-pub(super) const CALLS: &[(i64, &str, &str)] = &[
+const CALLS: &[(i64, &str, &str)] = &[
     (2, "CRM_CALL", "Уточнить размеры проёмов"),
     (1, "CRM_MEETING", "Встреча на объекте"),
     (2, "CRM_CALL", "Согласовать дату замера"),
@@ -205,7 +263,7 @@ pub(super) const CALLS: &[(i64, &str, &str)] = &[
     (2, "CRM_CALL", "Спросить отзыв после монтажа"),
 ];
 
-pub(super) const COMMENTS: &[&str] = &[
+const COMMENTS: &[&str] = &[
     "Клиент просит скидку 5 % при полной предоплате.",
     "Замер сделан, размеры в смете.",
     "Просили перезвонить после обеда, решает главный инженер.",
@@ -216,8 +274,7 @@ pub(super) const COMMENTS: &[&str] = &[
     "Доступ на объект только по пропускам, заказывать за день.",
 ];
 
-/// Title and description.
-pub(super) const TASKS: &[(&str, &str)] = &[
+const TASKS: &[(&str, &str)] = &[
     ("Подготовить коммерческое предложение", "Две комплектации: обычная и с тёплым профилем."),
     ("Согласовать договор с юристами", "Правки клиента — в пункте об ответственности."),
     ("Выставить счёт на предоплату", "50 %, срок оплаты — пять рабочих дней."),

@@ -6,18 +6,19 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use clap::Args;
 use obelus_runtime::Secret;
-use obelus_sandbox::{Portal, SandboxOptions};
+use obelus_sandbox::{Portal, PortalLanguage, SandboxOptions};
 
 use super::chat::{self, Move};
 use crate::cli::{Chat, How, Mode, StoreAt};
 use crate::output::{self, BOLD, DIM, Exit};
-use crate::phrases::Phrases;
+use crate::phrases::{Phrases, wanted};
 
 /// Try an agent in a CRM, without a key and without a network.
 ///
 /// Starts a sandbox portal with made-up data and a conversation with the agent `crm`; its offline model follows rules.
 /// Risky changes wait for you: `y` approves, `n` denies. The portal's page shows what was done. Without a terminal, or
-/// with --tour, a scripted conversation of five messages runs by itself, including your answers.
+/// with --tour, a scripted conversation of five messages runs by itself, including your answers. Portal and agent speak
+/// English or Russian: --lang, else the language of the environment, else Russian.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -55,10 +56,31 @@ const TOUR: [Move; 13] = [
     Move::Yes,
 ];
 
+/// The same in English.
+const TOUR_IN_ENGLISH: [Move; 13] = [
+    Move::Tell("1. Reading: nobody needs to be asked, the agent just looks."),
+    Move::Say("What are our sales stages?"),
+    Move::Tell("2. Creating: what you asked for yourself needs no approval."),
+    Move::Say("Create a deal “Window supply” for 250000 and give Ian a task: prepare an offer by Friday"),
+    Move::Tell("3. A risky change: money changes only with your yes."),
+    Move::Say("Change the amount of deal 1 to 100000"),
+    Move::Yes,
+    Move::Tell("4. A denial: nothing happens."),
+    Move::Say("Move deal 3 to the stage “Deal lost”"),
+    Move::No("the customer is still thinking"),
+    Move::Tell("5. Twenty deals at once: one question about all of them."),
+    Move::Say("Hand 20 deals of Ian over to Dora"),
+    Move::Yes,
+];
+
 pub(crate) fn run(args: Demo) -> Result<Exit> {
     // The portal needs its own thread, because the conversation blocks while it waits for the portal.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let options = SandboxOptions { listen: args.listen, rate: false, ..SandboxOptions::default() };
+    let (language, moves) = match wanted(None) {
+        Some("en") => (PortalLanguage::English, &TOUR_IN_ENGLISH),
+        _ => (PortalLanguage::Russian, &TOUR),
+    };
+    let options = SandboxOptions { listen: args.listen, rate: false, language, ..SandboxOptions::default() };
     let portal = runtime.block_on(Portal::start(options))?;
     Secret::provide("BITRIX_WEBHOOK_URL", Secret::new(portal.base_url()));
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
@@ -78,12 +100,13 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
         },
         events: None,
     };
-    let words = &Phrases::of(Some("ru")).running;
+    let code = if language == PortalLanguage::English { "en" } else { "ru" };
+    let words = &Phrases::of(Some(code)).running;
     output::note(&format!("{BOLD}{}{BOLD:#} {}", words.sandbox, portal.page_url()));
     let ended = if plays_itself {
-        chat::tour(&conversation, &TOUR)
+        chat::tour(&conversation, moves)
     } else {
-        suggest(words.no_key_needed);
+        suggest(words.no_key_needed, moves);
         if !args.no_open {
             open_in_browser(portal.page_url());
         }
@@ -94,9 +117,9 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
 }
 
 /// Prints example messages.
-fn suggest(head: &str) {
+fn suggest(head: &str, moves: &[Move]) {
     output::note(&format!("{DIM}{head}{DIM:#}"));
-    for step in &TOUR {
+    for step in moves {
         if let Move::Say(words) = step {
             output::note(&format!("  {words}"));
         }

@@ -161,8 +161,8 @@ phrases! {
         not_begun: "сессия не начата: скажите ей что-нибудь", "the session has not begun: say something to it";
         sandbox: "Портал-песочница:", "Sandbox portal:";
         no_key_needed:
-            "Ключ и сеть не нужны: модель отвечает по правилам, по-русски. Попробуйте:",
-            "No key and no network needed: the model follows rules, and understands Russian. Try:";
+            "Ключ и сеть не нужны: модель отвечает по правилам. Попробуйте:",
+            "No key and no network needed: the model follows rules. Try:";
         yes: "да", "yes";
         no_because: "нет: {}", "no: {}";
         by_the_tour: "  (за вас отвечает показ)", "  (the tour answers for you)";

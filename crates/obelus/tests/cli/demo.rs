@@ -25,6 +25,34 @@ fn the_tour_asks_what_the_rules_demand_and_nothing_else() {
 }
 
 #[test]
+fn the_tour_in_english_has_no_russian_word() {
+    let ran = run(command(&["demo", "--tour", "--lang", "en"]).env_remove("BITRIX_WEBHOOK_URL"), b"").exits(0);
+    let tour = &ran.stdout;
+    assert_eq!(tour.matches("You: ").count(), 8, "five messages and three answers: {tour}");
+    for part in ["New → Document preparation", "Window supply", "the customer is still thinking", "20"] {
+        assert!(tour.contains(part), "no {part:?} in {tour}");
+    }
+    let is_russian = |c: char| ('\u{400}'..='\u{4ff}').contains(&c);
+    for (number, line) in tour.lines().chain(ran.stderr.lines()).enumerate() {
+        assert!(!line.contains(is_russian), "line {number}: {line}\n{tour}");
+    }
+}
+
+#[test]
+fn the_demo_refuses_what_it_only_half_understands() {
+    for (said, answer) in [
+        ("Переведи сделку 3 на стадию «В работе», но сначала позвони", "ничего не делаю"),
+        ("Change the amount of deal 1 to 100000 and call the customer", "so I do nothing"),
+    ] {
+        let folder = Folder::new("half");
+        let store = folder.path("store");
+        run(&mut command(&["demo", "--store", &store, "--lang", "ru"]), b"").exits(0);
+        let mut again = command(&["chat", "--session", "demo", "--store", &store]);
+        run(again.current_dir(folder.path("")), format!("{said}\n").as_bytes()).exits(0).prints(answer);
+    }
+}
+
+#[test]
 fn without_a_terminal_the_demo_plays_itself_and_what_it_keeps_holds_no_secret() {
     let folder = Folder::new("demo");
     let store = folder.path("store");
