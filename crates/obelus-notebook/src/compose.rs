@@ -95,9 +95,10 @@ fn composed(offered: &Offered) -> Composed {
         None => json!({"type": ["string", "number", "boolean", "null"]}),
     };
     let say = "Words for the user, shown at once. Null if there is nothing to say yet.";
-    let result = match plans {
-        true => "The result of this step, along with the call that is to be carried out next.",
-        false => "The result of the whole request. Null while calls still have to bring something.",
+    let result = match (plans, runs > 0) {
+        (true, _) => "The result of this step, along with the call that is to be carried out next.",
+        (false, true) => "The result of the whole request. Null while calls still have to bring something.",
+        (false, false) => "The result.",
     };
     let properties = [
         ("say", described(json!({"type": ["string", "null"]}), say)),

@@ -241,6 +241,9 @@ pub struct StepView {
     /// What it lacked, in the agent's language, where it could not even begin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
+    /// The number of the standing consent because of which it ran without a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consent: Option<u64>,
 }
 
 impl EventBody {

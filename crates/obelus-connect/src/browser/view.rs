@@ -51,7 +51,8 @@ pub(super) fn compact(page: &str) -> String {
 
 /// A container that only holds other lines.
 fn is_wrapper(body: &str) -> bool {
-    let Some(states) = body.strip_prefix("generic").and_then(|rest| rest.strip_suffix(':')) else { return false };
+    let rest = body.strip_prefix("generic").or_else(|| body.strip_prefix("rowgroup"));
+    let Some(states) = rest.and_then(|rest| rest.strip_suffix(':')) else { return false };
     states.split_terminator(']').all(|state| state == " [active" || state.starts_with(" [ref="))
 }
 

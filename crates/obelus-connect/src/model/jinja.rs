@@ -85,6 +85,11 @@ pub(super) fn on_one_line(mut json: Cow<'_, str>) -> Cow<'_, str> {
     json
 }
 
+/// The lines of a text, at whatever any reader takes for the end of a line.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'])
+}
+
 /// `1234567.5` as `1 234 567,50`: grouped thousands, a decimal comma, and hundredths only if they are not zero.
 fn money(value: &Value) -> Result<String, Error> {
     let wrong = || Error::new(ErrorKind::InvalidOperation, format!("money takes a number, not `{value}`"));

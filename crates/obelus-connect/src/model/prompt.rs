@@ -80,6 +80,7 @@ pub struct RenderError {
 const SYSTEM: &str = "system.jinja";
 const NOW: &str = "now.jinja";
 const RESULTS: &str = "results.jinja";
+const GIVEN: &str = "given.jinja";
 const TIME: &str = "time.jinja";
 const SEEN: &str = "seen.jinja";
 const BEGIN: &str = "begin.jinja";
@@ -101,6 +102,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         (SYSTEM, include_str!("prompts/system.jinja")),
         (NOW, include_str!("prompts/now.jinja")),
         (RESULTS, include_str!("prompts/results.jinja")),
+        (GIVEN, include_str!("prompts/given.jinja")),
         (TIME, include_str!("prompts/time.jinja")),
         (SEEN, include_str!("prompts/seen.jinja")),
         (BEGIN, include_str!("prompts/begin.jinja")),
@@ -132,6 +134,10 @@ pub fn render(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessag
 
 fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, RenderError> {
     let mut messages = vec![system(prompt, options)?];
+    if !prompt.given.is_empty() {
+        let given = TemplateValue::from_pairs([("given", lines(GIVEN, &prompt.given)?)]);
+        messages.push(message_of(ChatRole::User, GIVEN, given)?);
+    }
     if !matches!(prompt.transcript.first().map(|entry| &entry.what), Some(Happened::User { .. })) {
         messages.push(message(ChatRole::User, BEGIN, json!({}))?);
     }
@@ -151,10 +157,13 @@ fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, Rende
         true => prompt.catalogue.iter().map(|tool| TemplateValue::from(signature(tool))).collect(),
         false => lines(template, prompt.catalogue.iter().map(|tool| ToolSummary::of(tool)))?,
     };
-    let is_step = !prompt.step.is_empty();
+    let is_step = prompt.is_step;
     let acts = prompt.catalogue.iter().any(|tool| tool.effect != Effect::Read);
     // A step of a graph has a schema of its own; what all steps are told does not depend on it.
-    let brings_output = is_step || prompt.answer.text().contains(r#""_output":"#);
+    let brings_output = match is_step {
+        true => prompt.runs_calls,
+        false => prompt.answer.text().contains(r#""_output":"#),
+    };
     let brings_instances = prompt.catalogue.iter().any(|tool| tool.schema.get("x-instances").is_some());
     let data = TemplateValue::from_pairs([
         ("instructions", TemplateValue::from(Serde(&prompt.instructions))),
@@ -202,7 +211,7 @@ fn now(prompt: &Prompt, options: &PromptOptions, day: Option<&Value>) -> Result<
         ("questions", lines(NOW, questions.map(shorten_question))?),
         ("steps", TemplateValue::from(Serde(&prompt.step))),
         ("time", time.as_ref().map_or(TemplateValue::from(()), jinja::value)),
-        ("schema", schema(prompt, options, !prompt.step.is_empty())),
+        ("schema", schema(prompt, options, prompt.is_step)),
     ];
     let says_something = parts.iter().any(|(_, part)| part.is_true());
     if !says_something && prompt.pictures.is_empty() {
@@ -210,7 +219,7 @@ fn now(prompt: &Prompt, options: &PromptOptions, day: Option<&Value>) -> Result<
     }
     let names: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
     let is_all = names.len() == prompt.catalogue.len();
-    let may_call = (!is_all).then_some(names);
+    let may_call = (prompt.is_step && !is_all).then_some(names);
     let others = [("is_new_day", is_new_day.into()), ("may_call", TemplateValue::from(Serde(&may_call)))];
     let mut last = message_of(ChatRole::User, NOW, TemplateValue::from_pairs(parts.into_iter().chain(others)))?;
     add_pictures(&prompt.pictures, &mut last, options);
@@ -245,7 +254,7 @@ fn observation(prompt: &Prompt, options: &PromptOptions) -> Result<Option<ChatMe
     let picture = observation.image.as_ref().filter(|_| options.images);
     let data = TemplateValue::from_pairs([
         ("tool", TemplateValue::from(line(SEEN, &observation.tool)?)),
-        ("text", TemplateValue::from(line(SEEN, &observation.text)?)),
+        ("text", jinja::lines(&observation.text).map(TemplateValue::from).collect()),
         ("has_picture", picture.is_some().into()),
     ]);
     let words = message_of(ChatRole::User, SEEN, data)?;

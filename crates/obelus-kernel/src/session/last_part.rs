@@ -45,14 +45,23 @@ impl Session {
         given.map(of).filter(|recipe| recipe.as_object().is_some_and(|fields| fields.len() > 1)).collect()
     }
 
-    /// What memory holds and the transcript does not say. Values of other kinds were brought by calls: each stands in
-    /// the transcript, with its path.
+    /// Values that the request itself brought and that nothing has changed: they are told once, before everything else.
+    pub(super) fn given_part(&self) -> Vec<Value> {
+        let unchanged = self.memory.context.views().filter(|(kind, _)| self.memory.is_unchanged(kind));
+        let value = |(kind, view): (&str, &View)| {
+            let value = self.value_left(kind, view, &[]).filter(|value| !is_empty(value))?;
+            Some(json!({"kind": kind, "value": value}))
+        };
+        unchanged.filter_map(value).collect()
+    }
+
+    /// What memory holds and neither [`Self::given_part`] nor the transcript says. Values of other kinds were brought by
+    /// calls: each stands in the transcript, with its path.
     pub(super) fn state_part(&self) -> Vec<Value> {
         let told = self.told_values();
         let mut kinds = Vec::new();
-        for (kind, view) in
-            self.memory.context.views().filter(|(kind, _)| *kind == "state" || self.memory.is_given(kind))
-        {
+        let is_shown = |kind: &str| kind == "state" || self.memory.is_given(kind) && !self.memory.is_unchanged(kind);
+        for (kind, view) in self.memory.context.views().filter(|(kind, _)| is_shown(kind)) {
             let mut shown = json!({"kind": kind});
             let global = self.value_left(kind, view, &told);
             if let Some(value) = global.filter(|value| !is_empty(value)) {

@@ -9,13 +9,14 @@ mod results;
 mod scopes;
 mod side_writes;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::context::Context;
+use crate::context::{Context, View};
 use crate::fault::Fault;
 use crate::fold::Method;
 use crate::message::{Data, Message, Plan, Role};
@@ -31,8 +32,8 @@ pub(super) struct Memory {
     pub(super) context: Context,
     /// Messages that the request itself brought.
     pub(super) base: usize,
-    /// Kinds that the request itself brought.
-    given: BTreeSet<Name>,
+    /// Kinds that the request itself brought, each with its value then.
+    given: BTreeMap<Name, Option<Value>>,
     /// Instances that the request itself brought.
     given_instances: BTreeSet<String>,
     now: Time,
@@ -50,7 +51,12 @@ type PartOfKind = (Name, Option<String>, String);
 impl Memory {
     pub(super) fn new(context: Context) -> Self {
         let base = context.length();
-        let given = context.views().map(|(kind, _)| kind.into()).collect();
+        let value = |kind: &str, view: &View| match kind {
+            // It changes all the time.
+            "state" => None,
+            _ => view.read(&[], None).map(Cow::into_owned),
+        };
+        let given = context.views().map(|(kind, view)| (kind.into(), value(kind, view))).collect();
         let given_instances = context.instances().clone();
         let (validators, digests) = (BTreeMap::new(), Vec::new());
         Self { context, base, given, given_instances, now: Time::default(), date: None, validators, digests }
@@ -58,7 +64,14 @@ impl Memory {
 
     /// Whether the request itself brought a kind.
     pub(super) fn is_given(&self, kind: &str) -> bool {
-        self.given.contains(kind)
+        self.given.contains_key(kind)
+    }
+
+    /// Whether a kind still has the value that the request itself brought.
+    pub(super) fn is_unchanged(&self, kind: &str) -> bool {
+        let given = self.given.get(kind).and_then(Option::as_ref);
+        let now = || self.context.view(kind).filter(|view| !view.is_instanced())?.read(&[], None);
+        given.is_some_and(|given| now().is_some_and(|now| *now == *given))
     }
 
     /// The plan that the request itself brought. A plan that a model has proposed since then is not looked at.

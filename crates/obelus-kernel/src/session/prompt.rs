@@ -50,6 +50,9 @@ pub struct Prompt {
     pub node: Option<String>,
     /// The agent's instructions.
     pub instructions: Vec<String>,
+    /// Whether a step of the agent's graph asks.
+    #[serde(skip_serializing)]
+    pub is_step: bool,
     /// What holds for this step of the agent's graph alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub step: Vec<String>,
@@ -74,10 +77,13 @@ pub struct Prompt {
     /// Schemas and descriptions of the kinds that the request itself brought.
     #[serde(skip_serializing)]
     pub recipes: Vec<Value>,
+    /// Values that the request itself brought and that nothing has changed.
+    #[serde(skip_serializing)]
+    pub given: Vec<Value>,
     /// The session so far, as the model is told it.
     #[serde(serialize_with = "without_times", skip_serializing_if = "Vec::is_empty")]
     pub transcript: Vec<TranscriptEntry>,
-    /// What memory holds and the transcript does not say.
+    /// What memory holds beyond that, and the transcript does not say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<Value>,
     /// Whether the state tells of questions about calls.
@@ -143,10 +149,11 @@ const MOST_ERRORS: usize = 10;
 /// Questions shown at once, where the state tells of them too.
 const MOST_WAITING: usize = 5;
 /// What is said of calls where they are planned for a later step.
-const PLANNING: &str = "A call is not run at once here: give at most one call in `calls`, without `_outputPath`, and \
-    the `output` of this step along with it. The call is looked at first, then carried out, and you are shown what came of it.";
-/// What is said of the output where a step of a graph asks.
-const STEP: &str = "This is one step of a task that goes on by itself: `output` is the result of this step alone.";
+const PLANNING: &str = "`calls` has at most one call, without `_outputPath`, beside the `output` of this step. The call is \
+    looked at first, then carried out, and you are shown what came of it.";
+/// What is said of calls where a step of a graph lets the model call tools itself.
+const RUNNING: &str = "Calls run as soon as you have answered: each one when the values it refers to are there, \
+    independent ones at once. Leave `output` null while a call still has to bring something you need.";
 /// Characters of conversation shown.
 const MOST_TEXT: usize = 24_000;
 
@@ -210,13 +217,15 @@ impl Session {
         let output = self.output_schema();
         let offered = Offered::new(&self.memory.context, output, mode, offer, |tool| self.settings.is_latent(tool));
         let tools = offered.tools().cloned().collect();
-        let step = node.map(|_| STEP.to_owned());
-        let planning = node.filter(|node| node.plans.is_some()).map(|_| PLANNING.to_owned());
+        let running = node.filter(|node| offered.tools().any(|tool| node.offers(&tool.name))).map(|_| RUNNING);
+        let planning = node.filter(|node| offered.tools().any(|tool| node.plans(&tool.name))).map(|_| PLANNING);
+        let rules = running.into_iter().chain(planning).map(str::to_owned);
         Prompt {
             purpose: Purpose::Solve,
             node: self.node().map(str::to_owned),
             instructions: self.instructions(),
-            step: node.and_then(|node| node.instructions.clone()).into_iter().chain(step).chain(planning).collect(),
+            is_step: node.is_some(),
+            step: node.and_then(|node| node.instructions.clone()).into_iter().chain(rules).collect(),
             runs_calls: self.graph.as_ref().is_none_or(GraphRun::runs_calls),
             catalogue: self.catalogue(),
             tools,
@@ -225,6 +234,7 @@ impl Session {
             follow_up: self.settings.follow_up,
             kinds: self.kinds(),
             recipes: self.recipes(),
+            given: self.given_part(),
             transcript: self.transcript.sent().to_vec(),
             state: self.state_part(),
             state_has_questions: self.settings.managed.confirmations.is_some(),
@@ -269,6 +279,7 @@ impl Session {
             },
             node: None,
             instructions: self.instructions(),
+            is_step: false,
             step: Vec::new(),
             runs_calls: false,
             catalogue: Vec::new(),
@@ -278,6 +289,7 @@ impl Session {
             follow_up: self.settings.follow_up,
             kinds: Vec::new(),
             recipes: Vec::new(),
+            given: Vec::new(),
             transcript: Vec::new(),
             state: Vec::new(),
             state_has_questions: false,

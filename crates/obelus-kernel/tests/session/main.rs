@@ -20,6 +20,8 @@ mod doubt;
 mod early;
 mod elicitations;
 mod events;
+mod follow_up;
+mod given;
 mod grounded;
 mod kept;
 mod limits;

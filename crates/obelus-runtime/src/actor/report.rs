@@ -38,6 +38,7 @@ impl Report {
         let view = |report: CallReport| StepView {
             place: report.place,
             headline: session.call_headline(&report.call),
+            consent: session.consent_of(report.place).map(|consent| consent.number),
             lacks: report.error.as_ref().and_then(|_| missing_data(&report, session, self.language)),
             report,
         };

@@ -3,6 +3,7 @@
 //! Everything is made from the frozen calls. A value that is not trusted bears one mark; what is the same for all calls of
 //! a group stands once; what only engineers look at is among the details.
 
+use obelus_kernel::policy::Reason;
 use obelus_kernel::session::{About, AskedCall, Question, quoted_value};
 use obelus_kernel::visible;
 use serde::Serialize;
@@ -278,8 +279,19 @@ impl Maker<'_> {
     }
 
     fn reasons(&self) -> Vec<String> {
-        let tool = self.question.calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
-        reasons_in_words(&self.question.reasons, tool, self.titles, self.language)
+        let Question { calls, reasons, .. } = self.question;
+        // Marks tell of each value where it comes from.
+        let is_marked = |reason: &Reason| match reason {
+            Reason::UntrustedTarget { path, .. } => {
+                calls.iter().any(|asked| asked.marks.iter().any(|mark| mark.place.starts_with(path.as_str())))
+            }
+            _ => false,
+        };
+        if !reasons.is_empty() && reasons.iter().all(is_marked) {
+            return vec![self.language.questions().marked.to_owned()];
+        }
+        let tool = calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
+        reasons_in_words(reasons, tool, self.titles, self.language)
     }
 }
 

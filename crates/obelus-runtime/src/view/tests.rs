@@ -150,8 +150,7 @@ fn what_is_the_same_of_many_parameters_is_said_once() {
             "    Amount: 5 ⚠",
             "    fields.X: 6   ← from «open page», not trusted",
             "    ⚠ from «open page», «Writes a note down», not trusted",
-            "  asked because «Deal», «Amount» come from what is not trusted: «open page», «Writes a note down»; \
-             fields.X comes from what is not trusted: «open page»",
+            "  asked because what is marked is not in your words",
         ]
     );
     question.reasons.push(Reason::Deletes);

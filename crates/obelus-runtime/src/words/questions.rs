@@ -16,6 +16,7 @@ phrases! {
         steps: "{} шагу|{} шагам|{} шагам", "{} step|{} steps";
         came_as: "перенесено со словами: ", "brought along with the words: ";
         because: "почему спрашиваю: ", "asked because ";
+        marked: "отмеченного нет в ваших словах", "what is marked is not in your words";
         in_agents_words: "слова агента:", "in the agent's words:";
         result_to: "результат запишется в", "the result goes to";
         is_shown: "увидит", "is shown";

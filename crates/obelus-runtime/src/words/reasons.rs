@@ -14,8 +14,8 @@ phrases! {
     ReasonWords {
         sets: "меняется {}", "it sets {}";
         after_reading:
-            "агент предложил это после чтения непроверенного: {}",
-            "it was proposed after reading what is not trusted: {}";
+            "агент решил это после чтения: {}",
+            "it was decided after reading {}";
         is_shown: "ему передают данные из непроверенного источника: {}", "it is shown what is not trusted: {}";
         comes_from: "{} взято из непроверенного: {}", "{} comes from what is not trusted: {}";
         come_from: "{} взяты из непроверенного: {}", "{} come from what is not trusted: {}";

@@ -2,7 +2,7 @@
 //!
 //! A Unix socket in the store's folder, for its owner only. One line of JSON is asked,
 //! `{"session": "s", "tell": INPUT}`, and one is answered when the input is durable: `{"taken": true, "holder": PID}`
-//! or `{"refused": {"code", "text", "misfit"}}`.
+//! or `{"refused": {"code", "text", "misfit"}}`. After a decision lines `{"came": WORDS}` follow until the turn rests.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Input, Misfit, Refused};
-use obelus_runtime::people::refusal_by_code;
-use obelus_runtime::{Host, SessionHandle};
+use obelus_kernel::session::{Input, Misfit, Refused, Reply, Session};
+use obelus_runtime::people::{refusal_by_code, why_it_ended};
+use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -22,8 +22,9 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::host::tell_reopened;
-use crate::output;
-use crate::phrases::Phrases;
+use super::people::{Begun, Narrator};
+use crate::output::{self, visible};
+use crate::phrases::{Phrases, fill};
 use crate::trouble::Declined;
 
 /// A request is one line of at most so many bytes.
@@ -35,6 +36,9 @@ const LISTENING: Duration = Duration::from_secs(10);
 /// How long a guest waits for an answer, and after which part of it it says so.
 const WAITING: Duration = Duration::from_secs(10);
 const SILENT: Duration = Duration::from_secs(2);
+
+/// How long a guest waits for the next line of what came of its decision.
+const CAME: Duration = Duration::from_secs(60);
 
 /// Serves others while this process holds the store.
 pub(crate) struct Holder {
@@ -107,11 +111,19 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
         }
     };
     let is_at_work = host.find(&id).is_some();
-    let (taken, handle) = match opened(host, &id).await {
-        Ok(handle) => (handle.tell(input).await, Some(handle)),
-        Err(refused) => (Err(refused), None),
+    let is_decision = matches!(input, Input::Decide { .. });
+    let (taken, handle, events) = match opened(host, &id).await {
+        Ok(handle) => {
+            let events = is_decision.then(|| handle.subscribe(None));
+            (handle.tell(input).await, Some(handle), events)
+        }
+        Err(refused) => (Err(refused), None, None),
     };
     write.write_all(answer(&taken).as_bytes()).await?;
+    if let (Ok(()), Some(handle), Some(events)) = (&taken, &handle, events) {
+        // A guest that has left is told nothing more.
+        let _ = tell_what_came(&mut write, handle, events).await;
+    }
     let Some(handle) = handle.filter(|_| !is_at_work) else { return Ok(()) };
     // It was opened for this alone.
     let rested = match taken {
@@ -120,6 +132,39 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     };
     host.passivate(&id).await;
     rested.map(drop).map_err(|refused| anyhow!("{id}: {refused}"))
+}
+
+/// Tells a guest what comes of a decision, line by line, until the turn has come to rest (ASK-7).
+async fn tell_what_came(
+    write: &mut (impl AsyncWriteExt + Unpin),
+    handle: &SessionHandle,
+    mut events: Subscription,
+) -> Result<()> {
+    let look = |session: &Session| (Narrator::of(session), session.paused().is_some());
+    let (look, is_paused) = handle.inspect(look).await?;
+    let mut begun = Begun::default();
+    while !is_paused && let Some(event) = events.next().await {
+        let line = match &event.body {
+            EventBody::AgentSaid { text } => Some(visible(text)),
+            EventBody::Rested { reply } => came_in_the_end(reply, &look),
+            body => begun.line(body, &look),
+        };
+        if let Some(line) = line {
+            write.write_all(format!("{}\n", json!({"came": line})).as_bytes()).await?;
+        }
+        if matches!(event.body, EventBody::Rested { .. }) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The last words of a turn that were not said before, and why it ended if it has no result.
+fn came_in_the_end(reply: &Reply, look: &Narrator) -> Option<String> {
+    let words = reply.output.as_str().filter(|words| !reply.said.iter().any(|said| said == words)).map(visible);
+    let why = Some(why_it_ended(reply, look.phrases.language)).filter(|why| !why.is_empty());
+    let lines: Vec<String> = words.into_iter().chain(why).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 async fn opened(host: &Host, id: &str) -> Result<SessionHandle, Refused> {
@@ -160,8 +205,15 @@ fn asked(line: &str) -> Result<(String, Input), String> {
     }
 }
 
-/// Tells a session something through the process that holds its store; the process's number.
-pub(crate) fn tell_holder(folder: &Path, id: &str, input: &Input, phrases: &Phrases) -> Result<u64> {
+/// Tells a session something through the process that holds its store. `tell` gets what that process answers, as data
+/// and in words: that it was taken, and of a decision also what came of it.
+pub(crate) fn tell_holder(
+    folder: &Path,
+    id: &str,
+    input: &Input,
+    phrases: &Phrases,
+    tell: &dyn Fn(&Value, &str),
+) -> Result<()> {
     use std::io::{BufRead, Write};
     let address = Address::of(folder)?;
     let mut stream = std::os::unix::net::UnixStream::connect(&address.path)
@@ -189,7 +241,27 @@ pub(crate) fn tell_holder(folder: &Path, id: &str, input: &Input, phrases: &Phra
             let words = refusal_by_code(code, text, misfit.as_ref(), None, phrases.language);
             Err(Declined { code: code.to_owned(), words, language: phrases.language }.into())
         }
-        None => Ok(answer["holder"].as_u64().unwrap_or_default()),
+        None => {
+            let held = fill(phrases.answering.held, &[&answer["holder"].as_u64().unwrap_or_default().to_string()]);
+            tell(&answer, &held);
+            hear_what_came(stream, &mut |line| tell(&json!({"came": line}), line));
+            Ok(())
+        }
+    }
+}
+
+/// Reads what the holder tells of a decision. Whoever takes long is not waited for.
+fn hear_what_came(mut stream: std::io::BufReader<std::os::unix::net::UnixStream>, tell: &mut dyn FnMut(&str)) {
+    use std::io::BufRead;
+    let mut line = String::new();
+    while stream.get_ref().set_read_timeout(Some(CAME)).is_ok()
+        && stream.read_line(&mut line).is_ok_and(|bytes| bytes > 0)
+    {
+        let told: Option<Value> = serde_json::from_str(&line).ok();
+        if let Some(words) = told.as_ref().and_then(|told| told["came"].as_str()) {
+            tell(words);
+        }
+        line.clear();
     }
 }
 

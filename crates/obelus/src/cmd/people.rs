@@ -1,14 +1,18 @@
 //! Questions as text for people who are not in a conversation: the inbox, a session that is looked at, a run without a
 //! terminal.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use obelus_kernel::policy::StandingConsent;
-use obelus_kernel::session::{About, Question, Session};
+use obelus_kernel::session::{About, CallId, Outcome, Question, Session};
+use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
-use obelus_runtime::people::{Titles, consent_in_words};
-use serde_json::Value;
+use obelus_runtime::people::{Titles, consent_in_words, error_words, result_in_words};
+use serde_json::{Value, json};
 
 use super::chat::question_lines;
-use crate::output::{self, DIM, GREEN, visible};
+use crate::output::{DIM, GREEN, RED, YELLOW, visible};
 use crate::phrases::{Phrases, fill};
 
 /// What is needed to tell a session's questions and steps in words.
@@ -48,12 +52,6 @@ impl Narrator {
         }
     }
 
-    /// Tells that a call is done, and what it brought.
-    pub(crate) fn done(&self, call: &Value, result: Option<String>) {
-        let result = result.unwrap_or_else(|| self.phrases.status.done.to_owned());
-        output::note(&format!("  {GREEN}✓{GREEN:#} {}: {}", visible(&self.step(call)), visible(&result)));
-    }
-
     /// How a question is answered at the command line, by the id of a kept session's question.
     pub(crate) fn how_to_answer(&self, question: &Question, id: &str) -> String {
         let answering = &self.phrases.answering;
@@ -65,6 +63,54 @@ impl Narrator {
         let id = visible(id);
         format!("  {DIM}{}{DIM:#}", fill(phrase, &[&id, &id]))
     }
+}
+
+/// The calls at work, so that the line of an end can name the call.
+#[derive(Default)]
+pub(crate) struct Begun(BTreeMap<CallId, Arc<Value>>);
+
+impl Begun {
+    /// What is told of a call that begins or ends (ASK-7): at once, done with its result, or failed and why.
+    pub(crate) fn line(&mut self, event: &EventBody, look: &Narrator) -> Option<String> {
+        match event {
+            EventBody::CallBegan { id, call, consent, .. } => {
+                self.0.insert(id.clone(), Arc::clone(call));
+                if look.titles.is_quiet(call["_tool"].as_str().unwrap_or_default()) {
+                    return None;
+                }
+                let by = consent.map(|number| fill(look.phrases.because.by_consent, &[&format!("c{number}")]));
+                let by = by.map(|by| format!(" · {by}")).unwrap_or_default();
+                Some(format!("{DIM}▸ {}{by}{DIM:#}", visible(&look.step(call))))
+            }
+            EventBody::CallEnded { id, outcome } => ended(&*self.0.remove(id)?, outcome, look),
+            _ => None,
+        }
+    }
+}
+
+/// What is told of a call that has ended; nothing of a read that succeeded.
+fn ended(call: &Value, outcome: &Outcome, look: &Narrator) -> Option<String> {
+    let title = visible(&look.step(call));
+    Some(match outcome {
+        Outcome::Error(error) => {
+            let words = error_words(&json!({"code": error.code, "message": error.message}));
+            format!("  {RED}✗{RED:#} {title}: {}", visible(&words))
+        }
+        Outcome::Lost { message } => {
+            let words = fill(look.phrases.running.answer_lost, &[&visible(message)]);
+            format!("  {YELLOW}?{YELLOW:#} {title}: {words}")
+        }
+        // A read is told by the answer that is made of it.
+        _ if look.titles.reads(call["_tool"].as_str().unwrap_or_default()) => return None,
+        Outcome::Value(_) | Outcome::Messages(_) => {
+            let result = match outcome {
+                Outcome::Value(value) => result_in_words(value, false, look.phrases.language),
+                _ => None,
+            };
+            let result = result.unwrap_or_else(|| look.phrases.status.done.to_owned());
+            format!("  {GREEN}✓{GREEN:#} {title}: {}", visible(&result))
+        }
+    })
 }
 
 /// The names of people at this program, in journals.

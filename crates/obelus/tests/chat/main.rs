@@ -219,14 +219,17 @@ fn a_question_can_be_answered_from_elsewhere_meanwhile() {
     let harness = Harness::new("elsewhere", "en");
     let person = Person::at(&harness, &["--session", "s"]);
     person.prompted(1).types("several").types(ENTER).sees("Amount: 11").sees("Esc later");
-    harness.obelus(&["approve", "s:q1"]);
+    // Whoever answers sees what came of it, too.
+    let told = harness.obelus(&["approve", "s:q1"]);
+    assert!(told.contains("✓ Change a deal: Окна"), "{told}");
     person
         .sees("An input came from another process.")
         .sees("1 ✓ Change a deal")
         .sees("Amount: 12")
         .sees_times("Esc later", 2);
     person.types(ESC).prompted(2).types("half a thought").sees("half a thought");
-    harness.obelus(&["deny", "s:q2", "--reason", "no"]);
+    let told = harness.obelus(&["deny", "s:q2", "--reason", "no"]);
+    assert!(told.contains("Both decided."), "{told}");
     person.sees_times("An input came from another process.", 2).sees("denied: no").sees("Both decided.");
     assert_eq!(harness.changed(), "\"sum\":11\n");
     // The text being typed is still there.

@@ -278,11 +278,13 @@ impl Harness {
 
     /// Runs another command on the same store.
     #[track_caller]
-    pub(crate) fn obelus(&self, args: &[&str]) {
+    pub(crate) fn obelus(&self, args: &[&str]) -> String {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_obelus"));
         let ran = command.args(args).current_dir(&self.0).env("OBELUS_HOME", self.0.join("home")).output();
         let ran = ran.expect("obelus");
-        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.success(), "{told}");
+        told
     }
 
     /// A model's server that writes some words and then falls silent; its address.

@@ -65,7 +65,7 @@ fn a_consent_is_shown_before_it_counts_and_can_be_taken_back() {
     obelus(&[&also[..], &["--agreed", "00000000"]].concat()).exits(3);
     obelus(&[&also[..], &["--agreed", code]].concat()).exits(0).prints("The amount is set.");
     // The next step of the kind runs unasked, and says why.
-    say("set 2").exits(0).says("✓ Change a deal");
+    say("set 2").exits(0).says("▸ Change a deal · by your consent c1").says("✓ Change a deal");
     let consents = ["sessions", "consents", "s", "--store", &store];
     let listed = obelus(&[&consents[..], &["--json"]].concat()).exits(0).json();
     assert_eq!((&listed[0]["id"], &listed[0]["uses"], &listed[0]["holds"]), (&json!("c1"), &json!(1), &json!(true)));

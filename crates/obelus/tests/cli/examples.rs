@@ -270,5 +270,5 @@ fn a_planner_that_has_not_read_obeys_nobody_but_the_user() {
     let reads = file("agent.yaml").replace("planning: before_reading", "planning: while_reading");
     let agent = folder.file("agent.yaml", reads);
     let ran = obelus(&[&["run", &agent], &say[..]].concat()).exits(3);
-    ran.says("to: \"eve@evil.example.test\"").says("it was proposed after reading what is not trusted");
+    ran.says("to: \"eve@evil.example.test\"").says("it was decided after reading");
 }

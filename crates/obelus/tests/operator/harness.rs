@@ -12,10 +12,10 @@ use crate::installed;
 use crate::site::{PASSWORD, Site};
 use crate::support::{Folder, Ran, command, copy, root, run};
 
-/// What all the playbooks begin with: how goals and plans are made, and names for what is often looked for.
+/// What all the playbooks begin with: names for what is often looked for.
 const COMMON: &str = include_str!("playbooks/common.yaml");
 
-/// What they end with: what to do where the task's own rules have nothing to say.
+/// What they end with: how goals and plans are made, and what to do where the task's own rules have nothing to say.
 const LAST: &str = include_str!("playbooks/last.yaml");
 
 /// One browser at a time: it takes half a gigabyte, and the machine may have two cores.

@@ -6,7 +6,7 @@ use crate::canaries::nothing_is_kept_of_pages;
 use crate::harness::Harness;
 use crate::person::Person;
 use crate::site::{CANARY_TEXT, CODE, GOODS, Good};
-use crate::support::wait_for;
+use crate::support::{run, wait_for};
 
 /// The facts that are there to be found on the pages of the shop.
 pub(crate) fn all_goods() -> Vec<String> {
@@ -64,6 +64,10 @@ fn a_login_waits_for_a_person_and_goes_on_with_the_code() {
     assert_eq!(harness.site.changes(), ["POST /login"]);
     assert_eq!(harness.site.shelf().refused, 0);
     assert!(harness.facts().contains(&"бонусов 1840".to_owned()));
+
+    // Another process has another browser, which is still logged in (OPR-12).
+    let ran = harness.says(&format!("Сколько у меня бонусов? {}", harness.site.url("/cabinet"))).exits(0);
+    assert_eq!((&ran.json()["end"], harness.site.changes().len()), (&json!("done"), 1), "{}", ran.stdout);
     nothing_is_kept_of_pages(&harness);
 }
 
@@ -81,6 +85,27 @@ fn a_form_is_corrected_after_its_error_and_sent_only_with_a_yes() {
     assert_eq!(code, Some(0), "{screen}");
     assert_eq!(harness.site.changes(), ["POST /subscribe", "POST /subscribe"]);
     assert_eq!(harness.site.shelf().subscribers, [("Анна".to_owned(), "anna@example.test".to_owned())]);
+    nothing_is_kept_of_pages(&harness);
+}
+
+#[test]
+fn opr_10_an_action_takes_one_request_and_a_form_is_filled_in_and_sent_by_one() {
+    let Some(harness) = Harness::open("frugal", include_str!("playbooks/frugal.yaml")) else { return };
+    let words = format!("Посмотри товары и подпиши Анну: {}", harness.site.url("").trim_end_matches('/'));
+    let mut requests = 0;
+    let mut count = |stderr: &str| requests += stderr.matches("спрашиваю модель").count();
+    let args = harness.saying(&words);
+    let ran = run(&mut harness.obelus(&args.iter().map(String::as_str).collect::<Vec<_>>()), b"").exits(3);
+    count(&ran.stderr);
+    // Who is asked sees what will be sent.
+    let question = harness.question();
+    let fields = json!({"Имя": "Анна", "Электронная почта": "anna@example.test"});
+    assert_eq!((&question["call"]["_tool"], &question["call"]["form"]["fields"]), (&json!("submit"), &fields));
+    assert_eq!(harness.site.changes(), Vec::<String>::new());
+    let ran = harness.answers(&id(&question), &["approve"]).exits(0);
+    count(&ran.stderr);
+    assert_eq!(harness.site.shelf().subscribers, [("Анна".to_owned(), "anna@example.test".to_owned())]);
+    assert_eq!(requests, 6, "five actions and the answer: {}", ran.stderr);
     nothing_is_kept_of_pages(&harness);
 }
 

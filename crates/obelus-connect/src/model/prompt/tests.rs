@@ -194,7 +194,7 @@ fn an_answer_in_blocks_is_shown_in_blocks() {
 #[test]
 fn a_step_of_a_graph_says_last_what_holds_for_it() {
     let step = vec!["Decide.".to_owned(), "One call at most.".to_owned()];
-    let prompt = Prompt { step, runs_calls: false, tools: vec![mail_tool()], ..full() };
+    let prompt = Prompt { is_step: true, step, runs_calls: false, tools: vec![mail_tool()], ..full() };
     insta::assert_snapshot!(chat(&prompt, &PromptOptions::default()));
 }
 

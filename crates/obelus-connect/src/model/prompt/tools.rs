@@ -33,7 +33,8 @@ impl<'a> ToolSummary<'a> {
     }
 }
 
-/// A tool with its parameters, for a dialect without a schema: `deal.get(id: int|str) read "One deal"`.
+/// A tool with its parameters, for a dialect without a schema: `deal.get(id) read "One deal"`. A parameter without
+/// a type is a number or a text.
 pub(super) fn signature(tool: &Tool) -> String {
     let mut text = format!("{}({}) {}", name(&tool.name), members(tool.params()), tool.effect.name());
     if let Some(words) = tool.schema.get("description") {
@@ -42,8 +43,10 @@ pub(super) fn signature(tool: &Tool) -> String {
     if let Some(source) = tool.words_of() {
         let _ = write!(text, " unchecked_words_of {}", line(&source.into()));
     }
-    if let Some(places) = tool.schema.get("x-risky") {
-        let _ = write!(text, " asks about {}", line(places));
+    let places = tool.schema.get("x-risky").and_then(Value::as_array).into_iter().flatten();
+    let places: Vec<String> = places.filter_map(Value::as_str).map(name).collect();
+    if !places.is_empty() {
+        let _ = write!(text, " asks about {}", places.join(", "));
     }
     if let Some(result) = tool.output() {
         let _ = write!(text, " returns {}", type_of(result));
@@ -76,7 +79,10 @@ fn members(schema: &Value) -> String {
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let member = |(field, schema): (&String, &Value)| {
         let mark = if is_required(field) { "" } else { "?" };
-        format!("{}{mark}: {}", name(field), type_of(schema))
+        match type_of(schema).as_str() {
+            "int|str" => format!("{}{mark}", name(field)),
+            type_ => format!("{}{mark}: {type_}", name(field)),
+        }
     };
     properties.filter(|(field, _)| !field.starts_with('_')).map(member).collect::<Vec<_>>().join(", ")
 }
@@ -169,6 +175,7 @@ mod tests {
                 }, "required": ["TITLE"]},
                 "select": {"type": "array", "items": {"type": "string"}},
                 "order": {"enum": ["ASC", "DESC"]},
+                "id": {"type": ["integer", "string"]},
                 "any": {},
                 "odd": {"anyOf": [{"type": "string"}, {"type": "null"}]},
                 "_outputPath": {"const": "†state.deal"},
@@ -178,7 +185,7 @@ mod tests {
         assert_eq!(
             shown("crm.deal.add", &schema),
             "crm.deal.add(fields: {TITLE: str, SUM?: number|str \"in roubles\", …}, select?: [str], \
-             order?: \"ASC\"|\"DESC\", any?: any, odd?: {\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}) \
+             order?: \"ASC\"|\"DESC\", id?, any?: any, odd?: {\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}) \
              create \"A new deal\""
         );
     }

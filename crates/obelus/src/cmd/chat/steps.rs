@@ -53,6 +53,8 @@ struct Shown {
     tool: String,
     named: Named,
     instance: Option<String>,
+    /// The standing consent because of which it ran without a question.
+    consent: Option<u64>,
     status: CallStatus,
     error: Option<Value>,
     /// The status that was last printed.
@@ -106,6 +108,7 @@ impl Steps {
                 tool: text("_tool").unwrap_or_default().to_owned(),
                 named,
                 instance: text("_instance").map(str::to_owned),
+                consent: step.consent,
                 status: report.status,
                 error: report.error.clone(),
                 written: known.and_then(|known| known.written),
@@ -199,6 +202,9 @@ impl Steps {
         }
         if let Some(said) = self.said(row.first, step, look) {
             line = line.own(PLAIN, ": ").shown(colour_of(status), &said);
+        }
+        if let Some(number) = step.consent {
+            line = line.own(DIM, format!(" · {}", fill(look.phrases.because.by_consent, &[&format!("c{number}")])));
         }
         vec![line]
     }

@@ -11,9 +11,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::super::chat::{Work, attend};
 use super::super::holder::Holder;
-use super::super::people::Narrator;
+use super::super::people::{Begun, Narrator};
 use super::Shown;
-use super::show::Begun;
 use crate::output::{self, Exit};
 use crate::phrases::{Phrases, fill};
 use crate::trouble::Declined;

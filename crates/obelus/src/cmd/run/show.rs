@@ -1,17 +1,15 @@
 //! What is told while a session is at work, and what came of it.
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::sync::Arc;
 
-use obelus_kernel::session::{AskedAgain, CallId, Ends, Outcome, Question, QuestionId, Reply, Session};
+use obelus_kernel::session::{AskedAgain, Ends, Question, QuestionId, Reply, Session};
 use obelus_runtime::EventBody;
-use obelus_runtime::people::{error_words, result_in_words, undone, why_it_ended};
+use obelus_runtime::people::{undone, why_it_ended};
 use serde_json::{Value, json};
 
-use super::super::people::{Narrator, file_news};
+use super::super::people::{Begun, Narrator, file_news};
 use super::outcome::{CallOutcome, is_undone, outcomes};
-use crate::output::{self, BOLD, DIM, Exit, RED, YELLOW, visible};
+use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 use crate::phrases::fill;
 
 /// How a session is shown.
@@ -33,8 +31,9 @@ impl Shown {
             // Not even a program may miss that somebody's edits were refused.
             (_, EventBody::Files { news }) => output::note(&file_news(news, look.phrases)),
             (true, _) => {}
-            (false, EventBody::CallBegan { id, call, .. }) => begun.begin(id, call, look),
-            (false, EventBody::CallEnded { id, outcome }) => begun.end(id, outcome, look),
+            (false, EventBody::CallBegan { .. } | EventBody::CallEnded { .. }) => {
+                begun.line(event, look).iter().for_each(|line| output::note(line));
+            }
             (false, event) => show(event, look, elsewhere),
         }
     }
@@ -71,39 +70,6 @@ fn has_failed(session: &Session, reply: &Reply, id: &QuestionId) -> bool {
     };
     let is_asked = |call: &Value| question.calls.iter().any(|asked| is_same(&asked.call, call));
     reply.calls.iter().any(|report| report.status.came_to_nothing() && is_asked(&report.call))
-}
-
-/// The calls at work, so that the line of an end can name the call.
-#[derive(Default)]
-pub(super) struct Begun(BTreeMap<CallId, Arc<Value>>);
-
-impl Begun {
-    fn begin(&mut self, id: &CallId, call: &Arc<Value>, look: &Narrator) {
-        if !look.titles.is_quiet(call["_tool"].as_str().unwrap_or_default()) {
-            output::note(&format!("{DIM}▸ {}{DIM:#}", visible(&look.step(call))));
-        }
-        self.0.insert(id.clone(), Arc::clone(call));
-    }
-
-    /// Tells what came of a call as soon as that is known (ASK-7).
-    fn end(&mut self, id: &CallId, outcome: &Outcome, look: &Narrator) {
-        let Some(call) = self.0.remove(id) else { return };
-        let tool = call["_tool"].as_str().unwrap_or_default();
-        match outcome {
-            Outcome::Error(error) => {
-                let words = error_words(&json!({"code": error.code, "message": error.message}));
-                output::note(&format!("  {RED}✗{RED:#} {}: {}", visible(&look.step(&call)), visible(&words)));
-            }
-            Outcome::Lost { message } => {
-                let words = fill(look.phrases.running.answer_lost, &[&visible(message)]);
-                output::note(&format!("  {YELLOW}?{YELLOW:#} {}: {words}", visible(&look.step(&call))));
-            }
-            // A read is told by the answer that is made of it.
-            _ if look.titles.reads(tool) => {}
-            Outcome::Messages(_) => look.done(&call, None),
-            Outcome::Value(value) => look.done(&call, result_in_words(value, false, look.phrases.language)),
-        }
-    }
 }
 
 /// Tells a person what happens.

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Question};
 use obelus_runtime::{SqliteStore, Store as _, StoreError, system_clock};
-use serde_json::json;
+use serde_json::Value;
 
 use super::super::holder::tell_holder;
 use super::super::host::{store_folder, viewer};
@@ -49,11 +49,13 @@ pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool)
         Err(StoreError::Held { holder, .. }) => {
             let phrases = super::phrases_for(at, id);
             let held = || fill(phrases.answering.held_by, &[&holder]);
-            let process = tell_holder(&folder, id, input, phrases).with_context(held)?;
-            match as_json {
-                true => output::json(&json!({"taken": true, "holder": process})),
-                false => output::note(&fill(phrases.answering.held, &[&process.to_string()])),
-            }
+            // Programs get one document: that it was taken.
+            let tell = |answer: &Value, words: &str| match (as_json, answer["taken"].is_boolean()) {
+                (true, true) => output::json(answer),
+                (true, false) => {}
+                (false, _) => output::note(words),
+            };
+            tell_holder(&folder, id, input, phrases, &tell).with_context(held)?;
             Ok(None)
         }
         Err(error) => Err(error.into()),

@@ -14,6 +14,7 @@ fn see(steps: &mut Steps, calls: &[CallReport]) {
         report: report.clone(),
         headline: String::new(),
         lacks: None,
+        consent: None,
     };
     let calls: Vec<StepView> = calls.iter().map(view).collect();
     steps.see(&calls, &|step| Named {

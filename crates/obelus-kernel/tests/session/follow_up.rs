@@ -1,0 +1,112 @@
+//! A turn of a conversation goes on until it is done (LOOP-7).
+
+use obelus_kernel::session::{Ends, Outcome};
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, call};
+
+fn talk(settings: Value) -> Harness {
+    let mut all = json!({"persistent": true, "follow_up": "until_done"});
+    all.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    let mut harness = Harness::with(all);
+    harness.user("go");
+    harness
+}
+
+fn change(id: i64) -> Value {
+    call("change", &format!("c{id}"), json!({"id": id, "sum": 5}))
+}
+
+#[test]
+fn an_answer_without_calls_ends_the_turn_whatever_its_output() {
+    for output in [json!(null), json!("done")] {
+        let mut harness = talk(json!({}));
+        harness.solve(json!([call("make", "a", json!({"q": 1}))]), json!("I am making it"));
+        harness.returns("make", json!(1));
+        assert_eq!(harness.requests.len(), 1, "it is shown what came of it");
+        harness.solve(json!([]), output.clone());
+        assert_eq!((harness.rested(), harness.requests.len()), (Ends::Output, 0));
+        // What was said along with calls is replaced by the last word, where there is one.
+        let said = if output.is_null() { json!("I am making it") } else { output };
+        assert_eq!(harness.rests.last().unwrap().output, said);
+    }
+}
+
+#[test]
+fn calls_that_wait_or_join_cause_no_request_and_a_lapsed_question_none_either() {
+    let mut harness = talk(json!({}));
+    harness.solve(json!([change(1)]), json!(null));
+    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Waiting, 0));
+    harness.user("and now?");
+    harness.solve(json!([change(1)]), json!(null));
+    assert_eq!((harness.rested(), harness.requests.len(), harness.waiting().len()), (Ends::Waiting, 0, 1), "it joins");
+    harness.wait(25);
+    assert_eq!((harness.requests.len(), harness.waiting().len()), (0, 0));
+    assert_eq!(harness.rested(), Ends::Output);
+}
+
+#[test]
+fn of_several_questions_the_last_decision_is_followed_once() {
+    let mut harness = talk(json!({}));
+    harness.solve(json!([change(1), change(2)]), json!(null));
+    let (first, second) = (harness.asked[0].clone(), harness.asked[1].clone());
+    harness.approve(&first);
+    harness.returns("change", json!(true));
+    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Waiting, 0));
+    harness.deny(&second);
+    assert_eq!(harness.requests.len(), 1);
+    harness.solve(json!([]), json!("one of two"));
+    assert_eq!(harness.rested(), Ends::Output);
+}
+
+#[test]
+fn a_decision_begins_a_turn_with_limits_of_its_own_and_the_calls_before_it_are_earlier_ones() {
+    let mut harness = talk(json!({"max_requests": 2}));
+    harness.solve(json!([call("read", "r", json!({"q": 1}))]), json!(null));
+    harness.returns("read", json!(1));
+    harness.solve(json!([change(1)]), json!(null));
+    assert_eq!(harness.rested(), Ends::Waiting);
+    let asked = harness.asked[0].clone();
+    harness.approve(&asked);
+    harness.returns("change", json!(true));
+    assert_eq!(harness.requests.len(), 1, "the limit of the turn before does not count");
+    harness.solve(json!([]), json!("done"));
+    let reply = harness.rests.last().unwrap();
+    let tools: Vec<&str> = reply.calls.iter().filter_map(|report| report.call["_tool"].as_str()).collect();
+    assert_eq!(tools, ["change"], "the reply tells what came of the decision");
+}
+
+#[test]
+fn a_call_that_waits_for_a_person_at_work_has_not_run_yet() {
+    let mut harness = talk(json!({}));
+    harness.solve(json!([call("make", "a", json!({"q": 1}))]), json!(null));
+    let id = harness.open[0].id.to_string();
+    harness.asks(&id, "k", "who?", json!({"type": "object", "properties": {"name": {"type": "string"}}}));
+    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Waiting, 0));
+    let value = json!({"name": "Ada"});
+    let question = harness.asked[0].clone();
+    harness.decide(&question, obelus_kernel::session::Decision::Value { value }).expect("it is taken");
+    harness.returns("make", json!(1));
+    assert_eq!(harness.requests.len(), 1);
+}
+
+#[test]
+fn a_delegate_is_no_conversation() {
+    let mut harness = talk(json!({}));
+    harness.solve(json!([call("child", "c", json!({"q": 1}))]), json!(null));
+    harness.solve(json!([call("make", "a", json!({"q": 1}))]), json!("made"));
+    harness.returns("make", json!(1));
+    assert_eq!(harness.read("†state.c"), json!("made"), "a delegate ends with its output");
+    assert_eq!(harness.requests.len(), 1, "and its caller is asked again");
+}
+
+#[test]
+fn a_failure_is_followed_and_a_refusal_is_not() {
+    let mut harness = talk(json!({"mode": "canary"}));
+    harness.solve(json!([change(1)]), json!(null));
+    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Output, 0), "the mode refuses it");
+    harness.user("then make it");
+    harness.solve(json!([call("make", "a", json!({"q": 1}))]), json!(null));
+    harness.ends("make", Outcome::Error(obelus_kernel::session::CallError::new("broken", "no")));
+    assert_eq!(harness.requests.len(), 1);
+}
