@@ -1,5 +1,6 @@
 //! Agents as files: `agents/NAME/agent.yaml`.
 
+mod limits;
 mod wording;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use crate::opening::OpeningRead;
 use crate::places::{Places, from_yaml, said_by_yaml};
 use crate::policy_names::policy_faults;
 use crate::read::read_text;
+use limits::Limits;
 use wording::{Languages, Wording};
 
 /// An agent's file, as it is written.
@@ -96,22 +98,6 @@ fn yes() -> bool {
 /// An agent works in conversations (LOOP-7).
 fn until_done() -> FollowUp {
     FollowUp::UntilDone
-}
-
-/// How much a turn may take; what is not said keeps its default.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Limits {
-    requests: Option<u32>,
-    calls: Option<u32>,
-    tokens: Option<u64>,
-    parallel: Option<u32>,
-    result_bytes: Option<u64>,
-    transcript_chars: Option<u64>,
-    depth: Option<u32>,
-    call_seconds: Option<u64>,
-    question_seconds: Option<u64>,
-    reminder_seconds: Option<u64>,
 }
 
 /// Tools stand in the file, or in files beside it.
@@ -288,8 +274,6 @@ impl Agent {
 }
 
 fn settings(file: &File, language: Option<String>) -> Settings {
-    let default = Settings::default();
-    let limits = file.limits;
     Settings {
         mode: file.mode,
         policy: file.policy.clone(),
@@ -304,21 +288,10 @@ fn settings(file: &File, language: Option<String>) -> Settings {
         show: file.show.clone(),
         language,
         time_zone: file.time_zone.clone(),
-        max_requests: limits.requests.unwrap_or(default.max_requests),
-        max_calls: limits.calls.unwrap_or(default.max_calls),
-        max_tokens: limits.tokens.or(default.max_tokens),
-        max_parallel: limits.parallel.unwrap_or(default.max_parallel),
-        max_result_bytes: limits.result_bytes.unwrap_or(default.max_result_bytes),
-        transcript_chars: limits.transcript_chars.unwrap_or(default.transcript_chars),
-        max_depth: limits.depth.unwrap_or(default.max_depth),
-        call_seconds: limits.call_seconds.unwrap_or(default.call_seconds),
-        question_seconds: limits.question_seconds.unwrap_or(default.question_seconds),
-        reminder_seconds: limits.reminder_seconds.unwrap_or(default.reminder_seconds),
         before: file.before,
         delegates: file.delegates.clone(),
-        activities: default.activities,
         persistent: true,
-        expands_rows: default.expands_rows,
+        ..file.limits.settings()
     }
 }
 

@@ -21,7 +21,7 @@ use super::{Browser, Memory, Seen};
 const SETTLE: u32 = 5000;
 
 /// How often, and after what time, a button is looked at again that a form enables when it is filled in.
-const ENABLED_TRIES: u32 = 5;
+const ENABLED_TRIES: u32 = 15;
 const ENABLED_PAUSE: Duration = Duration::from_millis(200);
 
 /// A call of an acting tool.
