@@ -41,7 +41,7 @@ if (fresh) {
       if (/urlencoded/.test(request.headers()['content-type'] ?? '')) pairs = [...new URLSearchParams(text)];
       else for (const part of text.matchAll(/name="([^"]*)"(?!; filename)[^\r\n]*\r\n\r\n([^\r]*)/g)) pairs.push([part[1], part[2]]);
     }
-    const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value) ?? '').slice(0, 300);
+    const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value) ?? '').slice(0, 5000);
     return Object.fromEntries(pairs.slice(0, 30).map(([name, value]) => [String(name).slice(0, 60), secret.test(name) ? '••••' : shown(value)]));
   };
   // Whether a page is being opened that nothing has been done with yet. It can tell its own site by GET whatever it likes.
