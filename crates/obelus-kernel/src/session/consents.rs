@@ -205,6 +205,6 @@ fn person_scope(tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
 /// The one site that all addresses in the calls are of.
 fn site_scope(calls: &[Value]) -> Option<ConsentScope> {
     let mut found = calls.iter().map(hosts);
-    let first = found.next().filter(|first| first.len() == 1)?;
-    found.all(|other| other == first).then(|| ConsentScope::Site { host: first[0].clone() })
+    let first = found.next()?.filter(|first| first.len() == 1)?;
+    found.all(|other| other.as_ref() == Some(&first)).then(|| ConsentScope::Site { host: first[0].clone() })
 }
