@@ -7,12 +7,14 @@ mod site;
 
 use std::collections::BTreeSet;
 
+use obelus_notebook::mention::addresses::{Address, addresses};
+use obelus_notebook::mention::text::folded as folded_text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::gate::{Reason, Ruling};
-use super::values_at;
+use super::gate::{Proposal, Reason, Ruling};
+use super::{Callee, Place, values_at};
 use crate::names::{alike, folded};
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
@@ -99,11 +101,6 @@ impl StandingConsent {
     pub fn holds(&self, now: Time) -> bool {
         self.revoked.is_none() && self.until.is_none_or(|until| now < until)
     }
-
-    /// Whether it answers for a call about which a person would be asked for these reasons.
-    pub(super) fn covers(&self, tool: &Tool, params: &Value, reasons: &[Reason]) -> bool {
-        self.terms.answer_for(tool, std::slice::from_ref(params), reasons)
-    }
 }
 
 impl ConsentTerms {
@@ -115,9 +112,31 @@ impl ConsentTerms {
         digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Whether they answer for all these calls of a tool, about which a person is asked for these reasons.
-    pub(crate) fn answer_for(&self, tool: &Tool, calls: &[Value], reasons: &[Reason]) -> bool {
-        calls.iter().all(|params| self.covers(tool, params)) && reasons.iter().all(|reason| self.answers(reason))
+    /// Whether they answer for a call about which a person is asked for these reasons.
+    pub(super) fn answer_for(&self, proposal: &Proposal<'_>, reasons: &[Reason]) -> bool {
+        let params = (proposal.params)();
+        self.covers(proposal.tool, &params) && self.answer(reasons) && self.knows_addresses(proposal, &params)
+    }
+
+    /// Whether a person may answer for all these reasons once and for all.
+    pub(crate) fn answer(&self, reasons: &[Reason]) -> bool {
+        reasons.iter().all(|reason| self.answers(reason))
+    }
+
+    /// Whether every address in the texts of a call is trusted, grounded (POL-7) or named by the consent itself. Nobody
+    /// agrees beforehand to an address that a page or a record brings.
+    fn knows_addresses(&self, proposal: &Proposal<'_>, params: &Value) -> bool {
+        let callee = Callee { tool: proposal.tool, params };
+        let mut knows_all = true;
+        each_field(params, "", &mut |path, value| {
+            let Some(text) = value.as_str().filter(|_| knows_all) else { return };
+            let found = addresses(&folded_text(text));
+            let is_trusted = || (proposal.origins)(Place::Path(path)).is_some_and(|origins| origins.is_trusted());
+            let is_grounded =
+                || proposal.grounding.is_some_and(|grounding| grounding.knows_addresses(callee, path, value));
+            knows_all = found.is_empty() || self.scope.names(path, text, &found) || is_trusted() || is_grounded();
+        });
+        knows_all
     }
 
     fn covers(&self, tool: &Tool, params: &Value) -> bool {
@@ -146,6 +165,19 @@ impl ConsentTerms {
 }
 
 impl ConsentScope {
+    /// Whether the scope itself names the addresses in a value of a call that it covers. The address of a site is named
+    /// where it is the whole value, and not in the words of a text.
+    fn names(&self, path: &str, text: &str, found: &[Address]) -> bool {
+        match self {
+            ConsentScope::Records { path: own, .. } => alike(own, path),
+            ConsentScope::Person { values } => values.iter().any(|(own, _)| alike(own, path)),
+            ConsentScope::Site { .. } => {
+                !text.trim().contains(char::is_whitespace) && found.iter().all(|one| matches!(one, Address::Words(_)))
+            }
+            ConsentScope::Tool => false,
+        }
+    }
+
     fn covers(&self, params: &Value) -> bool {
         let is_same = |one: &Value, other: &Value| plain(one) == plain(other);
         match self {

@@ -130,7 +130,21 @@ impl Session {
         scopes.push(ConsentScope::Tool);
         let terms =
             scopes.into_iter().map(|scope| ConsentTerms { tool: tool.name.clone(), fields: fields.clone(), scope });
-        terms.filter(|terms| terms.answer_for(tool, &calls, &question.reasons)).collect()
+        terms.filter(|terms| terms.answer(&question.reasons) && self.may_stand(question, terms)).collect()
+    }
+
+    /// Whether a consent of these terms would answer for every open call of a question.
+    fn may_stand(&self, question: &Question, terms: &ConsentTerms) -> bool {
+        let (grounds, gate) = (self.current_grounds(), self.gate());
+        question.open_calls().flat_map(|index| &question.calls[index].jobs).all(|at| {
+            let (call, mut provenance) = (self.scheduler.call(*at), self.provenance(*at));
+            if provenance.grounding.is_none() {
+                let grounds = grounds.as_deref().filter(|_| !self.scheduler.step_of(*at).literal.is_trusted());
+                provenance.grounding = grounds.map(|grounds| self.grounding_in(grounds, provenance.instance));
+            }
+            let Some(tool) = &call.tool else { return false };
+            self.propose(*at, (call, tool), &provenance, |proposal| gate.may_stand(terms, proposal))
+        })
     }
 
     /// The records of the list that a call's record stands in, or of all the calls of a question.
