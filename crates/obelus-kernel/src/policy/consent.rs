@@ -143,6 +143,7 @@ impl ConsentTerms {
         let fields: BTreeSet<String> = self.fields.iter().map(|field| folded(field)).collect();
         tool.name == self.tool
             && never(tool, params).is_none()
+            && self.scope.fits(tool)
             && fields_of(params).iter().all(|field| fields.contains(&folded(field)))
             && self.scope.covers(params)
     }
@@ -165,6 +166,13 @@ impl ConsentTerms {
 }
 
 impl ConsentScope {
+    /// Whether such a scope says enough for a tool. A read that asks and declares no target may carry anything anywhere,
+    /// so only the site that it goes to tells what was agreed to.
+    fn fits(&self, tool: &Tool) -> bool {
+        let has_targets = tool.target.as_ref().is_some_and(|targets| !targets.is_empty());
+        tool.effect != Effect::Read || has_targets || matches!(self, ConsentScope::Site { .. })
+    }
+
     /// Whether the scope itself names the addresses in a value of a call that it covers. The address of a site is named
     /// where it is the whole value, and not in the words of a text.
     fn names(&self, path: &str, text: &str, found: &[Address]) -> bool {
@@ -296,6 +304,22 @@ mod tests {
             ("display", json!({}), json!({"spin": 1}), None),
         ] {
             assert_eq!(never(&tool(name, schema), &params), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_read_without_targets_is_agreed_to_by_its_site_alone() {
+        let terms = |scope| ConsentTerms { tool: "leave".to_owned(), fields: vec!["url".to_owned()], scope };
+        let params = json!({"url": "https://shop.example.test/x"});
+        let site = ConsentScope::Site { host: "shop.example.test".to_owned() };
+        for (targets, by_tool) in [(json!(null), false), (json!([]), false), (json!(["url"]), true)] {
+            let mut schema = json!({"x-effect": "read"});
+            if !targets.is_null() {
+                schema["x-target"] = targets;
+            }
+            let leave = tool("leave", schema);
+            assert_eq!(terms(ConsentScope::Tool).covers(&leave, &params), by_tool);
+            assert!(terms(site.clone()).covers(&leave, &params));
         }
     }
 
