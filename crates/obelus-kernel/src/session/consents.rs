@@ -130,7 +130,21 @@ impl Session {
         scopes.push(ConsentScope::Tool);
         let terms =
             scopes.into_iter().map(|scope| ConsentTerms { tool: tool.name.clone(), fields: fields.clone(), scope });
-        terms.filter(|terms| terms.answer_for(tool, &calls, &question.reasons)).collect()
+        terms.filter(|terms| terms.answer(&question.reasons) && self.may_stand(question, terms)).collect()
+    }
+
+    /// Whether a consent of these terms would answer for every open call of a question.
+    fn may_stand(&self, question: &Question, terms: &ConsentTerms) -> bool {
+        let (grounds, gate) = (self.current_grounds(), self.gate());
+        question.open_calls().flat_map(|index| &question.calls[index].jobs).all(|at| {
+            let (call, mut provenance) = (self.scheduler.call(*at), self.provenance(*at));
+            if provenance.grounding.is_none() {
+                let grounds = grounds.as_deref().filter(|_| !self.scheduler.step_of(*at).literal.is_trusted());
+                provenance.grounding = grounds.map(|grounds| self.grounding_in(grounds, provenance.instance));
+            }
+            let Some(tool) = &call.tool else { return false };
+            self.propose(*at, (call, tool), &provenance, |proposal| gate.may_stand(terms, proposal))
+        })
     }
 
     /// The records of the list that a call's record stands in, or of all the calls of a question.
@@ -205,6 +219,6 @@ fn person_scope(tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
 /// The one site that all addresses in the calls are of.
 fn site_scope(calls: &[Value]) -> Option<ConsentScope> {
     let mut found = calls.iter().map(hosts);
-    let first = found.next().filter(|first| first.len() == 1)?;
-    found.all(|other| other == first).then(|| ConsentScope::Site { host: first[0].clone() })
+    let first = found.next()?.filter(|first| first.len() == 1)?;
+    found.all(|other| other.as_ref() == Some(&first)).then(|| ConsentScope::Site { host: first[0].clone() })
 }
