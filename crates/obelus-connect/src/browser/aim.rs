@@ -327,8 +327,8 @@ impl Browser {
             known.push((element, facts));
         }
         name_kinds(&mut planned.act, &known);
-        for text in typed_texts(&planned.act) {
-            self.section.secrets.typed(text, &page, &self.section.sites)?;
+        for (text, (_, facts)) in typed_texts(&planned.act).into_iter().zip(&known) {
+            self.section.secrets.typed(text, &page, facts, &self.section.sites)?;
         }
         let first = known.get(by).copied();
         let fills = fills(&planned.act, &known.iter().map(|(_, facts)| *facts).collect::<Vec<_>>());

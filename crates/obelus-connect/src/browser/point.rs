@@ -91,6 +91,6 @@ impl Browser {
         // The page was scrolled to the point, and the server counts from the window's corner.
         let mut act = order.act.clone();
         act.extend([("x".to_owned(), json!(at.x)), ("y".to_owned(), json!(at.y))]);
-        self.run(&Order { act: &act, ..order.clone() }, &intent, &[], permits, memory).await
+        self.run(&Order { act: &act, ..order.clone() }, &intent, &[], &[], permits, memory).await
     }
 }
