@@ -30,6 +30,9 @@ pub enum ConsentScope {
         path: String,
         /// The records.
         values: Vec<Value>,
+        /// The other parameters that say what the call is about, and their values: a record is known by its kind too.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        others: Vec<(String, Value)>,
     },
     /// For one person, or whoever else the call is addressed to.
     Person {
@@ -177,7 +180,9 @@ impl ConsentScope {
     /// where it is the whole value, and not in the words of a text.
     fn names(&self, path: &str, text: &str, found: &[Address]) -> bool {
         match self {
-            ConsentScope::Records { path: own, .. } => alike(own, path),
+            ConsentScope::Records { path: own, others, .. } => {
+                alike(own, path) || others.iter().any(|(own, _)| alike(own, path))
+            }
             ConsentScope::Person { values } => values.iter().any(|(own, _)| alike(own, path)),
             ConsentScope::Site { .. } => {
                 !text.trim().contains(char::is_whitespace) && found.iter().all(|one| matches!(one, Address::Words(_)))
@@ -188,17 +193,20 @@ impl ConsentScope {
 
     fn covers(&self, params: &Value) -> bool {
         let is_same = |one: &Value, other: &Value| plain(one) == plain(other);
-        match self {
-            ConsentScope::Tool => true,
-            ConsentScope::Records { path, values } => {
-                let found = values_at(params, path);
-                let is_listed = |found: &Value| values.iter().any(|known| is_same(known, found));
-                !found.is_empty() && found.iter().all(|(_, value)| is_listed(value))
-            }
-            ConsentScope::Person { values } => values.iter().all(|(path, value)| {
+        let has_all = |pinned: &[(String, Value)]| {
+            pinned.iter().all(|(path, value)| {
                 let found = values_at(params, path);
                 !found.is_empty() && found.iter().all(|(_, other)| is_same(value, other))
-            }),
+            })
+        };
+        match self {
+            ConsentScope::Tool => true,
+            ConsentScope::Records { path, values, others } => {
+                let found = values_at(params, path);
+                let is_listed = |found: &Value| values.iter().any(|known| is_same(known, found));
+                !found.is_empty() && found.iter().all(|(_, value)| is_listed(value)) && has_all(others)
+            }
+            ConsentScope::Person { values } => has_all(values),
             ConsentScope::Site { host } => hosts(params).is_some_and(|found| found.len() == 1 && found[0] == *host),
         }
     }
@@ -328,7 +336,11 @@ mod tests {
         let tool = tool("deal.update", json!({}));
         let fields = vec!["id".to_owned(), "fields.SUM".to_owned()];
         let terms = |scope| ConsentTerms { tool: "deal.update".to_owned(), fields: fields.clone(), scope };
-        let list = terms(ConsentScope::Records { path: "id".to_owned(), values: vec![json!("1"), json!(2)] });
+        let list = terms(ConsentScope::Records {
+            path: "id".to_owned(),
+            values: vec![json!("1"), json!(2)],
+            others: Vec::new(),
+        });
         assert!(list.covers(&tool, &json!({"id": 1, "fields": {"sum": 5}})), "case does not matter, nor does the type");
         assert!(!list.covers(&tool, &json!({"id": 3, "fields": {"SUM": 5}})));
         assert!(!list.covers(&tool, &json!({"id": 1, "fields": {"SUM": 5, "STAGE": "x"}})), "another field");

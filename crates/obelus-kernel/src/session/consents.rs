@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::ids::{JobRef, QuestionId, QuestionNumber};
 use super::inbox::{About, Question};
 use super::{Refused, Session};
+use crate::names::alike;
 use crate::policy::{
     ConsentScope, ConsentTerms, Gate, NeverStanding, StandingConsent, fields_of, hosts, list_with, never,
 };
@@ -162,7 +163,7 @@ impl Session {
             [only] => list(only).filter(|ids| ids.len() > 1)?,
             _ => own,
         };
-        Some(ConsentScope::Records { path: path.to_owned(), values })
+        Some(ConsentScope::Records { path: path.to_owned(), values, others: same_targets(tool, calls)? })
     }
 
     /// A person says yes, and agrees to more of the same.
@@ -197,10 +198,23 @@ impl Session {
 
 /// Whoever the calls are addressed to, if that is the same in all of them.
 fn person_scope(tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
-    let record = tool.record();
-    let targets = tool.target.as_ref()?.iter().filter(|path| Some(path.as_str()) != record);
+    let values = same_targets(tool, calls).filter(|values| !values.is_empty() && tool.target.is_some())?;
+    Some(ConsentScope::Person { values })
+}
+
+/// The targets of the calls besides their records, and what says of which kind a record is; none if they are not the
+/// same in all the calls.
+fn same_targets(tool: &Tool, calls: &[Value]) -> Option<Vec<(String, Value)>> {
+    let declared = tool.target.iter().flatten().map(String::as_str);
+    let mut paths: Vec<&str> = Vec::new();
+    for path in declared.chain(tool.kind_params()) {
+        let is_record = tool.record().is_some_and(|record| alike(record, path));
+        if !is_record && !paths.iter().any(|known| alike(known, path)) {
+            paths.push(path);
+        }
+    }
     let mut values = Vec::new();
-    for path in targets {
+    for path in paths {
         let found: Vec<&Value> =
             calls.iter().flat_map(|params| crate::policy::values_at(params, path)).map(|(_, value)| value).collect();
         let Some(first) = found.first() else { continue };
@@ -211,9 +225,9 @@ fn person_scope(tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
         {
             return None;
         }
-        values.push((path.clone(), (*first).clone()));
+        values.push((path.to_owned(), (*first).clone()));
     }
-    (!values.is_empty()).then_some(ConsentScope::Person { values })
+    Some(values)
 }
 
 /// The one site that all addresses in the calls are of.

@@ -114,6 +114,22 @@ fn the_records_of_a_list_are_those_that_a_tool_brought() {
 }
 
 #[test]
+fn the_records_of_a_list_are_those_of_the_same_targets() {
+    let mut harness = talk();
+    harness.solve(json!([call("read", "deals", json!({"q": "x"}))]), json!(null));
+    harness.returns("read", json!([{"ID": "11", "TITLE": "a"}, {"ID": "12", "TITLE": "b"}]));
+    // The user said both words, so neither target is asked about for its origin.
+    let of = |id: &str, kind: &str| change(json!(id), json!({"sum": 5, "to": kind}));
+    harness.solve(json!([of("11", "deals")]), json!(null));
+    let ConsentScope::Records { others, .. } = offer(&harness, "records").scope else { panic!("records") };
+    assert_eq!(others, [("to".to_owned(), json!("deals"))]);
+    consent(&mut harness, "records");
+    harness.returns("change", json!(true));
+    harness.solve(json!([of("12", "deals"), of("12", "sums")]), json!(null));
+    assert_eq!((harness.handed_out("change").len(), harness.waiting().len()), (2, 1));
+}
+
+#[test]
 fn a_target_that_is_not_grounded_is_asked_about_whatever_was_agreed_to() {
     let mut harness = talk();
     harness.solve(json!([change(json!(1), json!({"sum": 5, "to": "olga@example.test"}))]), json!(null));
