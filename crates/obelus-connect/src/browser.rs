@@ -78,6 +78,9 @@ pub use section::Section;
 pub use sites::Sites;
 pub use snapshot::{Element, PageSnapshot, is_id};
 
+/// How many characters are told of a value that a request carries.
+const MOST_CARRIED: usize = 300;
+
 /// The browser of a session.
 pub struct Browser {
     /// Its server, or why there is none.
@@ -272,7 +275,12 @@ impl Browser {
         if matches!(&reply, Reply::Told(told) if told.tabs.is_empty()) {
             reply = page::ask(server, &memory.sites, rules, ask).await?;
         }
-        if let Reply::Told(told) = &reply {
+        if let Reply::Told(told) = &mut reply {
+            // What requests carry is told and kept: secrets by name, and no more than a person reads.
+            let carried = told.held.iter_mut().flat_map(|held| held.request.fields.values_mut());
+            for value in carried {
+                *value = self.section.secrets.hide(std::mem::take(value)).chars().take(MOST_CARRIED).collect();
+            }
             self.keep_profile(told, memory).await?;
             // One that ended by itself was somewhere: the next observation goes there.
             let was_somewhere = memory.address.as_ref().is_some_and(|address| address.starts_with("http"));

@@ -11,7 +11,7 @@ use super::aim::{Judged, files, fills, fit, judged, judged_by, kind_of, note};
 use super::answer::{Answer, Modal, in_our_words};
 use super::guard;
 use super::intent::{Intent, arguments};
-use super::judge::{Class, Request};
+use super::judge::{Class, Facts, Request};
 use super::page::{Ask, Failed, Reply, Told};
 use super::snapshot::Element;
 use super::view::Changes;
@@ -21,7 +21,7 @@ use super::{Browser, Memory, Seen};
 const SETTLE: u32 = 5000;
 
 /// How often, and after what time, a button is looked at again that a form enables when it is filled in.
-const ENABLED_TRIES: u32 = 5;
+const ENABLED_TRIES: u32 = 15;
 const ENABLED_PAUSE: Duration = Duration::from_millis(200);
 
 /// A call of an acting tool.
@@ -151,7 +151,7 @@ impl Browser {
             if let (Class::Leave, Intent::Go(address)) = (class, &intent) {
                 memory.sites.add(address);
             }
-            return self.run(&order, &intent, &[], Vec::new(), memory).await;
+            return self.run(&order, &intent, &[], &[], Vec::new(), memory).await;
         }
         self.act_on_elements(&order, &intent, seen.as_ref(), memory).await
     }
@@ -212,7 +212,7 @@ impl Browser {
         }
         let permits = permitted(order, judged, memory);
         let ids: Vec<_> = ids.iter().map(String::as_str).collect();
-        self.run(order, intent, &ids, permits, memory).await
+        self.run(order, intent, &ids, &known, permits, memory).await
     }
 
     /// The browser was started anew since the action was judged, for a person may answer hours later: the page is opened
@@ -230,20 +230,21 @@ impl Browser {
         }
     }
 
-    /// Has the server do it, and sees what came of it.
+    /// Has the server do it, and sees what came of it. `known` are the facts of the elements with these ids.
     pub(super) async fn run(
         &self,
         order: &Order<'_>,
         intent: &Intent,
         ids: &[&str],
+        known: &[&Facts],
         permits: Vec<Request>,
         memory: &mut Memory,
     ) -> Result<Value, Failed> {
         let before = memory.address.clone().unwrap_or_default();
         let page = Url::parse(&before).ok();
-        let arguments = arguments(order.act, ids, |text| {
-            let Some(page) = &page else { return Ok(text.to_owned()) };
-            let secret = self.section.secrets.typed(text, page, &self.section.sites)?;
+        let arguments = arguments(order.act, ids, |at, text| {
+            let (Some(page), Some(field)) = (&page, known.get(at)) else { return Ok(text.to_owned()) };
+            let secret = self.section.secrets.typed(text, page, field, &self.section.sites)?;
             Ok(secret.map_or_else(|| text.to_owned(), |secret| secret.expose().to_owned()))
         })?;
         memory.note = Some(note(order.address, order.role, order.name, order.nth));
@@ -305,7 +306,7 @@ impl Browser {
         if kind.as_deref() != Some(order.name) {
             return Err(changed("there is no such dialog open"));
         }
-        let mut arguments = arguments(order.act, &[], |text| Ok(text.to_owned()))?;
+        let mut arguments = arguments(order.act, &[], |_, text| Ok(text.to_owned()))?;
         if let Intent::Files(paths) = intent
             && !paths.is_empty()
         {

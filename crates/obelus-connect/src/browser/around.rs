@@ -4,35 +4,62 @@
 //! belongs to another one; so what stands beside it is part of what was agreed to, as a digest.
 
 use super::address::digest;
-use super::snapshot::Element;
 
 /// A container with more lines than this is no row.
 const MOST_LINES: usize = 40;
 
+/// How many others of its name an element is told apart from.
+const MOST_LIKES: usize = 200;
+
 /// An element that only holds others.
 const WRAPPER: &str = "- generic";
 
-/// A digest of what stands around the element at a line of a page.
-pub(super) fn around(page: &str, element: &Element) -> Option<String> {
+/// A digest of what stands around the element at a line of a page. `likes` are the lines of the others of its role and name:
+/// what stands around each of them is something else, as far as the page tells them apart.
+pub(super) fn around(page: &str, at: usize, likes: &[usize]) -> Option<String> {
     let lines: Vec<&str> = page.lines().collect();
-    let at = element.line;
-    let own = below(&lines, at)?;
-    // The nearest container that has something else in it: more lines than lead down to the element, and its own.
-    let (mut from, mut chain) = (at, own);
-    while let Some(above) = (0..from).rev().find(|line| depth_of(lines[*line]) < depth_of(lines[from])) {
-        let size = below(&lines, above)?;
-        if size > MOST_LINES {
-            break;
-        }
-        chain += 1;
-        if size > chain {
-            return Some(digest(&plain(&lines[above..above + size])));
-        }
-        from = above;
+    let own = containers(&lines, at);
+    let others: Vec<Vec<String>> = likes.iter().take(MOST_LIKES).map(|like| containers(&lines, *like)).collect();
+    let is_unique = |level: usize| others.iter().all(|other| other.get(level) != own.get(level));
+    let level = (0..own.len()).find(|level| is_unique(*level));
+    if let Some(text) = level.and_then(|level| own.get(level)) {
+        return Some(digest(text));
     }
     // In a long list without rows, what comes right before it says which one it is.
-    let before = (0..from).rev().find(|line| depth_of(lines[*line]) <= depth_of(lines[from]))?;
-    (depth_of(lines[before]) == depth_of(lines[from])).then(|| digest(&plain(&lines[before..from])))
+    let from = outermost(&lines, at);
+    let before = (0..from).rev().find(|line| depth_of(lines[*line]) <= depth_of(lines[from]));
+    let before = before.filter(|before| depth_of(lines[*before]) == depth_of(lines[from]));
+    let before = before.map(|before| plain(&lines[before..from]));
+    before.or_else(|| own.first().cloned()).map(|text| digest(&text))
+}
+
+/// The lines that lead down to one, from it up, each with the number of lines below it, as far as they may be a row.
+fn chain(lines: &[&str], at: usize) -> Vec<(usize, usize)> {
+    let mut chain = Vec::new();
+    let mut from = Some(at);
+    while let Some(line) = from {
+        let size = below(lines, line).unwrap_or(1);
+        if line != at && size > MOST_LINES {
+            break;
+        }
+        chain.push((line, size));
+        from = (0..line).rev().find(|above| depth_of(lines[*above]) < depth_of(lines[line]));
+    }
+    chain
+}
+
+/// What the containers around a line say that have something else in them, from the nearest on.
+fn containers(lines: &[&str], at: usize) -> Vec<String> {
+    let chain = chain(lines, at);
+    let Some((_, own)) = chain.first().copied() else { return Vec::new() };
+    let has_more = |(level, (_, size)): &(usize, &(usize, usize))| *size > own + level;
+    let rows = chain.iter().enumerate().skip(1).filter(has_more);
+    rows.map(|(_, (line, size))| plain(&lines[*line..line + size])).collect()
+}
+
+/// The outermost line around one that may still be a row.
+fn outermost(lines: &[&str], at: usize) -> usize {
+    chain(lines, at).last().map_or(at, |(line, _)| *line)
 }
 
 /// How many lines belong to the one at this place, itself among them.
@@ -75,10 +102,18 @@ mod tests {
     use super::*;
     use crate::browser::PageSnapshot;
 
+    fn name_at(snapshot: &PageSnapshot, line: usize) -> &str {
+        snapshot.elements().iter().find(|element| element.line == line).map_or("", |element| &element.name)
+    }
+
     fn arounds(page: &str) -> Vec<Option<String>> {
         let snapshot = PageSnapshot::parse(page);
-        let buttons = snapshot.elements().iter().filter(|element| element.role == "button");
-        buttons.map(|button| around(page, button)).collect()
+        let buttons: Vec<_> = snapshot.elements().iter().filter(|element| element.role == "button").collect();
+        let likes = |at: usize| {
+            let others = buttons.iter().filter(|other| other.line != at && other.name == name_at(&snapshot, at));
+            others.map(|other| other.line).collect::<Vec<_>>()
+        };
+        buttons.iter().map(|button| around(page, button.line, &likes(button.line))).collect()
     }
 
     #[test]
@@ -89,6 +124,24 @@ mod tests {
         assert_ne!(kettle, pot);
         let later = "- list [ref=f1e1]:\n  - listitem [ref=f1e4]:\n    - text: Pot\n    - generic [ref=f1e9]:\n      - button \"Delete\" [ref=f1e5]";
         assert_eq!(arounds(later), [Some(pot.clone())]);
+    }
+
+    #[test]
+    fn rows_whose_controls_are_the_same_are_told_apart_by_what_they_are_about() {
+        let row = |name: &str, id: usize| {
+            format!(
+                "  - listitem [ref=e{id}]:\n    - text: {name}\n    - generic [ref=e{}]:\n      - button \"Edit\" [ref=e{}]\n      \
+                 - button \"Delete\" [ref=e{}]\n",
+                id + 1,
+                id + 2,
+                id + 3
+            )
+        };
+        let page = format!("- list [ref=e1]:\n{}{}", row("Kettle", 10), row("Pot", 20));
+        let all = arounds(&page);
+        assert_ne!(all[1], all[3], "Delete of the kettle, and of the pot");
+        let only = arounds(&format!("- list [ref=e1]:\n{}{}", row("Pot", 10), row("Cup", 20)));
+        assert_eq!(only[1], all[3], "it is known again in another place");
     }
 
     #[test]

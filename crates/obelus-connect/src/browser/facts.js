@@ -29,7 +29,7 @@
   const facts = {
     label: kinds[tag(target)] ? label(target) : '',
     enabled, editable: typed && enabled && !readonly(),
-    takes_files: type === 'file', hides: type === 'password', submits: false, enters: false, link: null, form: null,
+    takes_files: type === 'file', hides: type === 'password', searches: type === 'search' || closest(target, '[role=searchbox i]') !== null || (type !== 'password' && closest(target, 'search, [role=search i]') !== null), submits: false, enters: false, link: null, form: null,
   };
   if (isLink) { const href = getter(tag(target) === 'a' ? HTMLAnchorElement : HTMLAreaElement, 'href').call(target); facts.link = href; return facts; }
   if (!form) return facts;

@@ -186,11 +186,11 @@ impl Planned {
     }
 }
 
-/// What the server is given: the call put together again. `typed` says what is typed for a text.
+/// What the server is given: the call put together again. `typed` says what is typed for a text, into the element at a place.
 pub(super) fn arguments(
     act: &Map<String, Value>,
     ids: &[&str],
-    typed: impl Fn(&str) -> Result<String, CallError>,
+    typed: impl Fn(usize, &str) -> Result<String, CallError>,
 ) -> Result<Map<String, Value>, CallError> {
     let tool = act.get("tool").and_then(Value::as_str).unwrap_or_default();
     let known = KNOWN.iter().find(|(name, _)| *name == tool).map_or(&[][..], |(_, known)| known);
@@ -206,7 +206,7 @@ pub(super) fn arguments(
         }
         "browser_type" => {
             arguments.insert("target".to_owned(), id(0));
-            let text = typed(act.get("text").and_then(Value::as_str).unwrap_or_default())?;
+            let text = typed(0, act.get("text").and_then(Value::as_str).unwrap_or_default())?;
             arguments.insert("text".to_owned(), Value::String(text));
         }
         "browser_drag" => {
@@ -216,7 +216,7 @@ pub(super) fn arguments(
         "browser_fill_form" => {
             let mut fields = Vec::new();
             for (at, field) in act.get("fields").and_then(Value::as_array).into_iter().flatten().enumerate() {
-                let text = typed(field["value"].as_str().unwrap_or_default())?;
+                let text = typed(at, field["value"].as_str().unwrap_or_default())?;
                 fields.push(serde_json::json!({
                     "target": id(at),
                     "name": field["name"].as_str().unwrap_or_default(),
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn ids_are_taken_out_and_put_in_again() {
-        let typed = |text: &str| Ok(text.replace("$P", "hush"));
+        let typed = |_: usize, text: &str| Ok(text.replace("$P", "hush"));
         for (tool, params, act, again) in [
             (
                 "browser_click",

@@ -82,6 +82,10 @@ pub(super) struct Facts {
     pub(super) takes_files: bool,
     /// Whether it hides what is typed.
     pub(super) hides: bool,
+    /// Whether it is a field to search with.
+    pub(super) searches: bool,
+    /// The address of the frame that it stands in, in full: that of the page, where it stands in no other.
+    pub(super) frame: String,
     /// Whether a press on it sends its form.
     pub(super) submits: bool,
     /// Whether the key Enter in it sends its form.

@@ -245,7 +245,8 @@ impl Browser {
 impl Seen {
     /// What stands around an element, where others are called the same.
     pub(super) fn around(&self, element: &Element) -> Option<String> {
-        self.snapshot.has_likes_of(element).then(|| around(&self.text, element)).flatten()
+        let likes: Vec<usize> = self.snapshot.likes_of(element).map(|like| like.line).collect();
+        if likes.is_empty() { None } else { around(&self.text, element.line, &likes) }
     }
 
     /// How many lines of the page have a text in them.

@@ -41,7 +41,7 @@ if (fresh) {
       if (/urlencoded/.test(request.headers()['content-type'] ?? '')) pairs = [...new URLSearchParams(text)];
       else for (const part of text.matchAll(/name="([^"]*)"(?!; filename)[^\r\n]*\r\n\r\n([^\r]*)/g)) pairs.push([part[1], part[2]]);
     }
-    const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value) ?? '').slice(0, 300);
+    const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value) ?? '').slice(0, 5000);
     return Object.fromEntries(pairs.slice(0, 30).map(([name, value]) => [String(name).slice(0, 60), secret.test(name) ? '••••' : shown(value)]));
   };
   // Whether a page is being opened that nothing has been done with yet. It can tell its own site by GET whatever it likes.
@@ -123,6 +123,14 @@ if (ask.settle) {
   }
   await page.waitForLoadState('domcontentloaded', { timeout: 5000 }).catch(() => {});
 }
+// Facts are read in the page. Whose page it is, is known here, where no page can say something else: a frame without an
+// address of its own belongs to the one around it.
+const factsOfHandle = async (handle) => {
+  const facts = await handle.evaluate(factsOf, ask.verbs);
+  let frame = await handle.ownerFrame();
+  while (frame?.parentFrame() && /^about:/.test(frame.url())) frame = frame.parentFrame();
+  return { ...facts, frame: frame?.url() ?? '' };
+};
 // The element at a point of the whole page, brought into view.
 const pointed = async (point) => {
   const [x, y] = await page.evaluate(([x, y]) => {
@@ -151,7 +159,7 @@ const pointed = async (point) => {
     const name = words(control).length <= 80 ? words(control) : words(node);
     return { kind: node.localName, name: name.length <= 80 ? name : '', hint: (node.getAttribute('class') || node.id || '').slice(0, 60) };
   });
-  return { ...told, x, y, facts: await found.evaluate(factsOf, ask.verbs) };
+  return { ...told, x, y, facts: await factsOfHandle(found) };
 };
 const answer = { fresh, left: null, closed: 0, facts: [], held: [], sent: [] };
 if (ask.home) {
@@ -180,7 +188,7 @@ if (ask.take) {
   guard.sent = [];
 }
 for (const id of ask.elements) {
-  answer.facts.push(await page.locator('aria-ref=' + id).evaluate(factsOf, ask.verbs, { timeout: 3000 }).catch(() => null));
+  answer.facts.push(await page.locator('aria-ref=' + id).elementHandle({ timeout: 3000 }).then(factsOfHandle).catch(() => null));
 }
 if (ask.point) answer.point = await pointed(ask.point).catch(() => null);
 if (ask.snapshot) {

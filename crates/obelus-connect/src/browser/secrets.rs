@@ -10,6 +10,7 @@ use obelus_kernel::session::CallError;
 use obelus_runtime::Secret;
 use url::Url;
 
+use super::judge::Facts;
 use super::sites::Sites;
 
 /// Shorter values would be found in every other word of a page.
@@ -22,6 +23,8 @@ pub(super) struct Source {
     pub(super) variable: String,
     /// Where it may be typed; none: on the sites of the agent's file.
     pub(super) sites: Option<Sites>,
+    /// Whether it may be typed into a field that shows it.
+    pub(super) visible: bool,
 }
 
 /// The secrets of an agent, by the names that the model knows.
@@ -44,9 +47,16 @@ impl Secrets {
         offered.map(|(name, _)| format!("${name}")).collect()
     }
 
-    /// What is typed for a text: the text itself, or the secret that it names. `listed` are the sites of the agent's
-    /// file, without those that were allowed later.
-    pub(super) fn typed(&self, text: &str, page: &Url, listed: &Sites) -> Result<Option<Secret>, CallError> {
+    /// What is typed for a text: the text itself, or the secret that it names. The field's frame and the page must both be
+    /// where the secret may go, for either of them gets to know it. `listed` are the sites of the agent's file, without those
+    /// that were allowed later.
+    pub(super) fn typed(
+        &self,
+        text: &str,
+        page: &Url,
+        field: &Facts,
+        listed: &Sites,
+    ) -> Result<Option<Secret>, CallError> {
         let Some(name) = text.strip_prefix("secret:").or_else(|| text.strip_prefix('$')) else { return Ok(None) };
         let Some(source) = self.sources.get(name) else {
             let known: Vec<_> = self.sources.keys().map(String::as_str).collect();
@@ -62,12 +72,20 @@ impl Secrets {
             }
             return Ok(None);
         };
-        if !source.sites.as_ref().unwrap_or(listed).allow(page) {
+        let sites = source.sites.as_ref().unwrap_or(listed);
+        if !sites.allow(page) || !Url::parse(&field.frame).is_ok_and(|frame| sites.allow(&frame)) {
             let words = format!(
-                "`${name}` may not be typed on this site; the agent's file says where, under `browser.sites` or \
+                "`${name}` may not be typed on this site, or into this frame of another one; the agent's file says where, under `browser.sites` or \
                  `browser.secrets.{name}.sites`"
             );
             return Err(CallError::new("secret_elsewhere", words));
+        }
+        if field.searches || !(field.hides || source.visible) {
+            let words = format!(
+                "`${name}` is typed only into a field that hides what is typed, and never into one that searches; take the \
+                 field for it (`browser.secrets.{name}.visible` in the agent's file lifts the former)"
+            );
+            return Err(CallError::new("secret_visible", words));
         }
         let Some(secret) = Secret::from_env(&source.variable) else {
             let words =
@@ -122,6 +140,7 @@ mod tests {
         let source = |variable: &str, sites: Option<&str>| Source {
             variable: variable.to_owned(),
             sites: sites.map(|site| Sites::parse(&[site]).unwrap()),
+            visible: sites.is_some(),
         };
         let sources = [
             ("PASSWORD", source("TEST_BROWSER_PASSWORD", None)),
@@ -136,7 +155,8 @@ mod tests {
     fn a_secret_is_typed_by_name_where_it_belongs() {
         let listed = Sites::parse(&["shop.example.test"]).unwrap();
         let typed = |text: &str, page: &str| {
-            let typed = secrets().typed(text, &Url::parse(page).unwrap(), &listed);
+            let field = Facts { hides: true, frame: page.to_owned(), ..Facts::default() };
+            let typed = secrets().typed(text, &Url::parse(page).unwrap(), &field, &listed);
             typed.map(|secret| secret.map(|secret| secret.expose().to_owned())).map_err(|error| error.code)
         };
         let (shop, bank) = ("https://shop.example.test/login", "https://bank.example.test/");
@@ -151,6 +171,34 @@ mod tests {
         assert_eq!(typed("$PIN", shop).unwrap_err(), "short_secret");
         for plain in ["$20", "PASSWORD", "about $PASSWORD", "", "$"] {
             assert_eq!(typed(plain, shop).unwrap(), None, "{plain}");
+        }
+    }
+
+    #[test]
+    fn a_secret_goes_into_a_field_that_hides_it_and_into_no_frame_of_another_site() {
+        let listed = Sites::parse(&["shop.example.test"]).unwrap();
+        let (shop, bank) = ("https://shop.example.test/login", "https://bank.example.test/");
+        let code = |text: &str, page: &str, field: Facts| {
+            secrets().typed(text, &Url::parse(page).unwrap(), &field, &listed).err().map(|error| error.code)
+        };
+        let field = |frame: &str, hides: bool, searches: bool| Facts {
+            frame: frame.to_owned(),
+            hides,
+            searches,
+            ..Facts::default()
+        };
+        assert_eq!(code("$PASSWORD", shop, field(shop, true, false)), None);
+        for (text, page, field, expected) in [
+            ("$PASSWORD", shop, field(bank, true, false), Some("secret_elsewhere")),
+            ("$PASSWORD", bank, field(shop, true, false), Some("secret_elsewhere")),
+            ("$PASSWORD", shop, field("", true, false), Some("secret_elsewhere")),
+            ("$PASSWORD", shop, field("data:text/html,x", true, false), Some("secret_elsewhere")),
+            ("$PASSWORD", shop, field(shop, false, false), Some("secret_visible")),
+            ("$PASSWORD", shop, field(shop, true, true), Some("secret_visible")),
+            ("$BANK", bank, field(bank, false, false), None),
+            ("$BANK", bank, field(bank, false, true), Some("secret_visible")),
+        ] {
+            assert_eq!(code(text, page, field.clone()).as_deref(), expected, "{text} {page} {field:?}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! browser:
 //!   server: browser                  # the MCP server; started by itself where `mcp` has none of this name
 //!   sites: [shop.example.test, '*.example.test']
-//!   secrets: {SHOP_PASSWORD: $SHOP_PASSWORD}
+//!   secrets: {SHOP_PASSWORD: $SHOP_PASSWORD}         # or {from, sites, visible}
 //!   shots: FOLDER                    # pictures of pages
 //!   uploads: FOLDER                  # files that may be given to pages
 //!   pass: ['POST https://shop.example.test/graphql']   # sent without asking
@@ -126,21 +126,27 @@ fn secrets(fields: &Fields<'_>) -> Result<Secrets, BindingError> {
         if !is_name(name) {
             return Err(fields.wrong(&field, "a name is made of letters, digits and underscores"));
         }
-        let (variable, sites) = match value {
-            Value::String(variable) => (variable.as_str(), None),
+        let (variable, sites, visible) = match value {
+            Value::String(variable) => (variable.as_str(), None, false),
             Value::Object(source) => {
                 let Some(variable) = source.get("from").and_then(Value::as_str) else {
                     return Err(fields.wrong(&field, "`from` must be a variable of the environment, such as $NAME"));
                 };
-                if let Some(stray) = source.keys().find(|key| !matches!(key.as_str(), "from" | "sites")) {
-                    return Err(fields.wrong(&field, format!("`{stray}` is unknown; there are `from` and `sites`")));
+                if let Some(stray) = source.keys().find(|key| !matches!(key.as_str(), "from" | "sites" | "visible")) {
+                    let problem = format!("`{stray}` is unknown; there are `from`, `sites` and `visible`");
+                    return Err(fields.wrong(&field, problem));
                 }
+                let visible = match source.get("visible") {
+                    None => false,
+                    Some(Value::Bool(visible)) => *visible,
+                    Some(_) => return Err(fields.wrong(&field, "`visible` must be true or false")),
+                };
                 let sites = source.get("sites").map(|sites| {
                     let texts =
                         sites.as_array().map(|sites| sites.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
                     texts.flatten().ok_or_else(|| fields.wrong(&field, "`sites` must be a list of texts"))
                 });
-                (variable, sites.transpose()?)
+                (variable, sites.transpose()?, visible)
             }
             other => return Err(fields.mistyped(&field, "a variable of the environment, such as $NAME", Some(other))),
         };
@@ -152,7 +158,7 @@ fn secrets(fields: &Fields<'_>) -> Result<Secrets, BindingError> {
         let sites = sites.map(|sites| Sites::parse(&sites).map_err(|problem| fields.wrong(&field, problem)));
         // It is masked from now on, before it is typed too.
         drop(Secret::from_env(variable));
-        let source = Source { variable: variable.to_owned(), sites: sites.transpose()? };
+        let source = Source { variable: variable.to_owned(), sites: sites.transpose()?, visible };
         secrets.sources.insert(name.clone(), source);
     }
     Ok(secrets)
@@ -191,6 +197,7 @@ mod tests {
             (json!({"secrets": {"A": "hush"}}), "secrets.A", "does not stand in a file"),
             (json!({"secrets": {"A": {"sites": []}}}), "secrets.A", "`from`"),
             (json!({"secrets": {"A": {"from": "$A", "site": []}}}), "secrets.A", "`site` is unknown"),
+            (json!({"secrets": {"A": {"from": "$A", "visible": 1}}}), "secrets.A", "true or false"),
             (json!({"secrets": {"a b": "$A"}}), "secrets.a b", "letters"),
             (json!({"pass": ["POST"]}), "pass", "a method and an address"),
             (json!({"most": 10}), "most", "from 1000"),

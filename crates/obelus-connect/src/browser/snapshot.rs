@@ -113,9 +113,11 @@ impl PageSnapshot {
         self.elements.iter().find(|element| element.nth == nth && element.role == role && element.label == label)
     }
 
-    /// Whether others have the role and the label of this one.
-    pub fn has_likes_of(&self, element: &Element) -> bool {
-        element.nth > 0 || self.find(&element.role, &element.label, 1).is_some()
+    /// The others that have the role and the label of this one.
+    pub fn likes_of<'a>(&'a self, element: &'a Element) -> impl Iterator<Item = &'a Element> {
+        let like =
+            |other: &&Element| other.role == element.role && other.label == element.label && other.id != element.id;
+        self.elements.iter().filter(like)
     }
 
     /// The element that has the keyboard's attention: the innermost that is said to.

@@ -34,8 +34,7 @@ impl Harness {
     pub(crate) async fn new(name: &str, more: Value) -> Option<Self> {
         let installed = installed()?;
         let turn = TURN.lock().await;
-        let other =
-            Server::start(|_, _| server::answer("200 OK", "text/html", "<title>Other</title><h1>Elsewhere</h1>")).await;
+        let other = Server::start(|asked, _| server::answer("200 OK", "text/html", elsewhere(&asked.target))).await;
         let away = other.url.clone();
         let site = Server::start(move |asked, _| page(asked, &away)).await;
         let root = std::env::temp_dir().join(format!("obelus-browser-test-{}-{name}", std::process::id()));
@@ -167,6 +166,14 @@ pub(crate) fn classes() -> Vec<&'static str> {
     Class::ALL.map(Class::name).to_vec()
 }
 
+/// A page of the other site.
+fn elsewhere(target: &str) -> &'static str {
+    match target {
+        "/frame" => "<label>Their password <input type=password></label><label>Code <input type=password></label>",
+        _ => "<title>Other</title><h1>Elsewhere</h1>",
+    }
+}
+
 fn page(asked: &Asked, other: &str) -> server::Reply {
     let html = |body: &str| server::answer("200 OK", "text/html; charset=utf-8", body);
     match asked.target.split('?').next().unwrap_or_default() {
@@ -194,7 +201,12 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
             &"<title>Loads</title><h1>Loads</h1><p id=p></p><script>const post = (to, body) => fetch(to, {method: 'POST', body: \
               JSON.stringify(body)}); post('/api/list', {page: 1}).then(() => { p.textContent = 'list loaded'; }); \
               post('/api/delete', {}); post('/api/graphql', {query: 'mutation a { b }'}); post('OTHER/api', {});</script>\
-              <button onclick=\"post('/api/book', {seat: '12A', password: 'x'})\">Book</button>"
+              <button onclick=\"post('/api/book', {seat: '12A', password: 'x', note: 'it is hush 4711'})\">Book</button>"
+                .replace("OTHER", other),
+        ),
+        "/framed" => html(
+            &"<title>Framed</title><h1>Framed</h1><iframe src=\"OTHER/frame\"></iframe><iframe srcdoc=\"<label>Own password \
+              <input type=password></label>\"></iframe><search><label>Word <input name=word></label></search>"
                 .replace("OTHER", other),
         ),
         "/form" => html(include_str!("form.html")),

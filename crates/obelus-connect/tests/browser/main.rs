@@ -7,6 +7,7 @@ mod harness;
 mod installed;
 mod kept;
 mod pages;
+mod secrets;
 #[path = "../common/server.rs"]
 #[expect(dead_code, reason = "some of its answers are for other tests")]
 mod server;
@@ -280,7 +281,8 @@ async fn a_dialog_is_seen_and_answered_and_what_follows_is_guarded() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_is_typed_by_name_and_seen_by_nobody() {
     Secret::provide("TEST_SHOP_PASSWORD", Secret::new("correct-horse-4711"));
-    let secrets = json!({"secrets": {"SHOP_PASSWORD": "$TEST_SHOP_PASSWORD"}});
+    let seen = json!({"from": "$TEST_SHOP_PASSWORD", "visible": true});
+    let secrets = json!({"secrets": {"SHOP_PASSWORD": "$TEST_SHOP_PASSWORD", "SEEN": seen}});
     let Some(mut harness) = Harness::new("secrets", secrets).await else { return };
     let page = harness.open("/").await;
     assert!(harness.text().contains("$SHOP_PASSWORD"), "its name is told");
@@ -293,7 +295,7 @@ async fn a_secret_is_typed_by_name_and_seen_by_nobody() {
     let done = harness.run(&class, params.clone()).await.unwrap();
     assert!(!format!("{params}{done}").contains("4711"));
     harness.observe().await;
-    assert!(harness.text().contains("<secret>SHOP_PASSWORD</secret>") && !harness.text().contains("4711"));
+    assert!(harness.text().contains("<secret>") && !harness.text().contains("4711"));
     assert!(harness.seen.get("image").is_some(), "the field hides it");
     assert!(harness.do_press("button", "Sign in").await.is_ok());
     let asked = harness.site.asked();
@@ -301,8 +303,10 @@ async fn a_secret_is_typed_by_name_and_seen_by_nobody() {
     assert!(login.body.contains("password=correct-horse-4711"), "the page got it");
 
     let page = harness.open("/").await;
-    let plain = json!({"target": id(&page, "textbox", "Plain"), "text": "$SHOP_PASSWORD"});
-    let (class, params) = harness.aim("browser_type", plain).await.unwrap();
+    let plain = |secret: &str| json!({"target": id(&page, "textbox", "Plain"), "text": secret});
+    let refused = harness.aim("browser_type", plain("$SHOP_PASSWORD")).await.unwrap_err();
+    assert_eq!(refused.code, "secret_visible", "the field shows what is typed");
+    let (class, params) = harness.aim("browser_type", plain("$SEEN")).await.unwrap();
     harness.run(&class, params).await.unwrap();
     harness.observe().await;
     assert!(!harness.text().contains("4711"));

@@ -50,6 +50,16 @@ impl Tool {
         in_language(said, language)
     }
 
+    /// The name for people of a parameter whose own name is not known to the author, such as a field of a page: its name, and
+    /// what the label of the place around it says (`"form.fields.*": will be sent`).
+    pub fn label_by_pattern(&self, place: &str, language: Option<&str>) -> Option<String> {
+        let labels = self.schema.get("x-labels")?.as_object()?;
+        labels.iter().find_map(|(known, said)| {
+            let name = place.strip_prefix(known.strip_suffix('*')?)?;
+            Some(format!("{name} ({})", in_language(said, language)?))
+        })
+    }
+
     /// The parameter that says which record a call is about (`x-entity`).
     pub fn record(&self) -> Option<&str> {
         self.schema.get("x-entity")?.get("id")?.as_str()
@@ -60,11 +70,13 @@ impl Tool {
         self.record().is_some_and(|record| plain(record) == plain(place))
     }
 
-    /// Whether a parameter is a detail (`x-details`), which is shown last.
+    /// Whether a parameter is a detail (`x-details`), or stands in one. Details are shown last.
     pub fn is_detail(&self, place: &str) -> bool {
         let details = self.schema.get("x-details").and_then(Value::as_array).into_iter().flatten();
         let place = plain(place);
-        details.filter_map(Value::as_str).any(|known| plain(known) == place)
+        let covers =
+            |known: &str| place.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        details.filter_map(Value::as_str).any(|known| covers(&plain(known)))
     }
 
     /// Faulty annotations for people: the annotation, and what is wrong.
@@ -175,8 +187,16 @@ mod tests {
     #[test]
     fn details_are_found_by_place_whatever_the_index_and_case() {
         let tool = Tool::parse("t", &json!({"x-details": ["rows.Mark", "nth"]})).unwrap();
-        assert!(["rows[3].mark", "nth"].iter().all(|place| tool.is_detail(place)));
-        assert!(["rows", "mark", "rows.mark.x"].iter().all(|place| !tool.is_detail(place)));
+        assert!(["rows[3].mark", "nth", "rows[0].mark.x"].iter().all(|place| tool.is_detail(place)));
+        assert!(["rows", "mark", "rows.marked"].iter().all(|place| !tool.is_detail(place)));
+    }
+
+    #[test]
+    fn a_parameter_that_only_a_page_names_is_labelled_by_the_place_around_it() {
+        let tool = Tool::parse("t", &json!({"x-labels": {"form.fields.*": {"en": "will be sent"}}})).unwrap();
+        assert_eq!(tool.label_by_pattern("form.fields.E-mail", None).as_deref(), Some("E-mail (will be sent)"));
+        assert_eq!(tool.label_by_pattern("form.address", None), None);
+        assert_eq!(tool.label("form.fields.E-mail", None), None);
     }
 
     #[test]

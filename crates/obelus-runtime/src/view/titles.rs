@@ -78,7 +78,9 @@ impl Titles {
 
     /// The title of a parameter, if it has one. `place` is a path such as `fields.SUM` or `rows[0].price`.
     pub fn param(&self, tool: &str, place: &str) -> Option<String> {
-        let labelled = self.tools.get(tool)?.label(place, Some(self.code)).map(str::to_owned);
+        let known = self.tools.get(tool)?;
+        let labelled = known.label(place, Some(self.code)).map(str::to_owned);
+        let labelled = labelled.or_else(|| known.label_by_pattern(place, Some(self.code)));
         labelled.or_else(|| self.titled_param(tool, place))
     }
 

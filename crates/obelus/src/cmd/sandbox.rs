@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use obelus_sandbox::{DEFAULT_TOKEN, Events, Portal, SandboxOptions};
+use obelus_sandbox::{DEFAULT_TOKEN, Events, Portal, PortalLanguage, SandboxOptions};
 
 use crate::output::{self, BOLD, DIM, Exit};
+use crate::phrases::wanted;
 
 /// Start a sandbox with made-up data.
 #[derive(Subcommand)]
@@ -86,6 +87,10 @@ pub(crate) fn run(args: Sandbox) -> Result<Exit> {
         tls: args.tls,
         drop_answers: args.drop_answers,
         deals: args.deals,
+        language: match wanted(None) {
+            Some("en") => PortalLanguage::English,
+            _ => PortalLanguage::Russian,
+        },
         ..SandboxOptions::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
