@@ -223,6 +223,7 @@ impl Session {
             consents: Consents::default(),
             settings,
         };
+        session.memory.context.keep_spelling(!session.settings.guards_names);
         session.tell_given_texts();
         Ok(session)
     }

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use smallvec::SmallVec;
 
 pub use past::ContextCheckpoint;
@@ -47,6 +47,8 @@ pub struct Context {
     /// The latest plan from before the context was restored.
     plan_before: Option<Plan>,
     ignored: Vec<(usize, String)>,
+    /// Whether parameters of calls keep the spelling in which they were proposed.
+    keeps_spelling: bool,
 }
 
 /// Messages that are appended together. Most often it is one result, which needs no allocation.
@@ -56,6 +58,25 @@ impl Context {
     /// An empty memory.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Whether parameters of calls keep the spelling in which they were proposed, whatever the tool declares: sessions of
+    /// earlier versions ran so.
+    pub fn keep_spelling(&mut self, keeps: bool) {
+        self.keeps_spelling = keeps;
+    }
+
+    /// The fields of a call with the names of parameters as its tool declares them; none if nothing changes. Two names
+    /// that are one to the service are a fault.
+    pub fn respelled(&self, fields: &Map<String, Value>, tool: &Tool) -> Result<Option<Map<String, Value>>, Fault> {
+        if self.keeps_spelling {
+            return Ok(None);
+        }
+        schema::as_declared(fields, tool.params()).map_err(|schema::NameClash { mut place, declared }| {
+            let text = format!("`{declared}` is given twice, in two spellings: give it once, as `{declared}`");
+            place.push(declared);
+            Fault::new(Rule::Call3, text).at(&place.join("."))
+        })
     }
 
     /// Reads a context from the text of a JSON array of messages. Faults name the index of the message.

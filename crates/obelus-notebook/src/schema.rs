@@ -2,6 +2,7 @@
 
 mod nulls;
 mod parts;
+mod spelling;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, Validator};
@@ -13,6 +14,7 @@ pub(crate) use nulls::without_null_members;
 pub use nulls::without_nulls;
 pub use parts::part_at;
 use parts::{ROOT, pointer_of};
+pub use spelling::{NameClash, as_declared};
 
 /// One way in which a value breaks its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]

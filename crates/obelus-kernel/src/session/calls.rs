@@ -74,10 +74,8 @@ impl Session {
             return self.end_without_value(at, missing.map(|missing| missing.0));
         };
         let origins = self.provenance(at).of_call(&call);
-        let params = fields.iter().skip(1).take(call.params.len());
         if call.has_refs()
-            && !tool.surely_takes(params)
-            && let Err(fault) = fit(&mut fields, call.params.len(), tool)
+            && let Err(fault) = fit(&mut fields, call.params.len(), tool, &self.memory.context)
         {
             // A fault quotes the value, so its words carry the value's origins.
             self.scheduler.add_origins(at, &origins);

@@ -232,9 +232,11 @@ impl Session {
         let Some(&at) = question.calls[index].jobs.first() else { return Ok(None) };
         let call = self.scheduler.call(at);
         let (Some(tool), Some(frozen)) = (&call.tool, self.scheduler.frozen(at)) else { return Ok(None) };
+        let respelled = self.memory.context.respelled(params, tool);
+        let respelled = respelled.map_err(|fault| Refused::new("bad_edit", fault.text))?;
         let mut edited = frozen.params(call);
         let mut whole = (*frozen.call).clone();
-        for (name, value) in params {
+        for (name, value) in respelled.as_ref().unwrap_or(params) {
             if name.starts_with('_') || !is_param(tool, &edited, name) {
                 return Err(unknown_param(tool, &edited, name));
             }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use crate::call::{Call, Scope, faults_of};
+use crate::context::Context;
 use crate::fault::Fault;
 use crate::fold::Method;
 use crate::path::Path;
@@ -30,8 +31,15 @@ pub(super) fn filled<'a>(call: &Call, read: &impl Fn(&Path) -> Option<Cow<'a, Va
     Some(fields)
 }
 
-/// Holds the first parameters of a call, which follow its tool, against the tool's schema.
-pub(super) fn fit(fields: &mut Map<String, Value>, params: usize, tool: &Tool) -> Result<(), Fault> {
+/// Holds the first parameters of a call, which follow its tool, against the tool's schema. What references brought has
+/// the names that the tool declares then.
+pub(super) fn fit(fields: &mut Map<String, Value>, params: usize, tool: &Tool, context: &Context) -> Result<(), Fault> {
+    if let Some(respelled) = context.respelled(fields, tool)? {
+        *fields = respelled;
+    }
+    if tool.surely_takes(fields.iter().skip(1).take(params)) {
+        return Ok(());
+    }
     let given: Map<String, Value> = fields.clone().into_iter().skip(1).take(params).collect();
     let names: Vec<String> = given.keys().cloned().collect();
     let meant = fitted(Value::Object(given), tool)?;
@@ -128,7 +136,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Context;
 
     fn context() -> Context {
         Context::from_value(json!([

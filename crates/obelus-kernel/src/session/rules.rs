@@ -50,6 +50,7 @@ impl Session {
         let Settings { activities, persistent, .. } = (*self.settings).clone();
         self.rules = FileRules { mode: settings.mode, told: Some(Box::new(settings.clone())) };
         let policy = settings.policy.clone();
+        self.memory.context.keep_spelling(!settings.guards_names);
         self.settings = Arc::new(Settings { activities, persistent, mode, ..settings });
         for child in self.delegates.iter_mut() {
             let own = Arc::make_mut(&mut child.settings);

@@ -138,8 +138,8 @@ pub struct Settings {
     /// such a setting replay without it.
     #[serde(default)]
     pub expands_rows: bool,
-    /// Whether names are guarded: an instance has a number where nobody vouches for its name. Sessions that began before
-    /// there was such a setting replay without it.
+    /// Whether names are guarded: an instance has a number where nobody vouches for its name, and parameters have the
+    /// spelling that their tool declares. Sessions that began before there was such a setting replay without it.
     #[serde(default)]
     pub guards_names: bool,
 }

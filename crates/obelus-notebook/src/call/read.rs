@@ -22,10 +22,17 @@ use crate::wording::{closest, short, type_name};
 pub(super) fn read(proposal: &Arc<Value>, context: &Context) -> (Call, Vec<Fault>) {
     let none = Map::new();
     let fields = proposal.as_object().unwrap_or(&none);
-    let mut reader = CallReader::new(fields);
-    let name = reader.tool_name.and_then(Value::as_str).unwrap_or_default();
+    let name = fields.get("_tool").and_then(Value::as_str).unwrap_or_default();
     let tool = context.tool(name);
+    let (respelled, clash) = match tool.map(|tool| context.respelled(fields, tool)) {
+        Some(Ok(respelled)) => (respelled, None),
+        Some(Err(clash)) => (None, Some(clash)),
+        None => (None, None),
+    };
+    let fields = respelled.as_ref().unwrap_or(fields);
+    let mut reader = CallReader::new(fields);
     reader.tool = tool.map(Arc::as_ref);
+    reader.faults.extend(clash);
     if !proposal.is_object() {
         reader.refuse(format!("a call is an object, not {}", type_name(proposal)));
     } else if tool.is_none() {

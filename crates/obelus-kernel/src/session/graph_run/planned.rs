@@ -61,6 +61,9 @@ impl Session {
             return Err(Fault::new(Rule::Plan4, format!("{name} has no value")));
         };
         params.shift_remove("_tool");
+        if let Some(respelled) = call.tool.as_ref().map_or(Ok(None), |tool| context.respelled(&params, tool))? {
+            params = respelled;
+        }
         let params = match &call.tool {
             Some(tool) => fitted(Value::Object(params), tool)?,
             None => Value::Object(params),

@@ -1,0 +1,49 @@
+//! B24-9: a limit of a tool's schema holds in every spelling that the service takes.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, call};
+
+/// A session with a tool that may only leave a record open.
+fn session(guards_names: bool) -> Harness {
+    let fields = json!({"type": "object", "properties": {"COMPLETED": {"enum": ["N"]}}});
+    let tool = json!({"x-effect": "read", "x-trust": "trusted", "properties": {"fields": fields}});
+    let mut harness = Harness::on(
+        json!([{"type": "tool", "tool": {"look": tool}}, {"type": "state", "data": {"fields": {"completed": "Y"}}}]),
+        json!({"guards_names": guards_names}),
+    );
+    harness.start();
+    harness
+}
+
+fn look(fields: Value) -> Value {
+    json!([call("look", "seen", json!({"fields": fields}))])
+}
+
+#[test]
+fn a_parameter_gets_the_spelling_that_the_tool_declares() {
+    let mut harness = session(true);
+    harness.solve(look(json!({"completed": "N", "Other": 1})), json!("over"));
+    assert_eq!(harness.handed_out("look")[0]["fields"], json!({"COMPLETED": "N", "Other": 1}));
+}
+
+#[test]
+fn a_limit_of_the_schema_holds_in_every_spelling() {
+    for fields in [
+        json!({"completed": "Y"}),
+        json!({"Completed": "Y"}),
+        json!({"COMPLETED": "N", "completed": "Y"}),
+        json!("†state.fields"),
+    ] {
+        let mut harness = session(true);
+        harness.solve(look(fields.clone()), json!("over"));
+        assert!(harness.handed_out("look").is_empty(), "{fields}");
+    }
+}
+
+#[test]
+fn a_session_of_an_earlier_version_replays_with_the_spelling_of_its_calls() {
+    let mut harness = session(false);
+    harness.solve(look(json!({"completed": "Y"})), json!("over"));
+    assert_eq!(harness.handed_out("look")[0]["fields"], json!({"completed": "Y"}));
+}

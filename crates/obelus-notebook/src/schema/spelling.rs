@@ -1,0 +1,181 @@
+//! Names as a schema declares them. Services that take `STAGE_ID` take `stage_id` too (B24-9), and JSON Schema does not
+//! know that: under another spelling, a value would pass without what the schema demands of it.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::resolved;
+use crate::names::alike;
+
+/// Deeper values are left as they are.
+const DEEPEST: usize = 64;
+/// A schema that is composed of more others than this is not followed further.
+const MOST_COMPOSED: usize = 64;
+
+/// Two names in one object that are one to the service that takes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameClash {
+    /// Keys and indexes to the object.
+    pub place: Vec<String>,
+    /// The name that the schema declares.
+    pub declared: String,
+}
+
+/// The fields of an object with each name that is alike to a declared one, and is none itself, in the declared spelling.
+/// Names that begin with an underscore are left as they are. None if nothing changes.
+pub fn as_declared(fields: &Map<String, Value>, schema: &Value) -> Result<Option<Map<String, Value>>, NameClash> {
+    let mut walk = Walk { root: schema, place: Vec::new() };
+    walk.fields(fields, &walk.parts_of(&[schema]), |name| name.starts_with('_'))
+}
+
+struct Walk<'s> {
+    root: &'s Value,
+    place: Vec<String>,
+}
+
+impl<'s> Walk<'s> {
+    fn value(&mut self, value: &Value, schemas: &[&'s Value]) -> Result<Option<Value>, NameClash> {
+        if schemas.is_empty() || self.place.len() > DEEPEST {
+            return Ok(None);
+        }
+        match value {
+            Value::Object(fields) => {
+                let parts = self.parts_of(schemas);
+                Ok(self.fields(fields, &parts, |_| false)?.map(Value::Object))
+            }
+            Value::Array(items) => {
+                let parts = self.parts_of(schemas);
+                let of: Vec<&Value> = parts.iter().filter_map(|part| part.get("items")).collect();
+                let mut changed: Option<Vec<Value>> = None;
+                for (index, item) in items.iter().enumerate() {
+                    self.place.push(index.to_string());
+                    if let Some(item) = self.value(item, &of)? {
+                        changed.get_or_insert_with(|| items.clone())[index] = item;
+                    }
+                    self.place.pop();
+                }
+                Ok(changed.map(Value::Array))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn fields(
+        &mut self,
+        fields: &Map<String, Value>,
+        parts: &[&'s Value],
+        is_left: impl Fn(&str) -> bool,
+    ) -> Result<Option<Map<String, Value>>, NameClash> {
+        let mut spelled: Vec<(Cow<'_, str>, Cow<'_, Value>)> = Vec::with_capacity(fields.len());
+        for (name, value) in fields {
+            let mut name = Cow::Borrowed(name.as_str());
+            if !is_left(&name) {
+                if let Some(declared) = declared_for(&name, parts) {
+                    name = Cow::Owned(declared.to_owned());
+                }
+                if matches!(value, Value::Object(_) | Value::Array(_)) {
+                    self.place.push(name.to_string());
+                    let inner = self.value(value, &below(&name, parts))?;
+                    self.place.pop();
+                    spelled.push((name, inner.map_or(Cow::Borrowed(value), Cow::Owned)));
+                    continue;
+                }
+            }
+            spelled.push((name, Cow::Borrowed(value)));
+        }
+        let is_changed = |(name, value): &(Cow<'_, str>, Cow<'_, Value>)| {
+            matches!(name, Cow::Owned(_)) || matches!(value, Cow::Owned(_))
+        };
+        if !spelled.iter().any(is_changed) {
+            return Ok(None);
+        }
+        let mut meant = Map::with_capacity(spelled.len());
+        for (name, value) in spelled {
+            if meant.contains_key(name.as_ref()) {
+                return Err(NameClash { place: self.place.clone(), declared: name.into_owned() });
+            }
+            meant.insert(name.into_owned(), value.into_owned());
+        }
+        Ok(Some(meant))
+    }
+
+    /// The schemas, and those that they are composed of.
+    fn parts_of(&self, schemas: &[&'s Value]) -> Vec<&'s Value> {
+        let mut parts: Vec<&'s Value> = schemas.iter().filter_map(|schema| resolved(schema, self.root)).collect();
+        let mut next = 0;
+        while next < parts.len() && parts.len() < MOST_COMPOSED {
+            let part = parts[next];
+            let lists = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|word| part.get(word)?.as_array()).flatten();
+            let branches = ["if", "then", "else"].into_iter().filter_map(|word| part.get(word));
+            parts.extend(lists.chain(branches).filter_map(|inner| resolved(inner, self.root)));
+            next += 1;
+        }
+        parts
+    }
+}
+
+fn properties<'s>(part: &'s Value) -> Option<&'s Map<String, Value>> {
+    part.get("properties").and_then(Value::as_object)
+}
+
+/// The declared name that a name is meant for, where it is none itself. A schema that takes no other names refuses it.
+fn declared_for<'s>(name: &str, parts: &[&'s Value]) -> Option<&'s str> {
+    let is_declared = parts.iter().filter_map(|part| properties(part)).any(|known| known.contains_key(name));
+    let mut declaring = parts.iter().filter(|part| properties(part).is_some());
+    if is_declared || declaring.all(|part| part.get("additionalProperties") == Some(&Value::Bool(false))) {
+        return None;
+    }
+    let known = parts.iter().filter_map(|part| properties(part)).flat_map(Map::keys);
+    known.map(String::as_str).find(|known| alike(known, name))
+}
+
+/// What the schemas say of a member.
+fn below<'s>(name: &str, parts: &[&'s Value]) -> Vec<&'s Value> {
+    let said = |part: &&'s Value| match properties(part).and_then(|known| known.get(name)) {
+        Some(property) => Some(property),
+        None => part.get("additionalProperties").filter(|schema| schema.is_object()),
+    };
+    parts.iter().filter_map(said).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn spelled(fields: Value, schema: &Value) -> Result<Value, NameClash> {
+        let fields = fields.as_object().unwrap();
+        Ok(Value::Object(as_declared(fields, schema)?.unwrap_or_else(|| fields.clone())))
+    }
+
+    #[test]
+    fn b24_9_names_that_are_alike_get_the_declared_spelling() {
+        let schema = json!({
+            "properties": {"id": {}, "fields": {"$ref": "#/$defs/fields"}, "rows": {"items": {"$ref": "#/$defs/fields"}}},
+            "$defs": {"fields": {"allOf": [{"properties": {"STAGE_ID": {}, "COMPLETED": {"enum": ["N"]}}}]}},
+        });
+        for (given, meant) in [
+            (json!({"ID": 1, "x": 2}), json!({"id": 1, "x": 2})),
+            (json!({"fields": {"completed": "Y"}}), json!({"fields": {"COMPLETED": "Y"}})),
+            (json!({"Fields": {"stageId": 1, "Other": 2}}), json!({"fields": {"STAGE_ID": 1, "Other": 2}})),
+            (json!({"rows": [{}, {"Completed": 1}]}), json!({"rows": [{}, {"COMPLETED": 1}]})),
+            (json!({"_id": 1, "fields": "†x"}), json!({"_id": 1, "fields": "†x"})),
+        ] {
+            assert_eq!(spelled(given, &schema).unwrap(), meant);
+        }
+        let clash = spelled(json!({"fields": {"COMPLETED": "N", "completed": "Y"}}), &schema).unwrap_err();
+        assert_eq!(clash, NameClash { place: vec!["fields".to_owned()], declared: "COMPLETED".to_owned() });
+        assert!(spelled(json!({"ID": 1, "Id": 2}), &schema).is_err());
+    }
+
+    #[test]
+    fn names_that_are_declared_or_refused_anyway_stay_as_they_are() {
+        let both = json!({"properties": {"id": {}, "ID": {}}});
+        assert_eq!(spelled(json!({"id": 1, "ID": 2}), &both).unwrap(), json!({"id": 1, "ID": 2}));
+        let closed = json!({"properties": {"id": {}}, "additionalProperties": false});
+        assert_eq!(spelled(json!({"ID": 1}), &closed).unwrap(), json!({"ID": 1}));
+        assert_eq!(spelled(json!({"ID": 1}), &json!({"type": "object"})).unwrap(), json!({"ID": 1}));
+    }
+}
