@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
+use std::time::SystemTime;
 
 use obelus_sandbox::{Portal, SandboxOptions};
 use serde_json::{Value, json};
@@ -24,10 +25,18 @@ pub(crate) struct Office {
 impl Office {
     /// A portal without limits that drops this share of its answers.
     pub(crate) fn open(name: &str, drop_answers: f64) -> Self {
+        Self::with(name, SandboxOptions { drop_answers, ..SandboxOptions::default() })
+    }
+
+    /// A portal without limits whose data has the dates of this moment.
+    pub(crate) fn open_at(name: &str, now: SystemTime) -> Self {
+        Self::with(name, SandboxOptions { now: Some(now), ..SandboxOptions::default() })
+    }
+
+    fn with(name: &str, options: SandboxOptions) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
-        let options =
-            SandboxOptions { rate: false, token: TOKEN.to_owned(), drop_answers, ..SandboxOptions::default() };
+        let options = SandboxOptions { rate: false, token: TOKEN.to_owned(), ..options };
         let portal = runtime.block_on(Portal::start(options)).expect("a free port");
         let folder = Folder::new(&format!("crm-{name}"));
         copy(&root().join("agents/crm"), Path::new(&folder.path("crm")));
@@ -108,19 +117,24 @@ impl Office {
         panic!("the portal does not answer {method}");
     }
 
+    /// All rows of a list, page by page.
+    pub(crate) fn rows(&self, method: &str, params: &Value) -> Vec<Value> {
+        let (mut found, mut params) = (Vec::new(), params.clone());
+        loop {
+            let mut page = self.portal_says(method, &params);
+            let rows = if page["result"].is_array() { &mut page["result"] } else { &mut page["result"]["tasks"] };
+            found.append(rows.as_array_mut().expect("rows"));
+            params["start"] = page["next"].take();
+            if params["start"].is_null() {
+                return found;
+            }
+        }
+    }
+
     /// All deals whose title begins with these words: id and title.
     pub(crate) fn deals(&self, words: &str) -> Vec<(String, String)> {
-        let mut found = Vec::new();
-        let mut start = json!(0);
-        while !start.is_null() {
-            let params = json!({"filter": {"%TITLE": words}, "select": ["ID", "TITLE"], "start": start});
-            let page = self.portal_says("crm.deal.list", &params);
-            let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
-            found.extend(
-                page["result"].as_array().expect("rows").iter().map(|row| (text(row, "ID"), text(row, "TITLE"))),
-            );
-            start = page["next"].clone();
-        }
-        found
+        let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        let rows = self.rows("crm.deal.list", &json!({"filter": {"%TITLE": words}, "select": ["ID", "TITLE"]}));
+        rows.iter().map(|row| (text(row, "ID"), text(row, "TITLE"))).collect()
     }
 }
