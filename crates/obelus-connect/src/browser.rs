@@ -272,6 +272,12 @@ impl Browser {
         if matches!(&reply, Reply::Told(told) if told.tabs.is_empty()) {
             reply = page::ask(server, &memory.sites, rules, ask).await?;
         }
+        if let Reply::Told(told) = &mut reply {
+            let held = told.held.iter_mut().map(|held| &mut held.request);
+            for value in held.chain(&mut told.sent).flat_map(|request| request.fields.values_mut()) {
+                *value = self.section.secrets.hide(std::mem::take(value));
+            }
+        }
         if let Reply::Told(told) = &reply {
             self.keep_profile(told, memory).await?;
             // One that ended by itself was somewhere: the next observation goes there.

@@ -9,7 +9,7 @@ use url::Url;
 use super::address::{reopened, shown_text};
 use super::aim::{Judged, files, fills, fit, judged, judged_by, kind_of, note};
 use super::answer::{Answer, Modal, in_our_words};
-use super::guard;
+use super::guard::{self, Permit};
 use super::intent::{Intent, arguments};
 use super::judge::{Class, Facts, Request};
 use super::page::{Ask, Failed, Reply, Told};
@@ -103,7 +103,7 @@ pub(super) fn changed(what: &str) -> Failed {
 }
 
 /// The requests that an action may send. Whoever agreed to it agreed to where it goes.
-pub(super) fn permitted(order: &Order<'_>, judged: Judged, memory: &mut Memory) -> Vec<Request> {
+pub(super) fn permitted(order: &Order<'_>, judged: Judged, memory: &mut Memory) -> Vec<Permit> {
     if order.class == Class::Leave || order.class.sends() {
         let led = judged.leads.as_ref().and_then(|leads| leads["address"].as_str());
         let asked = order.sends.iter().filter(|request| request.leaves).map(|request| request.address.as_str());
@@ -114,7 +114,11 @@ pub(super) fn permitted(order: &Order<'_>, judged: Judged, memory: &mut Memory) 
         }
     }
     match order.class.sends() {
-        true => judged.request.into_iter().chain(order.sends.iter().cloned()).collect(),
+        true => {
+            let of_form = judged.request.into_iter().map(|request| Permit { request, any: true });
+            let shown = order.sends.iter().cloned().map(|request| Permit { request, any: false });
+            of_form.chain(shown).collect()
+        }
         false => Vec::new(),
     }
 }
@@ -237,7 +241,7 @@ impl Browser {
         intent: &Intent,
         ids: &[&str],
         known: &[&Facts],
-        permits: Vec<Request>,
+        permits: Vec<Permit>,
         memory: &mut Memory,
     ) -> Result<Value, Failed> {
         let before = memory.address.clone().unwrap_or_default();
@@ -389,9 +393,7 @@ impl Browser {
             told.held.iter().filter(|held| held.from.is_empty() || held.from == before).cloned().collect();
         let held = guard::distinct(&own);
         if let (false, Some(note)) = (held.is_empty(), &memory.note) {
-            let mut all = order.sends.clone();
-            all.extend(held.iter().filter(|request| !order.sends.contains(request)).cloned());
-            memory.held.insert(note.clone(), all);
+            memory.held.insert(note.clone(), guard::renewed(&order.sends, &held));
         }
         let sent = guard::lines(&told.sent);
         if let Some(error) = &answer.error {
@@ -403,9 +405,11 @@ impl Browser {
         }
         let filled = order.class == Class::Fill && !matches!(intent, Intent::Press);
         if !held.is_empty() && sent.is_empty() && !filled {
+            let is_other = held.iter().any(|held| order.sends.iter().any(|known| known.is_like(held)));
+            let why = if is_other { "it carries something else than was agreed to" } else { "nobody agreed to it" };
             let words = format!(
-                "this would send {}; it was held back, for nobody agreed to it. Observe, and plan the same action again: a \
-                 person is asked then",
+                "this would send {}; it was held back, for {why}. Observe, and plan the same action again: a person is asked \
+                 then",
                 guard::lines(&held).join(", ")
             );
             return Err(Failed::new("held", words));

@@ -1,8 +1,10 @@
 //! What pages may send without being asked for, and what they send in vain.
 //!
 //! Requests that only read pass. Everything else a page sends is held back: it does not reach the network, and is
-//! noted. An action that a person agreed to permits what it sends, each request once, by its method and address.
+//! noted. An action that a person agreed to permits what it sends, each request once, by its method, its address and what it
+//! was shown to carry.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -94,6 +96,21 @@ pub(super) fn lines(requests: &[Request]) -> Vec<String> {
     requests.iter().map(|request| format!("{} {}{}", request.method, request.address, operation(request))).collect()
 }
 
+/// A request that may be made once.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Permit {
+    #[serde(flatten)]
+    pub(super) request: Request,
+    /// Whether it may carry anything. What a form carries is compared before it is sent.
+    pub(super) any: bool,
+}
+
+/// What an element tries to send, once `held` was held back of it: `held` in the place of what went there before.
+pub(super) fn renewed(known: &[Request], held: &[Request]) -> Vec<Request> {
+    let is_renewed = |request: &&Request| held.iter().any(|held| held.is_like(request));
+    known.iter().filter(|request| !is_renewed(request)).chain(held).cloned().collect()
+}
+
 /// Requests that were held back, each once.
 pub(super) fn distinct(held: &[Held]) -> Vec<Request> {
     let mut requests: Vec<Request> = Vec::new();
@@ -155,5 +172,19 @@ mod tests {
         assert_eq!(class_of(&[request("GET", None), request("DELETE", None)]), Class::Delete);
         let held = Held { request: request("POST", None), ..Held::default() };
         assert_eq!(distinct(&[held.clone(), held]).len(), 1);
+    }
+
+    #[test]
+    fn a_request_that_carries_something_else_takes_the_place_of_the_one_before() {
+        let request = |address: &str, item: &str| Request {
+            method: "POST".to_owned(),
+            address: address.to_owned(),
+            fields: std::collections::BTreeMap::from([("item".to_owned(), item.to_owned())]),
+            ..Request::default()
+        };
+        let known = [request("/order", "1"), request("/count", "1")];
+        let held = [request("/order", "2"), request("/order", "3")];
+        let expected = [request("/count", "1"), request("/order", "2"), request("/order", "3")];
+        assert_eq!(renewed(&known, &held), expected);
     }
 }

@@ -9,6 +9,7 @@ use super::address::{digest, reopened, shown_text};
 use super::answer::{Answer, Modal, in_our_words};
 use super::around::around;
 use super::guard;
+use super::judge::Request;
 use super::page::{Ask, Failed, Reply, Told};
 use super::secrets::hidden_lines;
 use super::snapshot::{Element, PageSnapshot};
@@ -107,7 +108,11 @@ impl Browser {
         ));
         let sends = told.held.iter().any(|held| held.from.is_empty() || held.from == told.address);
         if let (true, Some(note)) = (sends, &memory.note) {
-            memory.held.entry(note.clone()).or_insert(held);
+            let known = memory.held.get(note).cloned().unwrap_or_default();
+            // What goes elsewhere than before may be another element's.
+            let own = |request: &Request| known.is_empty() || known.iter().any(|known| known.is_like(request));
+            let held: Vec<_> = held.into_iter().filter(own).collect();
+            memory.held.insert(note.clone(), guard::renewed(&known, &held));
         }
     }
 

@@ -209,6 +209,7 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
               <input type=password></label>\"></iframe><search><label>Word <input name=word></label></search>"
                 .replace("OTHER", other),
         ),
+        "/rows" => html(include_str!("rows.html")),
         "/form" => html(include_str!("form.html")),
         "/clickable" => html(include_str!("clickable.html")),
         "/wrapped" => html(include_str!("wrapped.html")),

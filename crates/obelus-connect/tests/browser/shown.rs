@@ -1,0 +1,44 @@
+//! What is done is what was shown, whatever a page does in between.
+
+use serde_json::{Value, json};
+
+use crate::harness::Harness;
+
+async fn point(harness: &mut Harness) -> (String, Value) {
+    harness.observe().await;
+    harness.aim("browser_mouse_click_xy", json!({"x": 60, "y": 60})).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_point_is_not_pressed_once_another_row_is_there() {
+    let Some(mut harness) = Harness::new("rows-point", json!({})).await else { return };
+    harness.open("/rows").await;
+    let (class, params) = point(&mut harness).await;
+    assert_eq!(harness.run(&class, params).await.unwrap_err().code, "held");
+    let (class, params) = point(&mut harness).await;
+    assert_eq!((class.as_str(), &params["sends"]["fields"]["item"]), ("submit", &json!("1")), "{params}");
+    harness.do_press("button", "Swap rows").await.unwrap();
+    let error = harness.run(&class, params).await.unwrap_err();
+    assert_eq!(error.code, "changed", "{error:?}");
+    assert_eq!(harness.sent(), [""; 0]);
+    harness.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_carries_something_else_than_was_shown_is_held_back_and_asked_about_anew() {
+    let Some(mut harness) = Harness::new("rows-fields", json!({})).await else { return };
+    harness.open("/rows").await;
+    assert_eq!(harness.do_press("button", "Order all").await.unwrap_err().code, "held");
+    let (class, params) = harness.press("button", "Order all").await.unwrap();
+    assert_eq!(params["sends"]["fields"], json!({"item": "1", "at": "(now)", "?shop": "7"}), "{params}");
+    harness.do_press("button", "Other item").await.unwrap();
+    let error = harness.run(&class, params).await.unwrap_err();
+    assert!(error.code == "held" && error.message.contains("something else than was agreed to"), "{error:?}");
+    assert_eq!(harness.sent(), [""; 0]);
+    let (class, params) = harness.press("button", "Order all").await.unwrap();
+    assert_eq!(params["sends"]["fields"]["item"], "2", "{params}");
+    assert_eq!(params["sends"].get("also"), None);
+    harness.run(&class, params).await.unwrap();
+    assert_eq!(harness.sent(), ["POST /api/order?shop=7"], "the time that it carries is another, and is no difference");
+    harness.close().await;
+}
