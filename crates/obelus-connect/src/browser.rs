@@ -287,7 +287,8 @@ impl Browser {
                 return Ok(reply);
             }
             let parsed = url::Url::parse(&told.address).ok();
-            if parsed.is_some_and(|address| memory.sites.allow(&address)) {
+            // Nobody goes back by itself to an address that deletes.
+            if parsed.is_some_and(|address| memory.sites.allow(&address) && !judge::deletes(&address)) {
                 memory.home = Some(told.address.clone());
             }
             memory.address = Some(told.address.clone());

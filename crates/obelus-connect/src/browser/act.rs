@@ -6,12 +6,12 @@ use obelus_kernel::session::CallError;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::address::{reopened, shown_text};
+use super::address::{instead_of, reopened, shown_text};
 use super::aim::{Judged, files, fills, fit, judged, judged_by, kind_of, note};
 use super::answer::{Answer, Modal, in_our_words};
 use super::guard::{self, Permit};
 use super::intent::{Intent, arguments};
-use super::judge::{Class, Facts, Request};
+use super::judge::{Class, Facts, Request, deletes};
 use super::page::{Ask, Failed, Reply, Told};
 use super::snapshot::Element;
 use super::view::Changes;
@@ -220,15 +220,20 @@ impl Browser {
     }
 
     /// The browser was started anew since the action was judged, for a person may answer hours later: the page is opened
-    /// again. One whose address is not known in full cannot be.
+    /// again. One whose address is not known in full cannot be, and one whose address says that it deletes is not.
     async fn open_again(&self, shown: &str, memory: &mut Memory) -> Result<(), Failed> {
         let known = reopened(shown).filter(|address| super::address::shown(address) == shown);
         let address = known.or_else(|| memory.keeper.address_of(shown));
         let Some(address) = address.filter(|address| memory.sites.allow(address)) else { return Ok(()) };
         self.guarded(memory).await?;
-        let arguments = Map::from_iter([("url".to_owned(), json!(address.as_str()))]);
+        let instead = instead_of(&address);
+        let arguments = Map::from_iter([("url".to_owned(), json!(instead.as_ref().unwrap_or(&address).as_str()))]);
         let answer = Answer::read(&self.server()?.call("browser_navigate", arguments, None).await?);
         match answer.error {
+            None if instead.is_some() => Err(changed(
+                "the browser was started anew, and its page was not opened again, for its address says that something is \
+                 deleted; the first page of the site was opened instead",
+            )),
             None => Ok(()),
             Some(error) => Err(changed(&format!("the page could not be opened again: {}", in_our_words(&error)))),
         }
@@ -342,7 +347,8 @@ impl Browser {
         }
         let home = memory.home.clone().unwrap_or_else(|| "about:blank".to_owned());
         let permits = Some(Vec::new());
-        let ask = Ask { permits, take: true, settle: SETTLE, home: Some(home), keep: true, ..Ask::default() };
+        let stays = Url::parse(before).is_ok_and(|address| deletes(&address));
+        let ask = Ask { permits, take: true, settle: SETTLE, home: Some(home), stays, keep: true, ..Ask::default() };
         let told = match self.ask(memory, ask).await {
             Ok(Reply::Told(told)) => told,
             Ok(Reply::Dialog(modal)) => return Ok(with_dialog(before, did, &modal)),

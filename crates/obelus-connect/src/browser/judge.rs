@@ -249,7 +249,7 @@ fn searches(form: &Form) -> bool {
 
 /// Whether an address says that something is deleted: in its path, in the name of a parameter, or in one that names what
 /// to do.
-fn deletes(address: &Url) -> bool {
+pub(super) fn deletes(address: &Url) -> bool {
     let is_verb = |key: &str| VERBS.contains(&key.to_ascii_lowercase().as_str());
     path_has(address, &DELETING)
         || address

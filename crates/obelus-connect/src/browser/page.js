@@ -134,7 +134,8 @@ if (stored) {
     for (const [name, value] of missing) localStorage.setItem(name, value);
     return missing.length;
   }, stored).catch(() => 0);
-  if (missing) await page.reload({ waitUntil: 'domcontentloaded', timeout: 10000 }).catch(() => {});
+  // A link that deletes is not followed twice.
+  if (missing && !guard.deletes.test(new URL(page.url()).pathname + new URL(page.url()).search)) await page.reload({ waitUntil: 'domcontentloaded', timeout: 10000 }).catch(() => {});
 }
 if (ask.settle) {
   const kinds = ['document', 'stylesheet', 'script', 'xhr', 'fetch'];
@@ -201,7 +202,7 @@ if (ask.home) {
   }
   if (!allowed(page.url()) && !page.url().startsWith('chrome-error:')) {
     answer.left = page.url();
-    for (let tries = 0; tries < 3 && !allowed(page.url()); tries += 1) {
+    for (let tries = 0; tries < 3 && !ask.stays && !allowed(page.url()); tries += 1) {
       const back = await page.goBack({ waitUntil: 'domcontentloaded', timeout: 5000 }).catch(() => null);
       if (back === null) break;
     }

@@ -38,6 +38,8 @@ pub(super) struct Ask {
     pub(super) settle: u32,
     /// Where to go back to from a page that is not allowed.
     pub(super) home: Option<String>,
+    /// Whether it is not gone back to the page before, for that would ask for something to be deleted once more.
+    pub(super) stays: bool,
     /// A file for a picture of the page, from its top to its end.
     pub(super) picture: Option<String>,
     /// Whether something is done with the page next.
@@ -164,6 +166,7 @@ pub(super) async fn ask(server: &Server, sites: &Sites, rules: &Rules, ask: Ask)
         "take": ask.take,
         "settle": ask.settle,
         "home": ask.home,
+        "stays": ask.stays,
         "picture": ask.picture,
         "acts": ask.acts,
         "restore": ask.restore,

@@ -42,3 +42,29 @@ async fn a_request_that_carries_something_else_than_was_shown_is_held_back_and_a
     assert_eq!(harness.sent(), ["POST /api/order?shop=7"], "the time that it carries is another, and is no difference");
     harness.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_deletes_is_not_followed_again_by_a_browser_that_was_started_anew() {
+    let deletions = |harness: &Harness| {
+        let asked = harness.site.asked();
+        asked.iter().filter(|asked| asked.target.starts_with("/items/delete")).count()
+    };
+    let Some(mut harness) = Harness::new("deletes-observe", json!({})).await else { return };
+    harness.open("/items/delete?id=1").await;
+    assert_eq!(deletions(&harness), 1);
+    harness.end_browser();
+    harness.observe().await;
+    assert_eq!(deletions(&harness), 1, "{}", harness.text());
+    assert!(harness.text().contains("was not opened again"), "{}", harness.text());
+    assert_eq!(harness.seen["about"]["address"], format!("{}/", harness.site.url));
+    harness.close().await;
+
+    // An answer that is given elsewhere: the action comes to a browser that knows nothing.
+    let Some(harness) = Harness::new("deletes-act", json!({})).await else { return };
+    let address = format!("{}/items/delete?id=1", harness.site.url);
+    let call = json!({"address": address, "role": "link", "name": "Home", "nth": 0, "do": {"tool": "browser_click"}});
+    let error = harness.run("look", call).await.unwrap_err();
+    assert!(error.code == "changed" && error.message.contains("was not opened again"), "{error:?}");
+    assert_eq!(deletions(&harness), 0);
+    harness.close().await;
+}
