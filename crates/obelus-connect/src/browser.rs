@@ -20,6 +20,7 @@
 //! | `point` | a point of the picture is pressed |
 //! | `intent` | what a planned call wants |
 //! | `judge` | what an action would do |
+//! | `form` | a form as it is shown |
 //! | `guard` | what pages may send |
 //! | `page` | our program beside the browser, and what it is asked |
 //! | `profile` | cookies and stored texts, kept with the session |
@@ -39,6 +40,7 @@ mod aim;
 mod answer;
 mod around;
 mod find;
+mod form;
 mod guard;
 mod intent;
 mod judge;

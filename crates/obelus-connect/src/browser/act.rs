@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::address::{instead_of, reopened, shown_text};
-use super::aim::{Judged, files, fills, fit, judged, judged_by, kind_of, note};
+use super::aim::{Judged, files, fit, judged, judged_by, kind_of, note};
 use super::answer::{Answer, Modal, in_our_words};
+use super::form::{self, fills};
 use super::guard::{self, Permit};
 use super::intent::{Intent, arguments};
 use super::judge::{Class, Facts, Request, deletes};
@@ -192,7 +193,7 @@ impl Browser {
         // The pointer over another row does no harm.
         let is_bound = !matches!(intent, Intent::Hover);
         let by = judged_by(intent, found.len());
-        if is_bound && found.get(by).is_some_and(|element| now.around(element).as_deref() != within) {
+        if is_bound && found.get(by).is_some_and(|element| now.around_for(intent, element).as_deref() != within) {
             return Err(changed("something else stands around the element by now"));
         }
         let ids: Vec<_> = found.iter().map(|element| element.id.clone()).collect();
@@ -209,7 +210,7 @@ impl Browser {
             known.push(facts);
         }
         let first = found.get(by).copied().zip(known.get(by).copied());
-        let fills = fills(order.act, &known);
+        let fills = fills(order.act, &known, by);
         let judged = judged(intent, first, &fills, &order.sends, memory, &self.section.secrets);
         if judged.class != order.class || judged.leads.clone().unwrap_or_default() != *order.form {
             return Err(changed("the element does something else by now, or its form was changed"));
@@ -288,9 +289,12 @@ impl Browser {
             let (press, sends, secrets) = (Intent::Press, &order.sends, &self.section.secrets);
             fit(&press, button, facts, None)?;
             let judged = judged(&press, Some((button, facts)), &[], sends, memory, secrets);
-            let leads = |form: &Value| (form["method"].clone(), form["address"].clone());
-            if judged.class != order.class || leads(&judged.leads.unwrap_or_default()) != leads(order.form) {
-                return Err(changed("the form was filled in, and sends something else since"));
+            let around = now.around_for(&Intent::Fields { submit: true }, button);
+            if around.as_deref() != order.act.get("within").and_then(Value::as_str) {
+                return Err(changed("the form was filled in, and something else stands around what sends it"));
+            }
+            if judged.class != order.class || !form::is_as_shown(order.form, &judged.leads.unwrap_or_default()) {
+                return Err(changed("the form was filled in, and sends something else than was shown"));
             }
             let arguments = Map::from_iter([("target".to_owned(), json!(button.id))]);
             return Ok(Answer::read(&self.server()?.call("browser_click", arguments, None).await?));

@@ -58,6 +58,8 @@ pub(super) fn told(requests: &[Request]) -> Option<Value> {
         if let Some(map) = value.as_object_mut() {
             map.extend(request.operation.iter().map(|name| ("operation".to_owned(), json!(name))));
             map.extend(request.leaves.then(|| ("leaves".to_owned(), json!(true))));
+            let site = Url::parse(&request.address).ok().filter(|_| request.leaves);
+            map.extend(site.map(|site| ("allows".to_owned(), json!(site.origin().ascii_serialization()))));
             map.extend((!request.fields.is_empty()).then(|| ("fields".to_owned(), json!(request.fields))));
         }
         value

@@ -94,14 +94,16 @@ pub(super) struct Facts {
     pub(super) link: Option<String>,
     /// The form it is part of, as this element would send it.
     pub(super) form: Option<Form>,
-    /// What the page calls it, where it is a field.
-    pub(super) label: String,
+    /// Its place among the fields of its form.
+    pub(super) place: Option<usize>,
 }
 
 /// A form, as one of its buttons would send it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct Form {
+    /// Its place among the forms of its document.
+    pub(super) nth: i64,
     /// `GET`, `POST` or `DIALOG`.
     pub(super) method: String,
     /// Where it goes, in full.
@@ -125,6 +127,8 @@ pub(super) struct Field {
     pub(super) autocomplete: String,
     /// What the page calls it.
     pub(super) label: String,
+    /// What the page calls the choice that it is one of.
+    pub(super) group: String,
     /// What stands in it, as it may be told.
     pub(super) value: String,
 }

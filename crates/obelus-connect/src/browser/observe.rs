@@ -8,8 +8,9 @@ use url::Url;
 
 use super::address::{digest, instead_of, reopened, shown_text};
 use super::answer::{Answer, Modal, in_our_words};
-use super::around::around;
+use super::around::{around, without_values};
 use super::guard;
+use super::intent::Intent;
 use super::judge::{Request, deletes};
 use super::page::{Ask, Failed, Reply, Told};
 use super::secrets::hidden_lines;
@@ -262,6 +263,15 @@ impl Seen {
     pub(super) fn around(&self, element: &Element) -> Option<String> {
         let likes: Vec<usize> = self.snapshot.likes_of(element).map(|like| like.line).collect();
         if likes.is_empty() { None } else { around(&self.text, element.line, &likes) }
+    }
+
+    /// The same for an action. What it fills in itself does not count; forms are compared by their values besides.
+    pub(super) fn around_for(&self, intent: &Intent, element: &Element) -> Option<String> {
+        if !matches!(intent, Intent::Fields { submit: true }) {
+            return self.around(element);
+        }
+        let likes: Vec<usize> = self.snapshot.likes_of(element).map(|like| like.line).collect();
+        if likes.is_empty() { None } else { around(&without_values(&self.text), element.line, &likes) }
     }
 
     /// How many lines of the page have a text in them.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::Harness;
+use crate::harness::{Harness, id};
 
 async fn point(harness: &mut Harness) -> (String, Value) {
     harness.observe().await;
@@ -40,6 +40,46 @@ async fn a_request_that_carries_something_else_than_was_shown_is_held_back_and_a
     assert_eq!(params["sends"].get("also"), None);
     harness.run(&class, params).await.unwrap();
     assert_eq!(harness.sent(), ["POST /api/order?shop=7"], "the time that it carries is another, and is no difference");
+    harness.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_whose_values_or_row_change_while_it_is_filled_in_is_not_sent() {
+    let Some(mut harness) = Harness::new("filled-otherwise", json!({})).await else { return };
+    for (field, button, expected) in
+        [("Count of pots", "Buy pots", "sends something else"), ("Count of cups", "Buy", "stands around")]
+    {
+        let page = harness.open("/otherwise").await;
+        let fields = json!([{"target": id(&page, "textbox", field), "value": "3"}]);
+        let call = json!({"fields": fields, "submit": id(&page, "button", button)});
+        let (class, params) = harness.aim("browser_fill_form", call).await.unwrap();
+        let error = harness.run(&class, params).await.unwrap_err();
+        assert!(error.code == "changed" && error.message.contains(expected), "{field}: {error:?}");
+        assert_eq!(harness.sent(), [""; 0]);
+    }
+    // The same form, once it is seen as it is.
+    let (class, params) = harness.press("button", "Buy").await.unwrap();
+    assert_eq!(params["form"]["fields"]["Count of cups"], "3", "{params}");
+    harness.run(&class, params).await.unwrap();
+    assert_eq!(harness.sent(), ["POST /cups"]);
+    harness.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ask_2_a_form_is_shown_with_all_its_fields_and_the_site_that_is_allowed_with_it() {
+    let Some(mut harness) = Harness::new("all-fields", json!({})).await else { return };
+    let page = harness.open("/guests").await;
+    let second = page.elements().iter().filter(|element| element.name == "Guest").nth(1).unwrap().id.clone();
+    let call = json!({"fields": [{"target": second, "value": "Vera"}], "submit": id(&page, "button", "Book")});
+    let (class, params) = harness.aim("browser_fill_form", call).await.unwrap();
+    let fields = params["form"]["fields"].as_object().unwrap();
+    assert_eq!((&fields["Guest"], &fields["Guest (2)"]), (&json!("Anna"), &json!("Vera")), "{params}");
+    assert_eq!(fields.len(), 122);
+    assert_eq!(params["form"]["allows"], json!(harness.other.url), "{params}");
+    harness.run(&class, params).await.unwrap();
+    let asked = harness.other.asked();
+    let body = String::from_utf8_lossy(asked[0].body.as_ref()).into_owned();
+    assert!(body.starts_with("guest=Anna&guest=Vera"), "{body}");
     harness.close().await;
 }
 
