@@ -275,12 +275,11 @@ impl Browser {
             reply = page::ask(server, &memory.sites, rules, ask).await?;
         }
         if let Reply::Told(told) = &mut reply {
+            // What requests carry is told and kept: secrets by name, and no more than a person reads.
             let held = told.held.iter_mut().map(|held| &mut held.request);
             for value in held.chain(&mut told.sent).flat_map(|request| request.fields.values_mut()) {
-                *value = self.section.secrets.hide(std::mem::take(value));
+                *value = guard::carried(&self.section.secrets.hide(std::mem::take(value)));
             }
-        }
-        if let Reply::Told(told) = &reply {
             self.keep_profile(told, memory).await?;
             // One that ended by itself was somewhere: the next observation goes there.
             let was_somewhere = memory.address.as_ref().is_some_and(|address| address.starts_with("http"));

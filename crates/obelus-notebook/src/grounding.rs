@@ -202,7 +202,7 @@ impl Grounding<'_> {
         if found.is_empty() && !self.look_at(callee, "", params, &texts, &mut found) {
             return None;
         }
-        (!found.is_empty() && self.has_no_strange_address(callee, "", params)).then_some(found)
+        (!found.is_empty() && self.knows_addresses(callee, "", params)).then_some(found)
     }
 
     /// How a text with references is grounded: what is put in is, and so are the words between.
@@ -362,7 +362,7 @@ impl Grounding<'_> {
     }
 
     /// Whether every address in the texts of a value is grounded, keys included.
-    fn has_no_strange_address(&self, callee: Callee<'_>, path: &str, value: &Value) -> bool {
+    pub fn knows_addresses(&self, callee: Callee<'_>, path: &str, value: &Value) -> bool {
         match value {
             Value::String(text) => {
                 let text = folded(text);
@@ -371,10 +371,10 @@ impl Grounding<'_> {
                     || self.text(value, &text, callee.names_at(path, value).as_ref()).is_some()
                     || found.iter().all(|address| self.knows_address(address))
             }
-            Value::Array(items) => items.iter().all(|item| self.has_no_strange_address(callee, path, item)),
+            Value::Array(items) => items.iter().all(|item| self.knows_addresses(callee, path, item)),
             Value::Object(fields) => fields.iter().all(|(name, inner)| {
                 addresses(&folded(name)).iter().all(|address| self.knows_address(address))
-                    && self.has_no_strange_address(callee, &below(path, name), inner)
+                    && self.knows_addresses(callee, &below(path, name), inner)
             }),
             _ => true,
         }

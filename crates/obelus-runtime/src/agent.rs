@@ -61,8 +61,8 @@ struct File {
     repairs: u32,
     #[serde(default)]
     dialect: Dialect,
-    #[serde(default = "until_done")]
-    follow_up: FollowUp,
+    #[serde(default)]
+    follow_up: Option<FollowUp>,
     #[serde(default)]
     show: BTreeMap<String, String>,
     #[serde(default)]
@@ -93,11 +93,6 @@ fn one() -> u32 {
 
 fn yes() -> bool {
     true
-}
-
-/// An agent works in conversations (LOOP-7).
-fn until_done() -> FollowUp {
-    FollowUp::UntilDone
 }
 
 /// Tools stand in the file, or in files beside it.
@@ -283,7 +278,8 @@ fn settings(file: &File, language: Option<String>) -> Settings {
         planning: file.planning,
         repairs: file.repairs,
         dialect: file.dialect,
-        follow_up: file.follow_up,
+        // An agent works in conversations (LOOP-7).
+        follow_up: file.follow_up.unwrap_or(FollowUp::UntilDone),
         managed: file.state.kept.clone(),
         show: file.show.clone(),
         language,

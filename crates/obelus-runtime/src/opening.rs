@@ -72,7 +72,8 @@ impl SessionSpec {
         let (kind, inner) = path.split_once('.').map_or((path, None), |(kind, inner)| (kind, Some(inner)));
         let steps = inner.into_iter().flat_map(|inner| inner.rsplit('.'));
         let data = steps.fold(value, |value, step| json!({ step: value }));
-        let trusted = self.context.tool(read.tool()).is_some_and(|tool| tool.trusted);
+        // A filter may have moved any part of the result, so all of it has to be trusted.
+        let trusted = self.context.tool(read.tool()).is_some_and(|tool| tool.error_origin().is_trusted());
         let label = format!("{}:{}", if trusted { "trusted" } else { "untrusted" }, read.tool());
         let mut message = json!({
             "type": "data", "kind": kind, "data": data, "_call": read.call, "_outputPath": to, "_outputMethod": "set", "_labels": [label],

@@ -158,7 +158,9 @@ impl SessionSpec {
             Some(mut given) => {
                 if let Value::Object(fields) = &mut given {
                     fields.entry("mode").or_insert_with(|| "full".into());
-                    fields.entry("expands_rows").or_insert(Value::Bool(true));
+                    for setting in ["expands_rows", "guards_names"] {
+                        fields.entry(setting).or_insert(Value::Bool(true));
+                    }
                 }
                 serde_json::from_value(given).map_err(|error| SpecError::Settings(name.clone(), error))?
             }

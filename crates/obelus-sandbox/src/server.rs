@@ -80,8 +80,8 @@ impl Server {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Answers a request. A creation of REST 3.0 that comes again with its key is answered as before.
     pub(crate) fn serve(&self, request: Request<'_>) -> Reply {
-        let start = self.clock.precise();
         let newer = request.path.strip_prefix("api/");
         let (user, token, name) = split_path(newer.unwrap_or(request.path));
         let (name, as_xml) = match (name.strip_suffix(".json"), name.strip_suffix(".xml")) {
@@ -89,29 +89,34 @@ impl Server {
             (_, Some(name)) => (name, true),
             _ => (name, false),
         };
-        let allowed = self.check(user, token, &request.params);
-        if let Err(fault) = allowed {
+        if let Err(fault) = self.check(user, token, &request.params) {
             return Reply { status: fault.status, body: fault.json(), as_xml, dropped: false };
         }
-        let name = &match newer {
-            Some(_) => format!("{V3}{name}"),
-            None => name.to_owned(),
+        if newer.is_none() {
+            return Reply { as_xml, ..self.answer(name, request) };
+        }
+        let name = format!("{V3}{name}");
+        let Some(known) = request.key.map(|key| (key.to_owned(), name.clone())) else {
+            return self.answer(&name, request);
         };
+        let body_now = request.params.value().to_string();
+        if let Some((body, reply)) = self.state().answered.get(&known) {
+            let words = "The key was already used with another request body";
+            let reused = Fault::new(422, "BITRIX_REST_V3_EXCEPTION_IDEMPOTENCYKEYREUSEDEXCEPTION", words);
+            return if *body == body_now { reply.clone() } else { v3_fault(&reused) };
+        }
+        let reply = self.answer(&name, request);
+        if reply.status == 200 {
+            self.state().answered.insert(known, (body_now, Reply { dropped: false, ..reply.clone() }));
+        }
+        reply
+    }
+
+    /// Carries out a method, or a batch, and notes it in the log.
+    fn answer(&self, name: &str, request: Request<'_>) -> Reply {
+        let start = self.clock.precise();
         let mut state = self.state();
         let asked = describe_params(&request.params);
-        // A creation of REST 3.0 that comes again with its key is answered as before.
-        let repeated = request.key.filter(|_| newer.is_some()).map(|key| (key.to_owned(), name.clone()));
-        let body_now = request.params.value().to_string();
-        if let Some((body, reply)) = repeated.as_ref().and_then(|known| state.answered.get(known)) {
-            return match *body == body_now {
-                true => reply.clone(),
-                false => v3_fault(&Fault::new(
-                    422,
-                    "BITRIX_REST_V3_EXCEPTION_IDEMPOTENCYKEYREUSEDEXCEPTION",
-                    "The key was already used with another request body",
-                )),
-            };
-        }
         let mut commands = Vec::new();
         let mut effects = SideEffects::default();
         let admitted = self.check_user_active(&state.store).and_then(|()| match self.settings.rate {
@@ -133,7 +138,7 @@ impl Server {
         let dropped = self.drops_answer(self.served.fetch_add(1, Ordering::Relaxed));
         let (status, body) = match &outcome {
             Ok(answer) => (200, body(answer, time.unwrap_or_else(|| times(start, finish)))),
-            Err(fault) if newer.is_some() && fault.status != 404 => (fault.status, v3_fault(fault).body),
+            Err(fault) if name.starts_with(V3) && fault.status != 404 => (fault.status, v3_fault(fault).body),
             Err(fault) => (fault.status, fault.json()),
         };
         state.log.push(Entry {
@@ -153,11 +158,7 @@ impl Server {
             dropped,
         });
         self.send_events(&state.store, &effects.events);
-        let reply = Reply { status, body, as_xml, dropped: false };
-        if let Some(known) = repeated.filter(|_| status == 200) {
-            state.answered.insert(known, (body_now, reply.clone()));
-        }
-        Reply { dropped, ..reply }
+        Reply { status, body, as_xml: false, dropped }
     }
 
     /// Checks the user and the token of the webhook.

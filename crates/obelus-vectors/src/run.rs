@@ -101,7 +101,9 @@ fn settings(given: Value) -> Result<Settings, String> {
     fields.entry("mode").or_insert_with(|| "full".into());
     // Reads before a change are off unless the case sets them.
     fields.entry("before").or_insert(Value::Bool(false));
-    fields.entry("expands_rows").or_insert(Value::Bool(true));
+    for setting in ["expands_rows", "guards_names"] {
+        fields.entry(setting).or_insert(Value::Bool(true));
+    }
     let settings = serde_json::from_value(Value::Object(fields)).map_err(|error| format!("settings: {error}"))?;
     with_after_reading(settings, after_reading.as_ref())
 }

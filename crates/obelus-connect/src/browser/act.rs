@@ -282,7 +282,7 @@ impl Browser {
                 return Err(changed("the form was filled in, and what sends it is gone"));
             };
             // Pages check what was typed, and enable it a moment later.
-            if !facts.enabled && tries < ENABLED_TRIES {
+            if (!facts.enabled || button.is("disabled")) && tries < ENABLED_TRIES {
                 tokio::time::sleep(ENABLED_PAUSE).await;
                 continue;
             }

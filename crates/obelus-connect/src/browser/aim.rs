@@ -53,15 +53,11 @@ pub(super) fn judged(
     secrets: &Secrets,
 ) -> Judged {
     let sites = &memory.sites;
-    let sent = |form: &Form| {
-        let address = Url::parse(&form.address).ok()?;
-        (form.method == "POST").then(|| guard::request("POST", &address))
-    };
     let none = |class| Judged { class, leads: None, request: None };
     let with_form = |form: &Form| Judged {
         class: judge::submitting(form, sites),
         leads: Some(form::told(form, fills, sites, secrets)),
-        request: sent(form),
+        request: sent_by(form),
     };
     let pressed = |element: &Element, facts: &Facts| {
         let class = judge::pressing(&element.role, facts, sites);
@@ -107,6 +103,12 @@ pub(super) fn judged(
     judged
 }
 
+/// The request that a form makes, if it does more than read.
+fn sent_by(form: &Form) -> Option<Request> {
+    let address = Url::parse(&form.address).ok()?;
+    (form.method == "POST").then(|| guard::request("POST", &address))
+}
+
 /// The place of the element that an action is judged by, among those that it touches.
 pub(super) fn judged_by(intent: &Intent, count: usize) -> usize {
     if matches!(intent, Intent::Fields { submit: true }) { count.saturating_sub(1) } else { 0 }
@@ -129,7 +131,7 @@ fn name_kinds(act: &mut Map<String, Value>, known: &[(&Element, &Facts)]) {
 }
 
 /// What can be found again of an element.
-pub(super) fn place(element: &Element) -> Map<String, Value> {
+fn place(element: &Element) -> Map<String, Value> {
     let Value::Object(place) = json!({"role": element.role, "name": element.label, "nth": element.nth}) else {
         return Map::new();
     };
@@ -299,18 +301,29 @@ impl Browser {
         let held = noted.and_then(|noted| memory.held.get(&noted)).cloned().unwrap_or_default();
         let judged = judged(intent, first, &fills, &held, memory, &self.section.secrets);
         bind(&mut planned.act, intent, &elements);
-        let mut params = Map::new();
-        params.insert("address".to_owned(), json!(here));
-        match first {
-            Some((element, _)) => params.extend(place(element)),
-            None => params.extend(["role", "name", "nth"].map(str::to_owned).into_iter().zip(page_itself())),
-        }
-        // What there is not need not be read by whoever is asked.
-        let told = [("form", judged.leads), ("sends", guard::told(&held))];
-        params.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
-        params.insert("do".to_owned(), Value::Object(planned.act));
-        Ok(json!({"tool": judged.class.name(), "params": params}))
+        Ok(aimed(&here, first.map(|(element, _)| element), judged, &held, planned.act))
     }
+}
+
+/// The call that a planned one becomes.
+pub(super) fn aimed(
+    here: &str,
+    element: Option<&Element>,
+    judged: Judged,
+    held: &[Request],
+    act: Map<String, Value>,
+) -> Value {
+    let mut params = Map::new();
+    params.insert("address".to_owned(), json!(here));
+    match element {
+        Some(element) => params.extend(place(element)),
+        None => params.extend(["role", "name", "nth"].map(str::to_owned).into_iter().zip(page_itself())),
+    }
+    // What there is not need not be read by whoever is asked.
+    let told = [("form", judged.leads), ("sends", guard::told(held))];
+    params.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    params.insert("do".to_owned(), Value::Object(act));
+    json!({"tool": judged.class.name(), "params": params})
 }
 
 /// The elements that a planned action names, and for a key the one that has the focus.

@@ -113,6 +113,15 @@ pub(super) fn renewed(known: &[Request], held: &[Request]) -> Vec<Request> {
     known.iter().filter(|request| !is_renewed(request)).chain(held).cloned().collect()
 }
 
+/// How much of a long text is told.
+const MOST_CARRIED: usize = 300;
+
+/// What a request carries, as it is told: a long text is cut. Its length and a sum of it stay, so that another is noticed.
+pub(super) fn carried(value: &str) -> String {
+    let Some((text, sum)) = value.rfind("… (").map(|at| value.split_at(at)) else { return value.to_owned() };
+    text.chars().take(MOST_CARRIED).collect::<String>() + sum
+}
+
 /// Requests that were held back, each once.
 pub(super) fn distinct(held: &[Held]) -> Vec<Request> {
     let mut requests: Vec<Request> = Vec::new();
@@ -188,5 +197,12 @@ mod tests {
         let held = [request("/order", "2"), request("/order", "3")];
         let expected = [request("/count", "1"), request("/order", "2"), request("/order", "3")];
         assert_eq!(renewed(&known, &held), expected);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_and_known_by_its_sum() {
+        assert_eq!(carried("short … text"), "short … text");
+        let long = carried(&format!("{}… (4000, 1f2e)", "ж".repeat(4000)));
+        assert_eq!(long, format!("{}… (4000, 1f2e)", "ж".repeat(300)));
     }
 }

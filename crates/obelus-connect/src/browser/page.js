@@ -51,7 +51,7 @@ if (fresh) {
     }
     for (const [name, value] of new URL(request.url()).searchParams) pairs.push(['?' + name, value]);
     const sum = (text) => { let sum = 0x811c9dc5; for (let at = 0; at < text.length; at += 1) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193); return (sum >>> 0).toString(16); };
-    const short = (text) => text.length <= 300 ? text : text.slice(0, 300) + '… (' + text.length + ', ' + sum(text) + ')';
+    const short = (text) => text.length <= 300 ? text : text.slice(0, 5000) + '… (' + text.length + ', ' + sum(text) + ')';
     const fields = {};
     for (const [name, value] of pairs.slice(0, 200)) {
       const plain = String(name).slice(0, 60), known = named(plain, value);
@@ -62,11 +62,12 @@ if (fresh) {
     if (pairs.length > 200) fields['…'] = '+' + (pairs.length - 200) + ' (' + sum(JSON.stringify(pairs.slice(200))) + ')';
     return fields;
   };
-  // Whether a request carries what was shown. Of secrets only the names were.
+  // Whether a request carries what was shown: of secrets the names, of long texts the beginning, the length and a sum.
   const carries = (permit, fields) => {
     if (permit.any) return true;
     const names = Object.keys(permit.fields), escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-    const pattern = (text) => new RegExp('^' + text.split(/<secret>\w+<\/secret>/).map(escaped).join('[^]+') + '$');
+    const plain = (text) => text.split(/<secret>\w+<\/secret>/).map(escaped).join('[^]+');
+    const pattern = (text) => new RegExp('^' + text.split(/(?=… \(\d+, [0-9a-f]+\)$)/).map(plain).join('[^]*') + '$');
     return names.length === Object.keys(fields).length && names.every((name) => name in fields && pattern(permit.fields[name]).test(fields[name]));
   };
   // Whether a page is being opened that nothing has been done with yet. It can tell its own site by GET whatever it likes.

@@ -2,12 +2,11 @@
 //!
 //! What is at the point is judged like any element that is pressed, and must be the same when it is pressed.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::act::{Order, changed, permitted};
 use super::address::{digest, shown_text};
-use super::aim::{judged, note};
-use super::guard;
+use super::aim::{aimed, judged, note};
 use super::intent::{Intent, Planned};
 use super::page::{Ask, Failed, Pointed, Reply};
 use super::snapshot::Element;
@@ -74,13 +73,7 @@ impl Browser {
         let held = memory.held.get(&note(&here, ROLE, &element.label, 0)).cloned().unwrap_or_default();
         let intent = Intent::Point { x: point.0, y: point.1 };
         let judged = judged(&intent, Some((&element, &at.facts)), &[], &held, memory, &self.section.secrets);
-        let mut params = Map::new();
-        params.insert("address".to_owned(), json!(here));
-        params.extend(super::aim::place(&element));
-        let told = [("form", judged.leads), ("sends", guard::told(&held))];
-        params.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
-        params.insert("do".to_owned(), Value::Object(planned.act));
-        Ok(json!({"tool": judged.class.name(), "params": params}))
+        Ok(aimed(&here, Some(&element), judged, &held, planned.act))
     }
 
     pub(super) async fn act_on_a_point(

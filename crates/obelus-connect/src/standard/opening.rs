@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use obelus_kernel::session::{Mode, Outcome};
+use obelus_kernel::policy::{Gate, Ruling, explain};
+use obelus_kernel::session::Outcome;
 use obelus_runtime::specs::OpeningRead;
 use obelus_runtime::{Activities, Elicitor, SessionSpec, Work};
 use serde_json::Value;
@@ -12,12 +13,9 @@ use serde_json::Value;
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Makes the reads at once, and takes in what they bring. A read that fails costs nothing but its result, and the tools
-/// that depend on it. In `shadow` nothing is read (POL-1).
+/// that depend on it. What the policy does not allow, or asks about, is not read; in `shadow` that is everything (POL-1).
 pub(super) async fn begin(spec: &mut SessionSpec, activities: &Activities) {
     let reads = std::mem::take(&mut spec.begin);
-    if spec.settings.mode == Mode::Shadow {
-        return;
-    }
     let running: Vec<_> = reads.iter().enumerate().map(|(index, read)| start(spec, activities, read, index)).collect();
     for (read, running) in reads.iter().zip(running) {
         let outcome = match running {
@@ -32,7 +30,7 @@ pub(super) async fn begin(spec: &mut SessionSpec, activities: &Activities) {
     }
 }
 
-/// Starts a read; its result is none if it fails. None if nothing carries out its tool.
+/// Starts a read; its result is none if it fails. None if it may not be made, or nothing carries out its tool.
 fn start(
     spec: &SessionSpec,
     activities: &Activities,
@@ -40,6 +38,11 @@ fn start(
     index: usize,
 ) -> Option<tokio::task::JoinHandle<Option<Value>>> {
     let tool = spec.context.tool(read.tool())?;
+    let gate = Gate::new(&spec.settings.policy, spec.settings.mode);
+    let verdict = explain(&Value::Object(read.call.clone()), &spec.context, gate).ok()?.verdict;
+    if verdict.ruling() != Ruling::Allow {
+        return None;
+    }
     let named = tool.fixed_name("_activity").and_then(|name| activities.get(name));
     let activity = Arc::clone(named.or_else(|| activities.get(&tool.name))?);
     let work = Work {

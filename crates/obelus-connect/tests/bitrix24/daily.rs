@@ -159,12 +159,13 @@ async fn a_task_has_the_portals_own_key_and_no_visible_marker() {
     assert!(task["task"]["description"].as_str().unwrap().starts_with("[obelus "), "{task}");
 }
 
-async fn begun(events: Events, variable: &str, mode: &str) -> SessionSpec {
+async fn begun(events: Events, variable: &str, mode: &str, policy: Value) -> SessionSpec {
     let portal = Portal::start(SandboxOptions { rate: false, events, ..SandboxOptions::default() }).await.unwrap();
     Secret::provide(variable, Secret::new(portal.base_url()));
     let mut spec = SessionSpec::from_agent(Agent::load(&bundled_agent("crm").unwrap()).unwrap());
     spec.activities[0].bound["bitrix24"]["bitrix24"]["webhook"] = format!("${variable}").into();
     spec.settings.mode = serde_json::from_value(json!(mode)).unwrap();
+    spec.settings.policy = serde_json::from_value(policy).unwrap();
     let connected = StandardConnector::new().begin(&mut spec, None).await;
     assert!(connected.is_ok());
     spec.check_names().unwrap();
@@ -173,17 +174,14 @@ async fn begun(events: Events, variable: &str, mode: &str) -> SessionSpec {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_knows_staff_funnels_and_stages_from_its_beginning() {
-    let spec = begun(Events::Open, "BEGUN_OPEN_WEBHOOK", "canary").await;
+    let spec = begun(Events::Open, "BEGUN_OPEN_WEBHOOK", "canary", json!({})).await;
     let known = |path: &str| {
         let found = spec.context.resolve(&obelus_kernel::Expr::parse(path).unwrap(), None);
         found.unwrap_or_else(|| panic!("{path} is not known")).into_owned()
     };
     let staff = known("†portal.staff");
     assert_eq!(staff.as_array().unwrap().len(), 7, "one of eight works there no more");
-    assert_eq!(
-        staff[3],
-        json!({"ID": "4", "NAME": "Илья", "LAST_NAME": "Кедров", "WORK_POSITION": "Менеджер по продажам"})
-    );
+    assert_eq!(staff[3], json!({"ID": "4", "NAME": "Илья", "LAST_NAME": "Кедров"}));
     assert_eq!(known("†portal.funnels")[0], json!({"id": 0, "name": "Продажи"}));
     assert_eq!(known("†portal.stages.DEAL_STAGE_1")[0], json!({"STATUS_ID": "C1:NEW", "NAME": "Новая заявка"}));
     assert!(spec.context.tool("event.bind").is_some());
@@ -191,7 +189,7 @@ async fn a_session_knows_staff_funnels_and_stages_from_its_beginning() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_are_offered_only_where_the_portal_permits_them() {
-    let spec = begun(Events::Strict, "BEGUN_STRICT_WEBHOOK", "canary").await;
+    let spec = begun(Events::Strict, "BEGUN_STRICT_WEBHOOK", "canary", json!({})).await;
     for tool in ["event.get", "event.bind", "event.unbind"] {
         assert!(spec.context.tool(tool).is_none(), "{tool}");
     }
@@ -201,6 +199,41 @@ async fn events_are_offered_only_where_the_portal_permits_them() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_read_in_shadow() {
-    let spec = begun(Events::Strict, "BEGUN_SHADOW_WEBHOOK", "shadow").await;
+    let spec = begun(Events::Strict, "BEGUN_SHADOW_WEBHOOK", "shadow", json!({})).await;
     assert!(spec.withheld.is_empty() && spec.context.view("portal").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_policy_refuses_is_not_read_at_the_beginning() {
+    let policy = json!({"refuse": ["user.get"]});
+    let spec = begun(Events::Open, "BEGUN_REFUSED_WEBHOOK", "canary", policy).await;
+    let portal = spec.context.view("portal").unwrap().read(&[], None).unwrap().into_owned();
+    assert!(portal.get("staff").is_none() && portal.get("funnels").is_some(), "{portal}");
+}
+
+#[test]
+fn records_that_the_portal_answers_with_are_not_trusted() {
+    let agent = Agent::load(&bundled_agent("crm").unwrap()).unwrap();
+    for name in ["tasks.task.update", "tasks.task.complete", "crm.item.update", "crm.product.list", "sonet.group.get"] {
+        assert!(!agent.context.tool(name).unwrap().trusted, "{name}");
+    }
+}
+
+#[test]
+fn deals_and_contacts_are_changed_by_their_own_methods_alone() {
+    let agent = Agent::load(&bundled_agent("crm").unwrap()).unwrap();
+    for (name, params) in [
+        ("crm.item.add", json!({"fields": {"title": "x"}})),
+        ("crm.item.update", json!({"id": 1, "fields": {"title": "x"}})),
+        ("crm.item.delete", json!({"id": 1})),
+    ] {
+        for (kind, is_refused) in [(json!(2), true), (json!("3"), true), (json!(31), false)] {
+            let mut call = params.clone();
+            call["_tool"] = name.into();
+            call["entityTypeId"] = kind.clone();
+            let gate = obelus_kernel::policy::Gate::new(&agent.settings.policy, agent.settings.mode);
+            let faults = obelus_kernel::policy::explain(&call, &agent.context, gate).err();
+            assert_eq!(faults.is_some(), is_refused, "{name} {kind}: {faults:?}");
+        }
+    }
 }

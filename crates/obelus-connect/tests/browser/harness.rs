@@ -201,7 +201,7 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
             &"<title>Loads</title><h1>Loads</h1><p id=p></p><script>const post = (to, body) => fetch(to, {method: 'POST', body: \
               JSON.stringify(body)}); post('/api/list', {page: 1}).then(() => { p.textContent = 'list loaded'; }); \
               post('/api/delete', {}); post('/api/graphql', {query: 'mutation a { b }'}); post('OTHER/api', {});</script>\
-              <button onclick=\"post('/api/book', {seat: '12A', password: 'x'})\">Book</button>"
+              <button onclick=\"post('/api/book', {seat: '12A', password: 'x', note: 'it is hush 4711'})\">Book</button>"
                 .replace("OTHER", other),
         ),
         "/framed" => html(

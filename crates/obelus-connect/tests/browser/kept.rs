@@ -1,5 +1,6 @@
 //! What outlives the browser (OPR-12), and what pages may ask their own site for (OPR-13).
 
+use obelus_runtime::Secret;
 use serde_json::json;
 
 use crate::harness::Harness;
@@ -20,7 +21,9 @@ async fn opr_12_a_browser_that_was_started_anew_is_still_logged_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn opr_13_a_page_that_is_opened_asks_its_own_site_by_post_and_no_other() {
-    let Some(mut harness) = Harness::new("own-site", json!({})).await else { return };
+    Secret::provide("TEST_KEPT_PASSWORD", Secret::new("hush 4711"));
+    let secrets = json!({"secrets": {"SHOP_PASSWORD": "$TEST_KEPT_PASSWORD"}});
+    let Some(mut harness) = Harness::new("own-site", secrets).await else { return };
     harness.open("/loads").await;
     assert_eq!(harness.sent(), ["POST /api/list"], "what it shows, and no mutation or deletion");
     assert!(harness.other.asked().is_empty());
@@ -31,6 +34,7 @@ async fn opr_13_a_page_that_is_opened_asks_its_own_site_by_post_and_no_other() {
     let (class, params) = harness.press("button", "Book").await.unwrap();
     assert_eq!((class.as_str(), &params["sends"]["fields"]["seat"]), ("submit", &json!("12A")));
     assert_eq!(params["sends"]["fields"]["password"], "••••");
+    assert_eq!(params["sends"]["fields"]["note"], "it is <secret>SHOP_PASSWORD</secret>");
     harness.run(&class, params).await.unwrap();
     assert_eq!(harness.sent(), ["POST /api/list", "POST /api/book"]);
     harness.close().await;

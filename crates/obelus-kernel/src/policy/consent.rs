@@ -3,17 +3,22 @@
 //! It covers calls of one tool that set no other fields than those that were shown, within a scope. The gate looks at it
 //! after everything else: it answers in a person's place, and answers only what a person may answer for the future.
 
+mod site;
+
 use std::collections::BTreeSet;
 
+use obelus_notebook::mention::addresses::{Address, addresses};
+use obelus_notebook::mention::text::folded as folded_text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::gate::{Reason, Ruling};
-use super::values_at;
+use super::gate::{Proposal, Reason, Ruling};
+use super::{Callee, Place, values_at};
 use crate::names::{alike, folded};
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
+pub(crate) use site::hosts;
 
 /// For which calls of the tool a consent holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +30,9 @@ pub enum ConsentScope {
         path: String,
         /// The records.
         values: Vec<Value>,
+        /// The other parameters that say what the call is about, and their values: a record is known by its kind too.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        others: Vec<(String, Value)>,
     },
     /// For one person, or whoever else the call is addressed to.
     Person {
@@ -96,11 +104,6 @@ impl StandingConsent {
     pub fn holds(&self, now: Time) -> bool {
         self.revoked.is_none() && self.until.is_none_or(|until| now < until)
     }
-
-    /// Whether it answers for a call about which a person would be asked for these reasons.
-    pub(super) fn covers(&self, tool: &Tool, params: &Value, reasons: &[Reason]) -> bool {
-        self.terms.answer_for(tool, std::slice::from_ref(params), reasons)
-    }
 }
 
 impl ConsentTerms {
@@ -112,15 +115,38 @@ impl ConsentTerms {
         digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Whether they answer for all these calls of a tool, about which a person is asked for these reasons.
-    pub(crate) fn answer_for(&self, tool: &Tool, calls: &[Value], reasons: &[Reason]) -> bool {
-        calls.iter().all(|params| self.covers(tool, params)) && reasons.iter().all(|reason| self.answers(reason))
+    /// Whether they answer for a call about which a person is asked for these reasons.
+    pub(super) fn answer_for(&self, proposal: &Proposal<'_>, reasons: &[Reason]) -> bool {
+        let params = (proposal.params)();
+        self.covers(proposal.tool, &params) && self.answer(reasons) && self.knows_addresses(proposal, &params)
+    }
+
+    /// Whether a person may answer for all these reasons once and for all.
+    pub(crate) fn answer(&self, reasons: &[Reason]) -> bool {
+        reasons.iter().all(|reason| self.answers(reason))
+    }
+
+    /// Whether every address in the texts of a call is trusted, grounded (POL-7) or named by the consent itself. Nobody
+    /// agrees beforehand to an address that a page or a record brings.
+    fn knows_addresses(&self, proposal: &Proposal<'_>, params: &Value) -> bool {
+        let callee = Callee { tool: proposal.tool, params };
+        let mut knows_all = true;
+        each_field(params, "", &mut |path, value| {
+            let Some(text) = value.as_str().filter(|_| knows_all) else { return };
+            let found = addresses(&folded_text(text));
+            let is_trusted = || (proposal.origins)(Place::Path(path)).is_some_and(|origins| origins.is_trusted());
+            let is_grounded =
+                || proposal.grounding.is_some_and(|grounding| grounding.knows_addresses(callee, path, value));
+            knows_all = found.is_empty() || self.scope.names(path, text, &found) || is_trusted() || is_grounded();
+        });
+        knows_all
     }
 
     fn covers(&self, tool: &Tool, params: &Value) -> bool {
         let fields: BTreeSet<String> = self.fields.iter().map(|field| folded(field)).collect();
         tool.name == self.tool
             && never(tool, params).is_none()
+            && self.scope.fits(tool)
             && fields_of(params).iter().all(|field| fields.contains(&folded(field)))
             && self.scope.covers(params)
     }
@@ -143,23 +169,45 @@ impl ConsentTerms {
 }
 
 impl ConsentScope {
+    /// Whether such a scope says enough for a tool. A read that asks and declares no target may carry anything anywhere,
+    /// so only the site that it goes to tells what was agreed to.
+    fn fits(&self, tool: &Tool) -> bool {
+        let has_targets = tool.target.as_ref().is_some_and(|targets| !targets.is_empty());
+        tool.effect != Effect::Read || has_targets || matches!(self, ConsentScope::Site { .. })
+    }
+
+    /// Whether the scope itself names the addresses in a value of a call that it covers. The address of a site is named
+    /// where it is the whole value, and not in the words of a text.
+    fn names(&self, path: &str, text: &str, found: &[Address]) -> bool {
+        match self {
+            ConsentScope::Records { path: own, others, .. } => {
+                alike(own, path) || others.iter().any(|(own, _)| alike(own, path))
+            }
+            ConsentScope::Person { values } => values.iter().any(|(own, _)| alike(own, path)),
+            ConsentScope::Site { .. } => {
+                !text.trim().contains(char::is_whitespace) && found.iter().all(|one| matches!(one, Address::Words(_)))
+            }
+            ConsentScope::Tool => false,
+        }
+    }
+
     fn covers(&self, params: &Value) -> bool {
         let is_same = |one: &Value, other: &Value| plain(one) == plain(other);
-        match self {
-            ConsentScope::Tool => true,
-            ConsentScope::Records { path, values } => {
-                let found = values_at(params, path);
-                let is_listed = |found: &Value| values.iter().any(|known| is_same(known, found));
-                !found.is_empty() && found.iter().all(|(_, value)| is_listed(value))
-            }
-            ConsentScope::Person { values } => values.iter().all(|(path, value)| {
+        let has_all = |pinned: &[(String, Value)]| {
+            pinned.iter().all(|(path, value)| {
                 let found = values_at(params, path);
                 !found.is_empty() && found.iter().all(|(_, other)| is_same(value, other))
-            }),
-            ConsentScope::Site { host } => {
-                let found = hosts(params);
-                !found.is_empty() && found.iter().all(|other| other == host)
+            })
+        };
+        match self {
+            ConsentScope::Tool => true,
+            ConsentScope::Records { path, values, others } => {
+                let found = values_at(params, path);
+                let is_listed = |found: &Value| values.iter().any(|known| is_same(known, found));
+                !found.is_empty() && found.iter().all(|(_, value)| is_listed(value)) && has_all(others)
             }
+            ConsentScope::Person { values } => has_all(values),
+            ConsentScope::Site { host } => hosts(params).is_some_and(|found| found.len() == 1 && found[0] == *host),
         }
     }
 }
@@ -237,24 +285,6 @@ fn each_field(value: &Value, path: &str, visit: &mut dyn FnMut(&str, &Value)) {
     }
 }
 
-/// The hosts of the addresses that are values of a call.
-pub(crate) fn hosts(params: &Value) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    each_field(params, "", &mut |_, value| {
-        let host = value.as_str().and_then(|text| {
-            let (scheme, rest) = text.split_once("://")?;
-            let authority = rest.split(['/', '?', '#']).next()?.to_lowercase();
-            // Whoever puts a name before the host wants the host not to be seen.
-            let is_plain = !authority.is_empty() && !authority.contains(['@', '\\', ' ']);
-            (matches!(scheme, "http" | "https") && is_plain).then_some(authority)
-        });
-        if let Some(host) = host.filter(|host| !found.contains(host)) {
-            found.push(host);
-        }
-    });
-    found
-}
-
 /// Numbers and texts of the same digits are the same id.
 pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
@@ -286,24 +316,35 @@ mod tests {
     }
 
     #[test]
+    fn a_read_without_targets_is_agreed_to_by_its_site_alone() {
+        let terms = |scope| ConsentTerms { tool: "leave".to_owned(), fields: vec!["url".to_owned()], scope };
+        let params = json!({"url": "https://shop.example.test/x"});
+        let site = ConsentScope::Site { host: "shop.example.test".to_owned() };
+        for (targets, by_tool) in [(json!(null), false), (json!([]), false), (json!(["url"]), true)] {
+            let mut schema = json!({"x-effect": "read"});
+            if !targets.is_null() {
+                schema["x-target"] = targets;
+            }
+            let leave = tool("leave", schema);
+            assert_eq!(terms(ConsentScope::Tool).covers(&leave, &params), by_tool);
+            assert!(terms(site.clone()).covers(&leave, &params));
+        }
+    }
+
+    #[test]
     fn a_consent_covers_the_same_fields_within_its_scope() {
         let tool = tool("deal.update", json!({}));
         let fields = vec!["id".to_owned(), "fields.SUM".to_owned()];
         let terms = |scope| ConsentTerms { tool: "deal.update".to_owned(), fields: fields.clone(), scope };
-        let list = terms(ConsentScope::Records { path: "id".to_owned(), values: vec![json!("1"), json!(2)] });
+        let list = terms(ConsentScope::Records {
+            path: "id".to_owned(),
+            values: vec![json!("1"), json!(2)],
+            others: Vec::new(),
+        });
         assert!(list.covers(&tool, &json!({"id": 1, "fields": {"sum": 5}})), "case does not matter, nor does the type");
         assert!(!list.covers(&tool, &json!({"id": 3, "fields": {"SUM": 5}})));
         assert!(!list.covers(&tool, &json!({"id": 1, "fields": {"SUM": 5, "STAGE": "x"}})), "another field");
         assert!(!list.covers(&tool, &json!({"fields": {"SUM": 5}})), "no record");
         assert!(terms(ConsentScope::Tool).covers(&tool, &json!({"id": 3, "fields": {"SUM": 5}})));
-    }
-
-    #[test]
-    fn a_site_is_its_host_and_nothing_that_looks_like_it() {
-        assert_eq!(
-            hosts(&json!({"a": "https://Shop.example.test/x", "b": ["http://shop.example.test"]})),
-            ["shop.example.test"]
-        );
-        assert!(hosts(&json!({"a": "https://shop.example.test@evil.test/", "b": "ftp://x", "c": "shop"})).is_empty());
     }
 }

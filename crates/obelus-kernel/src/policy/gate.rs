@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::consent::StandingConsent;
+use super::consent::{ConsentTerms, StandingConsent};
 use super::grounding::{AfterReading, Grounded, Grounding};
 use super::index::Line;
 use super::matching::present;
@@ -347,9 +347,32 @@ impl<'a> Gate<'a> {
         let (consents, now) = self.consents;
         let mut holding = consents.iter().filter(|consent| consent.holds(now)).peekable();
         holding.peek()?;
-        let params = (proposal.params)();
-        let found = holding.find(|consent| consent.covers(proposal.tool, &params, reasons))?;
+        let may_stand = !self.has_rule_on_origins(proposal);
+        let found = holding.find(|consent| may_stand && consent.terms.answer_for(proposal, reasons))?;
         Some(Reason::Consented { number: found.number, by: found.by.clone(), at: found.at })
+    }
+
+    /// Whether a consent of these terms would answer for a person who is asked about the call.
+    pub(crate) fn may_stand(&self, terms: &ConsentTerms, proposal: &Proposal<'_>) -> bool {
+        let mut reasons = Vec::new();
+        self.each_finding(proposal, &mut |_, says, why| {
+            if says == Ruling::Confirm {
+                reasons.push(why());
+            }
+        });
+        !self.has_rule_on_origins(proposal) && terms.answer_for(proposal, &reasons)
+    }
+
+    /// Whether the policy asks about the call because of where something in it comes from: nobody answers for that
+    /// beforehand.
+    fn has_rule_on_origins(&self, proposal: &Proposal<'_>) -> bool {
+        let origins =
+            |path: Option<&str>| (proposal.origins)(path.map_or(Place::Call, Place::Path)).unwrap_or_default();
+        let lines = match self.policy.looks_at_origins() {
+            true => self.policy.lines_about(proposal.tool, &(proposal.params)(), &origins),
+            false => Vec::new(),
+        };
+        lines.iter().any(|line| self.policy.asks_by_origin(*line))
     }
 
     /// The verdict of the mode alone: it may have been lowered since a call was judged.

@@ -160,6 +160,12 @@ impl Policy {
         }
     }
 
+    /// Whether a line asks because of where something comes from.
+    pub(super) fn asks_by_origin(&self, line: Line) -> bool {
+        let Line::Rule(index) = line else { return false };
+        self.rules[index].verdict == Ruling::Confirm && self.rules[index].matching.from.is_some()
+    }
+
     /// The rules, in the order of the file.
     pub fn rules(&self) -> &[Rule] {
         &self.rules

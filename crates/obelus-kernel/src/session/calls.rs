@@ -179,13 +179,23 @@ impl Session {
     }
 
     pub(super) fn verdict_on(&self, at: JobRef, call: &Call, tool: &Tool) -> Verdict {
+        self.propose(at, (call, tool), &self.provenance(at), |proposal| self.gate().judge(proposal))
+    }
+
+    /// Shows somebody the call of a job as the gate is shown it.
+    pub(super) fn propose<T>(
+        &self,
+        at: JobRef,
+        (call, tool): (&Call, &Tool),
+        provenance: &Provenance<'_>,
+        judge: impl FnOnce(&Proposal<'_>) -> T,
+    ) -> T {
         let step = self.scheduler.step_of(at);
-        let provenance = self.provenance(at);
         let params = || self.scheduler.frozen(at).map(|frozen| frozen.params(call)).unwrap_or_default();
         let may_follow = |path: &str| {
             step.before_reading && stands_in_one_result(&self.memory.context, provenance.instance, &params(), path)
         };
-        self.gate().judge(&Proposal {
+        judge(&Proposal {
             call,
             tool,
             params: &params,

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::ids::{JobRef, QuestionId, QuestionNumber};
 use super::inbox::{About, Question};
 use super::{Refused, Session};
+use crate::names::alike;
 use crate::policy::{
     ConsentScope, ConsentTerms, Gate, NeverStanding, StandingConsent, fields_of, hosts, list_with, never,
 };
@@ -130,7 +131,21 @@ impl Session {
         scopes.push(ConsentScope::Tool);
         let terms =
             scopes.into_iter().map(|scope| ConsentTerms { tool: tool.name.clone(), fields: fields.clone(), scope });
-        terms.filter(|terms| terms.answer_for(tool, &calls, &question.reasons)).collect()
+        terms.filter(|terms| terms.answer(&question.reasons) && self.may_stand(question, terms)).collect()
+    }
+
+    /// Whether a consent of these terms would answer for every open call of a question.
+    fn may_stand(&self, question: &Question, terms: &ConsentTerms) -> bool {
+        let (grounds, gate) = (self.current_grounds(), self.gate());
+        question.open_calls().flat_map(|index| &question.calls[index].jobs).all(|at| {
+            let (call, mut provenance) = (self.scheduler.call(*at), self.provenance(*at));
+            if provenance.grounding.is_none() {
+                let grounds = grounds.as_deref().filter(|_| !self.scheduler.step_of(*at).literal.is_trusted());
+                provenance.grounding = grounds.map(|grounds| self.grounding_in(grounds, provenance.instance));
+            }
+            let Some(tool) = &call.tool else { return false };
+            self.propose(*at, (call, tool), &provenance, |proposal| gate.may_stand(terms, proposal))
+        })
     }
 
     /// The records of the list that a call's record stands in, or of all the calls of a question.
@@ -148,7 +163,7 @@ impl Session {
             [only] => list(only).filter(|ids| ids.len() > 1)?,
             _ => own,
         };
-        Some(ConsentScope::Records { path: path.to_owned(), values })
+        Some(ConsentScope::Records { path: path.to_owned(), values, others: same_targets(tool, calls)? })
     }
 
     /// A person says yes, and agrees to more of the same.
@@ -183,10 +198,23 @@ impl Session {
 
 /// Whoever the calls are addressed to, if that is the same in all of them.
 fn person_scope(tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
-    let record = tool.record();
-    let targets = tool.target.as_ref()?.iter().filter(|path| Some(path.as_str()) != record);
+    let values = same_targets(tool, calls).filter(|values| !values.is_empty() && tool.target.is_some())?;
+    Some(ConsentScope::Person { values })
+}
+
+/// The targets of the calls besides their records, and what says of which kind a record is; none if they are not the
+/// same in all the calls.
+fn same_targets(tool: &Tool, calls: &[Value]) -> Option<Vec<(String, Value)>> {
+    let declared = tool.target.iter().flatten().map(String::as_str);
+    let mut paths: Vec<&str> = Vec::new();
+    for path in declared.chain(tool.kind_params()) {
+        let is_record = tool.record().is_some_and(|record| alike(record, path));
+        if !is_record && !paths.iter().any(|known| alike(known, path)) {
+            paths.push(path);
+        }
+    }
     let mut values = Vec::new();
-    for path in targets {
+    for path in paths {
         let found: Vec<&Value> =
             calls.iter().flat_map(|params| crate::policy::values_at(params, path)).map(|(_, value)| value).collect();
         let Some(first) = found.first() else { continue };
@@ -197,14 +225,14 @@ fn person_scope(tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
         {
             return None;
         }
-        values.push((path.clone(), (*first).clone()));
+        values.push((path.to_owned(), (*first).clone()));
     }
-    (!values.is_empty()).then_some(ConsentScope::Person { values })
+    Some(values)
 }
 
 /// The one site that all addresses in the calls are of.
 fn site_scope(calls: &[Value]) -> Option<ConsentScope> {
     let mut found = calls.iter().map(hosts);
-    let first = found.next().filter(|first| first.len() == 1)?;
-    found.all(|other| other == first).then(|| ConsentScope::Site { host: first[0].clone() })
+    let first = found.next()?.filter(|first| first.len() == 1)?;
+    found.all(|other| other.as_ref() == Some(&first)).then(|| ConsentScope::Site { host: first[0].clone() })
 }

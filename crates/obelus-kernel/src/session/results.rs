@@ -125,7 +125,7 @@ impl Session {
         let memory = &mut self.memory;
         match outcome {
             Outcome::Value(Value::Array(rows)) if call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) => {
-                memory.write_instances(&author, rows)
+                memory.write_instances(&author, rows, self.settings.guards_names)
             }
             Outcome::Value(value) => memory.write_value(&author, value, None).map_err(Failure::Structural),
             Outcome::Messages(messages) => {

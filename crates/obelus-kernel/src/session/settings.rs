@@ -138,6 +138,10 @@ pub struct Settings {
     /// such a setting replay without it.
     #[serde(default)]
     pub expands_rows: bool,
+    /// Whether names are guarded: an instance has a number where nobody vouches for its name. Sessions that began before
+    /// there was such a setting replay without it.
+    #[serde(default)]
+    pub guards_names: bool,
 }
 
 impl Default for Settings {
@@ -171,6 +175,7 @@ impl Default for Settings {
             activities: BTreeSet::new(),
             persistent: false,
             expands_rows: true,
+            guards_names: true,
         }
     }
 }
@@ -231,8 +236,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_of_an_earlier_version_replays_without_expanding_rows() {
+    fn a_session_of_an_earlier_version_replays_without_expanding_rows_and_guarding_names() {
         let earlier: Settings = serde_json::from_value(serde_json::json!({"mode": "full"})).unwrap();
         assert!(!earlier.expands_rows && Settings::default().expands_rows);
+        assert!(!earlier.guards_names && Settings::default().guards_names);
     }
 }

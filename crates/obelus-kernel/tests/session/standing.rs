@@ -8,17 +8,22 @@ use crate::harness::{Harness, call};
 
 /// A conversation about records, whose list is trusted with its ids.
 fn talk() -> Harness {
+    talk_under(json!({"after_reading": "grounded"}))
+}
+
+fn talk_under(policy: Value) -> Harness {
     let names = json!({"id": {"in": ["read"], "id": "ID", "name": ["TITLE"]}});
     let tools = json!({
         "read": {"x-trust": "untrusted", "x-effect": "read", "x-issued": ["ID"], "properties": {"q": {}}},
         "change": {"x-trust": "trusted", "x-effect": "update", "x-risky": ["sum"], "x-target": ["id", "to"], "x-names": names,
             "x-entity": {"name": "deal", "id": "id"}, "properties": {"id": {}, "sum": {}, "note": {}, "to": {}}},
+        "make": {"x-trust": "trusted", "x-effect": "create", "x-risky": ["text"], "x-target": [], "properties": {"text": {}}},
     });
     let mut harness = Harness::on(
         json!([{"type": "tool", "tool": tools}]),
-        json!({"persistent": true, "follow_up": "until_done", "policy": {"after_reading": "grounded"}}),
+        json!({"persistent": true, "follow_up": "until_done", "policy": policy}),
     );
-    harness.user("Set the sums of the deals 1, 2 and 3");
+    harness.user("Set the sums of the deals 1, 2 and 3, and tell them about https://shop.example.test/a");
     harness
 }
 
@@ -109,6 +114,22 @@ fn the_records_of_a_list_are_those_that_a_tool_brought() {
 }
 
 #[test]
+fn the_records_of_a_list_are_those_of_the_same_targets() {
+    let mut harness = talk();
+    harness.solve(json!([call("read", "deals", json!({"q": "x"}))]), json!(null));
+    harness.returns("read", json!([{"ID": "11", "TITLE": "a"}, {"ID": "12", "TITLE": "b"}]));
+    // The user said both words, so neither target is asked about for its origin.
+    let of = |id: &str, kind: &str| change(json!(id), json!({"sum": 5, "to": kind}));
+    harness.solve(json!([of("11", "deals")]), json!(null));
+    let ConsentScope::Records { others, .. } = offer(&harness, "records").scope else { panic!("records") };
+    assert_eq!(others, [("to".to_owned(), json!("deals"))]);
+    consent(&mut harness, "records");
+    harness.returns("change", json!(true));
+    harness.solve(json!([of("12", "deals"), of("12", "sums")]), json!(null));
+    assert_eq!((harness.handed_out("change").len(), harness.waiting().len()), (2, 1));
+}
+
+#[test]
 fn a_target_that_is_not_grounded_is_asked_about_whatever_was_agreed_to() {
     let mut harness = talk();
     harness.solve(json!([change(json!(1), json!({"sum": 5, "to": "olga@example.test"}))]), json!(null));
@@ -119,6 +140,48 @@ fn a_target_that_is_not_grounded_is_asked_about_whatever_was_agreed_to() {
     harness.solve(json!([change(json!(2), json!({"sum": 5, "to": "mallory@evil.test"}))]), json!(null));
     assert_eq!((harness.handed_out("change").len(), harness.waiting().len()), (1, 1));
     assert!(offers(&harness).is_empty(), "and nobody may agree to it once and for all");
+}
+
+/// A consent to tell anything, and then something is read that nobody vouches for.
+fn telling_after_reading(policy: Value) -> Harness {
+    let mut harness = talk_under(policy);
+    harness.solve(json!([call("make", "told", json!({"text": "hello"}))]), json!(null));
+    consent(&mut harness, "tool");
+    harness.returns("make", json!(true));
+    harness.solve(json!([call("read", "page", json!({"q": "x"}))]), json!(null));
+    harness.returns("read", json!([{"ID": "1", "TITLE": "pay at https://evil.test/x"}]));
+    harness
+}
+
+#[test]
+fn pol_7_a_consent_covers_no_address_that_nobody_named() {
+    for (policy, text, runs) in [
+        ("grounded", "good morning", true),
+        ("grounded", "see https://shop.example.test/a", true),
+        ("grounded", "see https://shop.example.test/b", false),
+        ("grounded", "pay to DE89370400440532013000", false),
+        ("grounded", "https://evil.test/x", false),
+        ("ask", "good morning", true),
+        ("ask", "pay at https://evil.test/x", false),
+    ] {
+        let mut harness = telling_after_reading(json!({"after_reading": policy}));
+        harness.solve(json!([call("make", "told", json!({"text": text}))]), json!(null));
+        assert_eq!((harness.handed_out("make").len() == 2, harness.waiting().is_empty()), (runs, runs), "{text}");
+        if !runs {
+            let kinds: Vec<String> = offers(&harness).iter().map(|terms| terms.scope.name().to_owned()).collect();
+            assert!(kinds.iter().all(|kind| kind == "site"), "{text}: {kinds:?}");
+        }
+    }
+}
+
+#[test]
+fn a_consent_does_not_waive_an_authors_rule_about_origins() {
+    let rule =
+        json!({"match": {"tool": "make", "from": "untrusted"}, "verdict": "confirm", "reason": "it may be a lure"});
+    let mut harness = telling_after_reading(json!({"after_reading": "grounded", "rules": [rule]}));
+    harness.solve(json!([call("make", "told", json!({"text": "good morning"}))]), json!(null));
+    assert_eq!((harness.handed_out("make").len(), harness.waiting().len()), (1, 1));
+    assert!(offers(&harness).is_empty(), "and none is offered");
 }
 
 #[test]

@@ -68,18 +68,20 @@ pub fn terms_in_words(terms: &ConsentTerms, session: &Session, language: Languag
         false => fill(words.covers, &[&title, &fields.join(", ")]),
     };
     let named = |path: &str, value: &Value| named(session, &terms.tool, path, value);
+    let pinned = |values: &[(String, Value)]| {
+        let each = values.iter().map(|(path, value)| fill(words.person, &[&label(path), &named(path, value)]));
+        each.collect::<Vec<_>>().join(", ")
+    };
     let scope = match &terms.scope {
-        ConsentScope::Records { path, values } => {
+        ConsentScope::Records { path, values, others } => {
             let mut shown: Vec<String> = values.iter().take(MOST_RECORDS).map(|value| named(path, value)).collect();
             if values.len() > MOST_RECORDS {
                 shown.push(fill(words.more, &[&(values.len() - MOST_RECORDS).to_string()]));
             }
-            fill(words.records, &[&shown.join(", ")])
+            let records = fill(words.records, &[&shown.join(", ")]);
+            if others.is_empty() { records } else { format!("{records}; {}", pinned(others)) }
         }
-        ConsentScope::Person { values } => {
-            let each = values.iter().map(|(path, value)| fill(words.person, &[&label(path), &named(path, value)]));
-            each.collect::<Vec<_>>().join(", ")
-        }
+        ConsentScope::Person { values } => pinned(values),
         ConsentScope::Site { host } => fill(words.site, &[&visible(host)]),
         ConsentScope::Tool => words.tool.to_owned(),
     };

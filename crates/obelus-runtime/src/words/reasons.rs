@@ -67,7 +67,12 @@ impl ToolNames for BareNames {
 
 /// The reasons of a question about a tool. The sources of values are marked on their lines, so they are left out if
 /// there are other reasons.
-pub fn reasons_in_words(reasons: &[Reason], tool: &str, names: &dyn ToolNames, language: Language) -> Vec<String> {
+pub(crate) fn reasons_in_words(
+    reasons: &[Reason],
+    tool: &str,
+    names: &dyn ToolNames,
+    language: Language,
+) -> Vec<String> {
     let is_target = |reason: &Reason| matches!(reason, Reason::UntrustedTarget { .. });
     let others: Vec<&Reason> = reasons.iter().filter(|reason| !is_target(reason)).collect();
     if !others.is_empty() {
@@ -102,7 +107,7 @@ pub fn refusal_in_words(error: &Value, tool: &str, names: &dyn ToolNames, langua
 }
 
 /// The titles of the tools in a list.
-pub fn listed_titles(tools: &[String], names: &dyn ToolNames) -> String {
+pub(crate) fn listed_titles(tools: &[String], names: &dyn ToolNames) -> String {
     tools.iter().map(|name| format!("«{}»", names.tool(name))).collect::<Vec<_>>().join(", ")
 }
 

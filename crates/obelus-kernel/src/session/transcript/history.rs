@@ -9,6 +9,11 @@ use serde_json::Value;
 use super::entry::{CallEntry, Happened, TranscriptEntry};
 use crate::session::output::CallStatus;
 
+/// Entries that no request has shown and that are kept.
+const MOST_UNSENT: usize = 2_000;
+/// How many budgets long a prompt may be because of what no request has shown yet.
+const MOST_BUDGETS: usize = 4;
+
 /// What has happened, oldest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::session) struct History {
@@ -33,6 +38,12 @@ impl History {
             _ => self.entries.len(),
         };
         self.entries.insert(at, entry);
+        // Where no model is asked, as in a plan that a person runs, nobody makes room.
+        if self.entries.len() - self.sent > MOST_UNSENT {
+            let until = self.sent + MOST_UNSENT / 2;
+            let sent = self.sent;
+            self.leave_out(|at, _| (sent..until).contains(&at));
+        }
     }
 
     /// A request is about to show everything so far, in at most so many characters.
@@ -94,15 +105,22 @@ impl History {
         self.entries.iter().map(|entry| entry.size).sum()
     }
 
-    /// Over the budget, what was sent is made shorter down to half of it: first results become lines, then the oldest
-    /// entries go, lasting ones last.
+    /// Over the budget, what was sent is made shorter, down to half of it. What no request has shown yet stays whole,
+    /// unless it alone is several times as long.
     fn make_room(&mut self, budget: usize) {
-        let mut size = self.size();
-        if size <= budget {
-            return;
+        if self.size() > budget {
+            self.shorten(budget / 2, self.sent);
         }
-        let target = budget / 2;
-        for entry in &mut self.entries[..self.sent] {
+        if self.size() > budget.saturating_mul(MOST_BUDGETS) {
+            self.shorten(budget, self.entries.len());
+        }
+    }
+
+    /// Makes so many of the first entries shorter: first results become lines, then the oldest entries go, lasting ones
+    /// last.
+    fn shorten(&mut self, target: usize, first: usize) {
+        let mut size = self.size();
+        for entry in &mut self.entries[..first] {
             if size <= target {
                 return;
             }
@@ -111,47 +129,47 @@ impl History {
                 *entry = digest;
             }
         }
+        let unshortened = self.entries.len() - first;
         for takes_lasting in [false, true] {
-            self.leave_out(&mut size, target, takes_lasting);
+            let (mut size, first) = (self.size(), self.entries.len() - unshortened);
+            self.leave_out(|at, entry| {
+                let goes = at < first && size > target && (takes_lasting || !entry.is_lasting());
+                size -= if goes { entry.size } else { 0 };
+                goes
+            });
         }
     }
 
-    /// Takes out the oldest entries that were sent, and says at the beginning how many there were.
-    fn leave_out(&mut self, size: &mut usize, target: usize, takes_lasting: bool) {
-        if *size <= target {
-            return;
-        }
+    /// Takes entries out, and says at the beginning how many there were.
+    fn leave_out(&mut self, mut goes: impl FnMut(usize, &TranscriptEntry) -> bool) {
         let (mut count, mut calls) = (0, BTreeMap::new());
-        let unsent = self.entries.len() - self.sent;
-        let mut kept = Vec::with_capacity(self.entries.len());
-        for (index, entry) in std::mem::take(&mut self.entries).into_iter().enumerate() {
-            let goes = index < self.sent && *size > target && (takes_lasting || !entry.is_lasting());
+        let (mut kept, mut sent) = (Vec::with_capacity(self.entries.len()), 0);
+        for (at, entry) in std::mem::take(&mut self.entries).into_iter().enumerate() {
+            let is_out = goes(at, &entry);
             match entry.what {
                 Happened::LeftOut { count: more, calls: others } => {
                     count += more;
                     others.into_iter().for_each(|(name, n)| *calls.entry(name).or_insert(0) += n);
-                    *size -= entry.size;
                 }
-                Happened::Call(call) if goes => {
-                    *size -= entry.size;
+                what if is_out => {
                     count += 1;
-                    if call.changes || call.status != CallStatus::Done {
-                        *calls.entry(name_and_status(&call)).or_insert(0) += 1;
+                    if let Happened::Call(call) = &what
+                        && (call.changes || call.status != CallStatus::Done)
+                    {
+                        *calls.entry(name_and_status(call)).or_insert(0) += 1;
                     }
                 }
-                _ if goes => {
-                    *size -= entry.size;
-                    count += 1;
+                what => {
+                    sent += usize::from(at < self.sent);
+                    kept.push(TranscriptEntry { what, ..entry });
                 }
-                what => kept.push(TranscriptEntry { what, ..entry }),
             }
         }
-        self.entries = kept;
         if count > 0 {
-            self.entries.insert(0, TranscriptEntry::new(0, Happened::LeftOut { count, calls }));
-            *size += self.entries[0].size;
+            kept.insert(0, TranscriptEntry::new(0, Happened::LeftOut { count, calls }));
+            sent += usize::from(self.sent > 0);
         }
-        self.sent = self.entries.len() - unsent;
+        (self.entries, self.sent) = (kept, sent);
     }
 }
 
@@ -264,6 +282,19 @@ mod tests {
         let Happened::LeftOut { count, calls } = &history.sent()[0].what else { panic!("{:?}", history.sent()[0]) };
         assert_eq!(calls["make done"], *count);
         assert_eq!(count + history.sent().len() - 1, 100);
+    }
+
+    #[test]
+    fn what_nobody_asks_for_is_bounded() {
+        let mut history = History::default();
+        for n in 0..5_000 {
+            history.push(call(n, "make", CallStatus::Done, "m"));
+        }
+        assert!(history.entries.len() <= MOST_UNSENT + 1, "{}", history.entries.len());
+        history.note_request(1_000);
+        assert!(history.size() <= 4_000, "{}", history.size());
+        let Happened::LeftOut { count, calls } = &history.sent()[0].what else { panic!("{:?}", history.sent()[0]) };
+        assert_eq!((calls["make done"], count + history.sent().len() - 1), (*count, 5_000));
     }
 
     #[test]
