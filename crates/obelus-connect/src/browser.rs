@@ -20,6 +20,7 @@
 //! | `point` | a point of the picture is pressed |
 //! | `intent` | what a planned call wants |
 //! | `judge` | what an action would do |
+//! | `form` | a form as it is shown |
 //! | `guard` | what pages may send |
 //! | `page` | our program beside the browser, and what it is asked |
 //! | `profile` | cookies and stored texts, kept with the session |
@@ -39,6 +40,7 @@ mod aim;
 mod answer;
 mod around;
 mod find;
+mod form;
 mod guard;
 mod intent;
 mod judge;
@@ -77,9 +79,6 @@ pub use launch::Outputs;
 pub use section::Section;
 pub use sites::Sites;
 pub use snapshot::{Element, PageSnapshot, is_id};
-
-/// How many characters are told of a value that a request carries.
-const MOST_CARRIED: usize = 300;
 
 /// The browser of a session.
 pub struct Browser {
@@ -277,9 +276,9 @@ impl Browser {
         }
         if let Reply::Told(told) = &mut reply {
             // What requests carry is told and kept: secrets by name, and no more than a person reads.
-            let carried = told.held.iter_mut().flat_map(|held| held.request.fields.values_mut());
-            for value in carried {
-                *value = self.section.secrets.hide(std::mem::take(value)).chars().take(MOST_CARRIED).collect();
+            let held = told.held.iter_mut().map(|held| &mut held.request);
+            for value in held.chain(&mut told.sent).flat_map(|request| request.fields.values_mut()) {
+                *value = guard::carried(&self.section.secrets.hide(std::mem::take(value)));
             }
             self.keep_profile(told, memory).await?;
             // One that ended by itself was somewhere: the next observation goes there.
@@ -289,7 +288,8 @@ impl Browser {
                 return Ok(reply);
             }
             let parsed = url::Url::parse(&told.address).ok();
-            if parsed.is_some_and(|address| memory.sites.allow(&address)) {
+            // Nobody goes back by itself to an address that deletes.
+            if parsed.is_some_and(|address| memory.sites.allow(&address) && !judge::deletes(&address)) {
                 memory.home = Some(told.address.clone());
             }
             memory.address = Some(told.address.clone());

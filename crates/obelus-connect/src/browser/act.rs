@@ -6,12 +6,13 @@ use obelus_kernel::session::CallError;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::address::{reopened, shown_text};
-use super::aim::{Judged, files, fills, fit, judged, judged_by, kind_of, note};
+use super::address::{instead_of, reopened, shown_text};
+use super::aim::{Judged, files, fit, judged, judged_by, kind_of, note};
 use super::answer::{Answer, Modal, in_our_words};
-use super::guard;
+use super::form::{self, fills};
+use super::guard::{self, Permit};
 use super::intent::{Intent, arguments};
-use super::judge::{Class, Facts, Request};
+use super::judge::{Class, Facts, Request, deletes};
 use super::page::{Ask, Failed, Reply, Told};
 use super::snapshot::Element;
 use super::view::Changes;
@@ -103,7 +104,7 @@ pub(super) fn changed(what: &str) -> Failed {
 }
 
 /// The requests that an action may send. Whoever agreed to it agreed to where it goes.
-pub(super) fn permitted(order: &Order<'_>, judged: Judged, memory: &mut Memory) -> Vec<Request> {
+pub(super) fn permitted(order: &Order<'_>, judged: Judged, memory: &mut Memory) -> Vec<Permit> {
     if order.class == Class::Leave || order.class.sends() {
         let led = judged.leads.as_ref().and_then(|leads| leads["address"].as_str());
         let asked = order.sends.iter().filter(|request| request.leaves).map(|request| request.address.as_str());
@@ -114,7 +115,11 @@ pub(super) fn permitted(order: &Order<'_>, judged: Judged, memory: &mut Memory) 
         }
     }
     match order.class.sends() {
-        true => judged.request.into_iter().chain(order.sends.iter().cloned()).collect(),
+        true => {
+            let of_form = judged.request.into_iter().map(|request| Permit { request, any: true });
+            let shown = order.sends.iter().cloned().map(|request| Permit { request, any: false });
+            of_form.chain(shown).collect()
+        }
         false => Vec::new(),
     }
 }
@@ -188,7 +193,7 @@ impl Browser {
         // The pointer over another row does no harm.
         let is_bound = !matches!(intent, Intent::Hover);
         let by = judged_by(intent, found.len());
-        if is_bound && found.get(by).is_some_and(|element| now.around(element).as_deref() != within) {
+        if is_bound && found.get(by).is_some_and(|element| now.around_for(intent, element).as_deref() != within) {
             return Err(changed("something else stands around the element by now"));
         }
         let ids: Vec<_> = found.iter().map(|element| element.id.clone()).collect();
@@ -205,7 +210,7 @@ impl Browser {
             known.push(facts);
         }
         let first = found.get(by).copied().zip(known.get(by).copied());
-        let fills = fills(order.act, &known);
+        let fills = fills(order.act, &known, by);
         let judged = judged(intent, first, &fills, &order.sends, memory, &self.section.secrets);
         if judged.class != order.class || judged.leads.clone().unwrap_or_default() != *order.form {
             return Err(changed("the element does something else by now, or its form was changed"));
@@ -216,15 +221,20 @@ impl Browser {
     }
 
     /// The browser was started anew since the action was judged, for a person may answer hours later: the page is opened
-    /// again. One whose address is not known in full cannot be.
+    /// again. One whose address is not known in full cannot be, and one whose address says that it deletes is not.
     async fn open_again(&self, shown: &str, memory: &mut Memory) -> Result<(), Failed> {
         let known = reopened(shown).filter(|address| super::address::shown(address) == shown);
         let address = known.or_else(|| memory.keeper.address_of(shown));
         let Some(address) = address.filter(|address| memory.sites.allow(address)) else { return Ok(()) };
         self.guarded(memory).await?;
-        let arguments = Map::from_iter([("url".to_owned(), json!(address.as_str()))]);
+        let instead = instead_of(&address);
+        let arguments = Map::from_iter([("url".to_owned(), json!(instead.as_ref().unwrap_or(&address).as_str()))]);
         let answer = Answer::read(&self.server()?.call("browser_navigate", arguments, None).await?);
         match answer.error {
+            None if instead.is_some() => Err(changed(
+                "the browser was started anew, and its page was not opened again, for its address says that something is \
+                 deleted; the first page of the site was opened instead",
+            )),
             None => Ok(()),
             Some(error) => Err(changed(&format!("the page could not be opened again: {}", in_our_words(&error)))),
         }
@@ -237,7 +247,7 @@ impl Browser {
         intent: &Intent,
         ids: &[&str],
         known: &[&Facts],
-        permits: Vec<Request>,
+        permits: Vec<Permit>,
         memory: &mut Memory,
     ) -> Result<Value, Failed> {
         let before = memory.address.clone().unwrap_or_default();
@@ -272,16 +282,19 @@ impl Browser {
                 return Err(changed("the form was filled in, and what sends it is gone"));
             };
             // Pages check what was typed, and enable it a moment later.
-            if !facts.enabled && tries < ENABLED_TRIES {
+            if (!facts.enabled || button.is("disabled")) && tries < ENABLED_TRIES {
                 tokio::time::sleep(ENABLED_PAUSE).await;
                 continue;
             }
             let (press, sends, secrets) = (Intent::Press, &order.sends, &self.section.secrets);
             fit(&press, button, facts, None)?;
             let judged = judged(&press, Some((button, facts)), &[], sends, memory, secrets);
-            let leads = |form: &Value| (form["method"].clone(), form["address"].clone());
-            if judged.class != order.class || leads(&judged.leads.unwrap_or_default()) != leads(order.form) {
-                return Err(changed("the form was filled in, and sends something else since"));
+            let around = now.around_for(&Intent::Fields { submit: true }, button);
+            if around.as_deref() != order.act.get("within").and_then(Value::as_str) {
+                return Err(changed("the form was filled in, and something else stands around what sends it"));
+            }
+            if judged.class != order.class || !form::is_as_shown(order.form, &judged.leads.unwrap_or_default()) {
+                return Err(changed("the form was filled in, and sends something else than was shown"));
             }
             let arguments = Map::from_iter([("target".to_owned(), json!(button.id))]);
             return Ok(Answer::read(&self.server()?.call("browser_click", arguments, None).await?));
@@ -338,7 +351,8 @@ impl Browser {
         }
         let home = memory.home.clone().unwrap_or_else(|| "about:blank".to_owned());
         let permits = Some(Vec::new());
-        let ask = Ask { permits, take: true, settle: SETTLE, home: Some(home), keep: true, ..Ask::default() };
+        let stays = Url::parse(before).is_ok_and(|address| deletes(&address));
+        let ask = Ask { permits, take: true, settle: SETTLE, home: Some(home), stays, keep: true, ..Ask::default() };
         let told = match self.ask(memory, ask).await {
             Ok(Reply::Told(told)) => told,
             Ok(Reply::Dialog(modal)) => return Ok(with_dialog(before, did, &modal)),
@@ -389,9 +403,7 @@ impl Browser {
             told.held.iter().filter(|held| held.from.is_empty() || held.from == before).cloned().collect();
         let held = guard::distinct(&own);
         if let (false, Some(note)) = (held.is_empty(), &memory.note) {
-            let mut all = order.sends.clone();
-            all.extend(held.iter().filter(|request| !order.sends.contains(request)).cloned());
-            memory.held.insert(note.clone(), all);
+            memory.held.insert(note.clone(), guard::renewed(&order.sends, &held));
         }
         let sent = guard::lines(&told.sent);
         if let Some(error) = &answer.error {
@@ -403,9 +415,11 @@ impl Browser {
         }
         let filled = order.class == Class::Fill && !matches!(intent, Intent::Press);
         if !held.is_empty() && sent.is_empty() && !filled {
+            let is_other = held.iter().any(|held| order.sends.iter().any(|known| known.is_like(held)));
+            let why = if is_other { "it carries something else than was agreed to" } else { "nobody agreed to it" };
             let words = format!(
-                "this would send {}; it was held back, for nobody agreed to it. Observe, and plan the same action again: a \
-                 person is asked then",
+                "this would send {}; it was held back, for {why}. Observe, and plan the same action again: a person is asked \
+                 then",
                 guard::lines(&held).join(", ")
             );
             return Err(Failed::new("held", words));

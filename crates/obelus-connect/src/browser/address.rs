@@ -6,6 +6,8 @@
 use sha2::{Digest, Sha256};
 use url::Url;
 
+use super::judge::deletes;
+
 /// How many letters of a digest are kept.
 const DIGEST: usize = 10;
 
@@ -63,6 +65,11 @@ pub(super) fn reopened(shown: &str) -> Option<Url> {
     Url::parse(&shown[..end]).ok().filter(|address| matches!(address.scheme(), "http" | "https"))
 }
 
+/// The address to open by itself in the place of one that says that it deletes: the first page of its site. None for any other.
+pub(super) fn instead_of(address: &Url) -> Option<Url> {
+    deletes(address).then(|| address.join("/").ok()).flatten()
+}
+
 /// The beginning of a text's digest.
 pub(super) fn digest(text: &str) -> String {
     let mut letters = String::with_capacity(DIGEST);
@@ -102,6 +109,11 @@ mod tests {
             Some("https://shop.example.test/s?page=2")
         );
         assert_eq!(again("https://shop.example.test/s?page=2&q=a").as_deref(), Some("https://shop.example.test/s"));
+        let instead = |text: &str| instead_of(&Url::parse(text).unwrap()).map(|address| address.to_string());
+        let root = Some("https://shop.example.test/");
+        assert_eq!(instead("https://shop.example.test/items/delete?id=1").as_deref(), root);
+        assert_eq!(instead("https://shop.example.test/items?action=delete&id=1").as_deref(), root);
+        assert_eq!(instead("https://shop.example.test/items?id=1"), None);
         assert_eq!(again("about:blank"), None);
         assert_eq!(again("file:///etc/passwd"), None);
     }

@@ -7,7 +7,8 @@ use obelus_kernel::session::CallError;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::address::{digest, shown, shown_text};
+use super::address::{shown, shown_text};
+use super::form::{self, Fill, fills};
 use super::guard;
 use super::intent::{Intent, Planned};
 use super::judge::{self, Class, Facts, Form, Request};
@@ -42,12 +43,11 @@ pub(super) struct Judged {
     pub(super) request: Option<Request>,
 }
 
-/// Judges what is done with an element. `fills` is what is typed into its form before, by the names of the fields, and `held`
-/// what it tried to send before.
+/// Judges what is done with an element. `fills` is what is typed into its form before, and `held` what it tried to send before.
 pub(super) fn judged(
     intent: &Intent,
     element: Option<(&Element, &Facts)>,
-    fills: &[(String, String)],
+    fills: &[Fill],
     held: &[Request],
     memory: &Memory,
     secrets: &Secrets,
@@ -56,7 +56,7 @@ pub(super) fn judged(
     let none = |class| Judged { class, leads: None, request: None };
     let with_form = |form: &Form| Judged {
         class: judge::submitting(form, sites),
-        leads: Some(form_told(form, fills, secrets)),
+        leads: Some(form::told(form, fills, sites, secrets)),
         request: sent_by(form),
     };
     let pressed = |element: &Element, facts: &Facts| {
@@ -107,41 +107,6 @@ pub(super) fn judged(
 fn sent_by(form: &Form) -> Option<Request> {
     let address = Url::parse(&form.address).ok()?;
     (form.method == "POST").then(|| guard::request("POST", &address))
-}
-
-/// How many fields of a form are told.
-const MOST_FIELDS: usize = 40;
-
-/// A form as it is told: what it sends where, each field that a person can see with its value. Of what stands in them there is
-/// a mark too, so that a change is noticed, in a browser that was started anew too. Secrets are in it by name.
-fn form_told(form: &Form, fills: &[(String, String)], secrets: &Secrets) -> Value {
-    let mut fields = Map::new();
-    for field in form.fields.iter().filter(|field| field.kind != "hidden") {
-        let typed = fills.iter().find(|(name, _)| *name == field.label).map(|(_, text)| text.as_str());
-        let value = match (typed, field.kind.as_str()) {
-            (Some(text), "password") if !text.starts_with('$') => "••••",
-            (Some(text), _) => text,
-            (None, _) => &field.value,
-        };
-        if !value.is_empty() && fields.len() < MOST_FIELDS {
-            fields.insert(field.label.clone(), json!(secrets.hide(value.to_owned())));
-        }
-    }
-    let mark = digest(&secrets.hide(format!("{}\n{}", form.address, form.values.join("\n"))));
-    let mut told = json!({"method": form.method, "address": shown_text(&form.address), "mark": mark});
-    // What there is not need not be read by whoever is asked.
-    if !fields.is_empty() {
-        told["fields"] = Value::Object(fields);
-    }
-    told
-}
-
-/// What is typed into the fields of a form, by their names.
-pub(super) fn fills(act: &Map<String, Value>, known: &[&Facts]) -> Vec<(String, String)> {
-    let one = act.get("text").into_iter();
-    let fields = act.get("fields").and_then(Value::as_array).into_iter().flatten().map(|field| &field["value"]);
-    let texts = one.chain(fields).filter_map(Value::as_str);
-    texts.zip(known).map(|(text, facts)| (facts.label.clone(), text.to_owned())).collect()
 }
 
 /// The place of the element that an action is judged by, among those that it touches.
@@ -300,7 +265,7 @@ impl Browser {
         };
         let elements = meant(seen, &planned.ids, intent)?;
         let by = judged_by(intent, elements.len());
-        if let Some(within) = elements.get(by).and_then(|element| seen.around(element)) {
+        if let Some(within) = elements.get(by).and_then(|element| seen.around_for(intent, element)) {
             planned.act.insert("within".to_owned(), json!(within));
         }
         let here = seen.address.clone();
@@ -331,7 +296,7 @@ impl Browser {
             self.section.secrets.typed(text, &page, facts, &self.section.sites)?;
         }
         let first = known.get(by).copied();
-        let fills = fills(&planned.act, &known.iter().map(|(_, facts)| *facts).collect::<Vec<_>>());
+        let fills = fills(&planned.act, &known.iter().map(|(_, facts)| *facts).collect::<Vec<_>>(), by);
         let noted = first.map(|(element, _)| note(&here, &element.role, &element.label, element.nth as u64));
         let held = noted.and_then(|noted| memory.held.get(&noted)).cloned().unwrap_or_default();
         let judged = judged(intent, first, &fills, &held, memory, &self.section.secrets);

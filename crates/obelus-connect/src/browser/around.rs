@@ -33,6 +33,32 @@ pub(super) fn around(page: &str, at: usize, likes: &[usize]) -> Option<String> {
     before.or_else(|| own.first().cloned()).map(|text| digest(&text))
 }
 
+/// Roles of fields, whose lines say what stands in them.
+const FIELDS: [&str; 6] = ["textbox", "searchbox", "spinbutton", "combobox", "listbox", "slider"];
+
+/// States that change while a form is filled in.
+const STATES: [&str; 5] = [" [disabled]", " [checked]", " [checked=mixed]", " [selected]", " [expanded]"];
+
+/// A page without what stands in its fields, line by line: what stands around a button, before its form is filled in and after.
+pub(super) fn without_values(page: &str) -> String {
+    let mut field = None;
+    let mut plain = String::with_capacity(page.len());
+    for line in page.lines() {
+        let depth = depth_of(line);
+        if field.is_some_and(|field| depth > field) {
+            plain.push_str(&format!("{}{WRAPPER}\n", " ".repeat(depth)));
+            continue;
+        }
+        let role = line.trim_start_matches([' ', '-', '\'']).split([' ', ':']).next().unwrap_or_default();
+        field = FIELDS.contains(&role).then_some(depth);
+        let id = line.find(" [ref=").filter(|_| field.is_some());
+        let end = id.and_then(|id| Some(id + line[id..].find(']')? + 1)).unwrap_or(line.len());
+        let line = STATES.iter().fold(line[..end].to_owned(), |line, state| line.replace(state, ""));
+        plain.push_str(&format!("{line}\n"));
+    }
+    plain
+}
+
 /// The lines that lead down to one, from it up, each with the number of lines below it, as far as they may be a row.
 fn chain(lines: &[&str], at: usize) -> Vec<(usize, usize)> {
     let mut chain = Vec::new();
@@ -178,6 +204,25 @@ mod tests {
         let all = arounds(&page);
         assert!(all.iter().all(Option::is_some));
         assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), 50);
+    }
+
+    #[test]
+    fn a_row_whose_fields_are_filled_in_is_the_same_without_what_stands_in_them() {
+        let row = |name: &str, count: &str, state: &str| {
+            format!(
+                "  - listitem [ref=e2]:\n    - text: {name}\n    - spinbutton \"Count\" [ref=e7]{count}\n    - combobox [ref=e8]:\n      \
+                 - option \"Red\"{state}\n    - button \"Save\"{state} [ref=e3]\n"
+            )
+        };
+        let page = |first: &str, count: &str, state: &str| {
+            format!("- list [ref=e1]:\n{}{}", row(first, count, state), row("Pot", "", ""))
+        };
+        let plain = |page: &str| arounds(&without_values(page))[0].clone();
+        let before = page("Kettle", "", " [disabled]");
+        let after = page("Kettle", ": \"3\"", "");
+        assert_ne!(arounds(&before)[0], arounds(&after)[0]);
+        assert_eq!(plain(&before), plain(&after));
+        assert_ne!(plain(&before), plain(&page("Cup", ": \"3\"", "")), "another row");
     }
 
     #[test]

@@ -27,13 +27,12 @@
     return (flat(attribute(node, 'aria-label')) || words || flat(attribute(node, 'placeholder')) || flat(attribute(node, 'name')) || tag(node)).replace(/[:*\s]+$/, '');
   };
   const facts = {
-    label: kinds[tag(target)] ? label(target) : '',
     enabled, editable: typed && enabled && !readonly(),
-    takes_files: type === 'file', hides: type === 'password', searches: type === 'search' || closest(target, '[role=searchbox i]') !== null || (type !== 'password' && closest(target, 'search, [role=search i]') !== null), submits: false, enters: false, link: null, form: null,
+    takes_files: type === 'file', hides: type === 'password', searches: type === 'search' || closest(target, '[role=searchbox i]') !== null || (type !== 'password' && closest(target, 'search, [role=search i]') !== null), submits: false, enters: false, link: null, form: null, place: null,
   };
   if (isLink) { const href = getter(tag(target) === 'a' ? HTMLAnchorElement : HTMLAreaElement, 'href').call(target); facts.link = href; return facts; }
   if (!form) return facts;
-  const members = [...getter(HTMLFormElement, 'elements').call(form)].slice(0, 500);
+  const members = [...getter(HTMLFormElement, 'elements').call(form)].slice(0, 2000);
   const images = [...Document.prototype.querySelectorAll.call(document, 'input[type=image i]')].filter((node) => own(node, 'form') === form);
   const sender = submits(target) ? target : [...members, ...images].find((node) => submits(node) && !disabled(node)) ?? null;
   facts.submits = submits(target);
@@ -51,20 +50,22 @@
     const name = attribute(node, 'name') ?? '';
     if (verbNames.includes(name.toLowerCase()) && (kind === 'hidden' || node === sender)) verbs.push(String(own(node, 'value')).slice(0, 100));
     if (!kinds[tag(node)] || ['button', 'submit', 'image', 'reset'].includes(kind) || tag(node) === 'button') continue;
-    const field = { name: name.slice(0, 60), kind, autocomplete: (attribute(node, 'autocomplete') ?? '').toLowerCase().slice(0, 100), label: label(node), value: '' };
-    if (fields.length < 100) fields.push(field);
+    const field = { name: name.slice(0, 60), kind, autocomplete: (attribute(node, 'autocomplete') ?? '').toLowerCase().slice(0, 100), label: label(node), group: '', value: '' };
+    fields.push(field);
+    if (node === target) facts.place = fields.length - 1;
     if (kind === 'password' && own(node, 'value')) field.value = '••••';
     if (['hidden', 'password'].includes(kind)) continue;
     const value = String(['checkbox', 'radio'].includes(kind) ? own(node, 'checked') : own(node, 'value'));
     // Of numbers of cards and codes, the length is enough.
-    const short = /(^| )(cc-|one-time-code)/.test(attribute(node, 'autocomplete') ?? '') ? value.length : value.slice(0, 2000);
+    const short = /(^| )(cc-|one-time-code)/.test(attribute(node, 'autocomplete') ?? '') ? value.length : value.slice(0, 20000);
     values.push(name + '=' + short);
     const chosen = () => [...getter(HTMLSelectElement, 'selectedOptions').call(node)].map((option) => flat(option.textContent)).join(', ');
-    if (kind === 'radio') { if (value === 'true') { field.value = field.label; field.label = name || field.label; } }
+    if (kind === 'radio') { field.group = name || field.label; if (value === 'true') field.value = field.label; }
     else if (kind === 'checkbox') field.value = value === 'true' ? 'yes' : 'no';
     else if (tag(node) === 'select') field.value = chosen();
-    else field.value = typeof short === 'number' ? '•'.repeat(Math.min(short, 16)) : short.slice(0, 300);
+    else field.value = typeof short === 'number' ? '•'.repeat(Math.min(short, 16)) : short;
   }
-  facts.form = { method, address, fields, verbs, values, search: closest(form, 'search, [role=search i]') !== null };
+  const nth = [...Document.prototype.querySelectorAll.call(document, 'form')].indexOf(form);
+  facts.form = { nth, method, address, fields, verbs, values, search: closest(form, 'search, [role=search i]') !== null };
   return facts;
 }

@@ -1,8 +1,10 @@
 //! What pages may send without being asked for, and what they send in vain.
 //!
 //! Requests that only read pass. Everything else a page sends is held back: it does not reach the network, and is
-//! noted. An action that a person agreed to permits what it sends, each request once, by its method and address.
+//! noted. An action that a person agreed to permits what it sends, each request once, by its method, its address and what it
+//! was shown to carry.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -56,6 +58,8 @@ pub(super) fn told(requests: &[Request]) -> Option<Value> {
         if let Some(map) = value.as_object_mut() {
             map.extend(request.operation.iter().map(|name| ("operation".to_owned(), json!(name))));
             map.extend(request.leaves.then(|| ("leaves".to_owned(), json!(true))));
+            let site = Url::parse(&request.address).ok().filter(|_| request.leaves);
+            map.extend(site.map(|site| ("allows".to_owned(), json!(site.origin().ascii_serialization()))));
             map.extend((!request.fields.is_empty()).then(|| ("fields".to_owned(), json!(request.fields))));
         }
         value
@@ -92,6 +96,30 @@ pub(super) fn lines(requests: &[Request]) -> Vec<String> {
     let operation =
         |request: &Request| request.operation.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
     requests.iter().map(|request| format!("{} {}{}", request.method, request.address, operation(request))).collect()
+}
+
+/// A request that may be made once.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Permit {
+    #[serde(flatten)]
+    pub(super) request: Request,
+    /// Whether it may carry anything. What a form carries is compared before it is sent.
+    pub(super) any: bool,
+}
+
+/// What an element tries to send, once `held` was held back of it: `held` in the place of what went there before.
+pub(super) fn renewed(known: &[Request], held: &[Request]) -> Vec<Request> {
+    let is_renewed = |request: &&Request| held.iter().any(|held| held.is_like(request));
+    known.iter().filter(|request| !is_renewed(request)).chain(held).cloned().collect()
+}
+
+/// How much of a long text is told.
+const MOST_CARRIED: usize = 300;
+
+/// What a request carries, as it is told: a long text is cut. Its length and a sum of it stay, so that another is noticed.
+pub(super) fn carried(value: &str) -> String {
+    let Some((text, sum)) = value.rfind("… (").map(|at| value.split_at(at)) else { return value.to_owned() };
+    text.chars().take(MOST_CARRIED).collect::<String>() + sum
 }
 
 /// Requests that were held back, each once.
@@ -155,5 +183,26 @@ mod tests {
         assert_eq!(class_of(&[request("GET", None), request("DELETE", None)]), Class::Delete);
         let held = Held { request: request("POST", None), ..Held::default() };
         assert_eq!(distinct(&[held.clone(), held]).len(), 1);
+    }
+
+    #[test]
+    fn a_request_that_carries_something_else_takes_the_place_of_the_one_before() {
+        let request = |address: &str, item: &str| Request {
+            method: "POST".to_owned(),
+            address: address.to_owned(),
+            fields: std::collections::BTreeMap::from([("item".to_owned(), item.to_owned())]),
+            ..Request::default()
+        };
+        let known = [request("/order", "1"), request("/count", "1")];
+        let held = [request("/order", "2"), request("/order", "3")];
+        let expected = [request("/count", "1"), request("/order", "2"), request("/order", "3")];
+        assert_eq!(renewed(&known, &held), expected);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_and_known_by_its_sum() {
+        assert_eq!(carried("short … text"), "short … text");
+        let long = carried(&format!("{}… (4000, 1f2e)", "ж".repeat(4000)));
+        assert_eq!(long, format!("{}… (4000, 1f2e)", "ж".repeat(300)));
     }
 }

@@ -94,14 +94,16 @@ pub(super) struct Facts {
     pub(super) link: Option<String>,
     /// The form it is part of, as this element would send it.
     pub(super) form: Option<Form>,
-    /// What the page calls it, where it is a field.
-    pub(super) label: String,
+    /// Its place among the fields of its form.
+    pub(super) place: Option<usize>,
 }
 
 /// A form, as one of its buttons would send it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct Form {
+    /// Its place among the forms of its document.
+    pub(super) nth: i64,
     /// `GET`, `POST` or `DIALOG`.
     pub(super) method: String,
     /// Where it goes, in full.
@@ -125,13 +127,14 @@ pub(super) struct Field {
     pub(super) autocomplete: String,
     /// What the page calls it.
     pub(super) label: String,
+    /// What the page calls the choice that it is one of.
+    pub(super) group: String,
     /// What stands in it, as it may be told.
     pub(super) value: String,
 }
 
-/// A request that a page tried to make. Two are the same if they go to the same place by the same method and operation: what
-/// they carry may have the time in it.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+/// A request that a page tried to make.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct Request {
     pub(super) method: String,
@@ -144,14 +147,13 @@ pub(super) struct Request {
     pub(super) fields: BTreeMap<String, String>,
 }
 
-impl PartialEq for Request {
-    fn eq(&self, other: &Self) -> bool {
-        let key = |request: &Self| (request.method.clone(), request.address.clone(), request.operation.clone());
-        key(self) == key(other) && self.leaves == other.leaves
+impl Request {
+    /// Whether another goes to the same place by the same method and operation, whatever it carries.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let is_there = (&self.method, &self.address) == (&other.method, &other.address);
+        is_there && self.operation == other.operation && self.leaves == other.leaves
     }
 }
-
-impl Eq for Request {}
 
 /// Roles of controls that hold a value.
 const VALUES: [&str; 9] =
@@ -251,7 +253,7 @@ fn searches(form: &Form) -> bool {
 
 /// Whether an address says that something is deleted: in its path, in the name of a parameter, or in one that names what
 /// to do.
-fn deletes(address: &Url) -> bool {
+pub(super) fn deletes(address: &Url) -> bool {
     let is_verb = |key: &str| VERBS.contains(&key.to_ascii_lowercase().as_str());
     path_has(address, &DELETING)
         || address

@@ -4,11 +4,14 @@
 //! elements and the name of the picture are told to anybody who keeps things.
 
 use serde_json::{Map, Value, json};
+use url::Url;
 
-use super::address::{digest, reopened, shown_text};
+use super::address::{digest, instead_of, reopened, shown_text};
 use super::answer::{Answer, Modal, in_our_words};
-use super::around::around;
+use super::around::{around, without_values};
 use super::guard;
+use super::intent::Intent;
+use super::judge::{Request, deletes};
 use super::page::{Ask, Failed, Reply, Told};
 use super::secrets::hidden_lines;
 use super::snapshot::{Element, PageSnapshot};
@@ -33,7 +36,8 @@ impl Browser {
         let before = memory.address.clone();
         // What was permitted to an action that was stopped is over; while its dialog is open, this is not reached.
         let permits = Some(Vec::new());
-        let ask = Ask { take: true, permits, settle: SETTLE, home: Some(home), keep: true, ..Ask::default() };
+        let stays = before.as_deref().and_then(|at| Url::parse(at).ok()).is_some_and(|at| deletes(&at));
+        let ask = Ask { take: true, permits, settle: SETTLE, home: Some(home), stays, keep: true, ..Ask::default() };
         let mut told = match self.ask(memory, ask).await? {
             Reply::Told(told) => told,
             Reply::Dialog(modal) => return Ok(self.dialog_seen(modal, memory)),
@@ -67,7 +71,7 @@ impl Browser {
         notes: &mut Vec<String>,
         memory: &mut Memory,
     ) -> Result<Option<Modal>, Failed> {
-        let known = known.and_then(|address| url::Url::parse(address).ok());
+        let known = known.and_then(|address| Url::parse(address).ok());
         let kept = |at: &str| memory.keeper.address_of(at).or_else(|| reopened(at));
         let Some(address) = known.or_else(|| at.and_then(kept)) else { return Ok(None) };
         if !memory.sites.allow(&address) {
@@ -77,8 +81,16 @@ impl Browser {
             ));
             return Ok(None);
         }
-        notes.push("the browser was started anew, and the page was opened again: what was typed is gone".to_owned());
-        let arguments = Map::from_iter([("url".to_owned(), json!(address.as_str()))]);
+        let instead = instead_of(&address);
+        notes.push(match &instead {
+            None => "the browser was started anew, and the page was opened again: what was typed is gone".to_owned(),
+            Some(first) => format!(
+                "the browser was started anew. It was at {}, which was not opened again, for the address says that something \
+                 is deleted; {first} was opened instead",
+                shown_text(address.as_str())
+            ),
+        });
+        let arguments = Map::from_iter([("url".to_owned(), json!(instead.as_ref().unwrap_or(&address).as_str()))]);
         let answer = Answer::read(&self.server()?.call("browser_navigate", arguments, None).await?);
         if let Some(modal) = answer.modal {
             return Ok(Some(modal));
@@ -107,7 +119,11 @@ impl Browser {
         ));
         let sends = told.held.iter().any(|held| held.from.is_empty() || held.from == told.address);
         if let (true, Some(note)) = (sends, &memory.note) {
-            memory.held.entry(note.clone()).or_insert(held);
+            let known = memory.held.get(note).cloned().unwrap_or_default();
+            // What goes elsewhere than before may be another element's.
+            let own = |request: &Request| known.is_empty() || known.iter().any(|known| known.is_like(request));
+            let held: Vec<_> = held.into_iter().filter(own).collect();
+            memory.held.insert(note.clone(), guard::renewed(&known, &held));
         }
     }
 
@@ -208,7 +224,7 @@ impl Browser {
         for note in notes {
             text.push_str(&format!("\nNote: {note}"));
         }
-        let page = memory.address.as_deref().and_then(|address| url::Url::parse(address).ok());
+        let page = memory.address.as_deref().and_then(|address| Url::parse(address).ok());
         let names = page.map(|page| self.section.secrets.offered(&page, &self.section.sites)).unwrap_or_default();
         if !names.is_empty() {
             text.push_str(&format!("\nSecrets that can be typed here by name: {}", names.join(", ")));
@@ -247,6 +263,15 @@ impl Seen {
     pub(super) fn around(&self, element: &Element) -> Option<String> {
         let likes: Vec<usize> = self.snapshot.likes_of(element).map(|like| like.line).collect();
         if likes.is_empty() { None } else { around(&self.text, element.line, &likes) }
+    }
+
+    /// The same for an action. What it fills in itself does not count; forms are compared by their values besides.
+    pub(super) fn around_for(&self, intent: &Intent, element: &Element) -> Option<String> {
+        if !matches!(intent, Intent::Fields { submit: true }) {
+            return self.around(element);
+        }
+        let likes: Vec<usize> = self.snapshot.likes_of(element).map(|like| like.line).collect();
+        if likes.is_empty() { None } else { around(&without_values(&self.text), element.line, &likes) }
     }
 
     /// How many lines of the page have a text in them.

@@ -32,17 +32,43 @@ if (fresh) {
       return typeof name === 'string' && /^\w{1,64}$/.test(name) ? name : null;
     } catch { return null; }
   };
+  // A value as it is shown: secrets are dots, and what is another one each time is named, so that the rest can be compared.
+  const named = (name, value) => {
+    if (/pass|secret|token|csrf|cvv|cvc|card|iban/i.test(name)) return '••••';
+    const isTime = /^\d{10}(\.\d+|\d{3})?$|^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:?\d\d)$/.test(value);
+    const number = Number(value), time = Number.isNaN(number) ? Date.parse(value) : number < 1e11 ? number * 1000 : number;
+    if (['string', 'number'].includes(typeof value) && isTime && Math.abs(time - Date.now()) < 10000) return '(now)';
+    return /nonce|idempot|trace|correlation|mutationid/i.test(name) && /^[\w-]{16,}$/.test(value) ? '(random)' : value;
+  };
   // What a request carries, for whoever is asked about it.
   const fieldsOf = (request) => {
-    const text = request.postData() ?? '';
-    const secret = /pass|secret|token|csrf|cvv|cvc|card|iban/i;
+    const text = request.postData() ?? '', type = request.headers()['content-type'] ?? '';
     let pairs = [];
-    try { const body = JSON.parse(text); pairs = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.entries(body.variables ?? body) : [['', body]]; } catch {
-      if (/urlencoded/.test(request.headers()['content-type'] ?? '')) pairs = [...new URLSearchParams(text)];
-      else for (const part of text.matchAll(/name="([^"]*)"(?!; filename)[^\r\n]*\r\n\r\n([^\r]*)/g)) pairs.push([part[1], part[2]]);
+    try { const body = JSON.parse(text); pairs = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.entries(body.variables ?? body) : [['body', body]]; } catch {
+      if (/urlencoded/.test(type)) pairs = [...new URLSearchParams(text)];
+      else if (!/multipart/.test(type)) pairs = text === '' ? [] : [['body', text]];
+      for (const part of /multipart/.test(type) ? text.matchAll(/name="([^"]*)"(?:; filename="([^"]*)")?[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n([^\r]*)/g) : []) pairs.push([part[1], part[2] ?? part[3]]);
     }
-    const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value) ?? '').slice(0, 5000);
-    return Object.fromEntries(pairs.slice(0, 30).map(([name, value]) => [String(name).slice(0, 60), secret.test(name) ? '••••' : shown(value)]));
+    for (const [name, value] of new URL(request.url()).searchParams) pairs.push(['?' + name, value]);
+    const sum = (text) => { let sum = 0x811c9dc5; for (let at = 0; at < text.length; at += 1) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193); return (sum >>> 0).toString(16); };
+    const short = (text) => text.length <= 300 ? text : text.slice(0, 5000) + '… (' + text.length + ', ' + sum(text) + ')';
+    const fields = {};
+    for (const [name, value] of pairs.slice(0, 200)) {
+      const plain = String(name).slice(0, 60), known = named(plain, value);
+      let key = plain;
+      for (let number = 2; key in fields; number += 1) key = plain + ' (' + number + ')';
+      fields[key] = short(typeof known === 'string' ? known : JSON.stringify(known, named) ?? '');
+    }
+    if (pairs.length > 200) fields['…'] = '+' + (pairs.length - 200) + ' (' + sum(JSON.stringify(pairs.slice(200))) + ')';
+    return fields;
+  };
+  // Whether a request carries what was shown: of secrets the names, of long texts the beginning, the length and a sum.
+  const carries = (permit, fields) => {
+    if (permit.any) return true;
+    const names = Object.keys(permit.fields), escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    const plain = (text) => text.split(/<secret>\w+<\/secret>/).map(escaped).join('[^]+');
+    const pattern = (text) => new RegExp('^' + text.split(/(?=… \(\d+, [0-9a-f]+\)$)/).map(plain).join('[^]*') + '$');
+    return names.length === Object.keys(fields).length && names.every((name) => name in fields && pattern(permit.fields[name]).test(fields[name]));
   };
   // Whether a page is being opened that nothing has been done with yet. It can tell its own site by GET whatever it likes.
   const opens = (request, from) => {
@@ -74,7 +100,7 @@ if (fresh) {
     try { told = { method, address: plain(address), operation: operation(request), fields: fieldsOf(request), from, leaves }; } catch { return route.abort('aborted'); }
     const line = method + ' ' + told.address;
     const place = guard.permits.findIndex((permit) =>
-      permit.method === method && permit.address === told.address && (permit.operation ?? null) === told.operation);
+      permit.method === method && permit.address === told.address && (permit.operation ?? null) === told.operation && carries(permit, told.fields));
     if (place >= 0) {
       guard.permits.splice(place, 1);
       guard.sent.push(told);
@@ -109,7 +135,8 @@ if (stored) {
     for (const [name, value] of missing) localStorage.setItem(name, value);
     return missing.length;
   }, stored).catch(() => 0);
-  if (missing) await page.reload({ waitUntil: 'domcontentloaded', timeout: 10000 }).catch(() => {});
+  // A link that deletes is not followed twice.
+  if (missing && !guard.deletes.test(new URL(page.url()).pathname + new URL(page.url()).search)) await page.reload({ waitUntil: 'domcontentloaded', timeout: 10000 }).catch(() => {});
 }
 if (ask.settle) {
   const kinds = ['document', 'stylesheet', 'script', 'xhr', 'fetch'];
@@ -157,7 +184,15 @@ const pointed = async (point) => {
     const control = node.closest('a[href], button, input, select, textarea, label, [role], [onclick]') ?? node;
     const words = (part) => (part.getAttribute('aria-label') || part.getAttribute('title') || part.getAttribute('alt') || part.textContent || '').replace(/\s+/g, ' ').trim();
     const name = words(control).length <= 80 ? words(control) : words(node);
-    return { kind: node.localName, name: name.length <= 80 ? name : '', hint: (node.getAttribute('class') || node.id || '').slice(0, 60) };
+    // What stands around it, where others are called the same: the nearest container that says something else than theirs.
+    const all = (part) => (part.textContent ?? '').replace(/\s+/g, ' ').trim();
+    const likes = [...control.getRootNode().querySelectorAll(control.localName)].filter((other) => other !== control && words(other) === words(control)).slice(0, 200);
+    const above = (part) => { const chain = []; for (let at = part.parentElement; at; at = at.parentElement) chain.push(at); return chain; };
+    const own = above(control), others = likes.map(above);
+    const row = own.find((part, level) => !likes.some((like) => part.contains(like)) && others.every((chain) => !chain[level] || all(chain[level]) !== all(part)));
+    const before = () => { for (let at = control.previousSibling; at; at = at.previousSibling) if (all(at)) return all(at); return all(control.parentElement ?? control); };
+    const around = likes.length === 0 ? null : row ? all(row) : before();
+    return { around, kind: node.localName, name: name.length <= 80 ? name : '', hint: (node.getAttribute('class') || node.id || '').slice(0, 60) };
   });
   return { ...told, x, y, facts: await factsOfHandle(found) };
 };
@@ -168,7 +203,7 @@ if (ask.home) {
   }
   if (!allowed(page.url()) && !page.url().startsWith('chrome-error:')) {
     answer.left = page.url();
-    for (let tries = 0; tries < 3 && !allowed(page.url()); tries += 1) {
+    for (let tries = 0; tries < 3 && !ask.stays && !allowed(page.url()); tries += 1) {
       const back = await page.goBack({ waitUntil: 'domcontentloaded', timeout: 5000 }).catch(() => null);
       if (back === null) break;
     }

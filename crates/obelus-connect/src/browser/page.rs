@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Modal, in_our_words};
-use super::guard::Rules;
+use super::guard::{Permit, Rules};
 use super::judge::{Facts, Request, VERBS};
 use super::profile::Profile;
 use super::sites::Sites;
@@ -31,13 +31,15 @@ pub(super) struct Ask {
     /// Elements whose facts are wanted.
     pub(super) elements: Vec<String>,
     /// What may be sent from now on, each once; none leaves what is permitted as it is.
-    pub(super) permits: Option<Vec<Request>>,
+    pub(super) permits: Option<Vec<Permit>>,
     /// Whether what was held back and sent is told, and then forgotten.
     pub(super) take: bool,
     /// For how many milliseconds at most the page may come to rest first.
     pub(super) settle: u32,
     /// Where to go back to from a page that is not allowed.
     pub(super) home: Option<String>,
+    /// Whether it is not gone back to the page before, for that would ask for something to be deleted once more.
+    pub(super) stays: bool,
     /// A file for a picture of the page, from its top to its end.
     pub(super) picture: Option<String>,
     /// Whether something is done with the page next.
@@ -99,6 +101,8 @@ pub(super) struct Pointed {
     pub(super) name: String,
     /// Its class or id.
     pub(super) hint: String,
+    /// What stands around it, where others have its words.
+    pub(super) around: Option<String>,
     /// Where the point is in the window now.
     pub(super) x: f64,
     pub(super) y: f64,
@@ -162,6 +166,7 @@ pub(super) async fn ask(server: &Server, sites: &Sites, rules: &Rules, ask: Ask)
         "take": ask.take,
         "settle": ask.settle,
         "home": ask.home,
+        "stays": ask.stays,
         "picture": ask.picture,
         "acts": ask.acts,
         "restore": ask.restore,

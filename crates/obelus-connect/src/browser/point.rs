@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::act::{Order, changed, permitted};
-use super::address::shown_text;
+use super::address::{digest, shown_text};
 use super::aim::{aimed, judged, note};
 use super::intent::{Intent, Planned};
 use super::page::{Ask, Failed, Pointed, Reply};
@@ -23,6 +23,11 @@ impl Pointed {
             (true, false) => format!("({})", self.hint),
             (true, true) => format!("({})", self.kind),
         }
+    }
+
+    /// A digest of what stands around it, where others are called the same.
+    fn within(&self) -> Option<String> {
+        self.around.as_deref().map(digest)
     }
 
     fn element(&self) -> Element {
@@ -49,7 +54,7 @@ impl Browser {
 
     pub(super) async fn aimed_at_a_point(
         &self,
-        planned: Planned,
+        mut planned: Planned,
         point: (f64, f64),
         memory: &mut Memory,
     ) -> Result<Value, Failed> {
@@ -60,6 +65,9 @@ impl Browser {
         if address != here {
             memory.seen = None;
             return Err(Failed::new("not_observed", "the page has changed by itself: observe first"));
+        }
+        if let Some(within) = at.within() {
+            planned.act.insert("within".to_owned(), json!(within));
         }
         let element = at.element();
         let held = memory.held.get(&note(&here, ROLE, &element.label, 0)).cloned().unwrap_or_default();
@@ -79,6 +87,9 @@ impl Browser {
             return Err(changed("the page is another one by now"));
         }
         let element = at.element();
+        if at.within().as_deref() != order.act.get("within").and_then(Value::as_str) {
+            return Err(changed("something else stands around this point by now"));
+        }
         if element.label != order.name {
             return Err(changed("something else is at this point by now"));
         }

@@ -22,7 +22,7 @@ async fn opr_10_a_form_is_filled_in_and_sent_by_one_call_that_is_judged_as_what_
     let (class, params) = harness.aim("browser_fill_form", call).await.unwrap();
     assert_eq!((class.as_str(), params["name"].as_str()), ("submit", Some("Sign up")), "{params}");
     let sent = json!({
-        "E-mail": "anna@example.test", "Password": "$SHOP_PASSWORD", "News": "true", "Colour": "Blue", "Note": "as before",
+        "E-mail": "anna@example.test", "Password": "$SHOP_PASSWORD", "News": "yes", "Colour": "Blue", "Note": "as before",
     });
     assert_eq!(params["form"]["fields"], sent, "opr_11: the values that will be sent are shown");
     assert!(!params.to_string().contains("4711"));

@@ -209,6 +209,14 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
               <input type=password></label>\"></iframe><search><label>Word <input name=word></label></search>"
                 .replace("OTHER", other),
         ),
+        "/rows" => html(include_str!("rows.html")),
+        "/otherwise" => html(include_str!("otherwise.html")),
+        "/guests" => {
+            let more: String = (0..120).map(|at| format!("<input name=f{at} aria-label=\"Field {at}\" value=x>")).collect();
+            let guest = "<label>Guest <input name=guest value=VALUE></label>";
+            let guests = guest.replace("VALUE", "Anna") + &guest.replace("VALUE", "''");
+            html(&format!("<form method=post action={other}/book>{guests}{more}<button>Book</button></form>"))
+        }
         "/form" => html(include_str!("form.html")),
         "/clickable" => html(include_str!("clickable.html")),
         "/wrapped" => html(include_str!("wrapped.html")),

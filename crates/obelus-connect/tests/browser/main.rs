@@ -11,6 +11,7 @@ mod secrets;
 #[path = "../common/server.rs"]
 #[expect(dead_code, reason = "some of its answers are for other tests")]
 mod server;
+mod shown;
 
 use std::os::unix::fs::PermissionsExt;
 

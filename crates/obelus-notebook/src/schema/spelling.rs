@@ -115,7 +115,7 @@ impl<'s> Walk<'s> {
     }
 }
 
-fn properties<'s>(part: &'s Value) -> Option<&'s Map<String, Value>> {
+fn properties(part: &Value) -> Option<&Map<String, Value>> {
     part.get("properties").and_then(Value::as_object)
 }
 

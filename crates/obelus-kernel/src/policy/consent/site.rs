@@ -86,7 +86,7 @@ fn is_host(text: &str) -> bool {
     };
     let is_number = |label: &&str| label.bytes().all(|digit| digit.is_ascii_digit());
     let last_is_word = labels.last().is_some_and(|label| !is_number(label));
-    labels.len() > 1 && labels.iter().all(|label| is_label(label)) && (last_is_word || labels.len() == 4)
+    labels.len() > 1 && labels.iter().all(is_label) && (last_is_word || labels.len() == 4)
 }
 
 #[cfg(test)]
