@@ -116,7 +116,9 @@ fn model(mock: &Mock, key: &str, chaos: Option<&str>) -> Arc<OpenAi> {
 #[tokio::test]
 async fn a_server_that_others_have_written_is_understood_and_its_failures_are_survived() {
     let Some(mock) = start(&fixtures()) else { return };
-    let mut live = common::live(model(&mock, KEY, None), false).await;
+    // The server answers by the last message, so what is in memory has to stand before the user's words.
+    let memory = json!({"type": "data", "kind": "office", "data": {"people": common::people()}});
+    let mut live = common::live_with(model(&mock, KEY, None), false, memory).await;
 
     let reply = say(&live, "привет").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Здравствуйте!")));

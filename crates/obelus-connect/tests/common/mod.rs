@@ -23,6 +23,11 @@ pub(crate) fn example(name: &str) -> Arc<dyn Model> {
 
 /// A session that sells: deals, people and letters, and `compose`, which the model carries out itself.
 pub(crate) async fn live(model: Arc<dyn Model>, lazy: bool) -> Live {
+    live_with(model, lazy, json!({"type": "state", "people": people()})).await
+}
+
+/// The same with another message in memory.
+pub(crate) async fn live_with(model: Arc<dyn Model>, lazy: bool, memory: Value) -> Live {
     let mut activities = Activities::new();
     activities.register("deal_get", |work| async move {
         match work.call["id"].as_i64() {
@@ -44,7 +49,7 @@ pub(crate) async fn live(model: Arc<dyn Model>, lazy: bool) -> Live {
             "send": tool(json!({"to": text, "text": text})),
             "people": tool(json!({})),
         }},
-        {"type": "state", "people": people()},
+        memory,
         {"type": "plan", "plan": [], "mode": mode},
     ]);
     let settings = Settings { mode: Mode::Full, approval: Approval::Checked, repairs: 1, ..Settings::default() };
@@ -52,7 +57,7 @@ pub(crate) async fn live(model: Arc<dyn Model>, lazy: bool) -> Live {
     Live::new(Connections { model, ..Connections::new(activities) }, spec).await
 }
 
-fn people() -> Value {
+pub(crate) fn people() -> Value {
     json!([{"id": "anna", "name": "Анна", "time": "9:00"}, {"id": "boris", "name": "Борис", "time": "10:30"}])
 }
 
