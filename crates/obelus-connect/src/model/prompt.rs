@@ -145,6 +145,11 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
     messages.extend(told);
     messages.extend(observation(prompt, options)?);
     messages.extend(now(prompt, options, day.as_ref())?);
+    // The user's pictures stand last, so that no earlier message changes when they are not shown any more.
+    match messages.last_mut() {
+        Some(last) if last.role == ChatRole::User => add_pictures(&prompt.pictures, last, options),
+        _ => {}
+    }
     Ok(messages)
 }
 
@@ -213,17 +218,14 @@ fn now(prompt: &Prompt, options: &PromptOptions, day: Option<&Value>) -> Result<
         ("time", time.as_ref().map_or(TemplateValue::from(()), jinja::value)),
         ("schema", schema(prompt, options, prompt.is_step)),
     ];
-    let says_something = parts.iter().any(|(_, part)| part.is_true());
-    if !says_something && prompt.pictures.is_empty() {
+    if !parts.iter().any(|(_, part)| part.is_true()) {
         return Ok(None);
     }
     let names: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
     let is_all = names.len() == prompt.catalogue.len();
     let may_call = (prompt.is_step && !is_all).then_some(names);
     let others = [("is_new_day", is_new_day.into()), ("may_call", TemplateValue::from(Serde(&may_call)))];
-    let mut last = message_of(ChatRole::User, NOW, TemplateValue::from_pairs(parts.into_iter().chain(others)))?;
-    add_pictures(&prompt.pictures, &mut last, options);
-    Ok(Some(last))
+    message_of(ChatRole::User, NOW, TemplateValue::from_pairs(parts.into_iter().chain(others))).map(Some)
 }
 
 fn think(

@@ -31,7 +31,9 @@ fn script() -> Vec<Value> {
         json!({"say": "Смотрю.", "calls": [to_results(list), to_results(who)]}),
         json!({"calls": [], "output": "Вот самые крупные."}),
         json!({"say": "Меняю сумму.", "calls": [to_results(update)]}),
+        json!({"calls": [], "output": "Сумма изменена."}),
         json!({"say": "Создаю.", "calls": [to_results(add)]}),
+        json!({"calls": [], "output": "Сделка создана."}),
     ]
 }
 
@@ -115,5 +117,5 @@ async fn the_crm_agent_works_in_the_strict_form() {
     assert_eq!(params(update)["fields"], json!({"OPPORTUNITY": 123_456, "UF_CRM_NOTE": "из JSON"}));
     let [add] = of("crm.deal.add")[..] else { panic!("{calls:#?}") };
     assert_eq!(params(add), json!({"fields": {"TITLE": "Поставка «окон»", "OPPORTUNITY": "250000"}}));
-    assert_eq!(server.asked().len(), 4);
+    assert_eq!(server.asked().len(), 6);
 }
