@@ -309,7 +309,8 @@ fn prompt(agent: &str, say: &[String], stats: bool, as_json: bool) -> Result<Exi
     for words in say {
         let (prompt, messages) = first_request(&mut session, words)?;
         let sent = meter.count(&messages);
-        let schema = prompt.answer.text().chars().count();
+        // Agents that answer in blocks are sent no schema.
+        let schema = if prompt.dialect.is_json() { prompt.answer.text().chars().count() } else { 0 };
         requests.push(json!({"chars": sent.chars, "prefix": sent.prefix, "percent": sent.percent(), "schema": schema}));
         latest = Some((prompt, messages));
     }
@@ -319,7 +320,7 @@ fn prompt(agent: &str, say: &[String], stats: bool, as_json: bool) -> Result<Exi
     } else if stats {
         for (number, request) in requests.iter().enumerate() {
             output::answer(&format!(
-                "request {}: {} characters, {} of them ({} %) a prefix of the request before; the answer's schema has {}",
+                "request {}: {} characters, {} of them ({} %) a prefix of the request before; beside them a schema of {}",
                 number + 1,
                 request["chars"],
                 request["prefix"],
