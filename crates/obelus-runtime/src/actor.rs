@@ -30,7 +30,7 @@ mod report;
 mod tell;
 mod waiters;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,6 +60,9 @@ pub const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 
 /// The code of a refusal because an earlier part of the session, which was needed, cannot be read.
 pub const DAMAGED: &str = "damaged";
+
+/// The code of a refusal because the id of an input was used for another one (DUR-13).
+const ID_REUSED: &str = "id_reused";
 
 /// The code of a refusal because the session is not there any more.
 pub const GONE: &str = "gone";
@@ -99,8 +102,8 @@ pub(crate) struct Actor {
     is_settling: bool,
     /// Whether the session believes in something that only an earlier process knew.
     forgets: bool,
-    /// Ids of inputs that were taken, where no store knows them.
-    taken: BTreeSet<InputId>,
+    /// Ids of inputs that were taken and their records, where no store knows them.
+    taken: BTreeMap<InputId, u64>,
     /// The latest moment at which questions were due.
     ticked: Option<Time>,
     failure: Option<Failure>,
@@ -180,7 +183,7 @@ impl Actor {
             is_awake: false,
             is_settling: false,
             forgets,
-            taken: BTreeSet::new(),
+            taken: BTreeMap::new(),
             ticked: None,
             failure: None,
             failures: 0,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Refused, Task};
 
-use super::{Actor, DAMAGED, EventBody, Failure, MOST_AT_ONCE, RETRY};
+use super::{Actor, DAMAGED, EventBody, Failure, ID_REUSED, MOST_AT_ONCE, RETRY};
 use crate::restore::{Advanced, Remake, advance, restore};
-use crate::store::{InputId, Record, Rest, SessionLock, Store};
+use crate::store::{InputId, Record, Rest, SessionLock, Store, StoreError};
 
 /// An input that the session is about to take.
 pub(super) struct Incoming {
@@ -45,10 +45,18 @@ impl Journal {
         Self { store, id: id.into(), remake, _lock: lock }
     }
 
-    /// Whether the input of this id was taken before.
-    pub(super) fn has_taken(&self, id: &InputId) -> Result<bool, Refused> {
-        let taken = self.store.taken(&self.id, id);
-        taken.map(|seq| seq.is_some()).map_err(|error| Refused::new(DAMAGED, error.to_string()))
+    /// The record with which the input of this id was taken before. Another input than that one is refused.
+    pub(super) fn taken(&self, id: &InputId, input: &Input) -> Result<Option<u64>, Refused> {
+        let damaged = |error: StoreError| Refused::new(DAMAGED, error.to_string());
+        let Some(seq) = self.store.taken(&self.id, id).map_err(damaged)? else { return Ok(None) };
+        let first = self.store.load(&self.id, seq.saturating_sub(1), Some(seq)).map_err(damaged)?;
+        match first.records.first() {
+            Some(record) if record.input != *input => {
+                let text = format!("the id `{id}` was used for another input, with record {seq}: use a new id");
+                Err(Refused::new(ID_REUSED, text))
+            }
+            _ => Ok(Some(seq)),
+        }
     }
 
     pub(super) fn keep_rest(&self, seq: u64, rest: Rest) {
