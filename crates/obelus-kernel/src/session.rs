@@ -298,6 +298,7 @@ impl Session {
             Input::ProcessLost => {
                 self.drop_elicitations();
                 self.memory.forget_observations();
+                self.transcript.forget_observations();
                 self.tell_children(&Input::ProcessLost);
             }
             Input::Decide { question, decision, by } => {

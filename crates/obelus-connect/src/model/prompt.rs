@@ -145,10 +145,18 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
     if !matches!(prompt.transcript.first().map(|entry| &entry.what), Some(Happened::User { .. })) {
         messages.push(message(ChatRole::User, BEGIN, json!({}))?);
     }
-    let (told, day) = Told::render(prompt)?;
+    let (told, day, is_observed) = Told::render(prompt)?;
     messages.extend(told);
-    messages.extend(observation(prompt, options)?);
+    if !is_observed {
+        messages.extend(observation(prompt, options)?);
+    }
     messages.extend(now(prompt, options, day.as_ref())?);
+    // The picture stands last too: there is another one with the next request.
+    let picture = prompt.observation.as_ref().and_then(|latest| latest.image.as_ref());
+    if let (Some(picture), Some(last)) = (picture.filter(|_| is_observed && options.images), messages.last_mut()) {
+        last.content.push_str("\n\nThe picture shows what was observed last.");
+        last.images.push(picture.clone());
+    }
     // The user's pictures stand last, so that no earlier message changes when they are not shown any more.
     match messages.last_mut() {
         Some(last) if last.role == ChatRole::User => add_pictures(&prompt.pictures, last, options),
@@ -164,7 +172,7 @@ fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, Rende
     let template = if is_blocks { SYSTEM_BLOCKS } else { SYSTEM };
     let tools: TemplateValue = match is_blocks {
         true => signatures(&prompt.catalogue).into_iter().map(TemplateValue::from).collect(),
-        false => lines(template, prompt.catalogue.iter().map(|tool| ToolSummary::of(tool)))?,
+        false => lines(template, prompt.catalogue.iter().map(|tool| ToolSummary::of(tool, !prompt.runs_calls)))?,
     };
     let is_step = prompt.is_step;
     let acts = prompt.catalogue.iter().any(|tool| tool.effect != Effect::Read);
@@ -262,6 +270,7 @@ fn observation(prompt: &Prompt, options: &PromptOptions) -> Result<Option<ChatMe
         ("tool", TemplateValue::from(line(SEEN, &observation.tool)?)),
         ("text", jinja::lines(&observation.text).map(TemplateValue::from).collect()),
         ("has_picture", picture.is_some().into()),
+        ("is_told", false.into()),
     ]);
     let words = message_of(ChatRole::User, SEEN, data)?;
     Ok(Some(ChatMessage { images: picture.into_iter().cloned().collect(), ..words }))

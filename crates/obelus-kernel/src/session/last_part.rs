@@ -17,6 +17,9 @@ use obelus_notebook::steps::StepNode;
 /// Characters of a value in the state whose result is not in sight any more.
 const MOST_OF_VALUE: usize = 400;
 
+/// Characters of a text in the state that may stand twice.
+const SHORT: usize = 40;
+
 /// A value that a call has brought, and that the transcript tells.
 struct ToldValue<'a> {
     path: Path,
@@ -90,9 +93,23 @@ impl Session {
         };
         subtract(&mut value, kind, None, told);
         if let Value::Object(fields) = &mut value {
-            fields.retain(|_, field| !is_empty(field));
+            fields.retain(|_, field| !is_empty(field) && !(kind == "state" && self.is_in_an_answer(field)));
         }
         Some(value)
+    }
+
+    /// Whether an answer of the model that is in sight has this very value, so that the state need not repeat it.
+    fn is_in_an_answer(&self, value: &Value) -> bool {
+        let is_long = match value {
+            Value::String(text) => text.chars().count() > SHORT,
+            Value::Array(_) => true,
+            _ => false,
+        };
+        is_long
+            && self.transcript.sent().iter().filter(|entry| !entry.is_digest).any(|entry| match &entry.what {
+                Happened::Answer { output: Value::Object(fields), .. } => fields.values().any(|field| field == value),
+                _ => false,
+            })
     }
 
     /// What is different in each instance.
@@ -193,7 +210,12 @@ impl Session {
 /// Takes out of a kind's value what the transcript tells. Of what it told once and tells no more, the head stays.
 fn subtract(value: &mut Value, kind: &str, instance: Option<&str>, told: &[ToldValue<'_>]) {
     for told in told.iter().rev().filter(|told| told.path.kind == kind && told.instance == instance) {
-        let Some((last, above)) = told.path.segments.split_last() else { continue };
+        let Some((last, above)) = told.path.segments.split_last() else {
+            if told.result.is_some_and(|result| told_form(told.tool, value) == *result) {
+                *value = Value::Null;
+            }
+            continue;
+        };
         let pointer: String = above.iter().map(|segment| format!("/{}", segment.key())).collect();
         let Some(Value::Object(fields)) = value.pointer_mut(&pointer) else { continue };
         let Some(field) = fields.get_mut(last.key().as_ref()) else { continue };

@@ -72,6 +72,7 @@ impl Actor {
             picture.path = self.images.find(picture);
         }
         prompt.observation = self.work.slot.latest().filter(|seen| self.session.shows_observation(&id, &seen.digest));
+        self.work.slot.fill(&mut prompt);
         self.work.ask(id, prompt);
     }
 

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::outcome::{Proposed, error_words, head, names_in_short, params};
 use super::values::{self, json};
-use super::{ChatMessage, ChatRole, RESULTS, RenderError, TIME, line, message, message_of};
+use super::{ChatMessage, ChatRole, RESULTS, RenderError, SEEN, TIME, line, message, message_of};
 use crate::model::calendar::calendar;
+use crate::model::jinja;
 
 /// What stands for a thought: it is for the log, and its block shows the form of an answer.
 const THOUGHT: &str = "…";
@@ -28,11 +29,16 @@ pub(super) struct Told<'a> {
     proposed: Proposed<'a>,
     /// The day that the latest calendar begins with.
     day: Option<Value>,
+    /// Whether a whole observation stands above, so that changes of it can be understood.
+    has_whole: bool,
+    /// Whether the latest observation is among the messages.
+    has_latest: bool,
 }
 
 impl<'a> Told<'a> {
-    /// The messages, and the day that the latest calendar among them begins with.
-    pub(super) fn render(prompt: &'a Prompt) -> Result<(Vec<ChatMessage>, Option<Value>), RenderError> {
+    /// The messages, the day that the latest calendar among them begins with, and whether the latest observation is among
+    /// them.
+    pub(super) fn render(prompt: &'a Prompt) -> Result<(Vec<ChatMessage>, Option<Value>, bool), RenderError> {
         let mut told = Told {
             prompt,
             messages: Vec::new(),
@@ -40,6 +46,8 @@ impl<'a> Told<'a> {
             batch: 0,
             proposed: Proposed::default(),
             day: None,
+            has_whole: false,
+            has_latest: false,
         };
         let mut entries = prompt.transcript.as_slice();
         while let Some((first, rest)) = entries.split_first() {
@@ -51,7 +59,7 @@ impl<'a> Told<'a> {
             entries = if alike > 1 { &entries[alike..] } else { rest };
         }
         told.end_results()?;
-        Ok((told.messages, told.day))
+        Ok((told.messages, told.day, told.has_latest))
     }
 
     fn entry(&mut self, entry: &'a TranscriptEntry) -> Result<(), RenderError> {
@@ -77,6 +85,10 @@ impl<'a> Told<'a> {
                 }
             }
             Happened::Call(call) => self.call(call, entry.batch, entry.is_digest)?,
+            Happened::Observed { tool, about, is_part } => {
+                self.end_results()?;
+                self.observed(tool, about, *is_part)?;
+            }
             Happened::Decision { decision } => self.line(entry.batch, format!("decided: {}", json(decision)))?,
             Happened::Error { error } => self.line(entry.batch, self.proposed.fault(error, entry.batch))?,
             Happened::Event { event } => self.line(entry.batch, format!("event: {}", json(event)))?,
@@ -86,6 +98,34 @@ impl<'a> Told<'a> {
                 self.line(entry.batch, format!("‹{count} earlier entries left out{calls}›"))?;
             }
         }
+        Ok(())
+    }
+
+    /// An observation, or a line where it is not at hand any more.
+    fn observed(&mut self, tool: &str, about: &Value, is_part: bool) -> Result<(), RenderError> {
+        let latest = self.prompt.observation.as_deref().filter(|latest| about["digest"] == latest.digest.as_str());
+        let shown = about["digest"].as_str().and_then(|digest| self.prompt.observed.get(digest)).map(|text| &**text);
+        let text = match (shown, is_part && !self.has_whole) {
+            (Some(shown), false) => Some(shown),
+            // Changes alone say nothing to whoever has not seen the rest.
+            _ => latest.map(|latest| latest.text.as_str()),
+        };
+        self.has_whole = text.is_some() && (self.has_whole || !is_part || shown != text);
+        self.has_latest |= latest.is_some() && text.is_some();
+        let Some(text) = text else {
+            let what = about.get("address").unwrap_or(about);
+            self.say(ChatRole::User, format!("(Observed, and not shown any more: {})", line(SEEN, what)?));
+            return Ok(());
+        };
+        let lines: minijinja::value::Value = jinja::lines(text).map(minijinja::value::Value::from).collect();
+        // Steps of a graph are told once, in what stays the same, how to read it.
+        let data = minijinja::value::Value::from_pairs([
+            ("text", lines),
+            ("tool", line(SEEN, tool)?.into()),
+            ("has_picture", false.into()),
+            ("is_told", self.prompt.is_step.into()),
+        ]);
+        self.messages.push(message_of(ChatRole::User, SEEN, data)?);
         Ok(())
     }
 

@@ -15,7 +15,8 @@ pub(super) struct ToolSummary<'a> {
     tool: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a Value>,
-    effect: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unchecked_words_of: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,11 +24,12 @@ pub(super) struct ToolSummary<'a> {
 }
 
 impl<'a> ToolSummary<'a> {
-    pub(super) fn of(tool: &'a Tool) -> Self {
+    /// A tool. The effect of a call that is only planned is not that of its tool: it is judged by what the call does.
+    pub(super) fn of(tool: &'a Tool, is_planned: bool) -> Self {
         Self {
             tool: &tool.name,
             description: tool.schema.get("description"),
-            effect: tool.effect.name(),
+            effect: (!is_planned).then(|| tool.effect.name()),
             unchecked_words_of: tool.words_of(),
             returns: tool.output(),
         }

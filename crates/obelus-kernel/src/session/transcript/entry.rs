@@ -57,6 +57,16 @@ pub enum Happened {
     },
     /// A call came to its end.
     Call(Box<CallEntry>),
+    /// A call brought an observation. The driver has its words.
+    Observed {
+        /// The tool.
+        tool: String,
+        /// What may be kept of it: its digest, its length in characters, and what else the tool tells.
+        about: Value,
+        /// Whether it shows only what changed since the one before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_part: bool,
+    },
     /// A person decided.
     Decision {
         /// About what, and how.
@@ -132,6 +142,12 @@ impl TranscriptEntry {
                 let call = Arc::new(in_short(&entry.call));
                 Happened::Call(Box::new(CallEntry { call, result: None, ..(**entry).clone() }))
             }
+            Happened::Observed { tool, about, is_part } => {
+                let fields = about.as_object().into_iter().flatten();
+                let told = fields.filter(|(name, _)| !matches!(name.as_str(), "digest" | "chars" | "part"));
+                let about = told.map(|(name, value)| (name.clone(), value.clone())).collect();
+                Happened::Observed { tool: tool.clone(), about, is_part: *is_part }
+            }
             Happened::Event { event } => Happened::Event { event: clip(&event.to_string(), MOST_OF_TEXT).into() },
             Happened::Error { error } => {
                 let message = error["error"]["message"].as_str().map(|words| clip(words, MOST_OF_TEXT));
@@ -144,6 +160,11 @@ impl TranscriptEntry {
         };
         let digest = Self { is_digest: true, ..Self::new(self.batch, what) };
         (digest.size < self.size).then_some(digest)
+    }
+
+    /// Whether it shows an observation, whole or in part.
+    pub(super) fn shows_observation(&self) -> bool {
+        !self.is_digest && matches!(self.what, Happened::Observed { .. })
     }
 
     /// Whether it stays in sight as long as anything does: a change, a denial, a failure, a person's word (PROMPT-3).
@@ -170,6 +191,10 @@ impl Happened {
                 Happened::Call(entry) => {
                     let parts = entry.error.iter().chain(&entry.result).map(of).sum::<usize>();
                     of(&entry.call) + parts + entry.at.iter().map(|path| chars(path)).sum::<usize>()
+                }
+                Happened::Observed { about, .. } => {
+                    let chars = about["chars"].as_u64().and_then(|chars| usize::try_from(chars).ok());
+                    chars.unwrap_or_default() + of(about)
                 }
                 Happened::Decision { decision: value }
                 | Happened::Error { error: value }
