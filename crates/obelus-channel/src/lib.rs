@@ -12,11 +12,19 @@
 //! | `error`, `words` | what can go wrong, in both languages |
 //! | `tokens` | who may call: names, roles, hashes |
 //! | `http` | the HTTP API, server-sent events and WebSocket (feature `http`) |
+//! | `client` | a client of that API (feature `client`) |
+//! | `telegram` | a Telegram bot (feature `telegram`) |
 
+#[cfg(any(feature = "client", feature = "telegram"))]
+mod address;
+#[cfg(feature = "client")]
+pub mod client;
 mod error;
 #[cfg(feature = "http")]
 pub mod http;
 mod service;
+#[cfg(feature = "telegram")]
+pub mod telegram;
 pub mod tokens;
 pub mod types;
 mod words;
