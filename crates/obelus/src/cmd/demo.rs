@@ -9,13 +9,14 @@ use obelus_runtime::Secret;
 use obelus_sandbox::{Portal, PortalLanguage, SandboxOptions};
 
 use super::chat::{self, Move};
-use crate::cli::{Chat, How, Mode, StoreAt};
+use crate::cli::{Chat, How, Mode, ServerAt, StoreAt};
 use crate::output::{self, BOLD, DIM, Exit};
-use crate::phrases::{Phrases, wanted};
+use crate::phrases::{Phrases, fill, wanted};
 
 /// Try an agent in a CRM, without a key and without a network.
 ///
-/// Starts a sandbox portal with made-up data and a conversation with the agent `crm`; its offline model follows rules.
+/// Starts a sandbox portal with made-up data, a server, and a conversation with the agent `crm`; its offline model follows
+/// rules. The server has sessions of its own, which end with the demo.
 /// Risky changes wait for you: `y` approves, `n` denies. The portal's page shows what was done. Without a terminal, or
 /// with --tour, a scripted conversation of five messages runs by itself, including your answers. Portal and agent speak
 /// English or Russian: --lang, else the language of the environment, else Russian.
@@ -35,9 +36,15 @@ pub(crate) struct Demo {
     /// Do not open the portal's page in a browser.
     #[arg(long)]
     no_open: bool,
+    /// Start no server.
+    #[arg(long)]
+    no_server: bool,
     #[command(flatten)]
     store: StoreAt,
 }
+
+/// The model of the demo.
+const MODEL: &str = "playbook:@bundled/crm/playbook.yaml";
 
 /// Five messages: reading, creating, a risky change, a denial, and a batch with one question for all.
 const TOUR: [Move; 13] = [
@@ -83,13 +90,16 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
     let options = SandboxOptions { listen: args.listen, rate: false, language, ..SandboxOptions::default() };
     let portal = runtime.block_on(Portal::start(options))?;
     Secret::provide("BITRIX_WEBHOOK_URL", Secret::new(portal.base_url()));
+    let code = if language == PortalLanguage::English { "en" } else { "ru" };
+    #[cfg(feature = "serve")]
+    let server = (!args.no_server).then(|| runtime.block_on(serve_beside(code))).transpose()?;
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let plays_itself = args.tour || !is_terminal;
     let session = args.store.store.is_some().then(|| "demo".to_owned());
     let conversation = Chat {
         agent: Some("crm".to_owned()),
         how: How {
-            model: Some("playbook:@bundled/crm/playbook.yaml".to_owned()),
+            model: Some(MODEL.to_owned()),
             mode: Some(Mode::Full),
             activities: None,
             mcp: None,
@@ -99,8 +109,8 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
             store: args.store,
         },
         events: None,
+        server: ServerAt::default(),
     };
-    let code = if language == PortalLanguage::English { "en" } else { "ru" };
     let words = &Phrases::of(Some(code)).running;
     output::note(&format!("{BOLD}{}{BOLD:#} {}", words.sandbox, portal.page_url()));
     let ended = if plays_itself {
@@ -112,8 +122,28 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
         }
         chat::run(&conversation)
     };
+    #[cfg(feature = "serve")]
+    if let Some(server) = server {
+        runtime.block_on(server.stop());
+    }
     runtime.block_on(portal.stop());
     ended
+}
+
+/// Starts a server for the same agent and portal, and says where it is.
+#[cfg(feature = "serve")]
+async fn serve_beside(code: &str) -> Result<super::serve::beside::Beside> {
+    let phrases = Phrases::of(Some(code));
+    let prepare = |mut spec: obelus_runtime::SessionSpec| {
+        spec.settings.mode = Mode::Full.into();
+        let model = MODEL.into();
+        spec.model = Some(obelus_runtime::specs::ChosenModel { model, folder: std::path::PathBuf::new() });
+        spec
+    };
+    let server = super::serve::beside::Beside::start(phrases.language, prepare).await?;
+    let token = server.token_file().display().to_string();
+    output::note(&fill(phrases.serving.beside, &[server.address(), &token]));
+    Ok(server)
 }
 
 /// Prints example messages.

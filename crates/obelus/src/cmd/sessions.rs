@@ -34,28 +34,28 @@ use crate::trouble::Declined;
 
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
     match args {
-        Sessions::List { store, json } => look::list(store, *json),
-        Sessions::Show { id, at, why: Some(expr), instance, store, json } => {
+        Sessions::List { store, json, .. } => look::list(store, *json),
+        Sessions::Show { id, at, why: Some(expr), instance, store, json, .. } => {
             look::why(&look::read(&look::open_for(store, id)?, id, *at)?, expr, instance.as_deref(), *json)
         }
         Sessions::Show { id, at, store, json, .. } => look::show(&look::open_for(store, id)?, id, *at, *json),
-        Sessions::Log { id, store, json } => look::log(&look::open_for(store, id)?, id, *json),
+        Sessions::Log { id, store, json, .. } => look::log(&look::open_for(store, id)?, id, *json),
         Sessions::Export { id, plan: true, out, store } => {
             as_plan::export(&look::open_for(store, id)?, id, out.as_deref())
         }
         Sessions::Export { id, out, store, .. } => carry::export(&look::open_for(store, id)?, id, out.as_deref()),
         Sessions::Import { file, name, store } => carry::import(&open(store)?, file, name.as_deref()),
-        Sessions::Fork { id, new, at, store } => carry::fork_at(&open(store)?, id, new, *at),
+        Sessions::Fork { id, new, at, store, .. } => carry::fork_at(&open(store)?, id, new, *at),
         Sessions::Back { id, save, store } => carry::back(&open(store)?, id, save),
         Sessions::Consents { id, revoke, store, json } => consents::run(id, revoke.as_deref(), store, *json),
-        Sessions::Pause { id, store } => keep::pause(id, store),
-        Sessions::Resume { id, store, json } => keep::resume(id, store, *json),
+        Sessions::Pause { id, store, .. } => keep::pause(id, store),
+        Sessions::Resume { id, store, json, .. } => keep::resume(id, store, *json),
         Sessions::Prune { days, dry_run, shrink, store } => keep::prune(store, *days, *dry_run, *shrink),
         Sessions::Adopt { file, agent, session, mode, store, json } => {
             let import = Import { file, agent, session: session.as_deref(), mode: mode.map(Into::into) };
             super::adopt::adopt(&open(store)?, store, &import, *json)
         }
-        Sessions::Rm { id, store } => {
+        Sessions::Rm { id, store, .. } => {
             let host = viewer(&open(store)?);
             on(async { Ok(host.remove(id).await?) })?;
             Ok(Exit::Done)
