@@ -12,10 +12,13 @@
 //! | `error`, `words` | what can go wrong, in both languages |
 //! | `tokens` | who may call: names, roles, hashes |
 //! | `http` | the HTTP API, server-sent events and WebSocket (feature `http`) |
+//! | `langgraph` | protocols of others: LangGraph's server API (feature `http`) |
 
 mod error;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "http")]
+pub mod langgraph;
 mod service;
 pub mod tokens;
 pub mod types;

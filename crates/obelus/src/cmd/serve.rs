@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use obelus_channel::Service;
 use obelus_channel::http::{HttpOptions, HttpServer};
+use obelus_channel::langgraph;
 use obelus_channel::tokens::{Role, TOKEN_FILE, TokenEntry, Tokens as TokenStore};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::{Host, SqliteStore};
@@ -52,6 +53,8 @@ async fn serve(args: &Serve, options: HttpOptions) -> Result<Exit> {
     let is_first = tokens.ensure_first(&token_file)?;
     let grace = options.grace;
     let server = HttpServer::bind(service.clone(), tokens, options).await.context("--listen")?;
+    let server =
+        server.with_routes(langgraph::routes(&folder)).with_routes(openai::routes(&folder)).with_routes(mcp::routes());
     // Programs read the address from here.
     output::answer(&format!("http://{}", server.address()));
     tell_start(&server, is_first, &token_file, phrases);
