@@ -12,13 +12,15 @@
 //! | `error`, `words` | what can go wrong, in both languages |
 //! | `tokens` | who may call: names, roles, hashes |
 //! | `http` | the HTTP API, server-sent events and WebSocket (feature `http`) |
-//! | `langgraph` | protocols of others: LangGraph's server API (feature `http`) |
+//! | `langgraph`, `openai` | protocols of others: LangGraph's server API, OpenAI's API (feature `http`) |
 
 mod error;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "http")]
 pub mod langgraph;
+#[cfg(feature = "http")]
+pub mod openai;
 mod service;
 pub mod tokens;
 pub mod types;

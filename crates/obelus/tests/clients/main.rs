@@ -127,3 +127,8 @@ fn langgraphs_javascript_client_talks_to_an_agent() {
     fs::copy(scripts().join("langgraph_client.mjs"), &script).expect("the script");
     Server::start("node").check(Command::new("node"), script.to_str().expect("a path"));
 }
+
+#[test]
+fn openais_client_talks_to_an_agent() {
+    python("openai_client.py");
+}
