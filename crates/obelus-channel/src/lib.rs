@@ -12,13 +12,15 @@
 //! | `error`, `words` | what can go wrong, in both languages |
 //! | `tokens` | who may call: names, roles, hashes |
 //! | `http` | the HTTP API, server-sent events and WebSocket (feature `http`) |
-//! | `langgraph`, `openai` | protocols of others: LangGraph's server API, OpenAI's API (feature `http`) |
+//! | `langgraph`, `openai`, `mcp` | protocols of others: LangGraph's server API, OpenAI's API, MCP (feature `http`) |
 
 mod error;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "http")]
 pub mod langgraph;
+#[cfg(feature = "http")]
+pub mod mcp;
 #[cfg(feature = "http")]
 pub mod openai;
 mod service;

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use obelus_channel::Service;
 use obelus_channel::http::{HttpOptions, HttpServer};
 use obelus_channel::tokens::{Role, TOKEN_FILE, TokenEntry, Tokens as TokenStore};
-use obelus_channel::{langgraph, openai};
+use obelus_channel::{langgraph, mcp, openai};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::{Host, SqliteStore};
 use serde_json::{Value, json};

@@ -132,3 +132,8 @@ fn langgraphs_javascript_client_talks_to_an_agent() {
 fn openais_client_talks_to_an_agent() {
     python("openai_client.py");
 }
+
+#[test]
+fn mcps_client_talks_to_an_agent_with_both_revisions() {
+    python("mcp_client.py");
+}
