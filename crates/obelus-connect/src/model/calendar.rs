@@ -5,6 +5,7 @@ use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use obelus_kernel::Time;
+use obelus_words::{Language, PhraseTable as _};
 use serde_json::{Value, json};
 
 /// The number of days shown, including today.
@@ -29,10 +30,8 @@ pub(super) fn calendar(now: Time, zone: Option<&str>, language: Option<&str>) ->
 }
 
 fn weekday(day: Weekday, language: Option<&str>) -> &'static str {
-    let names = match language {
-        Some("ru") => ["понедельник", "вторник", "среда", "четверг", "пятница", "суббота", "воскресенье"],
-        _ => ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
-    };
+    // The model is told of days in the language of its texts.
+    let names = &if language == Some("ru") { Language::Russian } else { Language::English }.words().days.all();
     names[day.to_monday_zero_offset().unsigned_abs() as usize]
 }
 

@@ -8,14 +8,15 @@ use obelus_runtime::sessions::SessionRow;
 use obelus_runtime::{EventBody, HostError, SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::{Value, json};
 
+use super::super::chat::why_lines;
 use super::super::host::{store_folder, viewer};
 use super::super::people::{Narrator, by_in_words};
 use super::super::spent::in_words;
 use super::story::Story;
 use crate::cli::{Inbox, StoreAt};
 use crate::input;
+use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
-use crate::phrases::{Phrases, fill};
 
 /// Opens a store to look at it; none where there is no store yet. One of an older form is brought to today's.
 pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
@@ -94,7 +95,7 @@ impl KeptStatus {
         }
     }
 
-    fn words(self, phrases: &Phrases) -> &'static str {
+    fn words(self, phrases: &Words) -> &'static str {
         let kept = &phrases.kept;
         match self {
             KeptStatus::New => kept.is_new,
@@ -134,7 +135,7 @@ impl Listed {
         })
     }
 
-    fn line(&self, phrases: &Phrases) -> String {
+    fn line(&self, phrases: &Words) -> String {
         let SessionRow { id, created, records, last_at } = &self.row;
         let (status, when) = (self.status.words(phrases), last_at.unwrap_or(*created));
         let colour = if matches!(self.status, KeptStatus::Waiting | KeptStatus::Paused) {
@@ -165,7 +166,7 @@ pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
         output::json(&listed.iter().map(Listed::to_json).collect());
         return Ok(Exit::Done);
     }
-    let phrases = Phrases::of(None);
+    let phrases = words_of(None);
     listed.iter().for_each(|listed| output::answer(&listed.line(phrases)));
     if listed.is_empty() {
         output::note(phrases.kept.none);
@@ -180,7 +181,7 @@ pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool
         false => tell(store, &session, id, at)?,
     }
     match session.context().unreadable() {
-        Some(why) => bail!("part of `{id}` cannot be read: {why}"),
+        Some(why) => bail!("{}", fill(words_of_session(&session).carried.part_unreadable, &[id, &why.to_string()])),
         None => Ok(Exit::Done),
     }
 }
@@ -247,7 +248,9 @@ pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json
     if as_json {
         output::json(&why.to_json());
     } else {
-        why.lines().iter().for_each(|line| output::answer(&visible(line)));
+        let look = Narrator::of(session);
+        let lines = why_lines(&why, &look.titles, look.phrases, true);
+        lines.iter().for_each(|line| output::answer(&line.styled()));
     }
     Ok(if why.is_absent() { Exit::Failed } else { Exit::Done })
 }
@@ -275,7 +278,7 @@ pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> 
         }
     }
     if let Some(cut) = journal.cut {
-        let words = Phrases::of(None).kept.damaged;
+        let words = words_of(None).kept.damaged;
         output::warning(&fill(words, &[&cut.seq.to_string(), &cut.problem.to_string()]));
     }
     Ok(Exit::Done)
@@ -332,7 +335,7 @@ pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
         output::answer(&look.how_to_answer(question, id));
     }
     if waiting.is_empty() {
-        output::note(Phrases::of(None).answering.none);
+        output::note(words_of(None).answering.none);
     }
     Ok(Exit::Done)
 }
