@@ -1,6 +1,6 @@
 //! The one handle to a session: what channels, commands and programs use.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use obelus_kernel::session::{Decision, Input, Mode, Refused, Reply, Session};
@@ -106,6 +106,12 @@ impl SessionHandle {
 
     /// Tells the session something, for whoever has it as an [`Input`]. What only the runtime can know is refused.
     pub async fn tell(&self, input: Input) -> Result<(), Refused> {
+        self.tell_recorded(input).await.map(drop)
+    }
+
+    /// The same; the number of the record with which the input was taken. What follows from it is told by events after
+    /// `RECORD-0`.
+    pub async fn tell_recorded(&self, input: Input) -> Result<u64, Refused> {
         if !is_from_outside(&input) {
             let text = "only the runtime itself tells a session what came of its work".to_owned();
             return Err(Refused::new("not_from_outside", text));
@@ -177,6 +183,11 @@ impl SessionHandle {
     /// What was started for the session, such as MCP servers.
     pub async fn services(&self) -> Result<Option<Arc<dyn Services>>, Refused> {
         self.ask(|answer| Command::Services { answer }).await
+    }
+
+    /// The folder with pictures and notes of the pages that the session has seen, where it is kept.
+    pub fn pictures(&self) -> Option<PathBuf> {
+        self.slot.pictures()
     }
 
     /// What was found when the session was last opened.

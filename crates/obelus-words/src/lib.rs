@@ -16,6 +16,7 @@
 //! | `kept` | sessions, the inbox, answers and runs at the command line |
 //! | `store` | why a store or a session cannot be used |
 //! | `portal` | errors and events of the portal |
+//! | `serve`, `channel` | the server at its terminal; why a request of a channel failed |
 //! | `policy` | why a call may run or not |
 //! | `tour` | the scripted conversation of the demo |
 //!
@@ -30,6 +31,7 @@
 mod phrases;
 
 mod ask;
+mod channel;
 mod chat;
 mod consents;
 mod degraded;
@@ -39,11 +41,13 @@ mod language;
 mod policy;
 mod portal;
 mod questions;
+mod serve;
 mod store;
 mod tour;
 mod turn;
 
 pub use ask::Asking;
+pub use channel::ChannelWords;
 pub use degraded::degraded;
 pub use failures::failure;
 pub use kept::CarriedWords;
@@ -85,6 +89,7 @@ table! {
     refusals: turn::RefusalWords, "Why an input was refused.";
     session: turn::SessionWords, "What the session itself says as a reason.";
     days: turn::Days, "The days of the week, from Monday on.";
+    short_days: turn::ShortDays, "The same in short.";
     questions: questions::QuestionWords, "The words of a question.";
     results: questions::ResultWords, "What a call brought.";
     reasons: questions::ReasonWords, "Why a person is asked, or a call is refused.";
@@ -109,6 +114,8 @@ table! {
     file_errors: store::FileErrors, "Why a file or a picture cannot be read.";
     holder: store::HolderWords, "The process that holds a store.";
     portal: portal::PortalWords, "Errors of the portal.";
+    serving: serve::ServingWords, "The server at its terminal.";
+    channel: channel::ChannelWords, "Why a request of a channel failed.";
     policy: policy::PolicyWords, "Why a call may run or not.";
     tour: tour::TourWords, "The scripted conversation of the demo.";
 }

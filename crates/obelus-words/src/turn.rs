@@ -85,6 +85,19 @@ phrases! {
 }
 
 phrases! {
+    /// The same in short.
+    ShortDays {
+        monday: "пн", "Mon";
+        tuesday: "вт", "Tue";
+        wednesday: "ср", "Wed";
+        thursday: "чт", "Thu";
+        friday: "пт", "Fri";
+        saturday: "сб", "Sat";
+        sunday: "вс", "Sun";
+    }
+}
+
+phrases! {
     /// What the session itself says to people as a reason. These texts are in journals and must not change: a journal
     /// replays to the same session, byte for byte.
     SessionWords {

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use anyhow::{Context as _, Result, bail};
-use obelus_kernel::session::{Ends, Question, Session};
-use obelus_runtime::sessions::SessionRow;
+use obelus_kernel::session::{Question, Session};
+use obelus_runtime::people::PageNotes;
+use obelus_runtime::sessions::{SessionRow, SessionStatus};
 use obelus_runtime::{EventBody, HostError, SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::{Value, json};
 
@@ -54,60 +55,19 @@ pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Ses
     }
 }
 
-/// Where a session is.
-#[derive(Clone, Copy)]
-enum KeptStatus {
-    New,
-    UnderWay,
-    Waiting,
-    Paused,
-    Ended(Ends),
-    Unreadable,
-}
-
-impl KeptStatus {
-    fn of(session: &Session) -> Self {
-        if session.paused().is_some() {
-            return KeptStatus::Paused;
-        }
-        if session.questions().iter().any(Question::is_open) {
-            return KeptStatus::Waiting;
-        }
-        match session.reply() {
-            Some(reply) => KeptStatus::Ended(reply.ends),
-            None if session.is_at_rest() => KeptStatus::New,
-            None => KeptStatus::UnderWay,
-        }
-    }
-
-    /// The name by which other programs know it.
-    fn name(self) -> &'static str {
-        match self {
-            KeptStatus::New => "new",
-            KeptStatus::UnderWay => "under_way",
-            KeptStatus::Waiting | KeptStatus::Ended(Ends::Waiting) => "waiting",
-            KeptStatus::Paused => "paused",
-            KeptStatus::Ended(Ends::Output) => "done",
-            KeptStatus::Ended(Ends::Degraded) => "degraded",
-            KeptStatus::Ended(Ends::Limit) => "limit",
-            KeptStatus::Ended(Ends::Stopped) => "stopped",
-            KeptStatus::Unreadable => "unreadable",
-        }
-    }
-
-    fn words(self, phrases: &Words) -> &'static str {
-        let kept = &phrases.kept;
-        match self {
-            KeptStatus::New => kept.is_new,
-            KeptStatus::UnderWay => kept.under_way,
-            KeptStatus::Waiting | KeptStatus::Ended(Ends::Waiting) => kept.waits,
-            KeptStatus::Paused => kept.paused,
-            KeptStatus::Ended(Ends::Output) => kept.done,
-            KeptStatus::Ended(Ends::Degraded) => kept.degraded,
-            KeptStatus::Ended(Ends::Limit) => kept.limit,
-            KeptStatus::Ended(Ends::Stopped) => kept.stopped,
-            KeptStatus::Unreadable => kept.unreadable,
-        }
+/// Where a session is, in words.
+fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
+    let kept = &phrases.kept;
+    match status {
+        SessionStatus::New => kept.is_new,
+        SessionStatus::UnderWay => kept.under_way,
+        SessionStatus::Waiting => kept.waits,
+        SessionStatus::Paused => kept.paused,
+        SessionStatus::Done => kept.done,
+        SessionStatus::Degraded => kept.degraded,
+        SessionStatus::Limit => kept.limit,
+        SessionStatus::Stopped => kept.stopped,
+        SessionStatus::Unreadable => kept.unreadable,
     }
 }
 
@@ -115,14 +75,15 @@ impl KeptStatus {
 struct Listed {
     row: SessionRow,
     agent: String,
-    status: KeptStatus,
+    status: SessionStatus,
 }
 
 impl Listed {
     fn of(store: &SqliteStore, row: SessionRow) -> Self {
         let agent = agent_of(store, &row.id);
         // An unreadable session does not hide the others.
-        let status = read(store, &row.id, None).map_or(KeptStatus::Unreadable, |session| KeptStatus::of(&session));
+        let status =
+            read(store, &row.id, None).map_or(SessionStatus::Unreadable, |session| SessionStatus::of(&session));
         Self { row, agent, status }
     }
 
@@ -137,8 +98,8 @@ impl Listed {
 
     fn line(&self, phrases: &Words) -> String {
         let SessionRow { id, created, records, last_at } = &self.row;
-        let (status, when) = (self.status.words(phrases), last_at.unwrap_or(*created));
-        let colour = if matches!(self.status, KeptStatus::Waiting | KeptStatus::Paused) {
+        let (status, when) = (status_in_words(self.status, phrases), last_at.unwrap_or(*created));
+        let colour = if matches!(self.status, SessionStatus::Waiting | SessionStatus::Paused) {
             YELLOW
         } else {
             anstyle::Style::new()
@@ -205,9 +166,9 @@ fn shown(session: &Session, id: &str) -> Value {
 
 /// A session for people: who and where, what was said and done, what it remembers, what waits.
 fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Result<()> {
-    let look = Narrator::of(session);
+    let look = narrator(store, id, session);
     let (phrases, agent) = (look.phrases, agent_of(store, id));
-    let status = KeptStatus::of(session).words(phrases);
+    let status = status_in_words(SessionStatus::of(session), phrases);
     let head = fill(phrases.kept.head, &[&visible(&agent), status, session.settings().mode.name()]);
     output::answer(&format!("{BOLD}{}{BOLD:#}  {head}", visible(id)));
     let mut story = Story::new(&look, &agent);
@@ -237,6 +198,11 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
     Ok(())
 }
 
+/// Tells a kept session's questions and steps.
+fn narrator(store: &SqliteStore, id: &str, session: &Session) -> Narrator {
+    Narrator::of(session).with_pages(Some(PageNotes::folder(store.folder(), id)))
+}
+
 fn open_questions(session: &Session) -> Vec<Question> {
     session.questions().into_iter().filter(Question::is_open).collect()
 }
@@ -264,7 +230,7 @@ pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> 
         }
     } else {
         let session = read(store, id, None)?;
-        let look = Narrator::of(&session);
+        let look = narrator(store, id, &session);
         let mut story = Story::new(&look, &agent_of(store, id));
         for event in viewer(store).history(id)? {
             if let Some(line) = story.tell(&event.body) {
@@ -314,7 +280,7 @@ fn waiting(store: &SqliteStore) -> Result<Vec<InboxEntry>> {
                 continue;
             }
         };
-        let look = std::rc::Rc::new(Narrator::of(&session));
+        let look = std::rc::Rc::new(narrator(store, &row.id, &session));
         // Expired questions cannot be answered; the session closes them when it is opened.
         for question in open_questions(&session).into_iter().filter(|question| question.expires_at > now) {
             let id = format!("{}:{}", row.id, question.id);
