@@ -39,10 +39,12 @@ fn prose(text: &str) -> String {
         !(is_letter
             || NAMES.contains(&plain)
             || plain.contains(['.', '_'])
-            || word.contains(['/', '-', '†', '{', '`'])
+            || word.contains(['/', '-', '†', '{'])
             || plain.ends_with(|c: char| c.is_ascii_digit()))
     };
-    text.split([' ', '|']).filter(is_prose).collect::<Vec<_>>().join(" ")
+    // What stands in backticks is a name.
+    let unquoted = text.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+    unquoted.split([' ', '|']).filter(is_prose).collect::<Vec<_>>().join(" ")
 }
 
 fn is_cyrillic(c: char) -> bool {
