@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `service` | the calls |
 //! | `types` | what they take and return |
-//! | `error`, `words` | what can go wrong, in both languages |
+//! | `error` | what can go wrong, in both languages |
 //! | `tokens` | who may call: names, roles, hashes |
 //! | `http` | the HTTP API, server-sent events and WebSocket (feature `http`) |
 //! | `client` | a client of that API (feature `client`) |
@@ -34,7 +34,6 @@ mod service;
 pub mod telegram;
 pub mod tokens;
 pub mod types;
-mod words;
 
 pub use error::ChannelError;
 pub use service::{Service, Started};

@@ -12,7 +12,6 @@ mod chats;
 mod codes;
 mod completion;
 mod request;
-mod words;
 
 use std::path::Path as FilePath;
 use std::sync::Arc;

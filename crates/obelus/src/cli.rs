@@ -142,8 +142,8 @@ pub(crate) struct Resolve {
 #[command(after_help = "\
 Examples:
   obelus run request.yaml --model playbook:answers.yaml
-  obelus run request.json --input '{\"city\": \"Псков\"}' --json
-  obelus run agents/notes --say 'Что мы решили вчера?'
+  obelus run request.json --input '{\"city\": \"Pskov\"}' --json
+  obelus run agents/notes --say 'What did we decide yesterday?'
   obelus run operator --site shop.example.test --say 'Compare the kettles on shop.example.test by price and rating'
   obelus run examples/mcp-notes --mcp servers.yaml --say 'Show the notes'
   obelus run agents/notes --say 'What is on it?' --image photo.png --model openai

@@ -3,11 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use obelus_runtime::Language;
-use obelus_runtime::people::fill;
+use obelus_words::fill;
 use serde_json::{Value, json};
 
 use super::split::{LONGEST, units};
-use super::words::BotWords;
 use crate::types::{AnswerBody, QuestionRow};
 
 /// A card has at most so many values to choose from; others are typed.
@@ -100,14 +99,14 @@ pub(super) fn text_of(row: &QuestionRow, language: Language) -> String {
         false => text,
         true => {
             let head = super::split::beginning(&text, LONGEST / 2);
-            format!("{head}\n\n{}", BotWords::of(language).in_the_file)
+            format!("{head}\n\n{}", language.words().bot.in_the_file)
         }
     }
 }
 
 /// An open question: its text and its buttons.
 pub(super) fn open_card(row: &QuestionRow, token: &str, is_denying: bool, language: Language) -> (String, Value) {
-    let words = BotWords::of(language);
+    let words = &language.words().bot;
     let text = text_of(row, language);
     let button =
         |label: &str, action: Action| json!({"text": label, "callback_data": format!("{token}:{}", action.name())});
@@ -138,7 +137,7 @@ pub(super) fn closed_card(
     language: Language,
     name_of: impl FnOnce(i64) -> Option<String>,
 ) -> (String, Value) {
-    let words = BotWords::of(language);
+    let words = &language.words().bot;
     let by = row.by.as_deref().unwrap_or_default();
     let is_here = by.starts_with("telegram:");
     let outcome = match (row.status.as_str(), is_here) {
@@ -150,7 +149,7 @@ pub(super) fn closed_card(
         (_, true) => words.answered,
         (_, false) => words.answered_elsewhere,
     };
-    let outcome = fill(outcome, &[&words.who(by, name_of)]);
+    let outcome = fill(outcome, &[&super::words::who(words, by, name_of)]);
     (format!("{}\n\n{outcome}", text_of(row, language)), keyboard(json!([])))
 }
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_kernel::visible;
-use obelus_runtime::people::fill;
 use obelus_runtime::{EventNumber, Language, system_clock};
+use obelus_words::fill;
 use serde_json::json;
 
 use super::api::{Backoff, Content, Incoming, Press, Sender, Update};
 use super::card::{self, Action};
 use super::state::Talk;
-use super::words::{BotWords, language_of};
+use super::words::language_of;
 use super::{Bot, TelegramError, is_fatal, no_bot};
 use crate::ChannelError;
 use crate::types::{AnswerBody, NewSession};
@@ -108,7 +108,7 @@ impl Bot {
         let is_private = message.chat.kind == "private";
         if !self.config.allow.contains(&sender.id) {
             if is_private && self.is_new_outsider(sender.id) {
-                let words = BotWords::of(from.language).outsider;
+                let words = from.language.words().bot.outsider;
                 self.note(from.chat, fill(words, &[&sender.id.to_string()]));
             }
             return;
@@ -120,7 +120,7 @@ impl Bot {
         match &message.text {
             Some(text) => self.words(&from, &without_mention(text, &self.username), &message).await,
             None if MEDIA.iter().any(|kind| message.other.contains_key(*kind)) => {
-                self.note(from.chat, BotWords::of(from.language).text_only.to_owned());
+                self.note(from.chat, from.language.words().bot.text_only.to_owned());
             }
             None => {}
         }
@@ -136,7 +136,7 @@ impl Bot {
     }
 
     async fn words(self: &Arc<Self>, from: &From, text: &str, message: &Incoming) {
-        let words = BotWords::of(from.language);
+        let words = &from.language.words().bot;
         match text.trim() {
             "" => {}
             "/start" | "/help" => self.note(from.chat, words.hello.to_owned()),
@@ -205,7 +205,7 @@ impl Bot {
     }
 
     fn not_taken(self: &Arc<Self>, from: &From, error: &ChannelError) {
-        let words = BotWords::of(from.language).not_taken;
+        let words = from.language.words().bot.not_taken;
         self.note(from.chat, fill(words, &[&error.words(from.language)]));
     }
 
@@ -258,7 +258,7 @@ impl Bot {
 
     async fn press(self: &Arc<Self>, update: i64, press: Press) {
         let language = language_of(self.config.lang, press.from.language_code.as_deref());
-        let words = BotWords::of(language);
+        let words = &language.words().bot;
         if press.from.is_bot || !self.config.allow.contains(&press.from.id) {
             return self.answer_press(&press.id, words.not_yours);
         }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_kernel::session::{AskedAgain, QuestionId, Reply};
-use obelus_runtime::people::{fill, why_it_ended};
+use obelus_runtime::people::why_it_ended;
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent, Subscription};
+use obelus_words::fill;
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -17,7 +18,6 @@ use super::api::ApiError;
 use super::card;
 use super::split::{LONGEST, beginning, split};
 use super::state::{Card, Talk};
-use super::words::BotWords;
 use crate::service::lines_visible;
 
 /// A sign of work is shown by the apps for five seconds.
@@ -140,7 +140,7 @@ impl Speaker {
                 return;
             }
             EventBody::Failed { text, .. } => {
-                let words = fill(BotWords::of(self.language).stands_still, &[&obelus_kernel::visible(text)]);
+                let words = fill(self.language.words().bot.stands_still, &[&obelus_kernel::visible(text)]);
                 return self.bot.note(self.chat, words);
             }
             EventBody::Files { .. } | EventBody::Moved { .. } | EventBody::Missed => return,
@@ -156,7 +156,7 @@ impl Speaker {
             EventBody::QuestionAskedAgain { question, because } => {
                 self.ask(number, &question.id).await;
                 if *because == AskedAgain::ItWillLapse {
-                    self.bot.note(self.chat, BotWords::of(self.language).lapses_soon.to_owned());
+                    self.bot.note(self.chat, self.language.words().bot.lapses_soon.to_owned());
                 }
             }
             EventBody::QuestionDecided { question, .. } | EventBody::QuestionExpired { question } => {
@@ -205,7 +205,7 @@ impl Speaker {
             });
         }
         if is_file {
-            let caption = BotWords::of(self.language).reply_file;
+            let caption = self.language.words().bot.reply_file;
             self.bot.pace.turn(self.chat).await;
             let sent = self.bot.api.send_text_file(self.chat, "reply.txt", &text, caption).await;
             self.report(sent.map(drop));

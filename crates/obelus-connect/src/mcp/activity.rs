@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use obelus_kernel::Call;
 use obelus_kernel::session::{CallError, Outcome};
 use obelus_runtime::{Activity, ActivityFuture, Work};
 use serde_json::{Map, Value, json};
@@ -58,7 +59,7 @@ impl Activity for McpTool {
 
 /// Calls a tool that is still what the session was given. What does no harm twice is tried twice if the line broke.
 async fn call(server: &Server, tool: &str, pinned: &Value, news: &News, work: &Work) -> Result<Brought, McpError> {
-    let arguments = arguments_of(&work.call);
+    let arguments = arguments_of(work);
     let elicitor = (!work.elicitor.is_nobody()).then_some(&work.elicitor as &dyn Elicit);
     let mut again = work.tool.idempotent;
     loop {
@@ -90,10 +91,11 @@ async fn check(server: &Server, tool: &str, pinned: &Value, news: &News) -> Resu
     Err(error)
 }
 
-/// The parameters of a call, without what is ours.
-fn arguments_of(call: &Value) -> Map<String, Value> {
-    let fields = call.as_object().into_iter().flatten();
-    fields.filter(|(name, _)| !name.starts_with('_')).map(|(name, value)| (name.clone(), value.clone())).collect()
+/// The parameters of a call, without what is ours: a server gets nothing that its tool does not declare.
+fn arguments_of(work: &Work) -> Map<String, Value> {
+    let fields = work.call.as_object().into_iter().flatten();
+    let params = fields.filter(|(name, _)| Call::is_param(name, &work.tool));
+    params.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// What a call brought, as a value: images become files, of which the value has the paths.

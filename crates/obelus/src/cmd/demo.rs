@@ -7,11 +7,12 @@ use anyhow::Result;
 use clap::Args;
 use obelus_runtime::Secret;
 use obelus_sandbox::{Portal, PortalLanguage, SandboxOptions};
+use obelus_words::TourWords;
 
 use super::chat::{self, Move};
 use crate::cli::{Chat, How, Mode, ServerAt, StoreAt};
+use crate::language::{Language, fill, wanted, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
-use crate::phrases::{Phrases, fill, wanted};
 
 /// Try an agent in a CRM, without a key and without a network.
 ///
@@ -47,46 +48,32 @@ pub(crate) struct Demo {
 const MODEL: &str = "playbook:@bundled/crm/playbook.yaml";
 
 /// Five messages: reading, creating, a risky change, a denial, and a batch with one question for all.
-const TOUR: [Move; 13] = [
-    Move::Tell("1. Чтение: спрашивать некого, агент просто смотрит."),
-    Move::Say("Какие у нас стадии продаж?"),
-    Move::Tell("2. Создание: то, о чём вы попросили сами, подтверждать не нужно."),
-    Move::Say("Создай сделку «Поставка окон» на 250000 и поставь задачу Илье: подготовить предложение до пятницы"),
-    Move::Tell("3. Рискованное изменение: деньги меняются только с вашего «да»."),
-    Move::Say("Измени сумму сделки 1 на 100000"),
-    Move::Yes,
-    Move::Tell("4. Отказ: ничего не происходит."),
-    Move::Say("Переведи сделку 3 на стадию «Сделка провалена»"),
-    Move::No("клиент ещё думает"),
-    Move::Tell("5. Двадцать сделок сразу: один вопрос обо всех."),
-    Move::Say("Передай 20 сделок менеджера Ильи Дарье"),
-    Move::Yes,
-];
-
-/// The same in English.
-const TOUR_IN_ENGLISH: [Move; 13] = [
-    Move::Tell("1. Reading: nobody needs to be asked, the agent just looks."),
-    Move::Say("What are our sales stages?"),
-    Move::Tell("2. Creating: what you asked for yourself needs no approval."),
-    Move::Say("Create a deal “Window supply” for 250000 and give Ian a task: prepare an offer by Friday"),
-    Move::Tell("3. A risky change: money changes only with your yes."),
-    Move::Say("Change the amount of deal 1 to 100000"),
-    Move::Yes,
-    Move::Tell("4. A denial: nothing happens."),
-    Move::Say("Move deal 3 to the stage “Deal lost”"),
-    Move::No("the customer is still thinking"),
-    Move::Tell("5. Twenty deals at once: one question about all of them."),
-    Move::Say("Hand 20 deals of Ian over to Dora"),
-    Move::Yes,
-];
+fn tour(words: &TourWords) -> [Move; 13] {
+    [
+        Move::Tell(words.reading),
+        Move::Say(words.ask_stages),
+        Move::Tell(words.creating),
+        Move::Say(words.create_deal),
+        Move::Tell(words.risky),
+        Move::Say(words.change_amount),
+        Move::Yes,
+        Move::Tell(words.denial),
+        Move::Say(words.move_deal),
+        Move::No(words.not_yet),
+        Move::Tell(words.batch),
+        Move::Say(words.hand_over),
+        Move::Yes,
+    ]
+}
 
 pub(crate) fn run(args: Demo) -> Result<Exit> {
     // The portal needs its own thread, because the conversation blocks while it waits for the portal.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let (language, moves) = match wanted(None) {
-        Some("en") => (PortalLanguage::English, &TOUR_IN_ENGLISH),
-        _ => (PortalLanguage::Russian, &TOUR),
+    let (language, words) = match wanted(None) {
+        Some("en") => (PortalLanguage::English, Language::English.words()),
+        _ => (PortalLanguage::Russian, Language::Russian.words()),
     };
+    let moves = tour(&words.tour);
     let options = SandboxOptions { listen: args.listen, rate: false, language, ..SandboxOptions::default() };
     let portal = runtime.block_on(Portal::start(options))?;
     Secret::provide("BITRIX_WEBHOOK_URL", Secret::new(portal.base_url()));
@@ -111,12 +98,12 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
         events: None,
         server: ServerAt::default(),
     };
-    let words = &Phrases::of(Some(code)).running;
+    let words = &words.running;
     output::note(&format!("{BOLD}{}{BOLD:#} {}", words.sandbox, portal.page_url()));
     let ended = if plays_itself {
-        chat::tour(&conversation, moves)
+        chat::tour(&conversation, &moves)
     } else {
-        suggest(words.no_key_needed, moves);
+        suggest(words.no_key_needed, &moves);
         if !args.no_open {
             open_in_browser(portal.page_url());
         }
@@ -133,7 +120,7 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
 /// Starts a server for the same agent and portal, and says where it is.
 #[cfg(feature = "serve")]
 async fn serve_beside(code: &str) -> Result<super::serve::beside::Beside> {
-    let phrases = Phrases::of(Some(code));
+    let phrases = words_of(Some(code));
     let prepare = |mut spec: obelus_runtime::SessionSpec| {
         spec.settings.mode = Mode::Full.into();
         let model = MODEL.into();

@@ -21,8 +21,8 @@ use serde_json::Value;
 use super::host::store_folder;
 use super::run::on;
 use crate::cli::{Command, ServerAt, Sessions, StoreAt, Verb};
+use crate::language::words_of;
 use crate::output::{self, Exit, visible};
-use crate::phrases::Phrases;
 use crate::trouble::Declined;
 
 /// The variable with the token, where no file is named.
@@ -80,7 +80,7 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
 
 /// The client of the server that is named, or of the one that holds the store; none where there is none.
 fn client(at: &ServerAt, held: Option<&StoreAt>) -> Result<Option<Client>> {
-    let language = Some(Phrases::of(None).language);
+    let language = Some(words_of(None).language);
     if let Some(address) = &at.server {
         return Ok(Some(Client::new(address, token(at)?, language).context("--server")?));
     }
@@ -109,7 +109,7 @@ fn token(at: &ServerAt) -> Result<Secret> {
 fn in_words(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<ClientError>() {
         Ok(ClientError::Refused { code, message, .. }) => {
-            Declined { code, words: message, language: Phrases::of(None).language }.into()
+            Declined { code, words: message, language: words_of(None).language }.into()
         }
         Ok(other) => other.into(),
         Err(other) => other,
@@ -150,5 +150,5 @@ async fn rested(client: &Client, id: &str) -> Result<Value> {
 
 /// The language in which this program speaks.
 fn language() -> Language {
-    Phrases::of(None).language
+    words_of(None).language
 }

@@ -22,8 +22,8 @@ use super::holder::Holder;
 use super::host::{Notices, connector, store_folder};
 use super::remote::beacon::Beacon;
 use crate::cli::{RoleName, Serve, Tokens};
+use crate::language::{Words, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
-use crate::phrases::{Phrases, fill};
 
 pub(crate) fn run(args: Serve) -> Result<Exit> {
     let options = HttpOptions {
@@ -53,7 +53,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
         true => AgentCatalogue::of_environment(),
         false => AgentCatalogue::new(args.agents.clone()),
     };
-    let phrases = Phrases::of(None);
+    let phrases = words_of(None);
     let service = Service::new(host.clone(), agents).in_language(phrases.language);
     let tokens = TokenStore::in_folder(&folder);
     let token_file = args.token_file.clone().unwrap_or_else(|| folder.join(TOKEN_FILE));
@@ -92,7 +92,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     ended.map(|()| Exit::Done)
 }
 
-fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Phrases) {
+fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Words) {
     let words = &phrases.serving;
     let address = format!("http://{}/api/", server.address());
     output::note(&fill(words.listens, &[&format!("{BOLD}{address}{BOLD:#}")]));
@@ -128,7 +128,7 @@ pub(crate) fn tokens(args: Tokens) -> Result<Exit> {
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         Ok(TokenStore::in_folder(&folder))
     };
-    let words = &Phrases::of(None).serving;
+    let words = &words_of(None).serving;
     match args {
         Tokens::Add { name, role, json, store } => {
             let token = open(&store)?.add(&name, role.into())?;

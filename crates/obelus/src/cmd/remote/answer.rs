@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{rested, tell_turn, text};
 use crate::cli::Verb;
 use crate::cmd::people::value_said;
+use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
-use crate::phrases::{Phrases, fill};
 
 /// Answers a question as it is now, and waits until the turn has come to rest.
 pub(super) async fn answer(client: &Client, id: &str, verb: &Verb, as_json: bool) -> Result<Exit> {
@@ -72,7 +72,7 @@ async fn finish(client: &Client, session: &str, as_json: bool) -> Result<Exit> {
 
 pub(super) async fn pause(client: &Client, id: &str) -> Result<Exit> {
     client.post(&format!("/api/v1/sessions/{}/pause", encoded(id)), &json!({})).await?;
-    output::note(&fill(Phrases::of(None).kept.paused_now, &[id, id]));
+    output::note(&fill(words_of(None).kept.paused_now, &[id, id]));
     Ok(Exit::Done)
 }
 

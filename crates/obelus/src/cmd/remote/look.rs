@@ -5,8 +5,8 @@ use obelus_channel::client::{Client, encoded};
 use serde_json::{Value, json};
 
 use super::text;
+use crate::language::{fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit, visible};
-use crate::phrases::{Phrases, fill};
 
 /// An open question, and how it is answered.
 pub(super) fn tell_question(client: &Client, row: &Value) {
@@ -31,7 +31,7 @@ pub(super) async fn inbox(client: &Client, as_json: bool) -> Result<Exit> {
     }
     rows.iter().for_each(|row| tell_question(client, row));
     if rows.is_empty() {
-        output::note(Phrases::of(None).answering.none);
+        output::note(words_of(None).answering.none);
     }
     Ok(Exit::Done)
 }
@@ -51,7 +51,7 @@ pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
         output::json(&rows.into());
         return Ok(Exit::Done);
     }
-    let phrases = Phrases::of(None);
+    let phrases = words_of(None);
     for row in &rows {
         let records = phrases.count(phrases.kept.records, row["records"].as_u64().unwrap_or_default());
         let when = row["last"].as_str().unwrap_or_else(|| text(row, "created"));
@@ -80,7 +80,7 @@ pub(super) async fn show(client: &Client, id: &str, at: Option<u64>, as_json: bo
         }));
         return Ok(Exit::Done);
     }
-    let phrases = Phrases::of(None);
+    let phrases = words_of(None);
     let parts = [&visible(text(&session, "agent")), text(&session, "status"), text(&session, "mode")];
     output::answer(&format!("{BOLD}{}{BOLD:#}  {}", visible(id), fill(phrases.kept.head, &parts)));
     output::answer(&format!("{BOLD}†state{BOLD:#} {}", visible(&format!("{state:#}"))));

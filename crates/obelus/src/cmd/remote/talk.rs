@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use super::{language, rested, text};
 use crate::cli::{Chat, Mode};
 use crate::cmd::people::value_said;
+use crate::language::{fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit, visible};
-use crate::phrases::{Phrases, fill};
 
 /// A conversation.
 struct Remote<'a> {
@@ -22,12 +22,12 @@ struct Remote<'a> {
     session: String,
     lines: mpsc::Receiver<std::io::Result<String>>,
     is_terminal: bool,
-    phrases: &'static Phrases,
+    phrases: &'static crate::language::Words,
 }
 
 pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    let phrases = Phrases::of(None);
+    let phrases = words_of(None);
     let session = open(client, args).await?;
     let words = fill(phrases.serving.talks, &[&session, client.address()]);
     output::note(&format!("{DIM}{}{DIM:#}", visible(&words)));

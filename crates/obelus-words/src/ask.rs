@@ -1,7 +1,5 @@
 //! Questions to a person: what is asked, why, and where values come from.
 
-use obelus_runtime::phrases;
-
 phrases! {
     /// The texts of a question.
     Asking {
@@ -96,6 +94,7 @@ phrases! {
         created: "создано в этом разговоре (d)", "created in this conversation (d)";
         was_shown: "видел ", "was shown ";
         earlier: "и ещё записей раньше: {}", "and {} earlier writes";
+        written: "(сообщение {} → {})", "(message {} → {})";
         told_already: "об этом уже сказано выше", "see above";
     }
 }

@@ -1,6 +1,6 @@
 //! LOOP-4: a turn that ended without the model, in words for the user: what happened, and what to do about it.
 
-use super::Language;
+use crate::Language;
 
 /// What happened, and what to do; in Russian and in English.
 type Words = [&'static str; 2];
@@ -171,8 +171,8 @@ const CAUSES: &[Cause] = &[
     ),
 ];
 
-/// What happened, and what to do.
-pub(super) fn words(code: &str, language: Language) -> (&'static str, &'static str) {
+/// What happened when a turn ended without the model, and what to do, by the stable name of the cause.
+pub fn degraded(code: &str, language: Language) -> (&'static str, &'static str) {
     let cause = CAUSES.iter().find(|cause| cause.code == code).unwrap_or(&OTHER);
     let [what_ru, what_en] = cause.what;
     let [do_ru, do_en] = cause.advice;
@@ -185,12 +185,12 @@ mod tests {
 
     #[test]
     fn every_cause_has_words_of_its_own_in_both_languages() {
-        let (other, _) = words("something new", Language::English);
+        let (other, _) = degraded("something new", Language::English);
         for cause in CAUSES {
-            let (russian, advice) = words(cause.code, Language::Russian);
+            let (russian, advice) = degraded(cause.code, Language::Russian);
             assert_eq!(Language::of(russian), Language::Russian, "{russian}");
             assert!(advice.contains("сохранены") && advice.ends_with('.'), "{advice}");
-            let (english, advice) = words(cause.code, Language::English);
+            let (english, advice) = degraded(cause.code, Language::English);
             assert_eq!(Language::of(english), Language::English, "{english}");
             assert!(advice.contains("are kept") && advice.ends_with('.'), "{advice}");
             assert_ne!(english, other, "{}", cause.code);

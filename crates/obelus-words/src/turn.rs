@@ -1,8 +1,5 @@
 //! What every channel says of a turn, its steps and its limits.
 
-use super::Language;
-use crate::phrases;
-
 phrases! {
     /// What a turn came to.
     TurnWords {
@@ -37,6 +34,7 @@ phrases! {
         planned: "запланировано", "planned";
         under_way: "в работе", "under way";
         failed: "не вышло: {}", "failed: {}";
+        wrong_call: "вызов составлен неверно", "the call is not made right";
         no_tool: "такого действия у агента нет", "the agent cannot do that";
         missing: "не хватает обязательных данных, укажите: {}", "required data is missing, please give: {}";
     }
@@ -49,7 +47,9 @@ phrases! {
         already_decided: "на этот вопрос уже ответили", "the question is decided already";
         expired: "срок ответа вышел, это считается отказом", "the question lapsed: it is taken as a no";
         ending: "ход заканчивается; ответьте, когда он закончится", "the turn is ending; answer when it has ended";
-        unfit_answer: "так на этот вопрос не отвечают: {}", "this does not answer the question: {}";
+        unfit_answer:
+            "так на этот вопрос не отвечают; как ответить, показывает obelus inbox",
+            "this does not answer the question; `obelus inbox` shows how it is answered";
         in_doubt:
             "скажите, произошло ли это: happened или did-not",
             "say whether it happened: happened or did-not";
@@ -58,59 +58,56 @@ phrases! {
         several_calls: "несколько шагов сразу изменить нельзя", "several calls cannot be edited as one";
         at_work: "сессия уже работает", "the session is at work already";
         too_many_pictures: "слишком много картинок за раз", "too many pictures at once";
+        consent_ended: "это согласие уже не действует", "the consent has ended already";
+        unknown_consent: "такого согласия нет", "there is no such consent";
+        unfit_consent: "так согласиться нельзя", "there is no such consent";
+        not_in_this_mode: "в этом режиме это не выполняется", "the mode does not permit it";
+        no_plan: "в запросе нет плана", "the request has no plan to run";
+        bad_state: "состояние не подходит: {}", "the state does not fit: {}";
+        gone: "сессия тем временем закончила работу", "the session has ended its work meanwhile";
+        damaged: "журнал сессии повреждён: {}", "the journal of the session is damaged: {}";
+        unreadable: "сессию нельзя открыть: {}", "the session cannot be opened: {}";
         not_durable: "это не удалось сохранить, и ничего не сделано: {}", "it could not be kept, and nothing was done: {}";
     }
 }
 
-impl Language {
-    /// What is said of turns.
-    pub(crate) fn turn(self) -> &'static TurnWords {
-        match self {
-            Language::Russian => &TurnWords::RU,
-            Language::English => &TurnWords::EN,
-        }
-    }
-
-    /// What is said of steps.
-    pub(crate) fn steps(self) -> &'static StepWords {
-        match self {
-            Language::Russian => &StepWords::RU,
-            Language::English => &StepWords::EN,
-        }
-    }
-
-    /// What is said of refusals.
-    pub(crate) fn refusals(self) -> &'static RefusalWords {
-        match self {
-            Language::Russian => &RefusalWords::RU,
-            Language::English => &RefusalWords::EN,
-        }
+phrases! {
+    /// The days of the week, from Monday on.
+    Days {
+        monday: "понедельник", "Monday";
+        tuesday: "вторник", "Tuesday";
+        wednesday: "среда", "Wednesday";
+        thursday: "четверг", "Thursday";
+        friday: "пятница", "Friday";
+        saturday: "суббота", "Saturday";
+        sunday: "воскресенье", "Sunday";
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::words::{PhraseTable as _, fault_of};
+phrases! {
+    /// The same in short.
+    ShortDays {
+        monday: "пн", "Mon";
+        tuesday: "вт", "Tue";
+        wednesday: "ср", "Wed";
+        thursday: "чт", "Thu";
+        friday: "пт", "Fri";
+        saturday: "сб", "Sat";
+        sunday: "вс", "Sun";
+    }
+}
 
-    #[test]
-    fn no_phrase_has_words_of_the_other_language() {
-        let (ru, en) = (Language::Russian, Language::English);
-        let all = |of: Language| {
-            [
-                of.turn().all(),
-                of.steps().all(),
-                of.refusals().all(),
-                of.reasons().all(),
-                of.misfits().all(),
-                of.consents().all(),
-                of.questions().all(),
-                of.results().all(),
-            ]
-            .concat()
-        };
-        for (russian, english) in all(ru).into_iter().zip(all(en)) {
-            assert_eq!(fault_of(russian, english), None);
-        }
+phrases! {
+    /// What the session itself says to people as a reason. These texts are in journals and must not change: a journal
+    /// replays to the same session, byte for byte.
+    SessionWords {
+        lapsed: "никто не ответил вовремя", "nobody answered in time";
+        declined: "отклонено в разговоре", "declined in conversation";
+        denied_before: "это уже отклонили раньше", "it was denied before";
+        went_on:
+            "пользователь не согласился, а написал другое",
+            "the user did not agree, and said something else";
+        stopped: "остановлено человеком", "stopped by a person";
+        answer_the_user: "Ответить пользователю", "Answer the user";
     }
 }

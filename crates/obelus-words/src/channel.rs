@@ -1,10 +1,8 @@
-//! What channels say to people, in both languages.
-
-use obelus_runtime::{Language, phrases};
+//! Why a request of a channel failed.
 
 phrases! {
     /// Why a call failed.
-    ErrorWords {
+    ChannelWords {
         unknown_agent: "агента «{}» нет", "there is no agent `{}`";
         unknown_agent_near: "агента «{}» нет; может быть, «{}»?", "there is no agent `{}`; did you mean `{}`?";
         bad_agent: "в файле агента «{}» ошибки:\n{}", "the agent `{}` has errors:\n{}";
@@ -34,29 +32,5 @@ phrases! {
         timed_out: "запрос шёл слишком долго", "the request took too long to arrive";
         closing: "сервер завершает работу: попробуйте ещё раз", "the server is ending: try again";
         host: "не получилось ({})", "it did not work ({})";
-    }
-}
-
-impl ErrorWords {
-    pub(crate) fn of(language: Language) -> &'static Self {
-        static RU: ErrorWords = ErrorWords::RU;
-        static EN: ErrorWords = ErrorWords::EN;
-        match language {
-            Language::Russian => &RU,
-            Language::English => &EN,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use obelus_runtime::people::{PhraseTable as _, fault_of};
-
-    #[test]
-    fn every_phrase_says_the_same_in_both_languages() {
-        for (russian, english) in ErrorWords::RU.all().into_iter().zip(ErrorWords::EN.all()) {
-            assert_eq!(fault_of(russian, english), None, "{russian} / {english}");
-        }
     }
 }

@@ -1,7 +1,5 @@
 //! What the server says at its terminal.
 
-use obelus_runtime::phrases;
-
 phrases! {
     /// `obelus serve` and `obelus tokens`.
     ServingWords {

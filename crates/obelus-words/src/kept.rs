@@ -1,7 +1,5 @@
 //! Sessions, the inbox, answers and runs at the command line.
 
-use obelus_runtime::phrases;
-
 phrases! {
     /// What is kept: sessions and their status.
     KeptWords {
@@ -107,11 +105,15 @@ phrases! {
         how_doubt:
             "ответить: obelus answer {} happened · obelus answer {} did-not",
             "to answer: obelus answer {} happened · obelus answer {} did-not";
-        held_by: "хранилище открыто: {}", "the store is held by {}";
+        held_by: "хранилище занято ({})", "the store is held by {}";
         no_question: "в сессии «{}» нет вопроса «{}»", "the session `{}` has no question `{}`";
         not_an_id:
             "«{}» — не номер вопроса: он пишется СЕССИЯ:ВОПРОС, как его показывает obelus inbox",
             "`{}` is no question: it is SESSION:QUESTION, as `obelus inbox` prints";
+        is_json: "{}: это не JSON (строка {}, столбец {})", "{} is not JSON (line {}, column {})";
+        is_an_object: "{}: нужен объект JSON", "{} is a JSON object";
+        no_consent: "«{}» — не согласие: нужен его номер, например c1", "`{}` is no consent: it is a number such as c1";
+        no_time: "«{}» — не время: нужно, например, 2030-01-31T12:00:00Z", "`{}` is no time: it is written as 2030-01-31T12:00:00Z";
         already: "на вопрос {} уже ответили: {}", "`{}` is {} already";
         was_approved: "разрешено", "approved";
         was_denied: "отказано", "denied";
@@ -146,6 +148,15 @@ phrases! {
         waiting_kept:
             "Нужен человек. Ответьте этой командой или запустите это в терминале; всё, что ждёт: obelus inbox",
             "Waiting for a person. Answer with that command, or run this at a terminal; everything that waits: obelus inbox";
+        characters: "всего знаков: {}", "{} characters in all";
+        done: "сделано", "done";
+        waits: "ждёт", "waiting";
+        skipped: "пропущено", "skipped";
+        denied: "отклонено", "denied";
+        refused: "запрещено", "refused";
+        failed: "не вышло", "failed";
+        planned: "в плане", "planned";
+        under_way: "в работе", "running";
         error: "ошибка", "error";
         warning: "предупреждение", "warning";
         starting: "запускаю серверы MCP: {}", "starting MCP servers: {}";
@@ -167,5 +178,94 @@ phrases! {
         no_because: "нет: {}", "no: {}";
         by_the_tour: "  (за вас отвечает показ)", "  (the tour answers for you)";
         cut_short: "прервано на этом месте", "broken off here";
+    }
+}
+
+phrases! {
+    /// Sessions that are copied, moved, imported and removed.
+    CarriedWords {
+        stays: "{} остаётся: {}", "{} stays: {}";
+        removed: "удалена {} сессия|удалены {} сессии|удалено {} сессий", "{} session removed|{} sessions removed";
+        would_remove:
+            "была бы удалена {} сессия|были бы удалены {} сессии|было бы удалено {} сессий",
+            "{} session would be removed|{} sessions would be removed";
+        not_shrunk:
+            "сессии удалены, а файл хранилища не уменьшился",
+            "the sessions are removed, and the store's file is as large as before";
+        shrunk:
+            "файл хранилища стал меньше на {} байт|файл хранилища стал меньше на {} байта|файл хранилища стал меньше на {} байт",
+            "the store's file is {} byte smaller|the store's file is {} bytes smaller";
+        gone: "сессия «{}» удалена", "`{}` is removed";
+        forked: "«{}» начинается там, где «{}» была после записи {}", "`{}` begins where `{}` was after record {}";
+        forked_paused:
+            "«{}» начинается там, где «{}» была после записи {}, в работе, и стоит на паузе: посмотреть: obelus sessions show {}; продолжить: obelus sessions resume {}",
+            "`{}` begins where `{}` was after record {}, at work, and is paused: look at it with `obelus sessions show {}`, let it go on with `obelus sessions resume {}`";
+        imported: "«{}»: записей {}", "`{}`: {} records";
+        nothing_to_go_back:
+            "«{}» можно продолжать как есть: возвращаться не из чего",
+            "`{}` can be continued as it is: there is nothing to go back from";
+        went_back:
+            "{} снова у записи {}; весь журнал в файле {}",
+            "{} is back at record {}; the whole journal is in {}";
+        at_line: "{}, строка {}", "{}, line {}";
+        long_line: "строка длиннее {} МиБ", "the line is longer than {} MiB";
+        large_export: "выгрузка больше {} МиБ", "the export is larger than {} MiB";
+        no_export:
+            "{}: это начинается не так, как выгрузка сессии",
+            "{}: it does not begin as an exported session does";
+        other_form:
+            "{}: выгрузка версии {}, а эта программа понимает версию {}",
+            "{}: the export is of form {}, and this version knows form {}";
+        out_of_order:
+            "{}: здесь запись {}, а ожидается запись {}",
+            "{}: record {} stands where record {} is expected";
+        other_count:
+            "{}: записей {}, а в первой строке сказано {}",
+            "{}: it has {} records, and its first line says {}";
+        part_unreadable: "часть «{}» нельзя прочесть: {}", "part of `{}` cannot be read: {}";
+        adopt_exists: "{}: назовите другую ключом --session", "{}: name another one with --session";
+        adopted: "продолжить «{}»: obelus chat --session {}", "continue `{}` with `obelus chat --session {}`";
+    }
+}
+
+phrases! {
+    /// What keeps a session from starting, or from going on.
+    Starting {
+        no_agent: "агента «{}» нет", "there is no agent `{}`";
+        did_you_mean: "; возможно, `{}`?", "; did you mean `{}`?";
+        there_are: "; есть: {}", "; there are: {}";
+        did_you_mean_agent: "{}; возможно, агент `{}`?", "{}; did you mean the agent `{}`?";
+        which_agent: "какой агент? назовите его ключом --agent: {}", "which agent? name one with --agent: {}";
+        not_started: "агента не удалось запустить", "the agent cannot be started";
+        other_agent:
+            "сессия «{}» ведётся с агентом из папки {}, а не с «{}»: не называйте --agent или выберите другую сессию",
+            "the session `{}` is with the agent in {}, not with `{}`: leave --agent out, or name another session";
+        say_something: "агенту нужно что-то сказать: добавьте --say 'ТЕКСТ'", "an agent answers to words: add --say 'TEXT'";
+        no_browser: "у него нет браузера, который мог бы открыть сайт", "it has no browser that could be on a site";
+        no_token:
+            "--events: задайте в {} токен приложения, который портал присылает с каждым событием",
+            "--events: set {} to the application's token, which the portal sends with every event";
+        not_the_same:
+            "сессия «{}» не продолжается с {}: {}; назовите другую сессию ключом --session или удалите эту: obelus sessions rm {}",
+            "the session `{}` does not go on with {}: {}; name another session with --session, or remove this one with `obelus sessions rm {}`";
+        made_of_file: "она создана из файла {}", "it was made of the file {}";
+        made_of_agent: "она создана с агентом «{}» из папки {}", "it was made of the agent `{}` in {}";
+        other_plan: "она создана с другим планом", "it was made with another plan";
+        other_input: "она создана с другими входными данными", "it was made with another input";
+        other_message:
+            "она создана с другим контекстом: отличается сообщение {}",
+            "it was made with another context: message {} differs";
+        other_schema: "она создана с другой схемой результата", "it was made with another schema of the result";
+        mode_under_way:
+            "«{}» прервана в режиме {}: дайте ей закончить, потом меняйте режим",
+            "`{}` was cut off in the mode {}: let it end, then change the mode";
+        tool_gone:
+            "инструмента `{}` на сервере больше нет: вызвать его не получится",
+            "the tool `{}` is not offered any more: calls to it will fail";
+        tool_changed:
+            "инструмент `{}` изменился с начала этой сессии и не вызывается; новая сессия возьмёт его таким, какой он сейчас",
+            "the tool `{}` has changed since this session began, and is not called; a new session takes it as it is now";
+        new_tools: "новые инструменты, они есть только у новой сессии: {}", "new tools, which only a new session has: {}";
+        calls_will_fail: "{}; вызвать его инструменты не получится", "{}; calls to its tools will fail";
     }
 }

@@ -1,7 +1,5 @@
 //! What the chat program says around the agent's words.
 
-use obelus_runtime::phrases;
-
 phrases! {
     /// The conversation: how it begins and ends, and what happens meanwhile.
     Chat {
@@ -142,6 +140,8 @@ phrases! {
         needs_terminal:
             "{} здесь не действует: подтверждает только человек в терминале.",
             "{} does not work here: only a person at a terminal can approve.";
-        bad_path: "{}: {}", "{}: {}";
+        bad_path: "{} — не один путь. Например: /why †state.tasks", "{} is not one path. For example: /why †state.tasks";
+        long_line: "stdin: строка длиннее 1 МиБ", "stdin: a line is longer than 1 MiB";
+        not_utf8: "stdin: строка не в UTF-8", "stdin: a line is not UTF-8";
     }
 }

@@ -2,12 +2,11 @@
 
 /// Declares the phrases of one subject: a name, the Russian text, the English text. `{}` is replaced by a value (see
 /// [`fill`]). The subject becomes a struct with one field for each phrase and the constants `RU` and `EN`.
-#[macro_export]
 macro_rules! phrases {
     ($(#[$doc:meta])* $subject:ident { $($name:ident: $ru:literal, $en:literal;)* }) => {
         $(#[$doc])*
-        pub(crate) struct $subject {
-            $(pub(crate) $name: &'static str,)*
+        pub struct $subject {
+            $(#[doc = $en] pub $name: &'static str,)*
         }
 
         impl $subject {
@@ -15,7 +14,7 @@ macro_rules! phrases {
             pub(crate) const EN: Self = Self { $($name: $en,)* };
         }
 
-        impl $crate::people::PhraseTable for $subject {
+        impl $crate::PhraseTable for $subject {
             fn all(&self) -> Vec<&'static str> {
                 vec![$(self.$name),*]
             }
@@ -42,50 +41,11 @@ pub fn fill(phrase: &str, with: &[&str]) -> String {
     filled
 }
 
-/// What is wrong with the two texts of a phrase: words of the other language, or other values to fill in.
-pub fn fault_of(russian: &str, english: &str) -> Option<String> {
-    let holes = |text: &str| text.split('|').next().unwrap_or_default().matches("{}").count();
-    let prose = prose(russian);
-    if english.chars().any(is_cyrillic) {
-        Some(format!("Russian in English: {english}"))
-    } else if prose.chars().any(|c| c.is_ascii_alphabetic()) {
-        Some(format!("English in Russian: {russian} ({prose})"))
-    } else if russian != english && !russian.chars().any(is_cyrillic) {
-        Some(format!("not translated: {russian}"))
-    } else if holes(russian) != holes(english) {
-        Some(format!("other values: {russian} / {english}"))
-    } else {
-        None
-    }
-}
+#[cfg(test)]
+pub(crate) use check::fault_of;
 
-/// Names of keys, modes, verbs and values, which are the same in every language.
-const NAMES: [&str; 14] = [
-    "JSON", "Esc", "Enter", "Tab", "MCP", "shadow", "canary", "full", "inbox", "happened", "did-not", "true", "false",
-    "null",
-];
-
-/// The text without commands, names and placeholders.
-fn prose(text: &str) -> String {
-    let mut in_command = false;
-    let is_prose = |word: &&str| {
-        let plain = word.trim_matches(|c: char| !c.is_alphanumeric());
-        in_command |= plain == "obelus";
-        if in_command && !plain.chars().any(is_cyrillic) {
-            // A command ends with its clause.
-            in_command = !word.ends_with(['.', ':', ';', ',', ')']);
-            return false;
-        }
-        in_command = false;
-        let is_letter = plain.chars().count() == 1;
-        !(is_letter || NAMES.contains(&plain) || plain.contains(['.', '_']) || word.contains(['/', '-', '†', '{']))
-    };
-    text.split([' ', '|']).filter(is_prose).collect::<Vec<_>>().join(" ")
-}
-
-fn is_cyrillic(c: char) -> bool {
-    ('\u{400}'..='\u{4ff}').contains(&c)
-}
+#[cfg(test)]
+mod check;
 
 #[cfg(test)]
 mod tests {
