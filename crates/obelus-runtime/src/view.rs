@@ -19,6 +19,6 @@ mod titles;
 mod tests;
 
 pub use lines::{Tone, ViewLine};
-pub use question::QuestionView;
+pub use question::{AskedWords, BeforeView, CallView, QuestionView, RowView};
 pub use results::result_in_words;
 pub use titles::Titles;

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 pub use consents::{consent_in_words, never_in_words, terms_in_words};
 pub use phrases::{PhraseTable, fault_of, fill};
-pub use reasons::refusal_in_words;
-pub(crate) use reasons::{ToolNames, listed_titles, reasons_in_words};
+pub use reasons::{ToolNames, refusal_in_words};
+pub(crate) use reasons::{listed_titles, reasons_in_words};
 
 use crate::actor::NOT_DURABLE;
 use misfits::misfit_in_words;
