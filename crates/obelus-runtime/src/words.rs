@@ -12,8 +12,8 @@ pub(crate) use obelus_words::fill;
 use serde_json::Value;
 
 pub use consents::{consent_in_words, never_in_words, terms_in_words};
-pub(crate) use reasons::{ToolNames, listed_titles, reasons_in_words};
-pub use reasons::{explained_reason, refusal_in_words};
+pub use reasons::{ToolNames, explained_reason, refusal_in_words};
+pub(crate) use reasons::{listed_titles, reasons_in_words};
 
 use crate::actor::{DAMAGED, GONE, NOT_DURABLE};
 use misfits::misfit_in_words;

@@ -28,6 +28,8 @@
 //! assert_eq!(fill(words.turn.limit_steps, &["4"]), "4 steps in one turn");
 //! ```
 
+#![expect(unnameable_types, reason = "callers reach the subjects as fields of `Words`")]
+
 #[macro_use]
 mod phrases;
 

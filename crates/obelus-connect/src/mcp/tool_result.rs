@@ -1,4 +1,4 @@
-//! What a call brought, no more than was asked for.
+//! The result of a call, limited in size.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::error::quoted;
 
-/// What a call brought.
+/// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Brought {
+pub struct ToolResult {
     /// Its texts, in order. Where something was cut or left out, a text says so in brackets.
     pub texts: Vec<String>,
     /// Its images, in order.
@@ -18,7 +18,7 @@ pub struct Brought {
     pub structured: Option<Value>,
     /// Whether the server says that the tool failed.
     pub is_error: bool,
-    /// Whether something was too large and is not all there.
+    /// Whether something was left out because of its size.
     pub cut: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Image {
     pub data: Vec<u8>,
 }
 
-impl Brought {
+impl ToolResult {
     /// Reads a result; `most` is the number of characters that are kept.
     pub(super) fn read(result: CallToolResult, most: usize) -> Self {
         let mut brought = Self { is_error: result.is_error == Some(true), ..Self::default() };
@@ -100,8 +100,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn read(result: Value, most: usize) -> Brought {
-        Brought::read(serde_json::from_value(result).unwrap(), most)
+    fn read(result: Value, most: usize) -> ToolResult {
+        ToolResult::read(serde_json::from_value(result).unwrap(), most)
     }
 
     #[test]

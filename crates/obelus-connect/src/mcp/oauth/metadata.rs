@@ -1,4 +1,4 @@
-//! Finding out who gives tokens for a server: the metadata of the resource (RFC 9728), then those of its authorization
+//! Discovery of the authorization server: the metadata of the resource (RFC 9728), then those of its authorization
 //! server (RFC 8414, or OpenID Connect).
 
 use reqwest::Url;
@@ -8,14 +8,14 @@ use super::super::error::quoted;
 use super::challenge::{Challenge, scopes_of};
 use super::fetch::Fetch;
 
-/// What was found out.
+/// The metadata of a server and of its authorization server.
 #[derive(Debug)]
-pub(super) struct Found {
-    /// What tokens are for (RFC 8707), exactly as the server says it.
+pub(super) struct AuthMetadata {
+    /// The resource that tokens are for (RFC 8707), exactly as the server writes it.
     pub(super) resource: String,
     /// The rights that the server knows of.
     pub(super) scopes: Vec<String>,
-    /// Who gives tokens, exactly as it says.
+    /// The issuer of tokens, exactly as it writes itself.
     pub(super) issuer: String,
     pub(super) authorize: Option<Url>,
     pub(super) token: Url,
@@ -31,8 +31,8 @@ pub(super) struct Found {
     pub(super) has_s256: bool,
 }
 
-/// Follows what a server says, and checks each step.
-pub(super) async fn discover(fetch: &Fetch, server: &Url, challenge: &Challenge) -> Result<Found, String> {
+/// Follows the addresses that a server names, and checks each step.
+pub(super) async fn discover(fetch: &Fetch, server: &Url, challenge: &Challenge) -> Result<AuthMetadata, String> {
     let resource = resource_of(fetch, server, challenge).await?;
     let (published, named, scopes) = match &resource {
         Some(document) => {
@@ -45,14 +45,14 @@ pub(super) async fn discover(fetch: &Fetch, server: &Url, challenge: &Challenge)
             let scopes = document["scopes_supported"].as_array().into_iter().flatten().filter_map(Value::as_str);
             (published.to_owned(), named.to_owned(), scopes_of(scopes))
         }
-        // Servers of older days give tokens themselves.
+        // Servers of older versions of the protocol issue tokens themselves.
         None => (server.as_str().to_owned(), server.origin().ascii_serialization(), Vec::new()),
     };
     let issuer = fetch.address(&named, "who gives tokens for it")?;
     for place in places(&issuer) {
         let Some(document) = fetch.document(&place).await? else { continue };
         let said = document["issuer"].as_str().unwrap_or_default();
-        // Another one could pass itself off as this one.
+        // Otherwise one authorization server could impersonate another.
         if said.strip_suffix('/').unwrap_or(said) != named.strip_suffix('/').unwrap_or(&named) {
             return Err(format!("{} says that it is {}, and is not asked", quoted(&named), quoted(said)));
         }
@@ -65,7 +65,7 @@ pub(super) async fn discover(fetch: &Fetch, server: &Url, challenge: &Challenge)
             Some(list.iter().filter_map(|item| Some(item.as_str()?.to_owned())).collect())
         };
         let has = |name: &str, text: &str| texts(name).is_some_and(|list| list.iter().any(|item| item == text));
-        return Ok(Found {
+        return Ok(AuthMetadata {
             resource: published,
             scopes,
             issuer: said.to_owned(),

@@ -1,4 +1,4 @@
-//! One request, and the questions while it is at work.
+//! One request, and the elicitations while it runs.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ const MOST_ROUNDS: usize = 10;
 /// How many characters of a question are shown.
 const MOST_WORDS: usize = 4000;
 
-/// What is returned while a person thinks. Dropping it takes the question back.
+/// The answer of a person, once there is one. Dropping it withdraws the question.
 pub type AskedFuture<'a> = Pin<Box<dyn Future<Output = Elicited> + Send + 'a>>;
 
 /// Somebody to ask while a call is at work.
@@ -177,7 +177,7 @@ async fn answers(
     Ok(answers)
 }
 
-/// What a server is told. A form is filled in as an object: a bare value is that of the only field.
+/// The answer as a server gets it. A form is an object: a bare value is that of its only field.
 fn result_of(told: Elicited, schema: &Value) -> ElicitResult {
     let content = match told {
         Elicited::Value(value @ Value::Object(_)) => value,

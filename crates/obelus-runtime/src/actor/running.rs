@@ -39,7 +39,7 @@ pub(super) enum News {
 }
 
 /// What a session has under way.
-pub(super) struct AtWork {
+pub(super) struct RunningWork {
     activities: Arc<Activities>,
     model: Arc<dyn Model>,
     /// Where the files of delegates lie.
@@ -57,7 +57,7 @@ pub(super) struct AtWork {
     pub(super) parts: PartsInlet,
 }
 
-impl AtWork {
+impl RunningWork {
     pub(super) fn new(connections: &Connections, folder: PathBuf, unattended: bool) -> Self {
         Self {
             activities: Arc::clone(&connections.activities),

@@ -1,4 +1,4 @@
-//! Saying who we are by a signature (RFC 7523), for which nothing secret is sent.
+//! Authentication of the client by a signature (RFC 7523). No secret is sent.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// How long a signature is good, in seconds: it is used at once.
 const LASTS: i64 = 300;
 
-/// What goes with the form to say that a signature is in it.
+/// The type of the assertion, as the form names it.
 pub(super) const KIND: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// The schemes, their names in tokens, and the length of each half where a signature has two.
@@ -45,7 +45,7 @@ pub(super) fn assertion(key: &Secret, client: &str, issuer: &str, id: &str, now:
 
 /// A signature of two numbers in DER, as tokens have it: one after the other, each of the same length.
 fn halves(der: &[u8], half: usize) -> Option<Vec<u8>> {
-    // No such signature is longer than what the short form of a length can say.
+    // Signatures are short enough for the short form of a length.
     let [0x30, length, rest @ ..] = der else { return None };
     let mut rest = rest.get(..usize::from(*length)).filter(|_| *length < 0x80)?;
     let mut both = Vec::new();

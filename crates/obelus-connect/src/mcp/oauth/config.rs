@@ -1,4 +1,4 @@
-//! What an agent's file says of who asks: the field `auth` of a server.
+//! The field `auth` of a server in an agent's file.
 
 use obelus_runtime::Secret;
 
@@ -17,9 +17,9 @@ pub(super) enum Grant {
     Credentials,
 }
 
-/// What the author says. Silence is fine: the server tells the rest.
+/// What the author has configured. The server's metadata give the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::mcp) struct Said {
+pub(in crate::mcp) struct AuthConfig {
     pub(super) scopes: Vec<String>,
     pub(super) client_id: Option<String>,
     /// The name of a variable of the environment.
@@ -30,7 +30,7 @@ pub(in crate::mcp) struct Said {
     pub(super) issuer: Option<String>,
 }
 
-impl Said {
+impl AuthConfig {
     pub(in crate::mcp) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
         if fields.get("auth").is_none() {
             return Ok(Self::default());

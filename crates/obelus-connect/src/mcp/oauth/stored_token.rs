@@ -1,4 +1,4 @@
-//! Tokens that outlast the process: one file for each agent and server, for its owner's eyes only.
+//! Tokens that outlast the process: one file for each agent and server, readable by its owner alone.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -15,15 +15,15 @@ use super::client::{Client, Method, Tokens};
 /// A token that lapses within this many seconds is not sent any more.
 const MARGIN: i64 = 30;
 
-/// No such file is larger.
+/// The largest file that is read.
 const MOST_READ: u64 = 256 * 1024;
 
-/// What was got for one server.
+/// The tokens for one server.
 #[derive(Clone, Debug)]
-pub(super) struct Kept {
+pub(super) struct StoredToken {
     /// The address of the server. Tokens go nowhere else.
     pub(super) server: Url,
-    /// What the tokens are for, as the server says it.
+    /// The resource that the tokens are for, as the server writes it.
     pub(super) resource: String,
     pub(super) issuer: String,
     /// Where they are renewed.
@@ -40,7 +40,7 @@ pub(super) struct Kept {
     pub(super) wanted: Vec<String>,
 }
 
-impl Kept {
+impl StoredToken {
     /// The token, unless it has lapsed.
     pub(super) fn fresh(&self, now: i64) -> Option<Secret> {
         let is_fresh = self.until.is_none_or(|until| now + MARGIN < until);
@@ -54,7 +54,7 @@ impl Kept {
         self.refresh = tokens.refresh.or(self.refresh.take());
     }
 
-    /// What is kept for this server. None if there is nothing, or nothing that could be used.
+    /// The stored tokens for this server. None if there are none that can be used.
     pub(super) fn load(file: &Path, server: &Url) -> Option<Self> {
         let meta = fs::metadata(file).ok().filter(|meta| meta.len() <= MOST_READ)?;
         let value: Value =
@@ -65,7 +65,7 @@ impl Kept {
             let list = value[name].as_array().into_iter().flatten();
             list.filter_map(|item| Some(item.as_str()?.to_owned())).collect()
         };
-        let kept = Self {
+        let stored = Self {
             server: text("server")?.parse().ok()?,
             resource: text("resource")?,
             issuer: text("issuer")?,
@@ -81,10 +81,10 @@ impl Kept {
             scopes: texts("scopes"),
             wanted: texts("wanted"),
         };
-        Some(kept).filter(|kept| kept.server == *server)
+        Some(stored).filter(|stored| stored.server == *server)
     }
 
-    /// Keeps it: whole, or as it was.
+    /// Writes the file atomically.
     pub(super) fn save(&self, file: &Path) -> io::Result<()> {
         let bare = |secret: &Option<Secret>| secret.as_ref().map(|secret| secret.expose().to_owned());
         let value = json!({
