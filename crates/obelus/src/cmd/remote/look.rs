@@ -127,5 +127,5 @@ fn tell_event(event: &Value) {
     let words = [text(event, "text"), text(event, "by"), text(&event["question"], "description")];
     let words = words.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
     let (number, at, name) = (text(event, "number"), text(event, "at"), text(event, "event"));
-    output::answer(&format!("{DIM}{number:>7} {at}{DIM:#} {name} {}", visible(words)).trim_end().to_owned());
+    output::answer(format!("{DIM}{number:>7} {at}{DIM:#} {name} {}", visible(words)).trim_end());
 }
