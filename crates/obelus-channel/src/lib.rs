@@ -14,6 +14,7 @@
 //! | `http` | the HTTP API, server-sent events and WebSocket (feature `http`) |
 //! | `client` | a client of that API (feature `client`) |
 //! | `telegram` | a Telegram bot (feature `telegram`) |
+//! | `langgraph`, `openai`, `mcp` | protocols of others: LangGraph's server API, OpenAI's API, MCP (feature `http`) |
 
 #[cfg(any(feature = "client", feature = "telegram"))]
 mod address;
@@ -22,6 +23,12 @@ pub mod client;
 mod error;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "http")]
+pub mod langgraph;
+#[cfg(feature = "http")]
+pub mod mcp;
+#[cfg(feature = "http")]
+pub mod openai;
 mod service;
 #[cfg(feature = "telegram")]
 pub mod telegram;

@@ -7,12 +7,15 @@
 //! | `talk` | what is said to a session, and what came of it |
 //! | `questions` | the inbox, and answers |
 //! | `past` | events, timeline, log, fork |
+//! | `snapshot` | a session at one moment, for channels that show it their own way |
 //! | `take_up` | work that an earlier process left |
 
 mod agents;
 mod past;
 mod questions;
 mod sessions;
+#[cfg(feature = "http")]
+mod snapshot;
 mod take_up;
 mod talk;
 
@@ -25,8 +28,10 @@ use obelus_runtime::sessions::InputId;
 use obelus_runtime::{Host, HostError, Language, SessionHandle, SessionSpec, StoreError};
 
 use crate::ChannelError;
+#[cfg(feature = "http")]
+pub(crate) use snapshot::Snapshot;
 pub use take_up::Started;
-#[cfg(feature = "telegram")]
+#[cfg(any(feature = "http", feature = "telegram"))]
 pub(crate) use talk::lines_visible;
 
 /// The calls that every channel uses. Clones are the same service.
@@ -141,7 +146,7 @@ impl Service {
 }
 
 /// Checks the id of a session before anything is looked up by it.
-fn check_id(id: &str) -> Result<(), ChannelError> {
+pub(crate) fn check_id(id: &str) -> Result<(), ChannelError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) {
         true => Ok(()),

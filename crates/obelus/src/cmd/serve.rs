@@ -13,6 +13,7 @@ use obelus_channel::Service;
 use obelus_channel::http::{HttpOptions, HttpServer};
 use obelus_channel::telegram::TelegramConfig;
 use obelus_channel::tokens::{Role, TOKEN_FILE, TokenEntry, Tokens as TokenStore};
+use obelus_channel::{langgraph, mcp, openai};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::{Host, SqliteStore};
 use serde_json::{Value, json};
@@ -59,8 +60,9 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     let is_first = tokens.ensure_first(&token_file)?;
     let grace = options.grace;
     let server = HttpServer::bind(service.clone(), tokens, options).await.context("--listen")?;
-    let hooks = hooks::Hooks::of(&service, &folder)?;
-    let server = match hooks {
+    let server =
+        server.with_routes(langgraph::routes(&folder)).with_routes(openai::routes(&folder)).with_routes(mcp::routes());
+    let server = match hooks::Hooks::of(&service, &folder)? {
         Some(hooks) => server.with_routes(hooks.routes()),
         None => server,
     };
