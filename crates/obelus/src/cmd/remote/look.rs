@@ -11,7 +11,9 @@ use crate::phrases::{Phrases, fill};
 /// An open question, and how it is answered.
 pub(super) fn tell_question(client: &Client, row: &Value) {
     output::answer(&visible(text(row, "text")));
-    let answers: Vec<&str> = row["answers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let answers = row["answers"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    // A consent is given by `approve --also`.
+    let answers: Vec<&str> = answers.filter(|answer| *answer != "consent").collect();
     let answers = answers.join("|").replace('_', "-");
     let (id, server) = (visible(text(row, "id")), client.address());
     output::answer(&format!("  {DIM}obelus answer {id} {answers} --server {server}{DIM:#}"));
