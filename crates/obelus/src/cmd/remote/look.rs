@@ -11,7 +11,9 @@ use crate::output::{self, BOLD, DIM, Exit, visible};
 /// An open question, and how it is answered.
 pub(super) fn tell_question(client: &Client, row: &Value) {
     output::answer(&visible(text(row, "text")));
-    let answers: Vec<&str> = row["answers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let answers = row["answers"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    // A consent is given by `approve --also`.
+    let answers: Vec<&str> = answers.filter(|answer| *answer != "consent").collect();
     let answers = answers.join("|").replace('_', "-");
     let (id, server) = (visible(text(row, "id")), client.address());
     output::answer(&format!("  {DIM}obelus answer {id} {answers} --server {server}{DIM:#}"));
@@ -127,5 +129,5 @@ fn tell_event(event: &Value) {
     let words = [text(event, "text"), text(event, "by"), text(&event["question"], "description")];
     let words = words.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
     let (number, at, name) = (text(event, "number"), text(event, "at"), text(event, "event"));
-    output::answer(&format!("{DIM}{number:>7} {at}{DIM:#} {name} {}", visible(words)).trim_end().to_owned());
+    output::answer(format!("{DIM}{number:>7} {at}{DIM:#} {name} {}", visible(words)).trim_end());
 }
