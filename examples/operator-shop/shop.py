@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A small shop on this machine, for the operator to work at: three pages of kettles, and a basket to take things out of.
+"""A small shop on this machine, for the operator to work at: three pages of kettles, a basket to take things out of, and a
+form for the delivery.
 
     python3 shop.py [PORT]        by default 8477; 0 takes any port that is free
 
@@ -10,6 +11,7 @@ import html
 import http.server
 import sys
 import threading
+import urllib.parse
 
 # The best rated one is dear, and the cheapest is bad: which is the best buy, only those know who have seen every page.
 KETTLES = [
@@ -21,11 +23,12 @@ ON_A_PAGE = 3
 PAGES = -(-len(KETTLES) // ON_A_PAGE)
 
 basket = {1: "Lamp", 2: "Armchair", 3: "Toaster"}
+delivery = {}
 lock = threading.Lock()
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><link rel="icon" href="data:,">
 <style>body {{ font: 18px sans-serif; max-width: 40em; margin: 2em auto }} nav a {{ margin-right: 1em }}</style></head>
-<body><nav><a href="/kettles">Kettles</a><a href="/basket">Basket</a></nav><h1>{title}</h1>{body}</body></html>"""
+<body><nav><a href="/kettles">Kettles</a><a href="/basket">Basket</a><a href="/delivery">Delivery</a></nav><h1>{title}</h1>{body}</body></html>"""
 
 
 def kettles(number):
@@ -44,6 +47,17 @@ def things():
     return PAGE.format(title="Basket", body=f"<ul>{''.join(rows)}</ul>" if rows else "<p>It is empty.</p>")
 
 
+def where():
+    """The form for the delivery, and what was last said in it."""
+    with lock:
+        said = "".join(f"<li>{html.escape(name)}: {html.escape(value)}</li>" for name, value in delivery.items())
+    form = """<form method="post" action="/delivery"><p><label>Name <input name="name"></label></p>
+<p><label>Street <input name="street"></label></p>
+<p><label>Time <select name="time"><option>morning</option><option>evening</option></select></label></p>
+<p><label><input type="checkbox" name="call"> Call before</label></p><button>Save the delivery</button></form>"""
+    return PAGE.format(title="Delivery", body=(f"<p>Saved.</p><ul>{said}</ul>" if said else "") + form)
+
+
 class Shop(http.server.BaseHTTPRequestHandler):
     """Answers browsers."""
 
@@ -53,10 +67,18 @@ class Shop(http.server.BaseHTTPRequestHandler):
             self.answer(200, kettles(pages[self.path]))
         elif self.path == "/basket":
             self.answer(200, things())
+        elif self.path == "/delivery":
+            self.answer(200, where())
         else:
             self.answer(404, PAGE.format(title="Not found", body=""))
 
     def do_POST(self):
+        if self.path == "/delivery":
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+            with lock:
+                delivery.clear()
+                delivery.update(urllib.parse.parse_qsl(body))
+            return self.see_other("/delivery")
         parts = self.path.strip("/").split("/")
         if len(parts) != 3 or parts[0] != "basket" or parts[2] != "delete" or not parts[1].isdecimal():
             return self.answer(404, PAGE.format(title="Not found", body=""))
@@ -64,8 +86,11 @@ class Shop(http.server.BaseHTTPRequestHandler):
             gone = basket.pop(int(parts[1]), None)
         if gone:
             print(f"removed from the basket: {gone}", flush=True)
+        self.see_other("/basket")
+
+    def see_other(self, path):
         self.send_response(303)
-        self.send_header("Location", "/basket")
+        self.send_header("Location", path)
         self.send_header("Content-Length", "0")
         self.end_headers()
 

@@ -33,6 +33,9 @@ pub enum ChannelError {
     /// There is no such thing at all: a path, a record.
     #[error("there is no such thing: {0}")]
     NotFound(String),
+    /// The path has no such method.
+    #[error("this path has no such method")]
+    WrongMethod,
     /// The question is not what the caller was shown.
     #[error("the question `{0}` has changed since it was shown: look at it again")]
     Changed(String),
@@ -75,6 +78,7 @@ impl ChannelError {
             Self::BadAgent { .. } => "bad_agent",
             Self::UnknownQuestion(_) => "unknown_question",
             Self::NotFound(_) => "not_found",
+            Self::WrongMethod => "wrong_method",
             Self::Changed(_) => "changed",
             Self::BadRequest(_) => "bad_request",
             Self::TooLarge(_) => "too_large",
@@ -95,6 +99,7 @@ impl ChannelError {
             Self::Host(error) => host_status(error),
             Self::UnknownAgent(..) | Self::UnknownQuestion(_) | Self::NotFound(_) => 404,
             Self::BadAgent { .. } => 422,
+            Self::WrongMethod => 405,
             Self::Changed(_) => 409,
             Self::BadRequest(_) => 400,
             Self::TooLarge(_) => 413,
@@ -117,11 +122,12 @@ impl ChannelError {
             Self::BadAgent { agent, problems } => fill(words.bad_agent, &[agent, problems]),
             Self::UnknownQuestion(id) => fill(words.unknown_question, &[id]),
             Self::NotFound(what) => fill(words.not_found, &[what]),
+            Self::WrongMethod => words.wrong_method.to_owned(),
             Self::Changed(id) => fill(words.changed, &[id]),
             Self::BadRequest(why) => fill(words.bad_request, &[why]),
             Self::TooLarge(limit) => fill(words.too_large, &[limit]),
-            Self::NotJson => words.not_json.to_owned(),
-            Self::Unauthorized => words.unauthorized.to_owned(),
+            Self::NotJson => fill(words.not_json, &["`Content-Type: application/json`"]),
+            Self::Unauthorized => fill(words.unauthorized, &["`Authorization: Bearer TOKEN`"]),
             Self::Forbidden(role) => fill(words.forbidden, &[role]),
             Self::NotAllowed(what) => fill(words.not_allowed, &[what]),
             Self::TooMany(_) => words.too_many.to_owned(),

@@ -36,7 +36,7 @@ use tokio::sync::watch;
 
 use crate::Service;
 use crate::tokens::Tokens;
-pub use body::JsonBody;
+pub use body::{InPath, InQuery, JsonBody};
 pub use guard::Access;
 use limits::Limits;
 use metrics::Metrics;

@@ -16,17 +16,18 @@ phrases! {
             "`{}` is no id: letters, digits, `-` and `_`, at most 64";
         no_record: "в журнале записей {}, а не {}", "the journal has {} records, not {}";
         not_found: "здесь этого нет: {}", "there is no such thing here: {}";
+        wrong_method: "у этого адреса нет такого метода", "this path has no such method";
         changed:
             "вопрос «{}» изменился с тех пор, как его показали: посмотрите ещё раз",
             "the question `{}` has changed since it was shown: look at it again";
         bad_request: "запрос нельзя прочесть: {}", "the request cannot be read: {}";
         too_large: "слишком много: {}", "too large: {}";
         not_json:
-            "тело запроса должно быть JSON с заголовком `Content-Type: application/json`",
-            "the body must be JSON, with the header `Content-Type: application/json`";
+            "тело запроса должно быть JSON с заголовком {}",
+            "the body must be JSON, with the header {}";
         unauthorized:
-            "нужен токен: заголовок `Authorization: Bearer TOKEN`",
-            "a token is needed: send the header `Authorization: Bearer TOKEN`";
+            "нужен токен: заголовок {}",
+            "a token is needed: send the header {}";
         forbidden: "для этого нужен токен с ролью {}", "this needs a token with the role {}";
         not_allowed: "{}: это значение здесь не разрешено", "the {} of the request is not allowed here";
         too_many: "слишком много запросов: попробуйте позже", "too many requests: try again later";

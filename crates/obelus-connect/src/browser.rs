@@ -25,7 +25,8 @@
 //! | `page` | our program beside the browser, and what it is asked |
 //! | `profile` | cookies and stored texts, kept with the session |
 //! | `answer` | what the server says |
-//! | `view` | what is shown of a page, and what changed of it |
+//! | `view` | what is shown of a page |
+//! | `difference` | the ids that are shown, and what changed of a page |
 //! | `offer` | what can be planned, in our words |
 //! | `snapshot` | the elements of a page |
 //! | `sites` | which sites are allowed |
@@ -39,6 +40,7 @@ mod address;
 mod aim;
 mod answer;
 mod around;
+mod difference;
 mod find;
 mod form;
 mod guard;
@@ -60,7 +62,8 @@ mod view;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use obelus_runtime::Activities;
+use obelus_runtime::people::PageNotes;
+use obelus_runtime::{Activities, ObservationSlot};
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
@@ -69,8 +72,10 @@ use crate::mcp::{Server, Servers};
 use activities::{Part, Step};
 use aim::HeldBy;
 use answer::Modal;
+use difference::{Numbers, ShownPage};
 use page::{Ask, Failed, Reply, Told};
 use profile::Keeper;
+use secrets::Secrets;
 use shots::Shots;
 
 pub use find::{BrowserParts, MissingPart, PLAYWRIGHT_MCP, find};
@@ -114,14 +119,38 @@ struct Memory {
     last: Option<(String, u32)>,
     /// The page as it was shown last.
     shown: Option<Shown>,
+    /// Whether the model has that before its eyes, so that what changed is enough.
+    is_base_shown: bool,
+    /// The ids that are shown.
+    numbers: Numbers,
     /// A text that the next observation looks for.
     focus: Option<String>,
     shots: Shots,
     /// What the browser knows of its user.
     keeper: Keeper,
+    /// What people are told of pages and the journal does not keep.
+    notes: PageNotes,
 }
 
 impl Memory {
+    /// Notes addresses in full for whoever is asked about them.
+    fn note_addresses<'a>(&mut self, addresses: impl IntoIterator<Item = &'a str>, secrets: &Secrets) {
+        let mut is_new = false;
+        for address in addresses.into_iter().filter(|address| address.starts_with("http")) {
+            is_new |= self.notes.note_address(&address::shown_text(address), &secrets.hide(address.to_owned()));
+        }
+        if is_new {
+            self.keep_notes();
+        }
+    }
+
+    /// Without a folder, and where it cannot be written, people see addresses as the journal has them.
+    fn keep_notes(&self) {
+        if let Some(folder) = self.keeper.folder() {
+            let _ = self.notes.write(folder);
+        }
+    }
+
     /// Counts observations in a row that are the same.
     fn count(&mut self, digest: &str) -> u32 {
         let count = match &self.last {
@@ -149,7 +178,18 @@ struct Seen {
 /// What was shown of a page.
 struct Shown {
     address: String,
+    /// As Playwright wrote it down.
     text: String,
+    page: ShownPage,
+    /// All that the observation said.
+    whole: String,
+}
+
+impl Shown {
+    /// Whether it is what was observed last in a session.
+    fn lies_in(&self, slot: &ObservationSlot) -> bool {
+        slot.latest().is_some_and(|latest| latest.text == self.whole)
+    }
 }
 
 impl Browser {
@@ -184,8 +224,11 @@ impl Browser {
             note: None,
             last: None,
             shown: None,
+            is_base_shown: false,
+            numbers: Numbers::default(),
             focus: None,
             shots: Shots::new(section.shots.clone().unwrap_or(shots)),
+            notes: keeper.folder().map(PageNotes::read).unwrap_or_default(),
             keeper,
         };
         Arc::new(Self { server, section, memory: Mutex::new(memory) })
@@ -244,6 +287,12 @@ impl Browser {
         self.owns(tool) && tool.split_once('.').is_some_and(|(_, own)| offer::of(own).is_some())
     }
 
+    /// Whether a tool can be of use: files are given to pages only where the agent's file names a folder for them.
+    pub fn offers(&self, tool: &str) -> bool {
+        let gives_files = self.owns(tool) && tool.ends_with(".browser_file_upload");
+        !gives_files || self.section.uploads.is_some()
+    }
+
     /// Puts our words in the place of those that the server has for the browser's tools.
     pub fn describe(&self, tools: &mut [(String, Value)]) {
         for (name, schema) in tools {
@@ -280,6 +329,11 @@ impl Browser {
             for value in held.chain(&mut told.sent).flat_map(|request| request.fields.values_mut()) {
                 *value = guard::carried(&self.section.secrets.hide(std::mem::take(value)));
             }
+            let facts = told.facts.iter().flatten().chain(told.point.as_ref().map(|point| &point.facts));
+            let forms = facts.clone().filter_map(|facts| Some(facts.form.as_ref()?.address.as_str()));
+            let links = facts.filter_map(|facts| facts.link.as_deref());
+            let addresses = links.chain(forms).chain([told.address.as_str()]);
+            memory.note_addresses(addresses, &self.section.secrets);
             self.keep_profile(told, memory).await?;
             // One that ended by itself was somewhere: the next observation goes there.
             let was_somewhere = memory.address.as_ref().is_some_and(|address| address.starts_with("http"));

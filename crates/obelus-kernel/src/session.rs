@@ -224,6 +224,7 @@ impl Session {
             settings,
         };
         session.memory.context.keep_spelling(!session.settings.guards_names);
+        session.memory.context.order_instances_by_name(!session.settings.orders_rows);
         session.tell_given_texts();
         Ok(session)
     }
@@ -297,6 +298,7 @@ impl Session {
             Input::ProcessLost => {
                 self.drop_elicitations();
                 self.memory.forget_observations();
+                self.transcript.forget_observations();
                 self.tell_children(&Input::ProcessLost);
             }
             Input::Decide { question, decision, by } => {

@@ -1,6 +1,6 @@
 //! The one handle to a session: what channels, commands and programs use.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use obelus_kernel::session::{Decision, Input, Mode, Refused, Reply, Session};
@@ -183,6 +183,11 @@ impl SessionHandle {
     /// What was started for the session, such as MCP servers.
     pub async fn services(&self) -> Result<Option<Arc<dyn Services>>, Refused> {
         self.ask(|answer| Command::Services { answer }).await
+    }
+
+    /// The folder with pictures and notes of the pages that the session has seen, where it is kept.
+    pub fn pictures(&self) -> Option<PathBuf> {
+        self.slot.pictures()
     }
 
     /// What was found when the session was last opened.

@@ -1,36 +1,65 @@
-//! The slot: where the latest thing to look at lies while somebody may look at it.
+//! The slot: where the things to look at lie while somebody may look at them.
 //!
-//! A tool with `x-keep: digest` brings `{"about": {…}, "text": "…", "image": "FILE"}`. Text and picture stay here, in
-//! memory; the session, its journal, the logs and whoever watches hear of `about`, a digest and a length.
+//! A tool with `x-keep: digest` brings `{"about": {…}, "text": "…", "changes": "…", "image": "FILE"}`. Text, changes and
+//! picture stay here, in memory; the session, its journal, the logs and whoever watches hear of `about`, a digest and a
+//! length. With `changes`, these are shown, to a model that has seen the observation before; they may be left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use obelus_kernel::session::{CallError, Observation, Outcome};
+use obelus_kernel::session::{CallError, Happened, Observation, Outcome, Prompt};
 use obelus_kernel::{Tool, type_name};
 use serde_json::{Map, Value};
 
 /// The longest text that is shown, in bytes. What is longer is cut, and says so.
 const MOST_TEXT: usize = 1_000_000;
 
-/// Where the latest observation of a session lies: shared by its actor, which shows it to the model, and its
-/// activities, which may look at it too. A new one takes the place of the one before.
+/// How many texts of observations are kept for the transcript, and how many bytes of them.
+const MOST_SHOWN: usize = 500;
+const MOST_SHOWN_BYTES: usize = 8_000_000;
+
+/// Where the observations of a session lie: shared by its actor, which shows them to the model, and its activities, which
+/// may look at the latest.
 #[derive(Default)]
-pub struct ObservationSlot(RwLock<Option<Arc<Observation>>>);
+pub struct ObservationSlot(RwLock<Observed>);
+
+#[derive(Default)]
+struct Observed {
+    latest: Option<Arc<Observation>>,
+    /// What was shown, by digest, oldest first.
+    shown: VecDeque<(String, Arc<str>)>,
+}
 
 impl ObservationSlot {
     /// What was put here last; none before the first, and after a restart.
     pub fn latest(&self) -> Option<Arc<Observation>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).latest.clone()
     }
 
     /// Puts something here.
     pub fn put(&self, seen: Observation) -> Arc<Observation> {
         let seen = Arc::new(seen);
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&seen));
+        let mut observed = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        observed.latest = Some(Arc::clone(&seen));
+        observed.shown.retain(|(digest, _)| *digest != seen.digest);
+        observed.shown.push_back((seen.digest.clone(), seen.shown().into()));
+        let bytes = |observed: &Observed| observed.shown.iter().map(|(_, text)| text.len()).sum::<usize>();
+        while observed.shown.len() > 1 && (observed.shown.len() > MOST_SHOWN || bytes(&observed) > MOST_SHOWN_BYTES) {
+            observed.shown.pop_front();
+        }
         seen
+    }
+
+    /// Puts what the observations of its transcript show into a prompt.
+    pub fn fill(&self, prompt: &mut Prompt) {
+        let observed = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        for entry in prompt.transcript.iter().filter(|entry| !entry.is_digest) {
+            let Happened::Observed { about, .. } = &entry.what else { continue };
+            let found = observed.shown.iter().find(|(digest, _)| about["digest"] == digest.as_str());
+            prompt.observed.extend(found.cloned());
+        }
     }
 
     /// Takes off what a call brought to look at. What is returned may be kept and told to anybody.
@@ -42,12 +71,15 @@ impl ObservationSlot {
         };
         match observation(value) {
             Err(why) => not_an_observation(&why),
-            Ok((mut about, text, image)) => {
+            Ok(Brought { mut about, text, changes, image }) => {
                 let (text, is_cut) = capped(text);
-                let chars = text.chars().count();
-                let seen = self.put(Observation::new(tool.name.as_str(), text, image));
+                let is_part = changes.is_some();
+                let seen = self.put(Observation::new(tool.name.as_str(), text, image).with_changes(changes));
                 about.insert("digest".to_owned(), seen.digest.as_str().into());
-                about.insert("chars".to_owned(), chars.into());
+                about.insert("chars".to_owned(), seen.shown().chars().count().into());
+                if is_part {
+                    about.insert("part".to_owned(), true.into());
+                }
                 if is_cut {
                     about.insert("cut".to_owned(), true.into());
                 }
@@ -63,11 +95,17 @@ impl fmt::Debug for ObservationSlot {
     }
 }
 
-/// An observation in its parts: what may be told of it, its text, its picture.
-type Parts = (Map<String, Value>, String, Option<PathBuf>);
+/// An observation in its parts.
+struct Brought {
+    /// What may be told of it.
+    about: Map<String, Value>,
+    text: String,
+    changes: Option<String>,
+    image: Option<PathBuf>,
+}
 
 /// An observation, or what came in its place: never more than the names of its fields.
-fn observation(value: Value) -> Result<Parts, String> {
+fn observation(value: Value) -> Result<Brought, String> {
     let Value::Object(mut fields) = value else { return Err(type_name(&value).to_owned()) };
     let text = match fields.shift_remove("text") {
         Some(Value::String(text)) => text,
@@ -79,20 +117,22 @@ fn observation(value: Value) -> Result<Parts, String> {
         Some(Value::Object(about)) => about,
         Some(other) => return Err(format!("an object whose `about` is {}", type_name(&other))),
     };
-    let image = match fields.shift_remove("image") {
-        None | Some(Value::Null) => None,
-        Some(Value::String(path)) => Some(PathBuf::from(path)),
-        Some(other) => return Err(format!("an object whose `image` is {}", type_name(&other))),
+    let mut optional = |name: &str| match fields.shift_remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(format!("an object whose `{name}` is {}", type_name(&other))),
     };
+    let (changes, image) = (optional("changes")?, optional("image")?.map(PathBuf::from));
     match fields.len() {
-        0 => Ok((about, text, image)),
+        0 => Ok(Brought { about, text, changes, image }),
         n => Err(format!("an object with {n} further fields")),
     }
 }
 
 fn not_an_observation(found: &str) -> Outcome {
     let text = format!(
-        "a tool with `x-keep: digest` brings an object with `text`, and with `about` and `image` where it has them; \
+        "a tool with `x-keep: digest` brings an object with `text`, and with `about`, `changes` and `image` where it has \
+         them; \
          this brought {found}"
     );
     Outcome::Error(CallError::new("bad_result", text))
@@ -167,6 +207,17 @@ mod tests {
             printed.contains(&seen.digest) && !printed.contains("текст") && !printed.contains("a.png"),
             "{printed}"
         );
+    }
+
+    #[test]
+    fn a_part_is_told_as_one_and_the_whole_lies_beside_it() {
+        let slot = ObservationSlot::default();
+        let brought = json!({"text": "one two", "changes": "+ two"});
+        let Outcome::Value(kept) = slot.take_off(&tool(), Outcome::Value(brought)) else { panic!("it is a value") };
+        let seen = slot.latest().unwrap();
+        assert_eq!((seen.text.as_str(), seen.shown()), ("one two", "+ two"));
+        assert_eq!(kept, json!({"digest": seen.digest, "chars": 5, "part": true}));
+        assert_eq!(seen.digest, Observation::new("look", "+ two", None).digest);
     }
 
     #[test]

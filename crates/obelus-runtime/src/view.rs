@@ -8,9 +8,11 @@
 //! | `question` | a question as data: records, fields before and after, marks, reasons, details |
 //! | `lines` | the same as lines of text |
 //! | `titles` | what tools and parameters are called |
+//! | `pages` | addresses in full, and pictures of pages |
 //! | `results` | what a call brought, in a few words |
 
 mod lines;
+mod pages;
 mod question;
 mod results;
 mod titles;
@@ -19,6 +21,7 @@ mod titles;
 mod tests;
 
 pub use lines::{Tone, ViewLine};
+pub use pages::PageNotes;
 pub use question::QuestionView;
 pub use results::result_in_words;
 pub use titles::Titles;

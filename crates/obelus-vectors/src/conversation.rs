@@ -191,6 +191,7 @@ impl<P: Peers> Conversation<P> {
     fn ask_model(&mut self, id: &RequestId) {
         let Some(mut prompt) = self.session.prompt(id) else { return };
         prompt.observation = self.slot.latest().filter(|latest| self.session.shows_observation(id, &latest.digest));
+        self.slot.fill(&mut prompt);
         match render(&prompt, &PromptOptions::default()) {
             Ok(messages) => {
                 self.meter.count(&messages);

@@ -1,13 +1,21 @@
-//! Bodies of requests: JSON within limits.
+//! What comes in: bodies of JSON within limits, parts of the address.
+
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::request::Parts;
+use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
 
 use super::App;
 use super::reply::Failure;
 use crate::ChannelError;
+
+/// How much of a body is read that is too large, and for how long.
+const DISCARDED: usize = 4 << 20;
+const DISCARDING: Duration = Duration::from_secs(2);
 
 /// A body that was read as JSON.
 pub struct JsonBody<T>(pub T);
@@ -30,15 +38,40 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
     }
 }
 
+/// Parts of the path. What is wrong with them is told as JSON.
+pub struct InPath<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for InPath<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let path = Path::<T>::from_request_parts(parts, state).await;
+        path.map(|Path(path)| Self(path)).map_err(|error| ChannelError::BadRequest(error.body_text()).into())
+    }
+}
+
+/// The query. What is wrong with it is told as JSON.
+pub struct InQuery<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for InQuery<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let query = Query::<T>::try_from_uri(&parts.uri);
+        query.map(|Query(query)| Self(query)).map_err(|error| ChannelError::BadRequest(error.body_text()).into())
+    }
+}
+
 /// Reads a body, no more of it than is allowed, and no longer.
 async fn read(request: Request, app: &App) -> Result<bytes::Bytes, ChannelError> {
     let limit = app.inner.options.body;
     let too_large = || ChannelError::TooLarge(format!("a body may have {limit} bytes"));
     let said = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let body: Body = request.into_body();
     if said.is_some_and(|said| said > limit as u64) {
+        discard(body).await;
         return Err(too_large());
     }
-    let body: Body = request.into_body();
     match tokio::time::timeout(app.inner.options.arrival, to_bytes(body, limit)).await {
         Err(_) => Err(ChannelError::TimedOut),
         Ok(Ok(bytes)) => Ok(bytes),
@@ -55,6 +88,20 @@ pub(super) fn is_empty(request: &Request) -> bool {
     let headers = request.headers();
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     length.is_none_or(|length| length == "0") && !headers.contains_key("transfer-encoding")
+}
+
+/// Reads some of a body that is not wanted: a client that is still sending would not see the answer otherwise.
+async fn discard(body: Body) {
+    let mut parts = body.into_data_stream();
+    let mut left = DISCARDED;
+    let all = async {
+        while let Some(Ok(part)) = parts.next().await
+            && left > 0
+        {
+            left = left.saturating_sub(part.len());
+        }
+    };
+    let _ = tokio::time::timeout(DISCARDING, all).await;
 }
 
 fn is_json(value: &str) -> bool {

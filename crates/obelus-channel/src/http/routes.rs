@@ -84,7 +84,7 @@ pub(super) fn router(app: &App, more: Vec<Router<App>>) -> Router {
         .route("/api/", get(docs::page))
         .route("/api/try.js", get(docs::script))
         .fallback(unknown)
-        .method_not_allowed_fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(app.clone(), guard::guard))
         .with_state(app.clone())
 }
@@ -92,6 +92,10 @@ pub(super) fn router(app: &App, more: Vec<Router<App>>) -> Router {
 async fn unknown(request: axum::extract::Request) -> Failure {
     let path: String = request.uri().path().chars().take(200).collect();
     ChannelError::NotFound(format!("{} {path}", request.method())).into()
+}
+
+async fn wrong_method() -> Failure {
+    ChannelError::WrongMethod.into()
 }
 
 #[cfg(test)]

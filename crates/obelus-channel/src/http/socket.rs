@@ -1,10 +1,11 @@
 //! Events by WebSocket: the same as the stream, each as a text message of JSON.
 
+use axum::extract::State;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use obelus_runtime::EventBody;
 
+use super::body::{InPath, InQuery};
 use super::reply::{Failure, Failures};
 use super::stream::{AfterQuery, Events, Next};
 use super::{Access, App};
@@ -21,8 +22,8 @@ const PROTOCOL: &str = "obelus.events";
 pub(super) async fn connect(
     State(app): State<App>,
     access: Access,
-    Path(id): Path<String>,
-    Query(query): Query<AfterQuery>,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<AfterQuery>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Failure> {
     let upgrade = upgrade.map_err(|error| crate::ChannelError::BadRequest(error.body_text()))?;

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::IntoParams;
 
+use super::body::{InPath, InQuery};
 use super::reply::{Failure, Failures, text};
 use super::{Access, App};
 use crate::ChannelError;
@@ -94,8 +95,8 @@ impl Drop for Events {
 pub(super) async fn events(
     State(app): State<App>,
     access: Access,
-    Path(id): Path<String>,
-    Query(query): Query<AfterQuery>,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<AfterQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());

@@ -59,11 +59,10 @@ impl Service {
 
     /// A session as it is now.
     pub async fn session(&self, id: &str, wanted: Option<Language>) -> Result<SessionView, ChannelError> {
+        check_id(id)?;
         let (service, name) = (self.clone(), id.to_owned());
-        let spec = {
-            let name = name.clone();
-            self.blocking(move |host| Ok(host.spec(&name)?)).await?
-        };
+        let spec = self.blocking(move |host| Ok(host.spec(&name)?)).await?;
+        let name = id.to_owned();
         let agent = spec.as_ref().map(agent_of).ok_or_else(|| StoreError::Unknown(name.clone()))?;
         self.read(id, move |session| service.session_view(session, &name, agent, wanted)).await
     }

@@ -41,7 +41,10 @@ impl Activity for Step {
                                  and guarded";
                     Err(Failed::new("refused", words))
                 }
-                (Part::Observe, _) => browser.observe(work.call.get("at").and_then(Value::as_str)).await,
+                (Part::Observe, _) => {
+                    let whole = work.call.get("whole") == Some(&Value::Bool(true));
+                    browser.observe(work.call.get("at").and_then(Value::as_str), whole, &work.slot).await
+                }
                 (Part::Aim, _) => browser.aim(&work.call).await,
                 (Part::Act, Some(class)) => browser.act(class, &work.call).await,
                 (Part::Act, None) => {

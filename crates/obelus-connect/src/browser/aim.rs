@@ -15,7 +15,7 @@ use super::judge::{self, Class, Facts, Form, Request};
 use super::page::{Ask, Failed, Reply};
 use super::secrets::Secrets;
 use super::snapshot::Element;
-use super::{Browser, Memory, Seen};
+use super::{Browser, Memory, Seen, Shown};
 
 /// Keys that move about, and type nothing.
 const MOVING: [&str; 12] = [
@@ -199,11 +199,18 @@ impl Browser {
         let Some(own) = self.own_tool(tool) else {
             return Ok(json!({"tool": tool, "params": params}));
         };
-        let planned = Planned::new(own, params)?;
-        let intent = Intent::of(&planned.act)?;
+        let mut planned = Planned::new(own, params)?;
+        let mut intent = Intent::of(&planned.act)?;
         let mut memory = self.memory.lock().await;
         let memory = &mut *memory;
+        if let Intent::Go(address) = &intent {
+            memory.note_addresses([address.as_str()], &self.section.secrets);
+        }
         let modal = memory.seen.as_ref().and_then(|seen| seen.modal.as_ref()).map(|modal| modal.kind.clone());
+        if let (Intent::Dialog { accept: false }, Some("file")) = (&intent, modal.as_deref()) {
+            planned = Planned::new("browser_file_upload", &empty)?;
+            intent = Intent::Files(Vec::new());
+        }
         match (&intent, modal.as_deref()) {
             (Intent::Dialog { .. }, Some("file")) | (Intent::Files(_), None) => {
                 return Err(Failed::new("no_dialog", "the page does not wait for this; observe what is there"));
@@ -213,7 +220,7 @@ impl Browser {
             }
             (Intent::Dialog { .. } | Intent::Files(_), Some(_)) | (Intent::Wait, None) => {}
             (_, Some("file")) => {
-                let words = "the page waits for files; give up on it by `browser_file_upload` without paths";
+                let words = "the page waits for files; give up on it by `browser_handle_dialog` with `accept` false";
                 return Err(Failed::new("dialog_open", words));
             }
             (_, Some(_)) => {
@@ -263,7 +270,7 @@ impl Browser {
                 "the page may have changed: observe first, and take ids from there",
             ));
         };
-        let elements = meant(seen, &planned.ids, intent)?;
+        let elements = meant(seen, memory.shown.as_ref(), &planned.ids, intent)?;
         let by = judged_by(intent, elements.len());
         if let Some(within) = elements.get(by).and_then(|element| seen.around_for(intent, element)) {
             planned.act.insert("within".to_owned(), json!(within));
@@ -327,12 +334,13 @@ pub(super) fn aimed(
 }
 
 /// The elements that a planned action names, and for a key the one that has the focus.
-fn meant(seen: &Seen, ids: &[String], intent: &Intent) -> Result<Vec<Element>, Failed> {
+fn meant(seen: &Seen, shown: Option<&Shown>, ids: &[String], intent: &Intent) -> Result<Vec<Element>, Failed> {
     let unknown = |id: &String| {
         let words = format!("`{id}` is not on the page as it was observed; take an id from the observation");
         Failed::new("unknown_element", words)
     };
-    let named = ids.iter().map(|id| seen.snapshot.get(id).cloned().ok_or_else(|| unknown(id)));
+    let own = |id: &String| shown.and_then(|shown| shown.page.own_id(id)).and_then(|own| seen.snapshot.get(own));
+    let named = ids.iter().map(|id| own(id).cloned().ok_or_else(|| unknown(id)));
     let mut elements = named.collect::<Result<Vec<_>, _>>()?;
     if matches!(intent, Intent::Key(_)) {
         elements.extend(seen.snapshot.active().cloned());

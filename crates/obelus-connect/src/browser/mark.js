@@ -24,7 +24,8 @@
   const attribute = (node, name) => (Element.prototype.getAttribute.call(node, name) ?? '').trim();
   const style = (node) => getComputedStyle(node);
   const points = (node) => node !== null && style(node).cursor === 'pointer';
-  const words = (node) => (node.textContent ?? '').replace(/\s+/g, ' ').trim();
+  // Icons of a font are letters that say nothing.
+  const words = (node) => (node.textContent ?? '').replace(/[\uE000-\uF8FF]/g, '').replace(/\s+/g, ' ').trim();
   const isControl = (node) => node.matches(controls) || !roleless.includes(attribute(node, 'role').toLowerCase().split(/\s+/)[0]) || node.isContentEditable === true;
   const reacts = (node) => {
     if (['html', 'body'].includes(node.localName)) return false;
@@ -39,14 +40,24 @@
   };
   const named = (node) => ['aria-label', 'aria-labelledby', 'title', 'alt'].some((name) => attribute(node, name))
     || words(node) !== '' || [...node.querySelectorAll('[alt], [aria-label]')].some((inner) => attribute(inner, 'alt') || attribute(inner, 'aria-label'));
+  // What is known of a control without words: what its author wrote for people or tests, else the names of its icon and class.
   const hint = (node) => {
-    const names = ['title', 'alt', 'data-icon', 'data-testid', 'name', 'class', 'id'];
-    const said = (inner) => names.map((name) => attribute(inner, name)).find((text) => text !== '');
-    const text = [node, ...node.querySelectorAll('*')].map(said).find((text) => text !== undefined);
+    const all = [node, ...node.querySelectorAll('*')];
+    const said = (names) => all.flatMap((inner) => names.map((name) => attribute(inner, name))).find((text) => text !== '');
+    const classes = all.reverse().map((inner) => attribute(inner, 'class')).join(' ').split(/\s+/);
+    const plain = /^(btn|button|icon|icons|fa|fas|far|fab|fal|bi|mdi|svg|d-.*|[mp][trblxy]?-\d)$/;
+    const telling = [...new Set(classes.filter((name) => name !== '' && !plain.test(name)))].slice(0, 3).join(' ');
+    const text = said(['title', 'alt', 'data-icon', 'data-testid', 'name']) ?? (said(['href', 'xlink:href'])?.split('#')[1] || telling || said(['class', 'id']));
     if (text) return '(' + text.replace(/\s+/g, ' ').slice(0, 60) + ')';
     const box = node.getBoundingClientRect();
     const middle = [box.x + box.width / 2 + scrollX, box.y + box.height / 2 + scrollY].map(Math.round);
     return '(' + node.localName + ' at ' + middle.join(',') + ')';
+  };
+  // A dialog that nobody can see or press is not open, though the tree of the page has it.
+  const isOpen = (node) => {
+    for (let above = node; above !== null; above = above.parentElement) if (style(above).opacity === '0') return false;
+    const box = node.getBoundingClientRect();
+    return style(node).pointerEvents !== 'none' && box.right > 0 && box.bottom + scrollY > 0 && box.left < document.documentElement.scrollWidth;
   };
   const set = (node, name, value) => {
     marks.push([node, name, Element.prototype.getAttribute.call(node, name)]);
@@ -56,6 +67,9 @@
   const holders = new Set();
   for (const node of active) {
     for (let above = node.parentElement; above !== null && !holders.has(above); above = above.parentElement) holders.add(above);
+  }
+  for (const node of all) {
+    if (node.matches('dialog, [role=dialog i], [role=alertdialog i]') && !isOpen(node)) set(node, 'aria-label', '(closed)');
   }
   const blocks = /^(block|flex|grid|table|list-item)/;
   for (const node of active.filter(isShown)) {

@@ -1,21 +1,23 @@
 //! Observing: what the page shows, in words and as a picture.
 //!
-//! What is shown lies before the model until the next observation. Of it all, only the page's address, the number of its
-//! elements and the name of the picture are told to anybody who keeps things.
+//! A page is shown whole when its address changes, and else by what changed of it (OPR-10). Of it all, only the page's
+//! address, the number of its elements and the name of the picture are told to anybody who keeps things.
 
+use obelus_runtime::ObservationSlot;
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::address::{digest, instead_of, reopened, shown_text};
 use super::answer::{Answer, Modal, in_our_words};
 use super::around::{around, without_values};
+use super::difference::ShownPage;
 use super::guard;
 use super::intent::Intent;
 use super::judge::{Request, deletes};
 use super::page::{Ask, Failed, Reply, Told};
 use super::secrets::hidden_lines;
 use super::snapshot::{Element, PageSnapshot};
-use super::view::{Changes, compact, without_ids};
+use super::view::{compact, without_ids};
 use super::{Browser, Memory, Seen, Shown, shots};
 use crate::mcp::Image;
 
@@ -26,11 +28,13 @@ const SETTLE: u32 = 2000;
 const MOST_FOUND: usize = 50;
 
 impl Browser {
-    /// Observes the page. `at` is where the browser was before, for one that has just been started.
-    pub(super) async fn observe(&self, at: Option<&str>) -> Result<Value, Failed> {
+    /// Observes the page. `at` is where the browser was before, for one that has just been started. The page is shown whole
+    /// if that is wanted, or if the observation before does not lie in the slot any more.
+    pub(super) async fn observe(&self, at: Option<&str>, whole: bool, slot: &ObservationSlot) -> Result<Value, Failed> {
         let mut memory = self.memory.lock().await;
         let memory = &mut *memory;
         memory.seen = None;
+        memory.is_base_shown = !whole && memory.shown.as_ref().is_some_and(|shown| shown.lies_in(slot));
         let mut notes = Vec::new();
         let home = memory.home.clone().unwrap_or_else(|| "about:blank".to_owned());
         let before = memory.address.clone();
@@ -207,54 +211,77 @@ impl Browser {
     fn dialog_seen(&self, modal: Modal, memory: &mut Memory) -> Value {
         let address = memory.address.as_deref().map_or_else(|| "about:blank".to_owned(), shown_text);
         let how = match modal.kind.as_str() {
-            "file" => "The page waits for files. Give up on it by browser_file_upload without paths.",
+            "file" => "The page waits for files. Give up on it by browser_handle_dialog with accept false.",
             _ => "A dialog is open. Nothing else can be done before it is answered by browser_handle_dialog.",
         };
         let text = self.section.secrets.hide(format!("{how}\n{}", modal.words));
         let about = json!({
             "address": address, "elements": 0, "unchanged": memory.count(&digest(&text)), "dialog": modal.kind,
         });
+        // The page behind it is still the one that was shown.
+        let is_behind = memory.is_base_shown && memory.shown.as_ref().is_some_and(|shown| shown.address == address);
+        let changes = is_behind.then(|| text.clone());
+        if let Some(shown) = memory.shown.as_mut().filter(|_| is_behind) {
+            shown.whole.clone_from(&text);
+        }
         memory.seen = Some(Seen { address, modal: Some(modal), ..Seen::default() });
-        json!({"about": about, "text": text})
+        json!({"about": about, "text": text, "changes": changes})
     }
 
     fn seen(&self, seen: Seen, image: Option<std::path::PathBuf>, notes: &[String], memory: &mut Memory) -> Value {
         let unchanged = memory.count(&digest(&format!("{}{}", seen.address, without_ids(&seen.text))));
-        let mut text = seen.head.clone();
+        let before = memory.shown.take().filter(|before| before.address == seen.address);
+        let mut page =
+            ShownPage::new(&compact(&seen.text), before.as_ref().map(|before| &before.page), &mut memory.numbers);
+        let mut head = seen.head.clone();
         for note in notes {
-            text.push_str(&format!("\nNote: {note}"));
-        }
-        let page = memory.address.as_deref().and_then(|address| Url::parse(address).ok());
-        let names = page.map(|page| self.section.secrets.offered(&page, &self.section.sites)).unwrap_or_default();
-        if !names.is_empty() {
-            text.push_str(&format!("\nSecrets that can be typed here by name: {}", names.join(", ")));
+            head.push_str(&format!("\nNote: {note}"));
         }
         if let Some(focus) = memory.focus.take() {
-            text.push_str(&format!("\n{}", seen.found(&focus)));
+            head.push_str(&format!("\n{}", page.renamed(&seen.found(&focus), &mut memory.numbers)));
         }
-        let before = memory.shown.take().filter(|before| before.address == seen.address);
-        let changes = before.map(|before| Changes::between(&before.text, &seen.text));
-        text.push_str(&changes.and_then(|changes| changes.told()).unwrap_or_default());
-        text.push_str("\n\n");
-        let page = compact(&seen.text);
-        let elements = PageSnapshot::parse(&page).elements().len();
-        text.push_str(&capped(&page, self.section.most));
-        memory.shown = Some(Shown { address: seen.address.clone(), text: seen.text.clone() });
-        if seen.cut {
-            text.push_str("\n… the page is longer than what the server hands over; the rest is not shown");
-        }
-        let mut about = json!({
-            "address": seen.address, "elements": elements, "unchanged": unchanged,
+        let text = page.text();
+        let changes = before.as_ref().filter(|_| memory.is_base_shown && text.chars().count() <= self.section.most);
+        let changes = changes.and_then(|before| page.changes_since(&before.page));
+        // Where much has changed, the whole is easier to read.
+        let changes = changes.filter(|changes| changes.len() * 2 <= text.len());
+        let changes = changes.map(|changes| match changes.as_str() {
+            "" => format!("{head}\nNothing that is shown has changed: the page and its ids are as above."),
+            changes => format!(
+                "{head}\nChanged since it was last shown (+ new, ~ changed, - gone); the rest of the page, and its ids, are as \
+                 above:\n\n{changes}"
+            ),
         });
-        let mut value = json!({"text": text});
+        let whole = self.whole(&seen, &head, &text, memory);
+        let mut about = json!({"address": seen.address, "elements": page.elements(), "unchanged": unchanged});
+        let mut value = json!({"text": whole, "changes": changes});
         if let (Some(path), Some(about), Some(value)) = (image, about.as_object_mut(), value.as_object_mut()) {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             about.insert("shot".to_owned(), json!(name));
+            memory.notes.note_picture(&seen.address, &path);
+            memory.keep_notes();
             value.insert("image".to_owned(), json!(path));
         }
         value["about"] = about;
+        memory.shown = Some(Shown { address: seen.address.clone(), text: seen.text.clone(), page, whole });
         memory.seen = Some(seen);
         value
+    }
+
+    /// The whole page in words.
+    fn whole(&self, seen: &Seen, head: &str, page: &str, memory: &Memory) -> String {
+        let mut text = head.to_owned();
+        let address = memory.address.as_deref().and_then(|address| Url::parse(address).ok());
+        let names = address.map(|page| self.section.secrets.offered(&page, &self.section.sites)).unwrap_or_default();
+        if !names.is_empty() {
+            text.push_str(&format!("\nSecrets that can be typed here by name: {}", names.join(", ")));
+        }
+        text.push_str("\n\n");
+        text.push_str(&capped(page, self.section.most));
+        if seen.cut {
+            text.push_str("\n… the page is longer than what the server hands over; the rest is not shown");
+        }
+        text
     }
 }
 

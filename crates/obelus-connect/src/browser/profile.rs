@@ -42,6 +42,11 @@ impl Keeper {
         Self { folder: Some(folder.to_owned()), profile: serde_json::from_str(&text).unwrap_or_default() }
     }
 
+    /// The session's own folder.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
     /// The page that was open, in full, if this is how it is shown.
     pub(super) fn address_of(&self, shown: &str) -> Option<url::Url> {
         let address = url::Url::parse(self.profile.address.as_deref()?).ok()?;

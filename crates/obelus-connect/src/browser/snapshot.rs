@@ -151,17 +151,26 @@ fn label(role: &str, name: &str, text: Option<&str>) -> String {
     }
 }
 
-struct Key {
-    role: String,
-    name: String,
-    states: Vec<String>,
-    id: Option<String>,
+/// What a line says.
+pub(super) struct Key {
+    pub(super) role: String,
+    pub(super) name: String,
+    pub(super) states: Vec<String>,
+    pub(super) id: Option<String>,
     /// What stands behind the colon.
-    text: Option<String>,
+    pub(super) text: Option<String>,
+}
+
+impl Key {
+    /// A text that belongs to no element.
+    pub(super) fn of_text(text: &str) -> Self {
+        let (role, name, states) = ("text".to_owned(), String::new(), Vec::new());
+        Self { role, name, states, id: None, text: Some(unquoted(text)) }
+    }
 }
 
 /// Reads `role "name" [state] [ref=e1]`, which is quoted as a whole where YAML needs it.
-fn key(body: &str) -> Option<Key> {
+pub(super) fn key(body: &str) -> Option<Key> {
     let (whole, behind);
     let mut rest = match body.strip_prefix('\'') {
         Some(quoted) => {

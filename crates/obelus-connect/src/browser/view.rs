@@ -6,11 +6,41 @@
 
 use std::collections::HashMap;
 
+use super::snapshot::{Key, key};
+
 /// Roles that are pressed by what they are.
 const PRESSED: [&str; 8] = ["link", "button", "checkbox", "radio", "switch", "tab", "option", "menuitem"];
 
-/// How many changed lines are told beside the page.
-const MOST_TOLD: usize = 20;
+/// Roles of containers that are left out where they hold one thing.
+const HOLDERS: [&str; 6] = ["cell", "rowheader", "columnheader", "listitem", "caption", "paragraph"];
+
+/// Roles of containers that are acted on by what is in them, so that they need no id.
+const STRUCTURE: [&str; 20] = [
+    "banner",
+    "main",
+    "contentinfo",
+    "navigation",
+    "complementary",
+    "region",
+    "article",
+    "group",
+    "form",
+    "search",
+    "table",
+    "row",
+    "rowgroup",
+    "cell",
+    "rowheader",
+    "columnheader",
+    "list",
+    "listitem",
+    "paragraph",
+    "caption",
+];
+
+/// Roles whose labels stand beside them.
+const CONTROLS: [&str; 8] =
+    ["textbox", "searchbox", "combobox", "spinbutton", "checkbox", "radio", "switch", "listbox"];
 
 /// A line of the tree: its depth in the tree, and what follows the dash.
 struct Line<'a> {
@@ -25,19 +55,28 @@ fn line(text: &str) -> Line<'_> {
 
 /// The lines of a page that say something.
 pub(super) fn compact(page: &str) -> String {
-    let lines: Vec<Line<'_>> = page.lines().map(line).collect();
+    let lines: Vec<Line<'_>> = page.lines().map(line).filter(|line| !is_separator(line.body)).collect();
     let mut kept = String::with_capacity(page.len());
     // The depths of the containers around a line that were left out.
     let mut left_out: Vec<usize> = Vec::new();
+    // The depth of a dialog that is not open.
+    let mut closed: Option<usize> = None;
     for (at, this) in lines.iter().enumerate() {
         while left_out.last().is_some_and(|depth| *depth >= this.depth) {
             left_out.pop();
         }
-        if is_wrapper(this.body) {
+        if closed.is_some_and(|depth| this.depth > depth) {
+            continue;
+        }
+        closed = is_closed(this.body).then_some(this.depth);
+        if closed.is_some() {
+            continue;
+        }
+        if is_wrapper(this, &lines[at + 1..]) {
             left_out.push(this.depth);
             continue;
         }
-        if this.body.starts_with("/url: ") {
+        if this.body.starts_with("/url: ") || repeats_a_name(&lines, at) {
             continue;
         }
         kept.extend(std::iter::repeat_n("  ", this.depth - left_out.len()));
@@ -46,20 +85,106 @@ pub(super) fn compact(page: &str) -> String {
         kept.push('\n');
     }
     kept.truncate(kept.trim_end_matches('\n').len());
-    kept
+    without_loose_ends(&kept)
 }
 
-/// A container that only holds other lines.
-fn is_wrapper(body: &str) -> bool {
-    let rest = body.strip_prefix("generic").or_else(|| body.strip_prefix("rowgroup"));
-    let Some(states) = rest.and_then(|rest| rest.strip_suffix(':')) else { return false };
-    states.split_terminator(']').all(|state| state == " [active" || state.starts_with(" [ref="))
+/// Lines without letters of icon fonts, and without a colon where nothing follows below.
+fn without_loose_ends(page: &str) -> String {
+    let depth = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let mut lines = page.lines().peekable();
+    let mut whole = String::with_capacity(page.len());
+    while let Some(line) = lines.next() {
+        let is_holder = lines.peek().is_some_and(|next| depth(next) > depth(line));
+        let line = if is_holder { line } else { line.strip_suffix(':').unwrap_or(line) };
+        whole.extend(line.chars().filter(|letter| !is_icon(*letter)));
+        if lines.peek().is_some() {
+            whole.push('\n');
+        }
+    }
+    whole
+}
+
+/// A letter of an icon font.
+fn is_icon(letter: char) -> bool {
+    ('\u{e000}'..='\u{f8ff}').contains(&letter)
+}
+
+/// A dialog that is not open, as `mark.js` names it.
+fn is_closed(body: &str) -> bool {
+    ["dialog \"(closed)\"", "alertdialog \"(closed)\""].iter().any(|closed| body.starts_with(closed))
+}
+
+/// A container that only holds other lines: one without a role, or a cell or an item with one thing in it.
+fn is_wrapper(this: &Line<'_>, below: &[Line<'_>]) -> bool {
+    let Some(body) = this.body.strip_suffix(':') else { return false };
+    let (role, states) = body.split_once(' ').unwrap_or((body, ""));
+    let says_nothing = states.split_terminator(']').all(|state| {
+        let state = state.trim_start();
+        state == "[active" || state.starts_with("[ref=")
+    });
+    let one_thing = || {
+        let own = below.iter().take_while(|line| line.depth > this.depth);
+        own.filter(|line| line.depth == this.depth + 1 && !line.body.starts_with('/')).count() == 1
+    };
+    says_nothing && (matches!(role, "generic" | "rowgroup") || HOLDERS.contains(&role) && one_thing())
+}
+
+/// Signs between words, such as the bars of a row of links.
+fn is_separator(body: &str) -> bool {
+    let text = body.strip_prefix("text: ").map(|text| text.trim_matches('"'));
+    let is_icon = body.starts_with("generic ") && body.ends_with(is_icon);
+    is_icon || text.is_some_and(|text| text.chars().all(|c| "/|\\›»«·•.,:;–—- ".contains(c) || self::is_icon(c)))
+}
+
+/// A text that is the name of the control beside it, or of the one that it stands in.
+fn repeats_a_name(lines: &[Line<'_>], at: usize) -> bool {
+    let Some(Key { role, name, text, states, .. }) = text_of(lines[at].body) else { return false };
+    if !matches!(role.as_str(), "text" | "generic") || !states.is_empty() || lines[at].body.ends_with(':') {
+        return false;
+    }
+    // A label is a text, or has it as its name.
+    let text = match (name.as_str(), text) {
+        ("", Some(text)) => text,
+        (_, None) if !name.is_empty() => name,
+        _ => return false,
+    };
+    let is_control = |line: &&Line<'_>| {
+        let key = text_of(line.body).filter(|key| key.id.is_some() && CONTROLS.contains(&key.role.as_str()));
+        key.is_some_and(|key| key.name == text)
+    };
+    let says = |line: &&Line<'_>| !is_wrapper(line, &[]);
+    let depth = lines[at].depth;
+    let holder = lines[..at].iter().rev().find(|line| line.depth < depth && says(line)).map(|line| line.body);
+    let is_inside = holder.and_then(text_of).is_some_and(|key| {
+        PRESSED.contains(&key.role.as_str()) && key.name.trim_matches(|c: char| is_icon(c) || c == ' ') == text.trim()
+    });
+    if is_inside {
+        return true;
+    }
+    let after = lines[at + 1..].iter().find(says);
+    let before = lines[..at].iter().rev().find(says);
+    after.filter(is_control).or_else(|| before.filter(is_control)).is_some()
+}
+
+fn text_of(body: &str) -> Option<Key> {
+    match body.strip_prefix("text: ") {
+        Some(text) => Some(Key::of_text(text)),
+        None => key(body),
+    }
 }
 
 /// A line without what its role implies, and with the address that it leads to.
 fn plain(this: &Line<'_>, below: &[Line<'_>]) -> String {
     let role = this.body.split([' ', ':']).next().unwrap_or_default();
     let (colon, body) = this.body.strip_suffix(':').map_or(("", this.body), |body| (":", body));
+    let needs_no_id = !colon.is_empty() && STRUCTURE.contains(&role) && !body.ends_with(" [cursor=pointer]");
+    if let Some((body, "")) = body
+        .rsplit_once(" [ref=")
+        .filter(|_| needs_no_id)
+        .map(|(body, id)| (body, id.split_once(']').map_or("", |(_, rest)| rest)))
+    {
+        return format!("{body}:");
+    }
     let body = match PRESSED.contains(&role) {
         true => body.strip_suffix(" [cursor=pointer]").unwrap_or(body),
         false => body,
@@ -125,24 +250,12 @@ impl Changes {
             (new, gone) => format!("what is shown has changed: lines that are new: {new}, gone: {gone}"),
         }
     }
-
-    /// For the model, beside the page; none where too much has changed to be told.
-    pub(super) fn told(&self) -> Option<String> {
-        if self.is_empty() || self.new.len() + self.gone.len() > MOST_TOLD {
-            return None;
-        }
-        let part = |title: &str, lines: &[String]| match lines {
-            [] => String::new(),
-            lines => format!("\n{title}:{}", lines.iter().map(|line| format!("\n  {line}")).collect::<String>()),
-        };
-        Some(format!("{}{}", part("New since the last observation", &self.new), part("Gone since then", &self.gone)))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::browser::PageSnapshot;
+    use crate::browser::{Element, PageSnapshot};
 
     #[test]
     fn opr_10_wrappers_are_left_out_and_addresses_stand_with_their_links() {
@@ -163,9 +276,37 @@ mod tests {
         let shown = compact(page);
         assert!(shown.len() * 10 < page.len() * 9, "{} of {}", shown.len(), page.len());
         let (all, left) = (PageSnapshot::parse(page), PageSnapshot::parse(&shown));
-        for element in all.elements().iter().filter(|element| element.role != "generic") {
+        let is_shown = |element: &&Element| {
+            let is_filled = page.lines().nth(element.line).is_some_and(|line| line.ends_with(':'));
+            element.role != "generic" && !(is_filled && STRUCTURE.contains(&element.role.as_str()))
+        };
+        for element in all.elements().iter().filter(is_shown) {
             assert!(left.get(&element.id).is_some_and(|found| found.name == element.name), "{element:?}");
         }
+    }
+
+    #[test]
+    fn opr_10_cells_of_one_thing_labels_and_separators_are_left_out_and_what_holds_others_needs_no_id() {
+        let page = "- main [ref=e1]:\n  - table [ref=e2]:\n    - row [ref=e3]:\n      - cell [ref=e4]:\n        \
+                    - checkbox \"Pick\" [ref=e5]\n      - cell \"a@b.test\" [ref=e6]\n  - text: \"|\"\n  \
+                    - generic [ref=e7]: \"Name:\"\n  - generic [ref=e8]:\n    - textbox \"Name:\" [ref=e9]: Anna\n  \
+                    - list [ref=e10] [cursor=pointer]:\n    - listitem [ref=e11]: one";
+        assert_eq!(
+            compact(page),
+            "- main:\n  - table:\n    - row:\n      - checkbox \"Pick\" [ref=e5]\n      - cell \"a@b.test\" [ref=e6]\n  \
+             - textbox \"Name:\" [ref=e9]: Anna\n  - list [ref=e10] [cursor=pointer]:\n    - listitem [ref=e11]: one"
+        );
+    }
+
+    #[test]
+    fn dialogs_that_are_not_open_and_letters_of_icons_are_left_out() {
+        let page = "- dialog \"(closed)\" [ref=e1]:\n  - button \"Discard\" [ref=e2]\n- dialog \"Save\" [ref=e3]:\n  \
+                    - button \"Keep\" [ref=e4]\n- link \"\u{f015} Home\" [ref=e5] [cursor=pointer]:\n  - /url: /\n  \
+                    - generic [ref=e6]: \u{f015}\n  - text: Home";
+        assert_eq!(
+            compact(page),
+            "- dialog \"Save\" [ref=e3]:\n  - button \"Keep\" [ref=e4]\n- link \" Home\" [ref=e5] → /"
+        );
     }
 
     #[test]
@@ -184,8 +325,6 @@ mod tests {
         let changes = Changes::between(before, now);
         assert_eq!((changes.new.len(), changes.gone.len()), (2, 1));
         assert_eq!(changes.counted(), "what is shown has changed: lines that are new: 2, gone: 1");
-        assert!(changes.told().unwrap().contains("\n  - link \"Basket\""), "{changes:?}");
         assert_eq!(Changes::between(before, before).counted(), "nothing that is shown has changed");
-        assert_eq!(Changes::between(before, before).told(), None);
     }
 }

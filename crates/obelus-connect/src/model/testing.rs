@@ -39,6 +39,7 @@ pub(super) fn bare() -> Prompt {
         now: Time(0),
         time_zone: None,
         observation: None,
+        observed: Default::default(),
         pictures: Vec::new(),
         out_of_format: None,
         answer: Arc::new(Composed::new(json!({"type": "object"}), Vec::new())),

@@ -99,6 +99,7 @@ impl SessionServers {
         let unpinned = pins::mark(&pins, &mut tools, is_ours);
         if let Some(browser) = &self.browser {
             browser.describe(&mut tools);
+            tools.retain(|(name, _)| browser.offers(name));
         }
         if let Some(notices) = self.notices.as_ref().filter(|_| !unpinned.is_empty()) {
             notices(Notice::Unpinned { servers: &unpinned, agent: &typed_name(spec) });

@@ -92,6 +92,23 @@ async fn products_make_the_amount_of_a_deal() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn invoices_and_quotes_are_created_changed_and_deleted() {
+    let office = Office::new().await;
+    for type_id in [31, 7] {
+        let fields = json!({"title": "Окна", "opportunity": 5000, "companyId": 1});
+        let made = office.call("crm.item.add", json!({"entityTypeId": type_id, "fields": fields})).await;
+        let id = &made["item"]["id"];
+        let change = json!({"entityTypeId": type_id, "id": id, "fields": {"title": "Двери"}});
+        office.call("crm.item.update", change).await;
+        let of = json!({"entityTypeId": type_id, "id": id});
+        let item = office.call("crm.item.get", of.clone()).await["item"].clone();
+        assert_eq!((&item["title"], &item["opportunity"]), (&json!("Двери"), &json!(5000.0)), "{item}");
+        office.call("crm.item.delete", of.clone()).await;
+        assert!(matches!(office.outcome("crm.item.get", of).await, Outcome::Error(_)), "{type_id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_meetings_and_letters_are_activities_of_a_record() {
     let office = Office::new().await;
     let planned =

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use obelus_connect::browser::{Browser, Class, Element, PageSnapshot, Section};
 use obelus_connect::mcp::Servers;
 use obelus_kernel::Tool;
-use obelus_kernel::session::{CallError, Outcome};
-use obelus_runtime::{Activities, Elicitor, Work};
+use obelus_kernel::session::{CallError, Observation, Outcome};
+use obelus_runtime::{Activities, Elicitor, ObservationSlot, Work};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -26,6 +26,8 @@ pub(crate) struct Harness {
     servers: Servers,
     /// The latest observation.
     pub(crate) seen: Value,
+    /// Where it lies for the model.
+    slot: Arc<ObservationSlot>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -68,13 +70,23 @@ impl Harness {
         let browser = Browser::new(section, &servers, shots.clone(), Some(&shots)).unwrap();
         let mut activities = Activities::new();
         browser.bind_into(&mut activities);
-        Some(Self { site, other, shots, outputs, activities, servers, seen: Value::Null, _turn: turn })
+        Some(Self {
+            site,
+            other,
+            shots,
+            outputs,
+            activities,
+            servers,
+            seen: Value::Null,
+            slot: Arc::default(),
+            _turn: turn,
+        })
     }
 
     /// What an activity brings.
     pub(crate) async fn run(&self, name: &str, call: Value) -> Result<Value, CallError> {
         let tool = Tool::parse(name, &json!({"type": "object", "x-effect": "read"})).unwrap();
-        let (key, elicitor, slot) = ("key".to_owned(), Elicitor::nobody(), Arc::default());
+        let (key, elicitor, slot) = ("key".to_owned(), Elicitor::nobody(), Arc::clone(&self.slot));
         let work =
             Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot };
         match self.activities.get(name).unwrap().run(work).await {
@@ -86,7 +98,18 @@ impl Harness {
 
     pub(crate) async fn observe(&mut self) -> PageSnapshot {
         self.seen = self.run("observe", json!({})).await.unwrap();
+        self.slot.put(Observation::new("observe", self.text(), None));
         PageSnapshot::parse(self.text())
+    }
+
+    /// The model has nothing before its eyes any more.
+    pub(crate) fn forget(&mut self) {
+        self.slot = Arc::default();
+    }
+
+    /// What the latest observation shows of a page that was shown before; none where the whole is shown.
+    pub(crate) fn changes(&self) -> Option<&str> {
+        self.seen["changes"].as_str()
     }
 
     /// What the latest observation shows.
@@ -219,6 +242,11 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
         }
         "/form" => html(include_str!("form.html")),
         "/clickable" => html(include_str!("clickable.html")),
+        "/closed" => html(
+            "<title>Dialogs</title><style>.shut { position: fixed; opacity: 0; pointer-events: none }</style><h1>Dialogs</h1>\
+             <div role=dialog class=shut><button>Discard</button></div><div role=dialog><button>Keep editing</button></div>\
+             <button class=\"btn\"><i class=\"fa fa-bars\">\u{f0c9}</i></button>",
+        ),
         "/wrapped" => html(include_str!("wrapped.html")),
         path => html(&format!("<title>Page</title><h1>{path}</h1><a href=\"/\">Home</a>")),
     }

@@ -1,6 +1,7 @@
 //! A real browser, on sites that the tests serve.
 #![cfg(feature = "mcp")]
 
+mod changes;
 mod clickable;
 mod forms;
 mod harness;

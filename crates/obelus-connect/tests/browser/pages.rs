@@ -31,11 +31,11 @@ async fn what_is_found_can_be_acted_on() {
     harness.open("/wrapped").await;
     let (class, params) = harness.aim("browser_find", json!({"text": "pot"})).await.unwrap();
     harness.run(&class, params).await.unwrap();
-    let page = harness.observe().await;
+    harness.observe().await;
     let text = harness.text();
     let line = text.lines().skip_while(|line| !line.starts_with("Lines with `pot`")).nth(1).expect("a line");
     let id = line.split("[ref=").nth(1).and_then(|rest| rest.split(']').next()).expect("an id");
-    assert!(page.get(id).is_some(), "{line}");
+    harness.aim("browser_hover", json!({"target": id})).await.unwrap_or_else(|error| panic!("{line}: {error:?}"));
     harness.close().await;
 }
 

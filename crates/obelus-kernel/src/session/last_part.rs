@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Session;
 use super::output::{CallReport, CallStatus};
 use super::telling::told_form;
-use super::transcript::{Happened, is_empty, shorten};
+use super::transcript::{Happened, TranscriptEntry, is_empty, shorten};
 use crate::context::View;
 use crate::path::Path;
 use crate::tool::Tool;
@@ -16,6 +16,9 @@ use obelus_notebook::steps::StepNode;
 
 /// Characters of a value in the state whose result is not in sight any more.
 const MOST_OF_VALUE: usize = 400;
+
+/// Characters of a text in the state that may stand twice.
+const SHORT: usize = 40;
 
 /// A value that a call has brought, and that the transcript tells.
 struct ToldValue<'a> {
@@ -90,9 +93,23 @@ impl Session {
         };
         subtract(&mut value, kind, None, told);
         if let Value::Object(fields) = &mut value {
-            fields.retain(|_, field| !is_empty(field));
+            fields.retain(|_, field| !is_empty(field) && !(kind == "state" && self.is_in_an_answer(field)));
         }
         Some(value)
+    }
+
+    /// Whether an answer of the model that is in sight has this very value, so that the state need not repeat it.
+    fn is_in_an_answer(&self, value: &Value) -> bool {
+        let is_long = match value {
+            Value::String(text) => text.chars().count() > SHORT,
+            Value::Array(_) => true,
+            _ => false,
+        };
+        is_long
+            && self.transcript.sent().iter().filter(|entry| !entry.is_digest).any(|entry| match &entry.what {
+                Happened::Answer { output: Value::Object(fields), .. } => fields.values().any(|field| field == value),
+                _ => false,
+            })
     }
 
     /// What is different in each instance.
@@ -113,9 +130,14 @@ impl Session {
         self.memory.given_instances().filter_map(left).collect()
     }
 
-    /// The state without the goals and deeds that the transcript tells.
+    /// The state without the goals, deeds and denials that the transcript tells.
     fn untold_state(&self) -> Value {
         let mut state = self.state_for_model();
+        if let Some(Value::Object(confirmations)) =
+            self.settings.managed.confirmations.as_ref().and_then(|name| state.get_mut(name))
+        {
+            confirmations.retain(|_, entry| !self.tells_denial(entry));
+        }
         let goals = self.settings.managed.goals.as_deref();
         for (name, field) in state.as_object_mut().into_iter().flatten() {
             let Value::Array(items) = field else { continue };
@@ -126,6 +148,23 @@ impl Session {
             }
         }
         state
+    }
+
+    /// Whether the transcript tells that a person denied the step of a confirmation.
+    fn tells_denial(&self, confirmation: &Value) -> bool {
+        let (tool, params) = (&confirmation["action"]["method"], &confirmation["action"]["params"]);
+        let has_params = |call: &Value| {
+            let own = call.as_object().into_iter().flatten().filter(|(name, _)| !name.starts_with('_'));
+            own.clone().count() == params.as_object().map_or(0, Map::len)
+                && own.into_iter().all(|(name, value)| params.get(name) == Some(value))
+        };
+        let is_told = |entry: &TranscriptEntry| match &entry.what {
+            Happened::Call(call) => {
+                call.status == CallStatus::Denied && call.call["_tool"] == *tool && has_params(&call.call)
+            }
+            _ => false,
+        };
+        confirmation["status"] == "denied" && self.transcript.sent().iter().any(is_told)
     }
 
     /// The values that calls have brought, as the transcript tells them.
@@ -171,7 +210,12 @@ impl Session {
 /// Takes out of a kind's value what the transcript tells. Of what it told once and tells no more, the head stays.
 fn subtract(value: &mut Value, kind: &str, instance: Option<&str>, told: &[ToldValue<'_>]) {
     for told in told.iter().rev().filter(|told| told.path.kind == kind && told.instance == instance) {
-        let Some((last, above)) = told.path.segments.split_last() else { continue };
+        let Some((last, above)) = told.path.segments.split_last() else {
+            if told.result.is_some_and(|result| told_form(told.tool, value) == *result) {
+                *value = Value::Null;
+            }
+            continue;
+        };
         let pointer: String = above.iter().map(|segment| format!("/{}", segment.key())).collect();
         let Some(Value::Object(fields)) = value.pointer_mut(&pointer) else { continue };
         let Some(field) = fields.get_mut(last.key().as_ref()) else { continue };

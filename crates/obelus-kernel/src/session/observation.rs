@@ -1,9 +1,9 @@
 //! Observations: what the model is shown and nobody keeps, such as a page and a picture of it.
 //!
 //! A tool with `x-keep: digest` brings an observation. The driver takes it off before the session hears of the call's
-//! end, so that no journal, log or state ever has it, and keeps the latest in memory. The session has a digest, at the
-//! place that the call writes. As long as that digest stands there, requests show the observation. When the driver has
-//! lost it, as after a restart, the session is told, and the places become null.
+//! end, so that no journal, log or state ever has it, and keeps it in memory. The session has a digest, at the place that
+//! the call writes and in its transcript. Requests show the observation there, and earlier ones as long as the transcript
+//! has room for them. When the driver has lost them, as after a restart, the session is told, and the places become null.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,11 +18,14 @@ use super::picture::digest;
 pub struct Observation {
     /// The tool.
     pub tool: String,
-    /// SHA-256 of the text, as `sha256:` and 64 hexadecimal digits.
+    /// SHA-256 of what is shown, as `sha256:` and 64 hexadecimal digits.
     pub digest: String,
     /// What there is to read.
     #[serde(skip_serializing)]
     pub text: String,
+    /// What of it changed since the observation before, where that is enough for whoever has seen that one.
+    #[serde(skip_serializing)]
+    pub changes: Option<String>,
     /// The file of the picture, if there is one.
     #[serde(skip_serializing)]
     pub image: Option<PathBuf>,
@@ -32,7 +35,19 @@ impl Observation {
     /// What a tool brought.
     pub fn new(tool: impl Into<String>, text: impl Into<String>, image: Option<PathBuf>) -> Self {
         let text = text.into();
-        Self { tool: tool.into(), digest: digest(&text), text, image }
+        Self { tool: tool.into(), digest: digest(&text), text, changes: None, image }
+    }
+
+    /// The same, shown by what changed since the observation before.
+    #[must_use]
+    pub fn with_changes(self, changes: Option<String>) -> Self {
+        let digest = changes.as_deref().map_or(self.digest, digest);
+        Self { digest, changes, ..self }
+    }
+
+    /// What the transcript shows of it.
+    pub fn shown(&self) -> &str {
+        self.changes.as_deref().unwrap_or(&self.text)
     }
 }
 

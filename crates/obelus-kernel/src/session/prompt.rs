@@ -1,5 +1,6 @@
 //! What the model is shown, as data: in a fixed order, stable parts first. Drivers turn it into words.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -115,6 +116,9 @@ pub struct Prompt {
     /// The latest observation, put here by the driver, for the session does not have it.
     #[serde(rename = "seen", skip_serializing_if = "Option::is_none")]
     pub observation: Option<Arc<Observation>>,
+    /// What the observations of the transcript show, by digest, as far as the driver has it.
+    #[serde(skip_serializing)]
+    pub observed: BTreeMap<String, Arc<str>>,
     /// Pictures that the user shows with the words that began the turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
@@ -149,8 +153,8 @@ const MOST_ERRORS: usize = 10;
 /// Questions shown at once, where the state tells of them too.
 const MOST_WAITING: usize = 5;
 /// What is said of calls where they are planned for a later step.
-const PLANNING: &str = "`calls` has at most one call, without `_outputPath`, beside the `output` of this step. The call is \
-    looked at first, then carried out, and you are shown what came of it.";
+const PLANNING: &str = "`calls` has at most one call, without `_outputPath`, beside the `output` of this step; you are \
+    shown what came of it.";
 /// What is said of calls where a step of a graph lets the model call tools itself.
 const RUNNING: &str = "Calls run as soon as you have answered: each one when the values it refers to are there, \
     independent ones at once. Leave `output` null while a call still has to bring something you need.";
@@ -254,6 +258,7 @@ impl Session {
             now: self.memory.now(),
             time_zone: self.settings.time_zone.clone(),
             observation: None,
+            observed: BTreeMap::new(),
             pictures: self.turn.pictures.clone(),
             out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
             answer: self.transcript.composed().composed(offered),
@@ -303,6 +308,7 @@ impl Session {
             now: self.memory.now(),
             time_zone: self.settings.time_zone.clone(),
             observation: None,
+            observed: BTreeMap::new(),
             pictures: Vec::new(),
             out_of_format: None,
             answer: Arc::new(compose_result(tool, &alternatives(call))),
@@ -328,7 +334,7 @@ impl Session {
                 }
             }
             if view.is_instanced() {
-                let instances = self.memory.context.instances().iter();
+                let instances = self.memory.context.instances().in_order().into_iter();
                 let values =
                     instances.filter_map(|name| Some((name.clone(), view.read(&[], Some(name))?.into_owned())));
                 shown["instances"] = Value::Object(values.collect());
@@ -342,7 +348,7 @@ impl Session {
     /// Adds schemas and descriptions that instances have of their own: once where all have the same, else by instance.
     pub(super) fn show_recipes_of_instances(&self, view: &View, shown: &mut Value) {
         let names: Vec<&String> =
-            self.memory.context.instances().iter().filter(|name| view.has_instance(name)).collect();
+            self.memory.context.instances().in_order().into_iter().filter(|name| view.has_instance(name)).collect();
         let descriptions = names.iter().map(|name| view.description(Some(name)).map(Value::from)).collect();
         let schemas = names.iter().map(|name| view.schema(Some(name)).cloned()).collect();
         show_own(shown, &names, "description", descriptions);

@@ -92,7 +92,27 @@ impl Session {
 
     /// A call came to its end.
     pub(super) fn tell_call(&mut self, at: JobRef, status: Status) {
-        let (job, call) = (self.scheduler.job(at), Arc::clone(self.scheduler.call(at)));
+        let call = Arc::clone(self.scheduler.call(at));
+        self.tell_end(at, &call, status);
+        // A planner is shown an observation that it may see as long as its digest stands.
+        let observes = call.tool.as_ref().is_some_and(|tool| tool.keeps_digest);
+        if observes && status == Status::Done && !self.settings.plans_before_reading() {
+            self.tell_observation(at, &call);
+        }
+    }
+
+    fn tell_observation(&mut self, at: JobRef, call: &Call) {
+        let job = self.scheduler.job(at);
+        let Some(path) = self.paths_of_result(job, call).into_iter().next() else { return };
+        let Some(about) = self.memory.context.read(&path, job.instance.as_deref()) else { return };
+        let is_part = about["part"] == true;
+        let what = Happened::Observed { tool: call.tool_name().to_owned(), about: about.into_owned(), is_part };
+        let origins = self.memory.context.origins(&path, job.instance.as_deref());
+        self.transcript.tell(what, &self.settings.in_sight(origins));
+    }
+
+    fn tell_end(&mut self, at: JobRef, call: &Call, status: Status) {
+        let job = self.scheduler.job(at);
         let changes = call.tool.as_ref().is_some_and(|tool| tool.effect != Effect::Read);
         let is_quiet = call.tool.as_ref().is_some_and(|tool| tool.is_quiet());
         if is_quiet && status == Status::Done && self.graph.is_some() {
@@ -103,20 +123,22 @@ impl Session {
             Some(frozen) if !is_planner => Arc::clone(&frozen.call),
             _ => with_instance(&call.raw, job.instance.as_deref()),
         };
-        let paths = if status == Status::Done { self.paths_of_result(job, &call) } else { Vec::new() };
+        let paths = if status == Status::Done { self.paths_of_result(job, call) } else { Vec::new() };
         // What the model has thought up itself stands in its answer.
-        let is_own = job.is_model_call && brings_output(&call);
+        let is_own = job.is_model_call && brings_output(call);
         let path = paths.first().filter(|_| !is_own);
         let result = path.and_then(|path| self.result_at(call.tool_name(), path, job.instance.as_deref()));
         // A value that stands in memory counts as shown with the request; the words of an error are here alone.
         let mut origins = job.origins.clone();
         if job.error.is_some() {
-            origins.join(&self.settings.origin_of_error(&call));
+            origins.join(&self.settings.origin_of_error(call));
         }
-        let error = job.error.as_deref().map(|error| self.error_for_model(job, &call, error));
+        let error = job.error.as_deref().map(|error| self.error_for_model(job, call, error));
+        // What a graph makes of the model's own proposal is told without its details.
+        let details = call.tool.as_deref().filter(|_| self.graph.is_some());
         let entry = CallEntry {
             place: (at.step, at.job),
-            call: Arc::new(params_alone(&shown, &call)),
+            call: Arc::new(without_details(&params_alone(&shown, call), details, "")),
             status: status.into(),
             error,
             at: paths.iter().map(ToString::to_string).collect(),
@@ -135,7 +157,7 @@ impl Session {
         }
         if tool.is_some_and(|tool| tool.instances.is_some()) {
             let own = |name: &&String| name.strip_prefix(path.kind.as_str()).is_some_and(|rest| rest.starts_with(' '));
-            let names = self.memory.context.instances().iter().filter(own);
+            let names = self.memory.context.instances().in_order().into_iter().filter(own);
             let rows = names.filter_map(|name| self.memory.context.read(path, Some(name)));
             return Some(told_form(tool.map(AsRef::as_ref), &rows.map(Cow::into_owned).collect()));
         }
@@ -223,6 +245,14 @@ fn without_null_fields(call: &Value) -> Value {
             .collect(),
         other => other.clone(),
     }
+}
+
+/// A call without the parameters that its tool calls details.
+fn without_details(value: &Value, tool: Option<&Tool>, place: &str) -> Value {
+    let (Value::Object(fields), Some(tool)) = (value, tool) else { return value.clone() };
+    let below = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    let told = fields.iter().filter(|(name, _)| !tool.is_detail(&below(name)));
+    told.map(|(name, value)| (name.clone(), without_details(value, Some(tool), &below(name)))).collect()
 }
 
 /// A call without what is said about it: its tool, its instance and its parameters.

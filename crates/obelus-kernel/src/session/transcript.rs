@@ -149,6 +149,11 @@ impl Transcript {
         self.record.told.remove(field);
     }
 
+    /// The driver has lost the observations.
+    pub(super) fn forget_observations(&mut self) {
+        self.record.history.forget_observations();
+    }
+
     /// The state is forgotten; words stay.
     pub(super) fn keep_words_only(&mut self) {
         self.record.history.keep_words_only();

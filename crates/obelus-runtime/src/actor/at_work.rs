@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use obelus_kernel::session::{Answer, CallError, Input, Observation, Outcome, Prompt, Start};
+use obelus_kernel::session::{Answer, CallError, Input, Outcome, Prompt, Start};
 use tokio::sync::Notify;
 
 use super::doubt::{self, Doubt};
@@ -138,7 +138,10 @@ impl AtWork {
 
     /// Asks the model.
     pub(super) fn ask(&mut self, id: RequestId, prompt: Prompt) {
-        let seen = prompt.observation.clone();
+        let seen: Vec<Arc<str>> = match &prompt.observation {
+            Some(latest) => prompt.observed.values().cloned().chain([latest.text.as_str().into()]).collect(),
+            None => prompt.observed.values().cloned().collect(),
+        };
         let answer = AssertUnwindSafe(self.model.ask_aloud(prompt, self.parts.of(&id))).catch_unwind();
         let stopped = Arc::clone(&self.stop).notified_owned();
         let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
@@ -150,7 +153,7 @@ impl AtWork {
                 }),
                 () = stopped => failed("stopped", "stopped before the model answered"),
             };
-            Input::Answer { id, answer: without_observation(answer, seen.as_deref()) }
+            Input::Answer { id, answer: without_observations(answer, &seen) }
         });
     }
 
@@ -231,12 +234,13 @@ impl AtWork {
 }
 
 /// Some servers repeat in an error what they were sent, and what was seen is to be written nowhere.
-fn without_observation(answer: Answer, seen: Option<&Observation>) -> Answer {
-    match (answer, seen) {
-        (Answer::Failed { code, message }, Some(seen)) => {
-            Answer::Failed { code, message: without_parts(&message, &seen.text) }
+fn without_observations(answer: Answer, seen: &[Arc<str>]) -> Answer {
+    match answer {
+        Answer::Failed { code, message } => {
+            let message = seen.iter().fold(message, |message, text| without_parts(&message, text));
+            Answer::Failed { code, message }
         }
-        (answer, _) => answer,
+        answer => answer,
     }
 }
 

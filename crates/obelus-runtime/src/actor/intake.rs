@@ -25,7 +25,7 @@ impl Incoming {
 /// An input that the session has taken and that is not durable yet.
 pub(super) struct Taken {
     pub(super) at: Time,
-    pub(super) input: Input,
+    pub(super) input: Arc<Input>,
     /// What the session wants done about it.
     pub(super) tasks: Vec<Task>,
     /// What is told of it.
@@ -51,7 +51,7 @@ impl Journal {
         let Some(seq) = self.store.taken(&self.id, id).map_err(damaged)? else { return Ok(None) };
         let first = self.store.load(&self.id, seq.saturating_sub(1), Some(seq)).map_err(damaged)?;
         match first.records.first() {
-            Some(record) if record.input != *input => {
+            Some(record) if *record.input != *input => {
                 let text = format!("the id `{id}` was used for another input, with record {seq}: use a new id");
                 Err(Refused::new(ID_REUSED, text))
             }
@@ -156,9 +156,10 @@ impl Actor {
         let (mut all, mut records, mut refusal) = (Vec::new(), Vec::new(), Ok(()));
         for Incoming { at, input, id } in batch {
             let before = self.session.context().length();
-            match advance(&mut self.session, at, input.clone()) {
+            let input = Arc::new(input);
+            match advance(&mut self.session, at, Input::clone(&input)) {
                 Ok(Advanced { tasks, digest }) => {
-                    records.push(Record { at, input: input.clone(), id, digest: Some(digest) });
+                    records.push(Record { at, input: Arc::clone(&input), id, digest: Some(digest) });
                     let mut events = Vec::new();
                     if self.report.feed.is_on() {
                         let is_news = self.session.context().length() > before;
@@ -198,7 +199,8 @@ impl Actor {
         };
         let last = restored.as_ref().map_or(self.record, |restored| restored.last);
         let kept = usize::try_from(last.saturating_sub(self.record)).unwrap_or_default().min(taken.len());
-        let lost: Vec<Input> = taken.split_off(kept).into_iter().map(|taken| taken.input).collect();
+        let lost: Vec<Input> =
+            taken.split_off(kept).into_iter().map(|taken| Arc::unwrap_or_clone(taken.input)).collect();
         let is_lost = !lost.is_empty();
         self.forgets |= lost.iter().any(|input| matches!(input, Input::ProcessLost));
         let outcomes: Vec<Input> = lost.into_iter().filter(is_outcome).collect();

@@ -190,7 +190,7 @@ impl Inner {
         Ok(look_interrupted(self.store()?, id, &remake(id, &spec, &connections), (self.clock)(), asks)?)
     }
 
-    fn pictures(&self, id: &str) -> Option<PathBuf> {
+    pub(super) fn pictures(&self, id: &str) -> Option<PathBuf> {
         self.files.as_ref().map(|folder| SessionFiles::pictures(folder, id))
     }
 

@@ -72,6 +72,11 @@ impl Slot {
         &self.id
     }
 
+    /// The folder for pictures and notes of pages, where the session is kept.
+    pub(crate) fn pictures(&self) -> Option<std::path::PathBuf> {
+        self.host.upgrade().filter(|_| self.is_kept).and_then(|host| host.pictures(&self.id))
+    }
+
     pub(crate) fn feed(&self) -> &Arc<Feed> {
         &self.feed
     }

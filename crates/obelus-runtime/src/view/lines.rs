@@ -170,6 +170,8 @@ impl QuestionView {
         let remark = |head: &str, text: &str| {
             ViewLine::of(Tone::Plain, "  ").with(Tone::Faint, head).shown(Tone::Faint, text).hanging(4)
         };
+        let picture = self.picture.as_ref().map(|path| path.display().to_string());
+        lines.extend(picture.iter().map(|path| remark(words.picture, path)));
         lines.extend(self.came_as.iter().map(|text| remark(words.came_as, text)));
         if !self.reasons.is_empty() {
             lines.push(remark(words.because, &self.reasons.join("; ")));

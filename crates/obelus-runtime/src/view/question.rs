@@ -3,12 +3,15 @@
 //! Everything is made from the frozen calls. A value that is not trusted bears one mark; what is the same for all calls of
 //! a group stands once; what only engineers look at is among the details.
 
+use std::path::PathBuf;
+
 use obelus_kernel::policy::Reason;
 use obelus_kernel::session::{About, AskedCall, Question, quoted_value};
 use obelus_kernel::visible;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::pages::PageNotes;
 use super::titles::Titles;
 use crate::words::{Language, fill, listed_titles, reasons_in_words};
 
@@ -29,6 +32,9 @@ pub struct QuestionView {
     /// Rows that are the same for all calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub common: Vec<RowView>,
+    /// The file of the latest picture of the page that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub picture: Option<PathBuf>,
     /// The words with which it came from elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub came_as: Option<String>,
@@ -114,7 +120,8 @@ impl QuestionView {
     /// A question under the id by which it is answered, in the words of the agent's author where there are some.
     pub fn of(question: &Question, id: &str, titles: &Titles, language: Language) -> Self {
         let words = language.questions();
-        let maker = Maker { question, titles, language };
+        let pages = titles.pages();
+        let maker = Maker { question, titles, pages: &pages, language };
         let is_about_calls = question.about != About::Input;
         let shown = question.calls.iter().enumerate().filter(|_| is_about_calls);
         let mut calls: Vec<CallView> = shown.map(|(index, asked)| maker.call(index, asked)).collect();
@@ -136,6 +143,7 @@ impl QuestionView {
             reasons: maker.reasons(),
             calls,
             common,
+            picture: maker.picture(),
             came_as: question.headline.clone(),
             language,
         }
@@ -145,10 +153,17 @@ impl QuestionView {
 struct Maker<'a> {
     question: &'a Question,
     titles: &'a Titles,
+    pages: &'a PageNotes,
     language: Language,
 }
 
 impl Maker<'_> {
+    /// The picture of the page that a call is about, by the address among its parameters.
+    fn picture(&self) -> Option<PathBuf> {
+        let addresses = self.question.calls.iter().filter_map(|asked| asked.call["address"].as_str());
+        addresses.filter_map(|address| self.pages.picture(address)).next().map(PathBuf::from)
+    }
+
     fn call(&self, index: usize, asked: &AskedCall) -> CallView {
         let tool = asked.call["_tool"].as_str().unwrap_or_default();
         let mut view = CallView {
@@ -210,7 +225,10 @@ impl Maker<'_> {
             Some(named) => format!("«{}» ({})", named.name, short(value)),
             // Many services write numbers as texts.
             None if value.as_str().is_some_and(is_number) => value.as_str().unwrap_or_default().to_owned(),
-            None => quoted_value(value),
+            None => match value.as_str().map(|text| self.pages.in_full(text)) {
+                Some(text) => quoted_value(&text.into()),
+                None => quoted_value(value),
+            },
         }
     }
 

@@ -4,8 +4,10 @@
 //! may also name its parameters by path in `x-labels`. Otherwise `title`, `description` or the name is used.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::pages::PageNotes;
 use crate::words::ToolNames;
 use obelus_kernel::text::in_language;
 use obelus_kernel::{Context, Tool};
@@ -16,12 +18,25 @@ use serde_json::Value;
 pub struct Titles {
     tools: BTreeMap<String, Arc<Tool>>,
     code: &'static str,
+    /// The folder with notes of the pages that the session has seen.
+    pages: Option<PathBuf>,
 }
 
 impl Titles {
     /// The titles of all tools of a context, in a language.
     pub fn of(context: &Context, code: &'static str) -> Self {
-        Self { tools: context.tools().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(), code }
+        Self { tools: context.tools().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(), code, pages: None }
+    }
+
+    /// The same, with the folder of the notes of pages.
+    #[must_use]
+    pub fn with_pages(self, pages: Option<PathBuf>) -> Self {
+        Self { pages, ..self }
+    }
+
+    /// What is noted of pages.
+    pub fn pages(&self) -> PageNotes {
+        self.pages.as_deref().map(PageNotes::read).unwrap_or_default()
     }
 
     /// The title of a tool.

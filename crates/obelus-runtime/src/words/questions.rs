@@ -14,6 +14,7 @@ phrases! {
             "Неизвестно, произошло ли это. Проверьте, пожалуйста",
             "It is not known whether this happened. Please check";
         steps: "{} шагу|{} шагам|{} шагам", "{} step|{} steps";
+        picture: "снимок страницы: ", "picture of the page: ";
         came_as: "перенесено со словами: ", "brought along with the words: ";
         because: "почему спрашиваю: ", "asked because ";
         marked: "отмеченного нет в ваших словах", "what is marked is not in your words";

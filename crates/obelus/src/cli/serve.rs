@@ -57,6 +57,7 @@ pub(crate) struct Serve {
 #[derive(Subcommand)]
 pub(crate) enum Tokens {
     /// Make a token. It is printed once.
+    #[command(after_help = "Example:\n  obelus tokens add anna --role operator --store work")]
     Add {
         /// Whose it is. Journals carry the name with each answer.
         name: String,
@@ -70,6 +71,7 @@ pub(crate) enum Tokens {
         store: StoreAt,
     },
     /// List the tokens.
+    #[command(after_help = "Example:\n  obelus tokens list --store work")]
     List {
         /// Print JSON.
         #[arg(long)]
@@ -78,6 +80,7 @@ pub(crate) enum Tokens {
         store: StoreAt,
     },
     /// Remove a token. A server that runs refuses it from now on.
+    #[command(after_help = "Example:\n  obelus tokens rm anna --store work")]
     Rm {
         /// Its name.
         name: String,

@@ -142,6 +142,7 @@ async fn tell_what_came(
 ) -> Result<()> {
     let look = |session: &Session| (Narrator::of(session), session.paused().is_some());
     let (look, is_paused) = handle.inspect(look).await?;
+    let look = look.with_pages(handle.pictures());
     let mut begun = Begun::default();
     while !is_paused && let Some(event) = events.next().await {
         let line = match &event.body {

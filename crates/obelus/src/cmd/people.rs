@@ -2,6 +2,7 @@
 //! terminal.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use obelus_kernel::policy::StandingConsent;
@@ -31,6 +32,11 @@ impl Narrator {
     pub(crate) fn about_to_hear(session: &Session, words: Option<&str>) -> Self {
         let phrases = Phrases::about_to_hear(session, words);
         Self { phrases, titles: Titles::of(session.context(), phrases.code) }
+    }
+
+    /// The same, with what is noted of the pages that the session has seen.
+    pub(crate) fn with_pages(self, pages: Option<PathBuf>) -> Self {
+        Self { titles: self.titles.with_pages(pages), ..self }
     }
 
     /// A question as text, under the id by which it is answered.
@@ -104,7 +110,9 @@ fn ended(call: &Value, outcome: &Outcome, look: &Narrator) -> Option<String> {
         _ if look.titles.reads(call["_tool"].as_str().unwrap_or_default()) => return None,
         Outcome::Value(_) | Outcome::Messages(_) => {
             let result = match outcome {
-                Outcome::Value(value) => result_in_words(value, false, look.phrases.language),
+                Outcome::Value(value) => {
+                    result_in_words(&look.titles.pages().told(value), false, look.phrases.language)
+                }
                 _ => None,
             };
             let result = result.unwrap_or_else(|| look.phrases.status.done.to_owned());

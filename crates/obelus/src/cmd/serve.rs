@@ -68,7 +68,7 @@ async fn serve(args: &Serve, options: HttpOptions) -> Result<Exit> {
     let _ = tokio::time::timeout(grace, host.settled()).await;
     took_up.abort();
     drop(over);
-    held.abort();
+    let _ = tokio::time::timeout(grace, held).await;
     host.close().await;
     Ok(Exit::Done)
 }

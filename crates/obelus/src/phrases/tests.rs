@@ -21,6 +21,7 @@ fn all(of: &Phrases) -> Vec<&'static str> {
         story,
         answering,
         running,
+        serving,
         store,
         ..
     } = of;
@@ -38,6 +39,7 @@ fn all(of: &Phrases) -> Vec<&'static str> {
         story.all(),
         answering.all(),
         running.all(),
+        serving.all(),
         store.all(),
     ]
     .concat()

@@ -122,6 +122,60 @@ fn the_example_compares_what_the_shop_has_and_removes_only_with_a_yes() {
     assert_eq!(code, Some(0), "{screen}");
 }
 
+/// Where the shop was when the conversation was recorded.
+const RECORDED_AT: &str = "127.0.0.1:8477";
+
+#[test]
+fn a_recorded_conversation_of_nine_requests_does_the_same_in_the_shop() {
+    if installed::browser().is_none() {
+        return;
+    }
+    let Some(shop) = Shop::open() else { return };
+    let harness = Harness::without_a_browser("recording", "");
+    // Ids of elements are the same each time; where the shop is, is not.
+    harness.folder.file("shop.jsonl", include_str!("recordings/shop.jsonl").replace(RECORDED_AT, &shop.host));
+    let model = format!("replay:{}", harness.folder.path("shop.jsonl"));
+    let args =
+        ["chat", "--agent", "operator", "--site", &shop.host, "--model", &model, "--lang", "en", "--session", "s"];
+    let person = Person::runs(&harness, &args.map(str::to_owned));
+    wait_for("a prompt", || person.screen().contains("Ctrl-D exits"));
+    person.types(&format!(
+        "On http://{} find the best rated kettle below 40 €. Take the toaster out of the basket. Then fill in the delivery: \
+         Vera Lind, 7 Mill Lane, and they should call before. Ask me for the time of day.",
+        shop.host
+    ));
+
+    let screen = person.is_asked();
+    assert!(screen.contains("Remove Toaster") && screen.contains("/basket/3/delete"), "{screen}");
+    assert!(screen.contains("picture of the page: ") && screen.contains("/shots/s/0004.png"), "{screen}");
+    assert!(shop.page("/basket").contains("Toaster"), "nobody has said yes");
+    person.presses("y");
+    let screen = person.is_asked();
+    assert!(screen.contains("in the morning or in the evening?"), "{screen}");
+    person.types_after("a", "Answer ›", "In the evening");
+    let screen = person.is_asked();
+    assert!(screen.contains("Save the delivery"), "{screen}");
+    for sent in ["Vera Lind", "7 Mill Lane", "evening"] {
+        assert!(screen.contains(&format!("(will be sent): \"{sent}\"")), "{sent}: {screen}");
+    }
+    assert!(!shop.page("/delivery").contains("Saved."), "nobody has said yes");
+    person.presses("y");
+    wait_for("the answer", || person.screen().contains("The delivery is saved: Vera Lind"));
+
+    let (basket, delivery) = (shop.page("/basket"), shop.page("/delivery"));
+    assert!(!basket.contains("Toaster") && basket.contains("Lamp") && basket.contains("Armchair"), "{basket}");
+    for said in ["name: Vera Lind", "street: 7 Mill Lane", "time: evening", "call: on"] {
+        assert!(delivery.contains(&format!("<li>{said}</li>")), "{said}: {delivery}");
+    }
+    assert!(
+        harness.facts().contains(&"Beacon: 37 €, rated 4.8, the best below 40 €".to_owned()),
+        "{:?}",
+        harness.facts()
+    );
+    person.types("/quit");
+    assert_eq!(person.ends().0, Some(0));
+}
+
 #[test]
 fn a_site_is_for_agents_that_have_a_browser() {
     let harness = Harness::without_a_browser("site", "");

@@ -1,8 +1,9 @@
 //! Agents.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 
 use super::Answered;
+use crate::http::body::InPath;
 use crate::http::reply::Failures;
 use crate::http::{Access, App, Json};
 use crate::types::{AgentRow, AgentView};
@@ -18,6 +19,6 @@ pub(super) async fn list(State(app): State<App>, access: Access) -> Answered<Vec
 #[utoipa::path(get, path = "/api/v1/agents/{agent}", tag = "agents", operation_id = "showAgent",
     params(("agent" = String, Path, description = "the agent's name")),
     responses((status = 200, body = AgentView), Failures))]
-pub(super) async fn show(State(app): State<App>, access: Access, Path(agent): Path<String>) -> Answered<AgentView> {
+pub(super) async fn show(State(app): State<App>, access: Access, InPath(agent): InPath<String>) -> Answered<AgentView> {
     Ok(Json(app.service().agent(&agent, access.language).await?))
 }

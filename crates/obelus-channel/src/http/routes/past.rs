@@ -1,6 +1,6 @@
 //! Timeline, log, fork.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use obelus_runtime::EventNumber;
@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::Answered;
 use crate::ChannelError;
-use crate::http::body::JsonBody;
+use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::{Failure, Failures};
 use crate::http::{Access, App, Json};
 use crate::tokens::Role;
@@ -55,8 +55,8 @@ pub(super) struct NewFork {
 pub(super) async fn timeline(
     State(app): State<App>,
     _: Access,
-    Path(id): Path<String>,
-    Query(query): Query<EventsQuery>,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<EventsQuery>,
 ) -> Answered<Timeline> {
     let after = query.after.as_deref().map(event_number).transpose()?;
     Ok(Json(app.service().timeline(&id, after, query.limit.unwrap_or(200)).await?))
@@ -68,8 +68,8 @@ pub(super) async fn timeline(
 pub(super) async fn log(
     State(app): State<App>,
     _: Access,
-    Path(id): Path<String>,
-    Query(query): Query<RecordsQuery>,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<RecordsQuery>,
 ) -> Answered<Log> {
     Ok(Json(app.service().log(&id, query.after.unwrap_or(0), query.limit.unwrap_or(200)).await?))
 }
@@ -81,7 +81,7 @@ pub(super) async fn log(
 pub(super) async fn fork(
     State(app): State<App>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     JsonBody(new): JsonBody<NewFork>,
 ) -> Result<Response, Failure> {
     access.needs(Role::Operator)?;

@@ -1,11 +1,11 @@
 //! The inbox, answers, consents.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Answered;
-use crate::http::body::JsonBody;
+use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::Failures;
 use crate::http::{Access, App, Json};
 use crate::tokens::Role;
@@ -37,7 +37,7 @@ pub(super) struct AnswerRequest {
 pub(super) async fn inbox(
     State(app): State<App>,
     access: Access,
-    Query(query): Query<InboxQuery>,
+    InQuery(query): InQuery<InboxQuery>,
 ) -> Answered<Vec<QuestionRow>> {
     let filter = InboxFilter { session: query.session, agent: query.agent };
     Ok(Json(app.service().inbox(filter, access.language).await?))
@@ -50,7 +50,7 @@ pub(super) async fn inbox(
 pub(super) async fn show(
     State(app): State<App>,
     access: Access,
-    Path(question): Path<String>,
+    InPath(question): InPath<String>,
 ) -> Answered<QuestionRow> {
     Ok(Json(app.service().question(&question, access.language).await?))
 }
@@ -62,7 +62,7 @@ pub(super) async fn show(
 pub(super) async fn answer(
     State(app): State<App>,
     access: Access,
-    Path(question): Path<String>,
+    InPath(question): InPath<String>,
     JsonBody(request): JsonBody<AnswerRequest>,
 ) -> Answered<Taken> {
     access.needs(Role::Operator)?;
@@ -77,7 +77,7 @@ pub(super) async fn answer(
 pub(super) async fn consents(
     State(app): State<App>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Answered<Vec<ConsentRow>> {
     Ok(Json(app.service().consents(&id, access.language).await?))
 }
@@ -89,7 +89,7 @@ pub(super) async fn consents(
 pub(super) async fn revoke(
     State(app): State<App>,
     access: Access,
-    Path((id, consent)): Path<(String, String)>,
+    InPath((id, consent)): InPath<(String, String)>,
 ) -> Answered<Taken> {
     access.needs(Role::Operator)?;
     Ok(Json(app.service().revoke(&id, &consent, &access.by(), access.input_id()).await?))

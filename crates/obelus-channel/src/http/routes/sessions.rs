@@ -1,6 +1,6 @@
 //! Sessions, and what is in them.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Answered;
-use crate::http::body::JsonBody;
+use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::{Failure, Failures};
 use crate::http::{Access, App, Json};
 use crate::tokens::Role;
@@ -54,7 +54,11 @@ pub(super) struct NewState {
 /// Sessions, newest first
 #[utoipa::path(get, path = "/api/v1/sessions", tag = "sessions", operation_id = "listSessions", params(PageQuery),
     responses((status = 200, body = SessionList), Failures))]
-pub(super) async fn list(State(app): State<App>, _: Access, Query(page): Query<PageQuery>) -> Answered<SessionList> {
+pub(super) async fn list(
+    State(app): State<App>,
+    _: Access,
+    InQuery(page): InQuery<PageQuery>,
+) -> Answered<SessionList> {
     let page = Page { after: page.after, limit: page.limit.unwrap_or(50) };
     Ok(Json(app.service().sessions(page).await?))
 }
@@ -79,7 +83,7 @@ pub(super) async fn create(
 #[utoipa::path(get, path = "/api/v1/sessions/{id}", tag = "sessions", operation_id = "showSession",
     params(("id" = String, Path, description = "the session")),
     responses((status = 200, body = SessionView), Failures))]
-pub(super) async fn show(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered<SessionView> {
+pub(super) async fn show(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<SessionView> {
     Ok(Json(app.service().session(&id, access.language).await?))
 }
 
@@ -90,7 +94,7 @@ pub(super) async fn show(State(app): State<App>, access: Access, Path(id): Path<
 pub(super) async fn remove(
     State(app): State<App>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<StatusCode, Failure> {
     access.needs(Role::Admin)?;
     app.service().remove(&id).await?;
@@ -103,8 +107,8 @@ pub(super) async fn remove(
 pub(super) async fn state(
     State(app): State<App>,
     _: Access,
-    Path(id): Path<String>,
-    Query(query): Query<AtQuery>,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<AtQuery>,
 ) -> Answered<Value> {
     Ok(Json(app.service().state(&id, query.at).await?))
 }
@@ -116,7 +120,7 @@ pub(super) async fn state(
 pub(super) async fn edit_state(
     State(app): State<App>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     JsonBody(new): JsonBody<NewState>,
 ) -> Answered<Taken> {
     access.needs(Role::Admin)?;
@@ -129,8 +133,8 @@ pub(super) async fn edit_state(
 pub(super) async fn messages(
     State(app): State<App>,
     _: Access,
-    Path(id): Path<String>,
-    Query(query): Query<AtQuery>,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<AtQuery>,
 ) -> Answered<Value> {
     Ok(Json(app.service().messages(&id, query.at).await?))
 }
@@ -139,7 +143,7 @@ pub(super) async fn messages(
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/plan", tag = "sessions", operation_id = "showPlan",
     params(("id" = String, Path, description = "the session")),
     responses((status = 200, body = PlanView), Failures))]
-pub(super) async fn plan(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered<PlanView> {
+pub(super) async fn plan(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<PlanView> {
     Ok(Json(app.service().plan(&id, access.language).await?))
 }
 
@@ -149,8 +153,8 @@ pub(super) async fn plan(State(app): State<App>, access: Access, Path(id): Path<
 pub(super) async fn provenance(
     State(app): State<App>,
     _: Access,
-    Path(id): Path<String>,
-    Query(query): Query<WhyQuery>,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<WhyQuery>,
 ) -> Answered<Value> {
     Ok(Json(app.service().why(&id, &query.path, query.instance.as_deref()).await?))
 }

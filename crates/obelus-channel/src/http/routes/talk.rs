@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Answered;
-use crate::http::body::JsonBody;
+use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::{Failure, Failures};
 use crate::http::{Access, App, Json};
 use crate::tokens::Role;
@@ -56,7 +56,7 @@ pub(super) struct WaitQuery {
 pub(super) async fn say(
     State(app): State<App>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     JsonBody(words): JsonBody<Words>,
 ) -> Result<Response, Failure> {
     access.needs(Role::Operator)?;
@@ -85,8 +85,8 @@ async fn rested(app: &App, id: &str, access: &Access, seconds: Option<u64>) -> R
 pub(super) async fn turn(
     State(app): State<App>,
     access: Access,
-    Path(id): Path<String>,
-    Query(query): Query<WaitQuery>,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<WaitQuery>,
 ) -> Result<Response, Failure> {
     // Waiting lets work of an earlier process go on.
     access.needs(Role::Operator)?;
@@ -100,7 +100,7 @@ pub(super) async fn turn(
 #[utoipa::path(post, path = "/api/v1/sessions/{id}/stop", tag = "talk", operation_id = "stop",
     params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
     responses((status = 200, body = Taken), Failures))]
-pub(super) async fn stop(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered<Taken> {
+pub(super) async fn stop(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<Taken> {
     access.needs(Role::Operator)?;
     Ok(Json(app.service().stop(&id, &access.by(), access.input_id()).await?))
 }
@@ -109,7 +109,7 @@ pub(super) async fn stop(State(app): State<App>, access: Access, Path(id): Path<
 #[utoipa::path(post, path = "/api/v1/sessions/{id}/pause", tag = "talk", operation_id = "pause",
     params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
     responses((status = 200, body = Taken), Failures))]
-pub(super) async fn pause(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered<Taken> {
+pub(super) async fn pause(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<Taken> {
     access.needs(Role::Operator)?;
     Ok(Json(app.service().pause(&id, &access.by(), access.input_id()).await?))
 }
@@ -118,7 +118,7 @@ pub(super) async fn pause(State(app): State<App>, access: Access, Path(id): Path
 #[utoipa::path(post, path = "/api/v1/sessions/{id}/resume", tag = "talk", operation_id = "resume",
     params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
     responses((status = 200, body = Taken), Failures))]
-pub(super) async fn resume(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered<Taken> {
+pub(super) async fn resume(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<Taken> {
     access.needs(Role::Operator)?;
     Ok(Json(app.service().resume(&id, &access.by(), access.input_id()).await?))
 }

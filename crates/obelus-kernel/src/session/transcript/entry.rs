@@ -57,6 +57,16 @@ pub enum Happened {
     },
     /// A call came to its end.
     Call(Box<CallEntry>),
+    /// A call brought an observation. The driver has its words.
+    Observed {
+        /// The tool.
+        tool: String,
+        /// What may be kept of it: its digest, its length in characters, and what else the tool tells.
+        about: Value,
+        /// Whether it shows only what changed since the one before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_part: bool,
+    },
     /// A person decided.
     Decision {
         /// About what, and how.
@@ -132,6 +142,12 @@ impl TranscriptEntry {
                 let call = Arc::new(in_short(&entry.call));
                 Happened::Call(Box::new(CallEntry { call, result: None, ..(**entry).clone() }))
             }
+            Happened::Observed { tool, about, is_part } => {
+                let fields = about.as_object().into_iter().flatten();
+                let told = fields.filter(|(name, _)| !matches!(name.as_str(), "digest" | "chars" | "part"));
+                let about = told.map(|(name, value)| (name.clone(), value.clone())).collect();
+                Happened::Observed { tool: tool.clone(), about, is_part: *is_part }
+            }
             Happened::Event { event } => Happened::Event { event: clip(&event.to_string(), MOST_OF_TEXT).into() },
             Happened::Error { error } => {
                 let message = error["error"]["message"].as_str().map(|words| clip(words, MOST_OF_TEXT));
@@ -144,6 +160,11 @@ impl TranscriptEntry {
         };
         let digest = Self { is_digest: true, ..Self::new(self.batch, what) };
         (digest.size < self.size).then_some(digest)
+    }
+
+    /// Whether it shows an observation, whole or in part.
+    pub(super) fn shows_observation(&self) -> bool {
+        !self.is_digest && matches!(self.what, Happened::Observed { .. })
     }
 
     /// Whether it stays in sight as long as anything does: a change, a denial, a failure, a person's word (PROMPT-3).
@@ -159,7 +180,7 @@ impl TranscriptEntry {
 impl Happened {
     fn size(&self) -> usize {
         let chars = |text: &str| text.chars().count();
-        let of = |value: &Value| if value.is_null() { 0 } else { chars(&value.to_string()) };
+        let of = |value: &Value| if value.is_null() { 0 } else { length_of_json(value) };
         FRAME
             + match self {
                 Happened::User { text, .. } | Happened::Assistant { text } => chars(text),
@@ -171,6 +192,10 @@ impl Happened {
                     let parts = entry.error.iter().chain(&entry.result).map(of).sum::<usize>();
                     of(&entry.call) + parts + entry.at.iter().map(|path| chars(path)).sum::<usize>()
                 }
+                Happened::Observed { about, .. } => {
+                    let chars = about["chars"].as_u64().and_then(|chars| usize::try_from(chars).ok());
+                    chars.unwrap_or_default() + of(about)
+                }
                 Happened::Decision { decision: value }
                 | Happened::Error { error: value }
                 | Happened::Event { event: value } => of(value),
@@ -179,12 +204,39 @@ impl Happened {
     }
 }
 
+/// How many characters a value has as JSON. Each result is counted, so the text is not made.
+fn length_of_json(value: &Value) -> usize {
+    match value {
+        Value::String(text) => length_of_text(text),
+        Value::Array(items) => 2 + items.len().saturating_sub(1) + items.iter().map(length_of_json).sum::<usize>(),
+        Value::Object(fields) => {
+            let of_field = |(name, value): (&String, &Value)| length_of_text(name) + 1 + length_of_json(value);
+            2 + fields.len().saturating_sub(1) + fields.iter().map(of_field).sum::<usize>()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string().len(),
+    }
+}
+
+/// The same of a text, with its quotes and escapes.
+fn length_of_text(text: &str) -> usize {
+    let is_escaped = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    let added = |byte: u8| if matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c) { 1 } else { 5 };
+    // Most texts have no escapes, and counting is quicker than adding.
+    let escapes = match text.bytes().filter(is_escaped).count() {
+        0 => 0,
+        _ => text.bytes().filter(is_escaped).map(added).sum(),
+    };
+    2 + text.chars().count() + escapes
+}
+
 /// A text of at most so many characters.
 pub(in crate::session) fn clip(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
+    let end = match text.as_bytes().get(..most) {
+        None => return text.to_owned(),
+        Some(head) if head.is_ascii() => most,
+        Some(_) => text.char_indices().nth(most).map_or(text.len(), |(end, _)| end),
+    };
+    if end == text.len() { text.to_owned() } else { format!("{}…", &text[..end]) }
 }
 
 /// A call with parameters of a few words each.
@@ -204,5 +256,45 @@ fn in_short(call: &Value) -> Value {
     match call {
         Value::Object(fields) => Value::Object(fields.iter().map(short).collect()),
         other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_length_of_a_value_is_that_of_its_text() {
+        for value in [
+            json!(null),
+            json!(true),
+            json!(-1.5e300),
+            json!("plain"),
+            json!("«ёлка» 🌲 \"quoted\" \\ \n\r\t\u{8}\u{c}\u{1}\u{1f}\u{7f}\u{2028}"),
+            json!([]),
+            json!([1]),
+            json!([1, [2, "three"]]),
+            json!({}),
+            json!({"a": 1}),
+            json!({"ключ": {"b": [], "c\"": null}, "d": "e"}),
+        ] {
+            assert_eq!(length_of_json(&value), value.to_string().chars().count(), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_cut_by_characters() {
+        for (text, most, cut) in [
+            ("", 0, ""),
+            ("abc", 3, "abc"),
+            ("abcd", 3, "abc…"),
+            ("ёлка", 4, "ёлка"),
+            ("ёлка", 3, "ёлк…"),
+            ("abё", 2, "ab…"),
+        ] {
+            assert_eq!(clip(text, most), cut);
+        }
     }
 }

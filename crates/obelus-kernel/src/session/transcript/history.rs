@@ -37,7 +37,12 @@ impl History {
             }
             _ => self.entries.len(),
         };
-        self.entries.insert(at, entry);
+        // Nobody has seen the observations since the latest request, and nothing refers to them.
+        if matches!(entry.what, Happened::Observed { is_part: false, .. }) {
+            let unsent = self.entries.split_off(self.sent);
+            self.entries.extend(unsent.into_iter().filter(|entry| !entry.shows_observation()));
+        }
+        self.entries.insert(at.min(self.entries.len()), entry);
         // Where no model is asked, as in a plan that a person runs, nobody makes room.
         if self.entries.len() - self.sent > MOST_UNSENT {
             let until = self.sent + MOST_UNSENT / 2;
@@ -48,6 +53,7 @@ impl History {
 
     /// A request is about to show everything so far, in at most so many characters.
     pub(in crate::session) fn note_request(&mut self, budget: usize) {
+        self.fold_observations();
         self.make_room(budget);
         self.sent = self.entries.len();
         self.batch += 1;
@@ -101,6 +107,28 @@ impl History {
         self.sent = 0;
     }
 
+    /// The driver has lost the observations.
+    pub(in crate::session) fn forget_observations(&mut self) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.shows_observation()) {
+            *entry = entry.digest().unwrap_or_else(|| entry.clone());
+        }
+    }
+
+    /// The place of the last whole observation: it and the changes since are the current one.
+    fn current_observation(&self) -> usize {
+        let is_whole = |entry: &TranscriptEntry| matches!(entry.what, Happened::Observed { is_part: false, .. });
+        self.entries.iter().rposition(is_whole).unwrap_or(self.entries.len())
+    }
+
+    /// Observations before the current one become lines. To send a page that was left with every further request costs more
+    /// than a cache saves, and what stands before it stays a prefix of the next request.
+    fn fold_observations(&mut self) {
+        let current = self.current_observation();
+        for entry in self.entries[..current].iter_mut().filter(|entry| entry.shows_observation()) {
+            *entry = entry.digest().unwrap_or_else(|| entry.clone());
+        }
+    }
+
     fn size(&self) -> usize {
         self.entries.iter().map(|entry| entry.size).sum()
     }
@@ -120,11 +148,13 @@ impl History {
     /// last.
     fn shorten(&mut self, target: usize, first: usize) {
         let mut size = self.size();
-        for entry in &mut self.entries[..first] {
+        let current = self.current_observation();
+        for (at, entry) in self.entries[..first].iter_mut().enumerate() {
             if size <= target {
                 return;
             }
-            if let Some(digest) = entry.digest().filter(|_| !entry.is_digest) {
+            let is_current = at >= current && entry.shows_observation();
+            if let Some(digest) = entry.digest().filter(|_| !entry.is_digest && !is_current) {
                 size -= entry.size - digest.size;
                 *entry = digest;
             }
@@ -132,8 +162,10 @@ impl History {
         let unshortened = self.entries.len() - first;
         for takes_lasting in [false, true] {
             let (mut size, first) = (self.size(), self.entries.len() - unshortened);
+            let current = self.current_observation();
             self.leave_out(|at, entry| {
-                let goes = at < first && size > target && (takes_lasting || !entry.is_lasting());
+                let is_current = at >= current && entry.shows_observation();
+                let goes = at < first && size > target && !is_current && (takes_lasting || !entry.is_lasting());
                 size -= if goes { entry.size } else { 0 };
                 goes
             });
@@ -247,6 +279,52 @@ mod tests {
         history.push(user("more"));
         history.note_request(3_400);
         assert_eq!(history.sent()[..11], *before.sent(), "nothing is rewritten until there is no room again");
+    }
+
+    fn observed(address: &str, chars: usize, is_part: bool) -> Happened {
+        let about = json!({"address": address, "digest": address, "chars": chars});
+        Happened::Observed { tool: "observe".to_owned(), about, is_part }
+    }
+
+    /// The addresses that are in sight, with a mark on those of which a line is left.
+    fn pages(history: &History) -> Vec<String> {
+        let word = |entry: &TranscriptEntry| match &entry.what {
+            Happened::Observed { about, .. } => {
+                Some(format!("{}{}", about["address"].as_str()?, if entry.is_digest { "~" } else { "" }))
+            }
+            _ => None,
+        };
+        history.sent().iter().filter_map(word).collect()
+    }
+
+    #[test]
+    fn opr_10_a_page_that_was_left_becomes_a_line_and_what_stands_before_it_stays() {
+        let mut history = History::default();
+        history.push(user("go"));
+        history.push(observed("page", 5_000, false));
+        history.note_request(48_000);
+        history.push(observed("page, changed", 300, true));
+        history.note_request(48_000);
+        assert_eq!(pages(&history), ["page", "page, changed"], "a page and its changes are the current one");
+        let before = history.clone();
+        history.push(observed("next", 9_000, false));
+        history.note_request(48_000);
+        assert_eq!(pages(&history), ["page~", "page, changed~", "next"]);
+        assert_eq!(history.sent()[..1], before.sent()[..1]);
+        history.forget_observations();
+        assert_eq!(pages(&history), ["page~", "page, changed~", "next~"]);
+    }
+
+    #[test]
+    fn the_current_page_stays_whatever_the_budget_and_one_that_nobody_saw_goes() {
+        let mut history = History::default();
+        history.push(observed("unseen", 100, false));
+        history.push(observed("page", 9_000, false));
+        history.push(user("hello"));
+        history.note_request(1_000);
+        history.push(observed("page, changed", 100, true));
+        history.note_request(1_000);
+        assert_eq!(pages(&history), ["page", "page, changed"]);
     }
 
     #[test]

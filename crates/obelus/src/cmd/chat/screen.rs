@@ -160,6 +160,7 @@ impl Screen {
             EventBody::CallEnded { id, outcome: Outcome::Value(value) } => {
                 if let Some(place) = id.place() {
                     let reads = self.steps.tool(place).is_some_and(|tool| self.titles.reads(tool));
+                    let value = &self.titles.pages().told(value);
                     if let Some(words) = result_in_words(value, reads, self.phrases.language) {
                         self.steps.brought(place, words);
                     }

@@ -109,7 +109,9 @@ impl Talk {
         surface: Surface,
     ) -> Result<Self> {
         let code = phrases.code;
-        let look = handle.inspect(move |session| (Titles::of(session.context(), code), session.settings().mode));
+        let pages = handle.pictures();
+        let look = handle
+            .inspect(move |session| (Titles::of(session.context(), code).with_pages(pages), session.settings().mode));
         let (titles, mode) = look.await?;
         Ok(Self {
             events: handle.subscribe(None),
@@ -175,9 +177,10 @@ impl Talk {
         }
         let code = self.phrases.code;
         let decided = if let Work::Decide(question, _) = &work { Some(question.clone()) } else { None };
+        let pages = self.handle.pictures();
         let look = self.handle.inspect(move |session| {
             let about = decided.and_then(|id| session.question(&id)).map(|question| question.about);
-            (Titles::of(session.context(), code), about)
+            (Titles::of(session.context(), code).with_pages(pages), about)
         });
         let (titles, about) = look.await?;
         self.screen.lock().begin(titles, matches!(work, Work::Say(_)));

@@ -177,6 +177,7 @@ impl Watch {
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let events = handle.subscribe(None);
         let look = handle.inspect(move |session| Narrator::about_to_hear(session, words.as_deref())).await?;
+        let look = look.with_pages(handle.pictures());
         Ok(Self { look, begun: Begun::default(), handle, events, shown, session, interrupt, terminate, times: 0 })
     }
 

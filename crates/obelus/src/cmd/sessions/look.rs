@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Question, Session};
+use obelus_runtime::people::PageNotes;
 use obelus_runtime::sessions::{SessionRow, SessionStatus};
 use obelus_runtime::{EventBody, HostError, SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::{Value, json};
@@ -164,7 +165,7 @@ fn shown(session: &Session, id: &str) -> Value {
 
 /// A session for people: who and where, what was said and done, what it remembers, what waits.
 fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Result<()> {
-    let look = Narrator::of(session);
+    let look = narrator(store, id, session);
     let (phrases, agent) = (look.phrases, agent_of(store, id));
     let status = status_in_words(SessionStatus::of(session), phrases);
     let head = fill(phrases.kept.head, &[&visible(&agent), status, session.settings().mode.name()]);
@@ -196,6 +197,11 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
     Ok(())
 }
 
+/// Tells a kept session's questions and steps.
+fn narrator(store: &SqliteStore, id: &str, session: &Session) -> Narrator {
+    Narrator::of(session).with_pages(Some(PageNotes::folder(store.folder(), id)))
+}
+
 fn open_questions(session: &Session) -> Vec<Question> {
     session.questions().into_iter().filter(Question::is_open).collect()
 }
@@ -221,7 +227,7 @@ pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> 
         }
     } else {
         let session = read(store, id, None)?;
-        let look = Narrator::of(&session);
+        let look = narrator(store, id, &session);
         let mut story = Story::new(&look, &agent_of(store, id));
         for event in viewer(store).history(id)? {
             if let Some(line) = story.tell(&event.body) {
@@ -271,7 +277,7 @@ fn waiting(store: &SqliteStore) -> Result<Vec<InboxEntry>> {
                 continue;
             }
         };
-        let look = std::rc::Rc::new(Narrator::of(&session));
+        let look = std::rc::Rc::new(narrator(store, &row.id, &session));
         // Expired questions cannot be answered; the session closes them when it is opened.
         for question in open_questions(&session).into_iter().filter(|question| question.expires_at > now) {
             let id = format!("{}:{}", row.id, question.id);

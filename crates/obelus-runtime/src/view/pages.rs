@@ -1,0 +1,127 @@
+//! What people may know of pages and the journal does not keep: addresses in full, and pictures (OPR-11).
+//!
+//! Of an address the journal has digests in the place of what somebody typed. Whoever is asked about a page sees its
+//! address as the page has it, from a file beside the session's pictures, which is nobody else's and goes with the session.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::session_files::SessionFiles;
+use crate::whole_file;
+
+/// The file in the folder of the session's pictures.
+const FILE: &str = "pages.json";
+
+/// Addresses that are remembered.
+const MOST: usize = 200;
+
+/// Longer addresses are told as the journal has them.
+const LONGEST: usize = 2_000;
+
+/// Addresses in full, and pictures, by addresses as the journal has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PageNotes {
+    addresses: BTreeMap<String, String>,
+    pictures: BTreeMap<String, PathBuf>,
+    /// Addresses in the order in which they were noted.
+    order: Vec<String>,
+}
+
+impl PageNotes {
+    /// The folder for the notes of a session in a store.
+    pub fn folder(store: &Path, session: &str) -> PathBuf {
+        SessionFiles::pictures(store, session)
+    }
+
+    /// The notes in a folder. A file that cannot be read is as good as none.
+    pub fn read(folder: &Path) -> Self {
+        let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// Writes them into a folder, for its owner alone.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        whole_file::private_folder(folder)?;
+        whole_file::write(&folder.join(FILE), &serde_json::to_vec(self)?)
+    }
+
+    /// Notes an address in full. Whether that is new.
+    pub fn note_address(&mut self, kept: &str, full: &str) -> bool {
+        let says_more = kept.contains('~') && kept != full && full.len() <= LONGEST;
+        if !says_more || self.addresses.get(kept).is_some_and(|known| known == full) {
+            return false;
+        }
+        self.addresses.insert(kept.to_owned(), full.to_owned());
+        self.remember(kept);
+        true
+    }
+
+    /// Notes the latest picture of a page.
+    pub fn note_picture(&mut self, kept: &str, picture: &Path) {
+        self.pictures.insert(kept.to_owned(), picture.to_owned());
+        self.remember(kept);
+    }
+
+    fn remember(&mut self, kept: &str) {
+        self.order.retain(|known| known != kept);
+        self.order.push(kept.to_owned());
+        for old in self.order.drain(..self.order.len().saturating_sub(MOST)).collect::<Vec<_>>() {
+            self.addresses.remove(&old);
+            self.pictures.remove(&old);
+        }
+    }
+
+    /// The address as the page has it.
+    pub fn in_full<'a>(&'a self, kept: &'a str) -> &'a str {
+        self.addresses.get(kept).map_or(kept, String::as_str)
+    }
+
+    /// A result with its address as the page has it.
+    pub fn told<'a>(&self, result: &'a Value) -> Cow<'a, Value> {
+        let full = result.get("address").and_then(Value::as_str).and_then(|kept| self.addresses.get(kept));
+        let Some(full) = full else { return Cow::Borrowed(result) };
+        let mut told = result.clone();
+        told["address"] = full.as_str().into();
+        Cow::Owned(told)
+    }
+
+    /// The latest picture of a page, if its file is still there.
+    pub fn picture(&self, kept: &str) -> Option<&Path> {
+        self.pictures.get(kept).map(PathBuf::as_path).filter(|path| path.is_file())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opr_11_notes_are_found_again_and_are_bounded() {
+        let folder = std::env::temp_dir().join(format!("obelus-pages-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let mut notes = PageNotes::read(&folder);
+        let (kept, full) = ("https://shop.example.test/s?q=~0f1e2d3c4b", "https://shop.example.test/s?q=kettle");
+        assert!(notes.note_address(kept, full) && !notes.note_address(kept, full));
+        assert!(!notes.note_address("https://shop.example.test/", "https://shop.example.test/"), "it is known in full");
+        notes.write(&folder).unwrap();
+        let picture = folder.join("0001.png");
+        fs::write(&picture, "png").unwrap();
+        notes.note_picture(kept, &picture);
+        notes.write(&folder).unwrap();
+        let again = PageNotes::read(&folder);
+        assert_eq!((again.in_full(kept), again.picture(kept)), (full, Some(picture.as_path())));
+        assert_eq!(again.in_full("https://other.example.test/?a=~1"), "https://other.example.test/?a=~1");
+        for n in 0..300 {
+            notes.note_address(&format!("~{n}"), "https://shop.example.test/");
+        }
+        assert_eq!((notes.addresses.len(), notes.picture(kept)), (MOST, None));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

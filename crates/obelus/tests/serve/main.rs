@@ -1,0 +1,7 @@
+//! `obelus serve`, as clients meet it: a real process, over the loopback address.
+
+mod client;
+mod guard;
+mod hostile;
+mod restart;
+mod talk;
