@@ -226,11 +226,17 @@ mod tests {
     }
 
     fn rested(record: u64, output: &str) -> SessionEvent {
-        let reply = serde_json::from_value(json!({
-            "ends": "output", "output": output, "said": [], "calls": [], "waiting": [], "reason": null,
-            "at": 0,
-        }));
-        event(record, EventBody::Rested { reply: Box::new(reply.unwrap()) })
+        let reply = Reply {
+            ends: Ends::Output,
+            output: json!(output),
+            said: Vec::new(),
+            calls: Vec::new(),
+            waiting: Vec::new(),
+            reason: None,
+            end: None,
+            at: Time(0),
+        };
+        event(record, EventBody::Rested { reply: Box::new(reply) })
     }
 
     fn said(record: u64, text: &str) -> SessionEvent {

@@ -188,3 +188,94 @@ fn bad(text: &str) -> ChannelError {
 fn conflict(text: &str) -> ChannelError {
     ChannelError::Refused(Refused::new("already_decided", text))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use obelus_kernel::Context;
+    use obelus_kernel::session::Question;
+    use obelus_runtime::Language;
+    use obelus_runtime::people::{QuestionView, Titles};
+
+    /// A question about calls with these names, of which some were decided before.
+    fn question(calls: &[(&str, Option<bool>)]) -> QuestionRow {
+        let call = |(who, decided): &(&str, Option<bool>)| json!({"call": {"_tool": "add_task", "who": who}, "hash": "", "decided": decided, "jobs": []});
+        let question: Question = serde_json::from_value(json!({
+            "id": "q1", "about": "call", "calls": calls.iter().map(call).collect::<Vec<_>>(), "description": "",
+            "reasons": [], "schema": null, "requested_at": 0, "expires_at": 0, "status": "requested",
+            "decided_at": null, "by": null, "reason": null, "manner": {"sequential": false, "keeps_results": false}, "before_reading": false,
+            "asked_after": 0,
+        }))
+        .unwrap();
+        let titles = Titles::of(&Context::from_value(json!([])).unwrap(), "en");
+        QuestionRow {
+            id: "s:q1".to_owned(),
+            session: "s".to_owned(),
+            about: "call".to_owned(),
+            status: "requested".to_owned(),
+            requested_at: String::new(),
+            expires_at: String::new(),
+            answers: Vec::new(),
+            digest: "0123456789abcdef0123456789abcdef".to_owned(),
+            calls: question.calls.iter().map(|asked| (*asked.call).clone()).collect(),
+            schema: None,
+            view: QuestionView::of(&question, "s:q1", &titles, Language::English),
+            text: String::new(),
+            consents: Vec::new(),
+            by: None,
+        }
+    }
+
+    fn bodies(question: QuestionRow, decisions: Value) -> Option<Vec<AnswerBody>> {
+        let answers = answers(&[question], &json!({"decisions": decisions})).ok()?;
+        Some(answers.into_iter().map(|answer| answer.body).collect())
+    }
+
+    #[test]
+    fn decisions_count_for_the_calls_that_wait_in_their_order_and_a_no_comes_first() {
+        let three = || question(&[("Anna", Some(true)), ("Boris", None), ("Clara", None)]);
+        let requests = interrupt(&three())["value"]["action_requests"].clone();
+        let names: Vec<_> = requests.as_array().unwrap().iter().map(|one| one["args"]["who"].clone()).collect();
+        assert_eq!(names, ["Boris", "Clara"], "what was decided before is not asked again");
+        let mixed = bodies(three(), json!([{"type": "approve"}, {"type": "reject", "message": "no"}]));
+        let wanted = vec![
+            AnswerBody::Deny { reason: "no".to_owned(), only: Some(vec![2]) },
+            AnswerBody::Approve { only: Some(vec![1]) },
+        ];
+        assert_eq!(mixed, Some(wanted));
+        for wrong in [
+            json!([{"type": "approve"}]),
+            json!([{"type": "approve"}, {"type": "approve"}, {"type": "approve"}]),
+            json!([{"type": "approve"}, {"type": "edit", "edited_action": {"name": "add_task", "args": {"who": "x"}}}]),
+            json!([{"type": "approve"}, {}]),
+        ] {
+            assert_eq!(bodies(three(), wrong.clone()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_edit_is_what_differs_and_an_edit_of_nothing_is_a_yes() {
+        let edit = |args: Value| {
+            let decision = json!({"type": "edit", "edited_action": {"name": "add_task", "args": args}});
+            bodies(question(&[("Anna", None)]), json!([decision])).map(|mut bodies| bodies.remove(0))
+        };
+        assert_eq!(edit(json!({"who": "Anna"})), Some(AnswerBody::Approve { only: None }));
+        let params = Map::from_iter([("who".to_owned(), json!("Boris"))]);
+        assert_eq!(edit(json!({"who": "Boris"})), Some(AnswerBody::Edit { params }));
+        assert_eq!(edit(json!({})), None);
+        assert_eq!(edit(json!({"who": "Anna", "_activity": "x"})), None);
+    }
+
+    #[test]
+    fn an_id_answers_only_what_was_shown() {
+        let question = question(&[("Anna", None)]);
+        let yes = json!({"decisions": [{"type": "approve"}]});
+        let keyed =
+            |id: String| answers(std::slice::from_ref(&question), &json!({id: yes})).map_err(|error| error.code());
+        assert_eq!(keyed(interrupt_id(&question)).map(|answers| answers.len()), Ok(1));
+        let changed = format!("{}{}", question_half(&question.id), "0".repeat(16));
+        assert_eq!(keyed(changed).err(), Some("changed"));
+        assert_eq!(keyed("0".repeat(32)).err(), Some("already_decided"));
+        assert!(answers(&[], &yes).is_err());
+    }
+}

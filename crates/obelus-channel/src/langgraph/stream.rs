@@ -172,7 +172,8 @@ impl Framer {
                 event.body,
                 EventBody::UserSaid { .. } | EventBody::Rested { .. } | EventBody::StateEdited { .. }
             );
-        if !asks && !(is_step && self.modes.has("values")) {
+        let shows_values = is_step && self.modes.has("values");
+        if !asks && !shows_values {
             return all;
         }
         let Ok(now) = self.followed.snapshot().await else { return all };

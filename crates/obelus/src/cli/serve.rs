@@ -61,6 +61,7 @@ pub(crate) struct Serve {
 #[derive(Subcommand)]
 pub(crate) enum Tokens {
     /// Make a token. It is printed once.
+    #[command(after_help = "Example:\n  obelus tokens add anna --role operator --store work")]
     Add {
         /// Whose it is. Journals carry the name with each answer.
         name: String,
@@ -74,6 +75,7 @@ pub(crate) enum Tokens {
         store: StoreAt,
     },
     /// List the tokens.
+    #[command(after_help = "Example:\n  obelus tokens list --store work")]
     List {
         /// Print JSON.
         #[arg(long)]
@@ -82,6 +84,7 @@ pub(crate) enum Tokens {
         store: StoreAt,
     },
     /// Remove a token. A server that runs refuses it from now on.
+    #[command(after_help = "Example:\n  obelus tokens rm anna --store work")]
     Rm {
         /// Its name.
         name: String,

@@ -48,6 +48,9 @@ const COMMANDS: &[&[&str]] = &[
     &["sessions", "rm"],
     &["sessions", "show"],
     &["tokens"],
+    &["tokens", "add"],
+    &["tokens", "list"],
+    &["tokens", "rm"],
     &["vectors"],
     &[],
 ];
@@ -65,7 +68,7 @@ fn the_help_of_every_command_shows_an_example_of_it() {
 #[test]
 fn no_command_is_missing_here() {
     let mut listed = vec![String::new()];
-    for group in [&[][..], &["plan"], &["agents"], &["policy"], &["sandbox"], &["sessions"]] {
+    for group in [&[][..], &["plan"], &["agents"], &["policy"], &["sandbox"], &["sessions"], &["tokens"]] {
         let help = obelus(&[group, &["--help"]].concat()).exits(0).stdout;
         let (_, rest) = help.split_once("Commands:\n").expect("a list of commands");
         let rows = rest.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));

@@ -180,6 +180,18 @@ def confirmations():
     assert tasks(thread) == [] and client.threads.get(thread)["status"] == "interrupted"
 
 
+def several_questions():
+    thread = new_thread()
+    values = client.runs.wait(thread, "team", input=words("ask Anna and Boris to call"))
+    first, second = values["__interrupt__"]
+    fails(400, lambda: client.runs.wait(thread, "team", command=resume({"type": "approve"})))
+    reject = {"decisions": [{"type": "reject", "message": "not Boris"}]}
+    both = {first["id"]: {"decisions": [{"type": "approve"}]}, second["id"]: reject}
+    values = client.runs.wait(thread, "team", command={"resume": both})
+    assert values["state"]["tasks"] == [{"who": "Anna", "what": "call"}], values
+    assert values["messages"][-1]["content"] == "So be it." and "__interrupt__" not in values
+
+
 def history_and_fork():
     thread, _ = asked()
     client.runs.wait(thread, AGENT, command=resume({"type": "approve"}))
@@ -205,6 +217,13 @@ def history_and_fork():
     assert client.threads.get_state(thread, checkpoint=states[0]["checkpoint"])["values"]["state"]["tasks"] != []
     ids = [one["thread_id"] for one in client.threads.search(limit=100)]
     assert ids.count(thread) == 1 and copy in ids
+
+    # From the middle of a turn: the same work is done once more, in the branch.
+    begun = states[-1]
+    assert begun["next"] == ["model"] and begun["metadata"]["source"] == "input", begun
+    values = client.runs.wait(thread, AGENT, checkpoint_id=begun["checkpoint"]["checkpoint_id"])
+    assert len(values["__interrupt__"]) == 1 and tasks(thread) == [], values
+    fails(400, lambda: client.runs.wait(copy, AGENT))
 
     edited = client.threads.update_state(copy, {"state": {"notes": [], "tasks": []}})
     state = client.threads.get_state(copy)
@@ -254,6 +273,7 @@ for case in (
     a_run_to_its_end,
     streams,
     confirmations,
+    several_questions,
     history_and_fork,
     stateless_background_and_cancel,
     roles,

@@ -69,19 +69,15 @@ impl Server {
         let store = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("clients-store-{name}"));
         let _ = fs::remove_dir_all(&store);
         fs::create_dir_all(&store).expect("a folder");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_obelus"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--store"])
-            .arg(&store)
-            .current_dir(&store)
-            .env_remove("OBELUS_AGENTS")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .expect("the server starts");
-        let mut address = String::new();
-        let stdout = child.stdout.take().expect("its output");
-        BufReader::new(stdout).read_line(&mut address).expect("its address");
-        Self { child, address: address.trim().to_owned(), store }
+        let (child, address) = spawn(&store);
+        Self { child, address, store }
+    }
+
+    /// Kills the server without a word, and starts another one with the same store.
+    fn restart(&mut self) {
+        self.child.kill().expect("it is killed");
+        self.child.wait().expect("it has ended");
+        (self.child, self.address) = spawn(&self.store);
     }
 
     /// A token of this role.
@@ -103,6 +99,24 @@ impl Server {
     }
 }
 
+/// A server of a store, and its address.
+fn spawn(store: &Path) -> (Child, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_obelus"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--agents"])
+        .arg(scripts().join("agents"))
+        .arg("--store")
+        .arg(store)
+        .current_dir(store)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .expect("the server starts");
+    let mut address = String::new();
+    let stdout = child.stdout.take().expect("its output");
+    BufReader::new(stdout).read_line(&mut address).expect("its address");
+    (child, address.trim().to_owned())
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -117,6 +131,20 @@ fn python(script: &str) {
 #[test]
 fn langgraphs_python_client_talks_to_an_agent() {
     python("langgraph_client.py");
+}
+
+#[test]
+fn langgraphs_client_goes_on_after_the_server_was_killed() {
+    let mut server = Server::start("restart");
+    let (script, admin) = (scripts().join("langgraph_restart.py"), server.token("admin"));
+    let run_phase = |server: &Server, phase: &str| {
+        let mut program = Command::new(&*PYTHON);
+        program.arg(&script).arg(phase).arg(server.store.join("seen.json"));
+        run(phase, program.env("ADDRESS", &server.address).env("ADMIN", &admin));
+    };
+    run_phase(&server, "before");
+    server.restart();
+    run_phase(&server, "after");
 }
 
 #[test]
