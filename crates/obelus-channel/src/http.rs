@@ -42,7 +42,7 @@ use limits::Limits;
 use metrics::Metrics;
 pub use options::{HttpOptions, OptionsError};
 pub(crate) use protocol::{OptionalBody, content_text};
-pub use reply::{ErrorBody, Failure, Json};
+pub use reply::{ErrorBody, ErrorDetails, Failure, Json};
 pub(crate) use stream::{Events, Next};
 
 /// What every request needs. Clones are the same.
