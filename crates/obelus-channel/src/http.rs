@@ -6,6 +6,7 @@
 //! | `accept` | connections: accepted, timed, limited, and closed in good order |
 //! | `guard` | each request: host, origin, token, role, rate; headers of each answer |
 //! | `body`, `reply` | what comes in and goes out as JSON, within limits |
+//! | `protocol` | what the protocols of others share |
 //! | `routes` | the API |
 //! | `stream`, `socket` | events as a stream, and by WebSocket |
 //! | `limits`, `metrics` | rates and open streams of each token; counters |
@@ -18,6 +19,7 @@ mod guard;
 mod limits;
 mod metrics;
 mod options;
+mod protocol;
 mod reply;
 mod routes;
 mod socket;
@@ -39,7 +41,9 @@ pub use guard::Access;
 use limits::Limits;
 use metrics::Metrics;
 pub use options::{HttpOptions, OptionsError};
+pub(crate) use protocol::{OptionalBody, content_text};
 pub use reply::{ErrorBody, Failure, Json};
+pub(crate) use stream::{Events, Next};
 
 /// What every request needs. Clones are the same.
 #[derive(Clone)]

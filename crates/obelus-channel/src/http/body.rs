@@ -97,6 +97,13 @@ async fn discard(body: Body) {
     let _ = tokio::time::timeout(DISCARDING, all).await;
 }
 
+/// Whether a request has no body at all.
+pub(super) fn is_empty(request: &Request) -> bool {
+    let headers = request.headers();
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    length.is_none_or(|length| length == "0") && !headers.contains_key("transfer-encoding")
+}
+
 fn is_json(value: &str) -> bool {
     value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }

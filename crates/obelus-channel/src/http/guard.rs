@@ -11,7 +11,8 @@ use axum::response::{IntoResponse as _, Response};
 use obelus_runtime::Language;
 
 use super::App;
-use super::reply::{Failed, Failure, error_response};
+use super::protocol::error_for;
+use super::reply::{Failed, Failure};
 use crate::ChannelError;
 use crate::tokens::{Caller, Role};
 
@@ -67,8 +68,10 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     let origin = request.headers().get(ORIGIN).cloned();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
+    let path = request.uri().path().to_owned();
+    let words = language.unwrap_or(Language::English);
     let mut response = match judge(&app, &request) {
-        Err(error) => error_response(&error, language.unwrap_or(Language::English)),
+        Err(error) => error_for(&path, &error, words),
         Ok(_) if method == Method::OPTIONS && origin.is_some() => StatusCode::NO_CONTENT.into_response(),
         Ok(access) => {
             if let Some(caller) = access {
@@ -79,11 +82,9 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
             next.run(request).await
         }
     };
-    // Handlers do not know the language of their errors.
-    if let Some(Failed(error)) = response.extensions_mut().remove::<Failed>()
-        && let Some(language) = language
-    {
-        response = error_response(&error, language);
+    // Handlers do not know the language of their errors, nor the protocol.
+    if let Some(Failed(error)) = response.extensions_mut().remove::<Failed>() {
+        response = error_for(&path, &error, words);
     }
     dress(&mut response, origin.filter(|_| method != Method::CONNECT), &app);
     app.inner.metrics.request(method.as_str(), &route, response.status().as_u16(), started.elapsed());
@@ -110,6 +111,11 @@ fn judge(app: &App, request: &Request) -> Result<Option<Caller>, ChannelError> {
     if app.is_closing() {
         return Err(ChannelError::Closing);
     }
+    // Services that bring events have secrets of their own.
+    if request.uri().path().starts_with("/hooks/") {
+        app.inner.limits.request("/hooks/")?;
+        return Ok(None);
+    }
     let caller = token_of(headers).and_then(|token| app.inner.tokens.caller(token));
     let caller = caller.ok_or(ChannelError::Unauthorized)?;
     app.inner.limits.request(&caller.name)?;
@@ -124,6 +130,10 @@ fn token_of(headers: &HeaderMap) -> Option<&str> {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.split_once(' '));
     if let Some((scheme, token)) = bearer {
         return scheme.eq_ignore_ascii_case("bearer").then(|| token.trim());
+    }
+    // LangGraph's clients send their key so.
+    if let Some(key) = headers.get("x-api-key") {
+        return key.to_str().ok().map(str::trim);
     }
     let protocols = headers.get("sec-websocket-protocol").and_then(|value| value.to_str().ok())?;
     protocols.split(',').find_map(|protocol| protocol.trim().strip_prefix(TOKEN_PROTOCOL))
@@ -167,9 +177,10 @@ fn dress(response: &mut Response, origin: Option<HeaderValue>, app: &App) {
     if let Some(origin) = origin.filter(known) {
         headers.insert("access-control-allow-origin", origin);
         headers.insert("vary", HeaderValue::from_static("origin"));
-        let allowed = "authorization, content-type, idempotency-key, last-event-id, accept-language";
+        let allowed =
+            "authorization, content-type, idempotency-key, last-event-id, accept-language, x-api-key, x-session-id";
         headers.insert("access-control-allow-headers", HeaderValue::from_static(allowed));
-        headers.insert("access-control-allow-methods", HeaderValue::from_static("GET, POST, PUT, DELETE"));
+        headers.insert("access-control-allow-methods", HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE"));
     }
 }
 
@@ -189,6 +200,7 @@ mod tests {
         assert_eq!(with("authorization", "bearer  abc").as_deref(), Some("abc"));
         assert_eq!(with("authorization", "Basic abc"), None);
         assert_eq!(with("sec-websocket-protocol", "obelus.events, obelus.token.abc").as_deref(), Some("abc"));
+        assert_eq!(with("x-api-key", "abc").as_deref(), Some("abc"));
         assert_eq!(with("cookie", "token=abc"), None);
     }
 

@@ -29,7 +29,7 @@ pub(super) struct AfterQuery {
 }
 
 /// The events of a session, for one client.
-pub(super) struct Events {
+pub(crate) struct Events {
     app: App,
     events: Subscription,
     /// Keeps the session's feed open.
@@ -38,7 +38,7 @@ pub(super) struct Events {
 }
 
 /// What comes next for a client.
-pub(super) enum Next {
+pub(crate) enum Next {
     Event(Arc<SessionEvent>),
     /// Nothing has happened for a while.
     Silence,
@@ -48,7 +48,7 @@ pub(super) enum Next {
 
 impl Events {
     /// Opens a stream after an event, within the limits of the token.
-    pub(super) async fn open(app: &App, access: &Access, id: &str, after: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) async fn open(app: &App, access: &Access, id: &str, after: Option<&str>) -> Result<Self, Failure> {
         let permit = app.inner.limits.stream(&access.caller.name)?;
         let number =
             |text: &str| text.parse::<EventNumber>().map_err(|error| ChannelError::BadRequest(error.to_string()));
@@ -58,7 +58,12 @@ impl Events {
         Ok(Self { app: app.clone(), events, _handle: handle, _permit: permit })
     }
 
-    pub(super) async fn next(&mut self) -> Next {
+    /// The next event, if it is there already.
+    pub(crate) fn try_next(&mut self) -> Option<Arc<SessionEvent>> {
+        self.events.try_next()
+    }
+
+    pub(crate) async fn next(&mut self) -> Next {
         tokio::select! {
             event = self.events.next() => match event {
                 Some(event) => {

@@ -108,7 +108,7 @@ fn text_of(reply: &Reply, language: Language) -> String {
 }
 
 /// Text of a model, whose control and direction characters are escaped. Line breaks stay.
-pub(super) fn lines_visible(text: &str) -> String {
+pub(crate) fn lines_visible(text: &str) -> String {
     text.split('\n')
         .map(|line| line.split('\t').map(visible).collect::<Vec<_>>().join("\t"))
         .collect::<Vec<_>>()

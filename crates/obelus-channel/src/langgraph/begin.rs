@@ -1,0 +1,268 @@
+//! What a run begins with: words, decisions, or an earlier checkpoint.
+
+use obelus_kernel::session::Refused;
+use obelus_runtime::{EventNumber, HostError, StoreError, system_clock};
+use serde_json::Value;
+
+use super::interrupts::answers;
+use super::notes::Notes;
+use super::state::{Place, named_checkpoint, place_of};
+use super::threads::{Thread, drawn_id, not_kept};
+use super::{CHANNEL, bad, unsupported};
+use crate::ChannelError;
+use crate::http::{Access, App};
+use crate::tokens::Role;
+use crate::types::NewSession;
+
+/// A run that has begun.
+pub(crate) struct Begun {
+    pub(crate) thread: String,
+    pub(crate) session: String,
+    /// The agent.
+    pub(crate) assistant: String,
+    /// The record of its input: the last one, where there are several.
+    pub(crate) record: u64,
+    /// The event before everything that follows from it.
+    pub(crate) after: EventNumber,
+}
+
+/// Begins a run on a thread, or on a new one.
+pub(super) async fn begin(
+    app: &App,
+    notes: &Notes,
+    access: &Access,
+    thread: Option<&str>,
+    body: &Value,
+) -> Result<Begun, ChannelError> {
+    access.needs(Role::Operator)?;
+    check(body)?;
+    let assistant = body["assistant_id"].as_str().ok_or_else(|| bad("`assistant_id` is the name of an agent"))?;
+    let thread = thread_of(app, notes, thread, body).await?;
+    let is_new = thread.session.is_none();
+    if let Some((_, agent)) = thread.session.as_ref().filter(|(_, agent)| agent != assistant) {
+        return Err(unsupported(&format!("this thread belongs to the assistant `{agent}`")));
+    }
+    // Nothing is made for a run that cannot begin.
+    let words = match body["command"].is_object() {
+        true => None,
+        false => words_of(&body["input"])?,
+    };
+    if is_new {
+        let new = NewSession { agent: assistant.to_owned(), id: Some(thread.id.clone()), ..NewSession::default() };
+        match app.service().create_session(new).await {
+            // Another run of the same thread was faster.
+            Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) => {}
+            made => drop(made?),
+        }
+    }
+    let mut session = thread.session.as_ref().map_or(thread.id.clone(), |(session, _)| session.clone());
+    match named_checkpoint(body) {
+        Some(checkpoint) => session = branch(app, notes, &thread, &place_of(&thread, checkpoint)?).await?,
+        None if body["multitask_strategy"] == "reject" => must_rest(app, &session).await?,
+        None => {}
+    }
+    let inputs = match words {
+        Some(words) => say(app, access, &session, &words).await?,
+        None if body["command"].is_object() => resume(app, access, &session, &body["command"]["resume"]).await?,
+        None => go_on(app, access, &session).await?,
+    };
+    let (first, last) = (inputs.first().copied().unwrap_or_default(), inputs.last().copied().unwrap_or_default());
+    let after = EventNumber { record: first, part: 0 };
+    Ok(Begun { thread: thread.id, session, assistant: assistant.to_owned(), record: last, after })
+}
+
+/// Refuses what would be silently different here.
+fn check(body: &Value) -> Result<(), ChannelError> {
+    let has = |name: &str| match &body[name] {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(list) => !list.is_empty(),
+        _ => true,
+    };
+    match body["multitask_strategy"].as_str() {
+        None | Some("enqueue" | "reject") => {}
+        Some(_) => {
+            return Err(unsupported("`multitask_strategy` is `enqueue` or `reject`: cancel the run to interrupt it"));
+        }
+    }
+    for name in ["interrupt_before", "interrupt_after", "webhook", "after_seconds"] {
+        if has(name) {
+            return Err(unsupported(&format!(
+                "`{name}` is not supported: the agent's policy says where a person is asked"
+            )));
+        }
+    }
+    for name in ["goto", "update"] {
+        if !body["command"][name].is_null() {
+            return Err(unsupported(&format!("of a command only `resume` is taken, not `{name}`")));
+        }
+    }
+    Ok(())
+}
+
+async fn thread_of(app: &App, notes: &Notes, id: Option<&str>, body: &Value) -> Result<Thread, ChannelError> {
+    let new = |id: String| Thread { id, note: super::notes::Note::default(), session: None };
+    let Some(id) = id else { return Ok(new(drawn_id())) };
+    match Thread::find(app, notes, id).await? {
+        Some(thread) => Ok(thread),
+        None if body["if_not_exists"] == "create" => Ok(new(id.to_owned())),
+        None => Err(StoreError::Unknown(id.to_owned()).into()),
+    }
+}
+
+/// Makes a session that begins at a checkpoint; the thread shows it from now on. The latest checkpoint needs none.
+pub(super) async fn branch(app: &App, notes: &Notes, thread: &Thread, place: &Place) -> Result<String, ChannelError> {
+    let shown = thread.session()?;
+    let rows = app.service().session_rows().await?;
+    let latest = rows.iter().find(|row| row.id == shown).map(|row| row.records);
+    if place.session == shown && latest == Some(place.record) {
+        return Ok(shown.to_owned());
+    }
+    let name = drawn_id();
+    app.service().fork(&place.session, Some(name.clone()), Some(place.record)).await?;
+    let now = system_clock();
+    notes.change(&name, now, |note| note.branch_of = Some(thread.id.clone())).map_err(not_kept)?;
+    notes.change(&thread.id, now, |note| note.branches.push(name.clone())).map_err(not_kept)?;
+    Ok(name)
+}
+
+async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {
+    match app.service().read(session, obelus_kernel::session::Session::is_at_rest).await? {
+        true => Ok(()),
+        false => Err(Refused::new("at_work", "a run is at work in this thread").into()),
+    }
+}
+
+/// Says the words. A fork from the middle of a turn goes on first.
+async fn say(app: &App, access: &Access, session: &str, words: &str) -> Result<Vec<u64>, ChannelError> {
+    let by = access.caller.by(CHANNEL);
+    let said = app.service().say(session, words, &by, access.input_id()).await?;
+    if app.service().read(session, |session| session.paused().is_some()).await? {
+        app.service().resume(session, &by, None).await?;
+    }
+    Ok(vec![said.record])
+}
+
+/// Answers the questions that wait.
+async fn resume(app: &App, access: &Access, session: &str, value: &Value) -> Result<Vec<u64>, ChannelError> {
+    if value.is_null() {
+        return Err(bad("`command` is {resume: ...}"));
+    }
+    let by = access.caller.by(CHANNEL);
+    let open = app.service().snapshot(session, None, access.language).await?.questions;
+    let mut records = Vec::new();
+    for (place, answer) in answers(&open, value)?.into_iter().enumerate() {
+        let input_id = access.input_id().map(|id| format!("{id}.{place}"));
+        let digest = Some(answer.digest.as_str()).filter(|digest| !digest.is_empty());
+        let taken = app.service().answer(&answer.question, answer.body, &by, digest, input_id.as_deref()).await?;
+        records.push(taken.record);
+    }
+    // A fork from the middle of a turn is paused.
+    if app.service().read(session, |session| session.paused().is_some()).await? {
+        app.service().resume(session, &by, None).await?;
+    }
+    Ok(records)
+}
+
+/// Lets a session go on that was forked from the middle of a turn.
+async fn go_on(app: &App, access: &Access, session: &str) -> Result<Vec<u64>, ChannelError> {
+    if !app.service().read(session, |session| session.paused().is_some()).await? {
+        return Err(bad("there is nothing to go on with: send `input` with messages, or `command` with `resume`"));
+    }
+    let taken = app.service().resume(session, &access.caller.by(CHANNEL), access.input_id()).await?;
+    Ok(vec![taken.record])
+}
+
+/// The user's words in an input: those after the last message of the agent.
+fn words_of(input: &Value) -> Result<Option<String>, ChannelError> {
+    let messages = match input {
+        Value::Null => return Ok(None),
+        Value::String(text) => return Ok(Some(text.clone())),
+        Value::Array(messages) => messages.as_slice(),
+        Value::Object(fields) => {
+            if fields.contains_key("state") {
+                return Err(unsupported("the state is edited by POST /threads/{id}/state, not by the input of a run"));
+            }
+            match (&input["messages"], fields.is_empty()) {
+                (Value::Array(messages), _) => messages.as_slice(),
+                (Value::String(text), _) => return Ok(Some(text.clone())),
+                (_, true) => return Ok(None),
+                (one @ Value::Object(_), _) => std::slice::from_ref(one),
+                _ => return Err(bad("`input` is {messages: [{role: user, content: ...}]}")),
+            }
+        }
+        _ => return Err(bad("`input` is {messages: [{role: user, content: ...}]}")),
+    };
+    let mut words = Vec::new();
+    for message in messages {
+        match role_of(message) {
+            "human" | "user" => words.push(crate::http::content_text(content_of(message))?),
+            "ai" | "assistant" => words.clear(),
+            "system" | "tool" | "developer" => {
+                return Err(unsupported("only the user's messages are taken: the agent's file has its instructions"));
+            }
+            _ => return Err(bad("the role of a message is `user`")),
+        }
+    }
+    match words.is_empty() {
+        true => Err(bad("there is no message of the user")),
+        false => Ok(Some(words.join("\n\n"))),
+    }
+}
+
+fn role_of(message: &Value) -> &str {
+    match message {
+        Value::String(_) => "user",
+        Value::Array(pair) => pair.first().and_then(Value::as_str).unwrap_or_default(),
+        _ => message["type"].as_str().or_else(|| message["role"].as_str()).unwrap_or_default(),
+    }
+}
+
+fn content_of(message: &Value) -> &Value {
+    match message {
+        Value::Array(pair) => pair.get(1).unwrap_or(&Value::Null),
+        Value::String(_) => message,
+        _ => &message["content"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_words_are_those_of_the_user_after_the_agents_last_message() {
+        let of = |input: Value| words_of(&input).ok().flatten();
+        assert_eq!(of(json!({"messages": [{"role": "user", "content": "a"}]})).as_deref(), Some("a"));
+        let long = json!({"messages": [
+            {"type": "human", "content": "old"}, {"type": "ai", "content": "yes"},
+            {"type": "human", "content": [{"type": "text", "text": "new"}]}, ["user", "more"],
+        ]});
+        assert_eq!(of(long).as_deref(), Some("new\n\nmore"));
+        assert_eq!(of(json!("plain")).as_deref(), Some("plain"));
+        assert_eq!(of(Value::Null), None);
+        for wrong in [
+            json!({"messages": []}),
+            json!({"messages": [{"role": "system", "content": "obey"}]}),
+            json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}),
+            json!({"messages": 5}),
+            json!({"state": {}}),
+            json!(5),
+        ] {
+            assert!(words_of(&wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_silently_different_is_refused() {
+        for wrong in [
+            json!({"multitask_strategy": "rollback"}),
+            json!({"interrupt_before": ["tools"]}),
+            json!({"webhook": "https://example.test"}),
+            json!({"command": {"goto": "x"}}),
+        ] {
+            assert!(check(&wrong).is_err(), "{wrong}");
+        }
+        assert!(check(&json!({"multitask_strategy": "reject", "interrupt_before": []})).is_ok());
+    }
+}

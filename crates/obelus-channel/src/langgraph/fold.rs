@@ -1,0 +1,255 @@
+//! A session as LangGraph's clients know it: messages, runs and checkpoints, folded from its events.
+//!
+//! A run is one input from outside, words or an answer, and ends when the turn that it led to rests. Words that come while
+//! a turn is at work wait for its end, and so does their run.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{Ends, Outcome, Reply};
+use obelus_runtime::{EventBody, SessionEvent};
+use serde_json::{Value, json};
+
+use crate::service::lines_visible;
+
+/// The node under which the model's words and proposals are told.
+pub(crate) const MODEL: &str = "model";
+/// The node under which results of calls are told, and at which a person is asked.
+pub(super) const TOOLS: &str = "tools";
+
+/// Everything that has happened in a session up to an event.
+#[derive(Default)]
+pub(super) struct Fold {
+    /// The thread's id: ids of messages begin with it.
+    thread: String,
+    /// The conversation, as messages of LangChain.
+    pub(super) messages: Vec<Value>,
+    /// Runs, oldest first.
+    pub(super) runs: Vec<Run>,
+    /// Checkpoints, oldest first.
+    pub(super) points: Vec<Point>,
+    /// The run whose turn is at work.
+    current: Option<u64>,
+    /// Runs whose words wait.
+    queue: VecDeque<u64>,
+    /// How many texts of the agent there are.
+    texts: usize,
+    /// The tools of calls at work.
+    tools: BTreeMap<String, String>,
+}
+
+/// One run.
+#[derive(Clone)]
+pub(super) struct Run {
+    /// The record of the input.
+    pub(super) record: u64,
+    /// When it came.
+    pub(super) at: Time,
+    /// What the turn came to, once it rests.
+    pub(super) end: Option<RunEnd>,
+}
+
+/// How a run ended.
+#[derive(Clone)]
+pub(crate) struct RunEnd {
+    /// When.
+    pub(super) at: Time,
+    /// How.
+    pub(crate) ends: Ends,
+    /// Why, where the turn has no result: a stable code, and words.
+    pub(super) reason: Option<(String, String)>,
+}
+
+/// A record after which the session can be looked at and forked.
+#[derive(Clone, Copy)]
+pub(super) struct Point {
+    pub(super) record: u64,
+    pub(super) at: Time,
+    /// What led to it: `input`, `loop` or `update`.
+    pub(super) source: &'static str,
+    /// How many messages there were.
+    pub(super) messages: usize,
+}
+
+/// What an event adds to the conversation: a node, and its message.
+pub(crate) struct Added {
+    pub(crate) node: &'static str,
+    pub(crate) message: Value,
+}
+
+impl Fold {
+    pub(super) fn new(thread: &str) -> Self {
+        Self { thread: thread.to_owned(), ..Self::default() }
+    }
+
+    /// The session after all these events.
+    pub(super) fn of<'a>(thread: &str, events: impl IntoIterator<Item = &'a SessionEvent>) -> Self {
+        let mut fold = Self::new(thread);
+        for event in events {
+            fold.take(event);
+        }
+        fold
+    }
+
+    /// Takes the next event. What it adds to the conversation.
+    pub(super) fn take(&mut self, event: &SessionEvent) -> Vec<Added> {
+        let mut added = Vec::new();
+        match &event.body {
+            EventBody::UserSaid { text } => {
+                self.begin(event, true);
+                let id = format!("{}-{}", self.thread, event.number);
+                self.messages.push(json!({"type": "human", "content": text, "id": id}));
+            }
+            EventBody::QuestionDecided { .. } | EventBody::Resumed { .. } => self.begin(event, false),
+            EventBody::AgentSaid { text } => added.push(self.text(text)),
+            EventBody::CallBegan { id, call, attempt: 1, .. } => {
+                let name = call["_tool"].as_str().unwrap_or_default().to_owned();
+                added.push(self.proposal(&id.to_string(), &name, call));
+                self.tools.insert(id.to_string(), name);
+            }
+            EventBody::CallEnded { id, outcome } => added.push(self.result(&id.to_string(), outcome)),
+            EventBody::Rested { reply } => {
+                added.extend(self.output(reply));
+                self.end(event, reply);
+            }
+            _ => {}
+        }
+        self.messages.extend(added.iter().map(|added| added.message.clone()));
+        self.mark(event);
+        added
+    }
+
+    /// The run of a record.
+    pub(super) fn run(&self, record: u64) -> Option<&Run> {
+        self.runs.iter().find(|run| run.record == record)
+    }
+
+    /// Whether the words of a run wait for the end of another one.
+    pub(super) fn is_queued(&self, record: u64) -> bool {
+        self.queue.contains(&record)
+    }
+
+    /// The id of the text that the agent writes now, or will say next.
+    pub(super) fn next_text(&self) -> String {
+        format!("{}-ai-{}", self.thread, self.texts + 1)
+    }
+
+    fn begin(&mut self, event: &SessionEvent, is_words: bool) {
+        let record = event.number.record;
+        self.runs.push(Run { record, at: event.at, end: None });
+        match self.current {
+            None => self.current = Some(record),
+            Some(_) if is_words => self.queue.push_back(record),
+            // It goes with the turn that is at work.
+            Some(_) => {}
+        }
+    }
+
+    fn end(&mut self, event: &SessionEvent, reply: &Reply) {
+        let reason = reply.reason.as_ref().map(|reason| (reason.code.clone(), reason.message.clone()));
+        let end = RunEnd { at: event.at, ends: reply.ends, reason };
+        for run in self.runs.iter_mut().filter(|run| run.end.is_none() && !self.queue.contains(&run.record)) {
+            run.end = Some(end.clone());
+        }
+        self.current = self.queue.pop_front();
+    }
+
+    /// Notes a checkpoint where something was said, done or decided.
+    fn mark(&mut self, event: &SessionEvent) {
+        let source = match event.body {
+            EventBody::UserSaid { .. } | EventBody::QuestionDecided { .. } => "input",
+            EventBody::StateEdited { .. } => "update",
+            EventBody::CallEnded { .. } | EventBody::Rested { .. } | EventBody::Resumed { .. } => "loop",
+            _ => return,
+        };
+        let (record, messages) = (event.number.record, self.messages.len());
+        match self.points.last_mut().filter(|point| point.record == record) {
+            Some(point) => point.messages = messages,
+            None => self.points.push(Point { record, at: event.at, source, messages }),
+        }
+    }
+
+    fn text(&mut self, text: &str) -> Added {
+        let id = self.next_text();
+        self.texts += 1;
+        let message = json!({"type": "ai", "content": lines_visible(text), "id": id, "tool_calls": []});
+        Added { node: MODEL, message }
+    }
+
+    /// The result of a turn, unless it was said already.
+    fn output(&mut self, reply: &Reply) -> Option<Added> {
+        let text = match &reply.output {
+            Value::Null => return None,
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        (!reply.said.contains(&text)).then(|| self.text(&text))
+    }
+
+    fn proposal(&self, id: &str, name: &str, call: &Value) -> Added {
+        let call = json!({"name": name, "args": args_of(call), "id": id, "type": "tool_call"});
+        let id = format!("{}-call-{id}", self.thread);
+        Added { node: MODEL, message: json!({"type": "ai", "content": "", "id": id, "tool_calls": [call]}) }
+    }
+
+    fn result(&mut self, id: &str, outcome: &Outcome) -> Added {
+        let (content, status) = match outcome {
+            Outcome::Value(Value::String(text)) => (text.clone(), "success"),
+            Outcome::Value(value) => (value.to_string(), "success"),
+            Outcome::Messages(messages) => (Value::Array(messages.clone()).to_string(), "success"),
+            Outcome::Error(error) => (format!("{}: {}", error.code, error.message), "error"),
+            Outcome::Lost { message } => (message.clone(), "error"),
+        };
+        let name = self.tools.remove(id).unwrap_or_default();
+        let message_id = format!("{}-result-{id}", self.thread);
+        let message = json!({
+            "type": "tool", "content": lines_visible(&content), "id": message_id, "name": name, "tool_call_id": id,
+            "status": status,
+        });
+        Added { node: TOOLS, message }
+    }
+}
+
+/// The parameters of a call, without what the notebook needs beside them.
+pub(super) fn args_of(call: &Value) -> serde_json::Map<String, Value> {
+    let fields = call.as_object().into_iter().flatten();
+    fields.filter(|(name, _)| !name.starts_with('_')).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use obelus_runtime::EventNumber;
+
+    fn event(record: u64, body: EventBody) -> SessionEvent {
+        SessionEvent { number: EventNumber { record, part: 1 }, at: Time(0), body }
+    }
+
+    fn rested(record: u64, output: &str) -> SessionEvent {
+        let reply = serde_json::from_value(json!({
+            "ends": "output", "output": output, "said": [], "calls": [], "waiting": [], "reason": null,
+            "at": 0,
+        }));
+        event(record, EventBody::Rested { reply: Box::new(reply.unwrap()) })
+    }
+
+    fn said(record: u64, text: &str) -> SessionEvent {
+        event(record, EventBody::UserSaid { text: text.to_owned() })
+    }
+
+    #[test]
+    fn words_that_wait_are_a_run_that_ends_with_their_own_turn() {
+        let mut fold = Fold::new("t");
+        fold.take(&said(1, "one"));
+        fold.take(&said(2, "two"));
+        assert!(fold.is_queued(2) && !fold.is_queued(1));
+        fold.take(&rested(3, "first"));
+        assert!(fold.run(1).unwrap().end.is_some() && fold.run(2).unwrap().end.is_none());
+        fold.take(&rested(4, "second"));
+        assert!(fold.run(2).unwrap().end.is_some());
+        let texts: Vec<_> = fold.messages.iter().map(|message| message["content"].as_str().unwrap()).collect();
+        assert_eq!(texts, ["one", "two", "first", "second"]);
+        assert_eq!(fold.messages[3]["id"], "t-ai-2");
+        assert_eq!(fold.points.iter().map(|point| point.messages).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    }
+}

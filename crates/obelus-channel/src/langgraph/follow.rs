@@ -1,0 +1,136 @@
+//! A run that is followed to its end.
+
+use std::sync::Arc;
+
+use obelus_kernel::session::{Refused, Reply};
+use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent};
+use tokio::task::JoinHandle;
+
+use super::begin::Begun;
+use super::fold::{Added, Fold, RunEnd};
+use super::ids::{Kind, id_of};
+use crate::ChannelError;
+use crate::http::{Access, App, Events, Next};
+use crate::service::Snapshot;
+
+/// A run that is followed to its end.
+pub(crate) struct Followed {
+    app: App,
+    access: Access,
+    pub(super) begun: Begun,
+    /// The session up to the event that came last.
+    pub(super) fold: Fold,
+    events: Events,
+    /// Ends when no turn is at work.
+    rested: JoinHandle<Result<Option<Reply>, Refused>>,
+    is_at_rest: bool,
+}
+
+/// What comes next of a run.
+pub(crate) enum Step {
+    /// An event, and what it adds to the conversation.
+    Event(Arc<SessionEvent>, Vec<Added>),
+    /// Nothing has happened for a while.
+    Silence,
+    /// The stream breaks off; the client goes on by the last id.
+    Cut,
+    /// The run has ended.
+    End,
+}
+
+impl Followed {
+    /// Follows a run after an event, or from its beginning.
+    pub(crate) async fn open(
+        app: &App,
+        access: &Access,
+        begun: &Begun,
+        after: Option<EventNumber>,
+    ) -> Result<Self, ChannelError> {
+        let after = after.unwrap_or(begun.after).max(begun.after);
+        let events =
+            Events::open(app, access, &begun.session, Some(&after.to_string())).await.map_err(|failure| failure.0)?;
+        let history = app.service().whole_history(&begun.session).await?;
+        let before = history.iter().map(AsRef::as_ref).filter(|event: &&SessionEvent| event.number <= after);
+        let fold = Fold::of(&begun.thread, before);
+        let handle = app.service().open(&begun.session).await?;
+        let rested = tokio::spawn(async move { handle.rested().await });
+        let begun = Begun {
+            thread: begun.thread.clone(),
+            session: begun.session.clone(),
+            assistant: begun.assistant.clone(),
+            ..*begun
+        };
+        Ok(Self { app: app.clone(), access: access.clone(), begun, fold, events, rested, is_at_rest: false })
+    }
+
+    /// How the run ended, if it has. What was at work is over in any case when the session rests.
+    pub(crate) fn end(&self) -> Option<RunEnd> {
+        self.fold.run(self.begun.record).and_then(|run| run.end.clone())
+    }
+
+    /// What comes next. It is safe to give up the waiting.
+    pub(crate) async fn next(&mut self) -> Step {
+        if self.end().is_some() {
+            return Step::End;
+        }
+        if self.is_at_rest {
+            return match self.events.try_next() {
+                Some(event) => self.taken(event),
+                None => Step::End,
+            };
+        }
+        tokio::select! {
+            biased;
+            next = self.events.next() => match next {
+                Next::Event(event) => self.taken(event),
+                Next::Silence => Step::Silence,
+                Next::End => Step::Cut,
+            },
+            _ = &mut self.rested => {
+                self.is_at_rest = true;
+                Step::Silence
+            }
+        }
+    }
+
+    fn taken(&mut self, event: Arc<SessionEvent>) -> Step {
+        if matches!(event.body, EventBody::Missed) {
+            return Step::Cut;
+        }
+        let added = self.fold.take(&event);
+        Step::Event(event, added)
+    }
+
+    /// Waits for the end of the run; none, where something is to be sent meanwhile so that the client waits on.
+    pub(super) async fn ended(&mut self) -> Option<Option<RunEnd>> {
+        loop {
+            match self.next().await {
+                Step::Event(..) => {}
+                Step::Silence if self.is_at_rest => {}
+                Step::Silence => return None,
+                Step::Cut | Step::End => return Some(self.end()),
+            }
+        }
+    }
+
+    /// The session now.
+    pub(crate) async fn snapshot(&self) -> Result<Snapshot, ChannelError> {
+        self.app.service().snapshot(&self.begun.session, None, self.access.language).await
+    }
+
+    /// An error in words for the client.
+    pub(super) fn words(&self, error: &ChannelError) -> String {
+        error.words(self.access.language.unwrap_or(Language::English))
+    }
+
+    /// The id of the run.
+    pub(super) fn run_id(&self) -> String {
+        id_of(Kind::Run, &self.begun.session, self.begun.record)
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        self.rested.abort();
+    }
+}

@@ -1,0 +1,65 @@
+//! Ids of runs, checkpoints and interrupts. They are made of what they name, so that nothing has to be kept.
+
+use crate::types::QuestionRow;
+use sha2::{Digest as _, Sha256};
+
+/// What an id names.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Run,
+    Checkpoint,
+}
+
+/// The id of a record of a session's journal: a UUID (version 8) that ends with the record's number.
+pub(super) fn id_of(kind: Kind, session: &str, record: u64) -> String {
+    let kind = match kind {
+        Kind::Run => "run",
+        Kind::Checkpoint => "checkpoint",
+    };
+    let hash = hex(&Sha256::digest(format!("{kind}\n{session}").as_bytes()));
+    let (first, second, third, fourth) = (&hash[..8], &hash[8..12], &hash[12..15], &hash[15..18]);
+    format!("{first}-{second}-8{third}-8{fourth}-{:012x}", record & 0xffff_ffff_ffff)
+}
+
+/// The record that an id names, if it is one of this session.
+pub(super) fn record_of(kind: Kind, session: &str, id: &str) -> Option<u64> {
+    let record = u64::from_str_radix(id.rsplit_once('-')?.1, 16).ok()?;
+    (id_of(kind, session, record) == id).then_some(record)
+}
+
+/// The id of an interrupt: its first half names the question, the second one what was shown of it.
+pub(super) fn interrupt_id(question: &QuestionRow) -> String {
+    let shown = question.digest.get(..16).unwrap_or_default();
+    format!("{}{shown}", question_half(&question.id))
+}
+
+/// The half of an interrupt's id that names the question.
+pub(super) fn question_half(question: &str) -> String {
+    hex(&Sha256::digest(question.as_bytes())[..8])
+}
+
+/// Whether a text could be the id of an interrupt.
+pub(super) fn is_interrupt_id(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_names_a_record_of_one_session_only() {
+        let id = id_of(Kind::Run, "a", 258);
+        assert!(uuid::Uuid::parse_str(&id).is_ok() && id.ends_with("-000000000102"), "{id}");
+        assert_eq!(record_of(Kind::Run, "a", &id), Some(258));
+        assert_eq!(record_of(Kind::Run, "b", &id), None);
+        assert_eq!(record_of(Kind::Checkpoint, "a", &id), None);
+        for wrong in ["", "-", "x", "00000000-0000-8000-8000-000000000102"] {
+            assert_eq!(record_of(Kind::Run, "a", wrong), None, "{wrong}");
+        }
+    }
+}

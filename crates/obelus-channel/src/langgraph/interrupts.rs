@@ -1,0 +1,190 @@
+//! Questions as interrupts, and decisions as answers.
+
+use obelus_kernel::session::Refused;
+use serde_json::{Map, Value, json};
+
+use super::fold::args_of;
+use super::ids::{interrupt_id, is_interrupt_id, question_half};
+use crate::ChannelError;
+use crate::types::{AnswerBody, QuestionRow};
+
+/// A question as an interrupt: `{id, value}`.
+pub(super) fn interrupt(question: &QuestionRow) -> Value {
+    let allowed = allowed(question);
+    let (mut requests, mut configs) = (Vec::new(), Vec::new());
+    if question.about == "input" {
+        requests.push(json!({"name": "input", "args": {}, "description": question.text}));
+        configs.push(json!({"action_name": "input", "allowed_decisions": allowed}));
+    } else {
+        let open = open_calls(question);
+        for &index in &open {
+            let call = &question.calls[index];
+            let name = call["_tool"].as_str().unwrap_or_default();
+            let title = question.view.calls.get(index).map_or(name, |call| call.title.as_str());
+            let description = if open.len() == 1 { question.text.as_str() } else { title };
+            requests.push(json!({"name": name, "args": args_of(call), "description": description}));
+            configs.push(json!({"action_name": name, "allowed_decisions": allowed}));
+        }
+    }
+    let mut value = json!({"action_requests": requests, "review_configs": configs});
+    value["question"] = json!({
+        "id": question.id, "about": question.about, "text": question.text, "expires_at": question.expires_at,
+    });
+    let mut interrupt = json!({"id": interrupt_id(question), "value": value});
+    if let Some(schema) = &question.schema {
+        interrupt["response_schema"] = schema.clone();
+    }
+    interrupt
+}
+
+/// The answers that a `resume` stands for, each with the question and what was shown of it. Nothing is answered unless
+/// all of them can be read.
+pub(super) fn answers(open: &[QuestionRow], resume: &Value) -> Result<Vec<Answer>, ChannelError> {
+    let keyed = resume.as_object().filter(|map| !map.is_empty() && map.keys().all(|key| is_interrupt_id(key)));
+    let Some(keyed) = keyed else {
+        return match open {
+            [] => Err(conflict("nothing waits for an answer: it was given before, or withdrawn")),
+            [only] => of_question(only, resume),
+            _ => Err(bad("several questions wait: send {INTERRUPT_ID: {decisions: [...]}}")),
+        };
+    };
+    let mut all = Vec::new();
+    for (id, value) in keyed {
+        let question = open.iter().find(|question| id.starts_with(&question_half(&question.id)));
+        let question = question.ok_or_else(|| conflict("this interrupt does not wait for an answer any more"))?;
+        if interrupt_id(question) != *id {
+            return Err(ChannelError::Changed(question.id.clone()));
+        }
+        all.extend(of_question(question, value)?);
+    }
+    Ok(all)
+}
+
+/// One answer to a question.
+pub(super) struct Answer {
+    pub(super) question: String,
+    pub(super) digest: String,
+    pub(super) body: AnswerBody,
+}
+
+fn of_question(question: &QuestionRow, resume: &Value) -> Result<Vec<Answer>, ChannelError> {
+    let bodies = match resume.get("decisions") {
+        Some(Value::Array(decisions)) => of_decisions(question, decisions)?,
+        Some(_) => return Err(bad("`decisions` is a list")),
+        None if question.about == "input" => vec![AnswerBody::Value { value: resume.clone() }],
+        None => return Err(bad("send {decisions: [{type: approve | edit | reject | respond, ...}]}")),
+    };
+    // The digest changes with the first part of an answer; what was shown was checked by then.
+    let digest = |place: usize| if place == 0 { question.digest.clone() } else { String::new() };
+    let answer = |(place, body)| Answer { question: question.id.clone(), digest: digest(place), body };
+    Ok(bodies.into_iter().enumerate().map(answer).collect())
+}
+
+fn of_decisions(question: &QuestionRow, decisions: &[Value]) -> Result<Vec<AnswerBody>, ChannelError> {
+    let open = open_calls(question);
+    let wanted = if question.about == "input" { 1 } else { open.len() };
+    if decisions.len() != wanted {
+        return Err(bad(&format!("there are {wanted} actions to decide about, and {} decisions", decisions.len())));
+    }
+    let allowed = allowed(question);
+    let kind = |decision: &Value| decision["type"].as_str().unwrap_or_default().to_owned();
+    if let Some(wrong) = decisions.iter().map(kind).find(|kind| !allowed.contains(&kind.as_str())) {
+        let wrong: String = wrong.chars().take(32).collect();
+        return Err(bad(&format!("`{wrong}` is not allowed here: {}", allowed.join(", "))));
+    }
+    if let [decision] = decisions {
+        let index = open.first().copied().unwrap_or_default();
+        return Ok(vec![of_one(question, index, decision)?]);
+    }
+    let (mut approved, mut denied) = (Vec::new(), Vec::<(String, Vec<usize>)>::new());
+    for (&index, decision) in open.iter().zip(decisions) {
+        let reason = message_of(decision);
+        match kind(decision).as_str() {
+            "approve" => approved.push(index),
+            _ => match denied.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, only)) => only.push(index),
+                None => denied.push((reason, vec![index])),
+            },
+        }
+    }
+    // What is denied is settled before anything starts.
+    let mut bodies: Vec<AnswerBody> =
+        denied.into_iter().map(|(reason, only)| AnswerBody::Deny { reason, only: Some(only) }).collect();
+    bodies.extend((!approved.is_empty()).then_some(AnswerBody::Approve { only: Some(approved) }));
+    Ok(bodies)
+}
+
+fn of_one(question: &QuestionRow, index: usize, decision: &Value) -> Result<AnswerBody, ChannelError> {
+    let text = message_of(decision);
+    Ok(match (decision["type"].as_str().unwrap_or_default(), question.about.as_str()) {
+        ("respond", "input") => AnswerBody::Value { value: value_of(text, question.schema.as_ref()) },
+        ("respond", "in_doubt") => match text.as_str() {
+            "happened" => AnswerBody::Happened { result: Value::Null },
+            "did_not" => AnswerBody::DidNot,
+            _ => return Err(bad("say `happened` or `did_not`")),
+        },
+        ("approve", _) => AnswerBody::Approve { only: None },
+        ("edit", _) => edit(&question.calls[index], &decision["edited_action"])?,
+        _ => AnswerBody::Deny { reason: text, only: None },
+    })
+}
+
+/// The parameters that a person changed. What is left out cannot be taken away, and says so.
+fn edit(call: &Value, edited: &Value) -> Result<AnswerBody, ChannelError> {
+    let name = call["_tool"].as_str().unwrap_or_default();
+    let args = edited["args"].as_object().ok_or_else(|| bad("`edited_action` is {name, args}"))?;
+    if edited["name"].as_str().is_some_and(|other| other != name) {
+        return Err(bad(&format!("the action is `{name}`: another one cannot take its place")));
+    }
+    let before = args_of(call);
+    if let Some(missing) = before.keys().find(|key| !args.contains_key(*key)) {
+        return Err(bad(&format!("`args` lacks `{missing}`: send all parameters, changed or not")));
+    }
+    if let Some(wrong) = args.keys().find(|key| key.starts_with('_')) {
+        return Err(bad(&format!("`{}` is no parameter", wrong.chars().take(64).collect::<String>())));
+    }
+    let is_changed = |(name, value): &(&String, &Value)| before.get(*name) != Some(*value);
+    let params: Map<String, Value> =
+        args.iter().filter(is_changed).map(|(name, value)| (name.clone(), value.clone())).collect();
+    Ok(if params.is_empty() { AnswerBody::Approve { only: None } } else { AnswerBody::Edit { params } })
+}
+
+/// A value as words, or as JSON where the schema wants no text.
+fn value_of(text: String, schema: Option<&Value>) -> Value {
+    let wants_text = schema.is_none_or(|schema| schema["type"] == "string");
+    match (wants_text, serde_json::from_str(&text)) {
+        (false, Ok(value)) => value,
+        _ => Value::String(text),
+    }
+}
+
+fn message_of(decision: &Value) -> String {
+    let of = |name: &str| decision[name].as_str().map(str::to_owned);
+    of("message").or_else(|| of("reason")).unwrap_or_default()
+}
+
+fn allowed(question: &QuestionRow) -> Vec<&'static str> {
+    match question.about.as_str() {
+        "input" => vec!["respond", "reject"],
+        "in_doubt" => vec!["respond"],
+        "call" if open_calls(question).len() == 1 && question.calls.len() == 1 => {
+            vec!["approve", "edit", "reject", "respond"]
+        }
+        "call" => vec!["approve", "reject", "respond"],
+        _ => vec!["approve", "reject"],
+    }
+}
+
+/// The calls that wait for a decision.
+fn open_calls(question: &QuestionRow) -> Vec<usize> {
+    let is_open = |index: &usize| question.view.calls.get(*index).is_none_or(|call| call.is_open);
+    (0..question.calls.len()).filter(is_open).collect()
+}
+
+fn bad(text: &str) -> ChannelError {
+    ChannelError::BadRequest(text.to_owned())
+}
+
+fn conflict(text: &str) -> ChannelError {
+    ChannelError::Refused(Refused::new("already_decided", text))
+}

@@ -1,0 +1,110 @@
+//! What is kept of a thread beside its session: metadata, and the sessions that branched off.
+//!
+//! A thread is made before anybody says which agent it is for; its session begins with the first run. A run from an
+//! earlier checkpoint goes on in a fork of the session, and the thread shows the latest fork from then on.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use obelus_kernel::Time;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A larger file is not one of these.
+const LARGEST: u64 = 1 << 20;
+
+/// What is kept of a thread.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Note {
+    /// What clients note about it.
+    #[serde(default)]
+    pub(super) metadata: Map<String, Value>,
+    /// When it was made, and changed.
+    #[serde(default)]
+    pub(super) created: Time,
+    #[serde(default)]
+    pub(super) updated: Time,
+    /// Sessions that branched off, oldest first. The thread shows the last one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) branches: Vec<String>,
+    /// The thread that this session is a branch of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) branch_of: Option<String>,
+}
+
+impl Note {
+    /// The session that a thread shows.
+    pub(super) fn session<'a>(&'a self, thread: &'a str) -> &'a str {
+        self.branches.last().map_or(thread, String::as_str)
+    }
+}
+
+/// The notes of all threads: a file each.
+pub(super) struct Notes {
+    folder: PathBuf,
+    /// One change at a time.
+    change: Mutex<()>,
+}
+
+impl Notes {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.join("threads"), change: Mutex::default() }
+    }
+
+    /// The note of a thread, if there is one. Ids were checked before.
+    pub(super) fn get(&self, thread: &str) -> io::Result<Option<Note>> {
+        let path = self.path(thread);
+        match fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+            Ok(file) if file.len() > LARGEST => return Err(io::Error::other("the note of the thread is too large")),
+            Ok(_) => {}
+        }
+        Ok(Some(serde_json::from_slice(&fs::read(path)?)?))
+    }
+
+    /// Changes the note of a thread; it is made where there is none.
+    pub(super) fn change(&self, thread: &str, now: Time, change: impl FnOnce(&mut Note)) -> io::Result<Note> {
+        let _one = self.change.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.get(thread)?;
+        if known.is_none() {
+            fs::create_dir_all(&self.folder)?;
+        }
+        let mut note = known.unwrap_or_else(|| Note { created: now, ..Note::default() });
+        note.updated = now;
+        change(&mut note);
+        self.write(thread, &note)?;
+        Ok(note)
+    }
+
+    /// Removes the note of a thread.
+    pub(super) fn remove(&self, thread: &str) -> io::Result<()> {
+        match fs::remove_file(self.path(thread)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// All notes. One that cannot be read does not hide the others.
+    pub(super) fn all(&self) -> BTreeMap<String, Note> {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().filter_map(Result::ok);
+        let names = files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".json")?.to_owned()));
+        names.filter_map(|name| Some((name.clone(), self.get(&name).ok()??))).collect()
+    }
+
+    fn path(&self, thread: &str) -> PathBuf {
+        self.folder.join(format!("{thread}.json"))
+    }
+
+    /// Writes a whole file in the place of the former one.
+    fn write(&self, thread: &str, note: &Note) -> io::Result<()> {
+        let part = self.folder.join(format!("{thread}.part"));
+        let mut file = fs::File::create(&part)?;
+        file.write_all(&serde_json::to_vec(note)?)?;
+        file.sync_all()?;
+        fs::rename(part, self.path(thread))
+    }
+}

@@ -1,0 +1,257 @@
+//! What a thread holds: values, checkpoints, history, updates.
+
+use std::sync::Arc;
+
+use axum::extract::{Extension, Path, Query, State};
+use obelus_runtime::SessionEvent;
+use serde_json::{Map, Value, json};
+
+use super::fold::{Fold, MODEL, Point, TOOLS};
+use super::ids::{Kind, id_of, record_of};
+use super::interrupts::interrupt;
+use super::notes::Notes;
+use super::threads::Thread;
+use super::{Answered, CHANNEL, bad, limit_of};
+use crate::ChannelError;
+use crate::http::{Access, App, Failure, Json, OptionalBody};
+use crate::service::Snapshot;
+use crate::tokens::Role;
+
+/// The interrupts of a session at one moment.
+pub(super) fn interrupts_of(now: &Snapshot) -> Vec<Value> {
+    now.questions.iter().map(interrupt).collect()
+}
+
+/// The values of a thread: `{messages, state}`.
+pub(super) fn values_of(thread: &str, history: &[Arc<SessionEvent>], now: &Snapshot) -> Value {
+    let fold = Fold::of(thread, history.iter().map(AsRef::as_ref));
+    json!({"messages": fold.messages, "state": now.state})
+}
+
+/// Where a checkpoint is: its session and its record.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) session: String,
+    pub(super) record: u64,
+}
+
+/// Finds a checkpoint among the sessions of a thread.
+pub(super) fn place_of(thread: &Thread, checkpoint: &str) -> Result<Place, ChannelError> {
+    let sessions = thread.sessions().into_iter();
+    let mut found = sessions.filter_map(|session| {
+        record_of(Kind::Checkpoint, session, checkpoint).map(|record| Place { session: session.to_owned(), record })
+    });
+    let id: String = checkpoint.chars().take(64).collect();
+    found.next().ok_or(ChannelError::NotFound(format!("checkpoint {id}")))
+}
+
+/// The checkpoint that a body names, by `checkpoint_id` or `checkpoint`.
+pub(super) fn named_checkpoint(body: &Value) -> Option<&str> {
+    body["checkpoint_id"].as_str().or_else(|| body["checkpoint"]["checkpoint_id"].as_str())
+}
+
+fn checkpoint(thread: &str, session: &str, record: u64) -> Value {
+    let id = id_of(Kind::Checkpoint, session, record);
+    json!({"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": id, "checkpoint_map": null})
+}
+
+/// A state of a session, for one thread.
+struct Stated<'a> {
+    thread: &'a str,
+    session: &'a str,
+    fold: &'a Fold,
+    /// The index of the checkpoint; none before the first one.
+    at: Option<usize>,
+}
+
+impl Stated<'_> {
+    fn point(&self) -> Option<Point> {
+        self.at.and_then(|at| self.fold.points.get(at).copied())
+    }
+
+    fn view(&self, now: &Snapshot) -> Value {
+        let point = self.point();
+        let parent = self.at.and_then(|at| at.checked_sub(1)).and_then(|at| self.fold.points.get(at));
+        let messages = point.map_or(0, |point| point.messages).min(self.fold.messages.len());
+        let interrupts = interrupts_of(now);
+        let next = match (interrupts.is_empty(), now.is_at_rest) {
+            (false, _) => vec![TOOLS],
+            (true, false) => vec![MODEL],
+            (true, true) => vec![],
+        };
+        let task = |name: &&str| {
+            json!({
+                "id": format!("{}-{name}", self.session), "name": name, "error": null, "interrupts": interrupts,
+                "checkpoint": null, "state": null, "result": null,
+            })
+        };
+        let step = self.at.map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX));
+        let of = |record: u64| checkpoint(self.thread, self.session, record);
+        json!({
+            "values": {"messages": self.fold.messages[..messages], "state": now.state},
+            "next": next,
+            "tasks": next.iter().map(task).collect::<Vec<_>>(),
+            "interrupts": interrupts,
+            "checkpoint": of(point.map_or(0, |point| point.record)),
+            "parent_checkpoint": parent.map(|parent| of(parent.record)),
+            "metadata": {"step": step, "source": point.map_or("input", |point| point.source), "thread_id": self.thread},
+            "created_at": point.map(|point| point.at.to_string()),
+        })
+    }
+}
+
+/// The state of a thread after a record of a session, or now.
+async fn stated(app: &App, access: &Access, thread: &Thread, place: Option<Place>) -> Result<Value, ChannelError> {
+    let session = match &place {
+        Some(place) => place.session.clone(),
+        None => match &thread.session {
+            Some((session, _)) => session.clone(),
+            None => return Ok(empty(&thread.id)),
+        },
+    };
+    let history = app.service().whole_history(&session).await?;
+    let fold = Fold::of(&thread.id, history.iter().map(AsRef::as_ref));
+    let record = place.map(|place| place.record);
+    let now = app.service().snapshot(&session, record, access.language).await?;
+    let upto = record.unwrap_or(u64::MAX);
+    let at = fold.points.iter().rposition(|point| point.record <= upto);
+    Ok(Stated { thread: &thread.id, session: &session, fold: &fold, at }.view(&now))
+}
+
+/// The state of a thread that has no session yet.
+fn empty(thread: &str) -> Value {
+    json!({
+        "values": {}, "next": [], "tasks": [], "interrupts": [], "checkpoint": checkpoint(thread, thread, 0),
+        "parent_checkpoint": null, "metadata": {}, "created_at": null,
+    })
+}
+
+/// Leaves out what `select` does not name.
+fn selected(mut state: Value, select: &[&str]) -> Value {
+    let Some(fields) = state.as_object_mut().filter(|_| !select.is_empty()) else { return state };
+    let keys: Vec<&str> = select.iter().filter_map(|name| name.strip_prefix("values.")).collect();
+    if !select.contains(&"values")
+        && let Some(values) = fields.get_mut("values").and_then(Value::as_object_mut)
+    {
+        values.retain(|name, _| keys.contains(&name.as_str()));
+    }
+    fields.retain(|name, _| select.contains(&name.as_str()) || (name == "values" && !keys.is_empty()));
+    state
+}
+
+fn selection(value: &Value) -> Vec<&str> {
+    value["select"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+type Pairs = Vec<(String, String)>;
+
+fn selection_of_query(query: &Pairs) -> Vec<&str> {
+    query.iter().filter(|(name, _)| name == "select").map(|(_, value)| value.as_str()).collect()
+}
+
+pub(super) async fn now(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    access: Access,
+    Path(id): Path<String>,
+    Query(query): Query<Pairs>,
+) -> Answered {
+    let thread = Thread::get(&app, &notes, &id).await?;
+    Ok(Json(selected(stated(&app, &access, &thread, None).await?, &selection_of_query(&query))))
+}
+
+pub(super) async fn at(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    access: Access,
+    Path((id, checkpoint)): Path<(String, String)>,
+    Query(query): Query<Pairs>,
+) -> Answered {
+    let thread = Thread::get(&app, &notes, &id).await?;
+    let place = place_of(&thread, &checkpoint)?;
+    Ok(Json(selected(stated(&app, &access, &thread, Some(place)).await?, &selection_of_query(&query))))
+}
+
+pub(super) async fn at_checkpoint(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    access: Access,
+    Path(id): Path<String>,
+    OptionalBody(body): OptionalBody,
+) -> Answered {
+    let thread = Thread::get(&app, &notes, &id).await?;
+    let place = named_checkpoint(&body).map(|checkpoint| place_of(&thread, checkpoint)).transpose()?;
+    Ok(Json(selected(stated(&app, &access, &thread, place).await?, &selection(&body))))
+}
+
+pub(super) async fn history(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    access: Access,
+    Path(id): Path<String>,
+    OptionalBody(body): OptionalBody,
+) -> Answered {
+    past(&app, &notes, &access, &id, &body).await
+}
+
+pub(super) async fn history_by_query(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    access: Access,
+    Path(id): Path<String>,
+    Query(query): Query<Pairs>,
+) -> Answered {
+    let body: Map<String, Value> = query.into_iter().map(|(name, value)| (name, value.into())).collect();
+    past(&app, &notes, &access, &id, &body.into()).await
+}
+
+/// The states of a thread, newest first.
+async fn past(app: &App, notes: &Notes, access: &Access, id: &str, body: &Value) -> Answered {
+    let thread = Thread::get(app, notes, id).await?;
+    let Some((session, _)) = &thread.session else { return Ok(Json(json!([]))) };
+    let before = body["before"].as_str().or_else(|| {
+        let nested = body["before"]["configurable"]["checkpoint_id"].as_str();
+        nested.or_else(|| body["before"]["checkpoint_id"].as_str())
+    });
+    // A checkpoint of another branch has the number of the record, too: branches share what was before.
+    let before = before.map(|checkpoint| place_of(&thread, checkpoint)).transpose()?;
+    let before = before.map_or(u64::MAX, |place| place.record);
+    let limit = limit_of(body, "limit", 10, 100);
+    let history = app.service().whole_history(session).await?;
+    let fold = Fold::of(&thread.id, history.iter().map(AsRef::as_ref));
+    let places = (0..fold.points.len()).rev().filter(|at| fold.points[*at].record < before);
+    let mut states = Vec::new();
+    for at in places.take(limit) {
+        let record = fold.points[at].record;
+        let now = app.service().snapshot(session, Some(record), access.language).await?;
+        let state = Stated { thread: &thread.id, session, fold: &fold, at: Some(at) }.view(&now);
+        states.push(selected(state, &selection(body)));
+    }
+    Ok(Json(Value::Array(states)))
+}
+
+/// Puts another state in the place of the session's own. The conversation cannot be rewritten.
+pub(super) async fn update(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    access: Access,
+    Path(id): Path<String>,
+    OptionalBody(body): OptionalBody,
+) -> Result<Json<Value>, Failure> {
+    access.needs(Role::Admin)?;
+    let thread = Thread::get(&app, &notes, &id).await?;
+    let values = body["values"].as_object().ok_or_else(|| bad("`values` is {state: ...}"))?;
+    if let Some(wrong) = values.keys().find(|name| *name != "state") {
+        let wrong: String = wrong.chars().take(64).collect();
+        return Err(bad(format!("only `state` can be updated, not `{wrong}`: messages are never rewritten")).into());
+    }
+    let state = values.get("state").ok_or_else(|| bad("`values` is {state: ...}"))?;
+    let mut session = thread.session()?.to_owned();
+    if let Some(checkpoint) = named_checkpoint(&body) {
+        let place = place_of(&thread, checkpoint)?;
+        session = super::begin::branch(&app, &notes, &thread, &place).await?;
+    }
+    let by = access.caller.by(CHANNEL);
+    let taken = app.service().edit_state(&session, state.clone(), &by, access.input_id()).await?;
+    Ok(Json(json!({"checkpoint": checkpoint(&thread.id, &session, taken.record)})))
+}

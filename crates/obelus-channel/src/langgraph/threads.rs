@@ -1,0 +1,278 @@
+//! Sessions as threads: making, finding, copying, removing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::extract::{Extension, Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use obelus_runtime::sessions::SessionStatus;
+use obelus_runtime::{HostError, StoreError, system_clock};
+use serde_json::{Map, Value, json};
+
+use super::notes::{Note, Notes};
+use super::state::{interrupts_of, values_of};
+use super::{Answered, bad, limit_of, unsupported};
+use crate::ChannelError;
+use crate::http::{Access, App, Failure, Json, OptionalBody};
+use crate::service::check_id;
+use crate::tokens::Role;
+use crate::types::NewSession;
+
+/// A thread: its note, and its session once there is one.
+pub(super) struct Thread {
+    pub(super) id: String,
+    pub(super) note: Note,
+    /// The session that it shows, and the session's agent.
+    pub(super) session: Option<(String, String)>,
+}
+
+impl Thread {
+    /// The thread of this id, if there is one.
+    pub(super) async fn find(app: &App, notes: &Notes, id: &str) -> Result<Option<Self>, ChannelError> {
+        check_id(id)?;
+        let note = notes.get(id).map_err(not_kept)?;
+        let name = note.as_ref().map_or(id, |note| note.session(id)).to_owned();
+        let agent = app.service().agent_of_session(&name).await?;
+        if note.is_none() && agent.is_none() {
+            return Ok(None);
+        }
+        let session = agent.map(|agent| (name, agent));
+        Ok(Some(Self { id: id.to_owned(), note: note.unwrap_or_default(), session }))
+    }
+
+    /// The same; a thread that is not there is an error.
+    pub(super) async fn get(app: &App, notes: &Notes, id: &str) -> Result<Self, ChannelError> {
+        Self::find(app, notes, id).await?.ok_or_else(|| StoreError::Unknown(id.to_owned()).into())
+    }
+
+    /// Its session; a thread without one has nothing to look at.
+    pub(super) fn session(&self) -> Result<&str, ChannelError> {
+        let session = self.session.as_ref().map(|(session, _)| session.as_str());
+        session.ok_or_else(|| StoreError::Unknown(self.id.clone()).into())
+    }
+
+    /// All sessions of it, the one that it shows first.
+    pub(super) fn sessions(&self) -> Vec<&str> {
+        self.note.branches.iter().rev().map(String::as_str).chain([self.id.as_str()]).collect()
+    }
+
+    fn metadata(&self) -> Map<String, Value> {
+        let mut metadata = self.note.metadata.clone();
+        if let Some((_, agent)) = &self.session {
+            metadata.insert("graph_id".to_owned(), agent.as_str().into());
+            metadata.insert("assistant_id".to_owned(), agent.as_str().into());
+        }
+        metadata
+    }
+
+    /// What is known without its session.
+    fn bare(&self, status: &str) -> Value {
+        json!({
+            "thread_id": self.id, "status": status, "values": null, "interrupts": {}, "config": {},
+            "metadata": self.metadata(),
+            "created_at": self.note.created.to_string(), "updated_at": self.note.updated.to_string(),
+        })
+    }
+
+    /// The thread as clients see it.
+    async fn view(&self, app: &App, access: &Access) -> Result<Value, ChannelError> {
+        let mut view = self.bare("idle");
+        if let Some((session, _)) = &self.session {
+            let history = app.service().whole_history(session).await?;
+            let now = app.service().snapshot(session, None, access.language).await?;
+            view["status"] = status_name(now.status).into();
+            view["values"] = values_of(&self.id, &history, &now);
+            if !now.questions.is_empty() {
+                view["interrupts"] = json!({super::fold::TOOLS: interrupts_of(&now)});
+            }
+            if let (Some(first), Some(last)) = (history.first(), history.last()) {
+                view["created_at"] = first.at.min(self.created_or(first.at)).to_string().into();
+                view["updated_at"] = last.at.max(self.note.updated).to_string().into();
+            }
+        }
+        Ok(view)
+    }
+
+    fn created_or(&self, other: obelus_kernel::Time) -> obelus_kernel::Time {
+        if self.note.created == obelus_kernel::Time::default() { other } else { self.note.created }
+    }
+}
+
+/// The name of where a thread is.
+pub(super) fn status_name(status: SessionStatus) -> &'static str {
+    match status {
+        SessionStatus::UnderWay => "busy",
+        SessionStatus::Waiting => "interrupted",
+        SessionStatus::Degraded | SessionStatus::Limit | SessionStatus::Unreadable => "error",
+        SessionStatus::New | SessionStatus::Paused | SessionStatus::Done | SessionStatus::Stopped => "idle",
+    }
+}
+
+pub(super) fn not_kept(error: std::io::Error) -> ChannelError {
+    HostError::Store(StoreError::NotWritten(error.to_string())).into()
+}
+
+/// An id in the form that clients of LangGraph expect.
+pub(super) fn drawn_id() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
+pub(super) async fn create(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    access: Access,
+    OptionalBody(body): OptionalBody,
+) -> Answered {
+    access.needs(Role::Operator)?;
+    if body["supersteps"].as_array().is_some_and(|steps| !steps.is_empty()) {
+        return Err(unsupported("a thread begins with its first run: `supersteps` are not taken").into());
+    }
+    let id = body["thread_id"].as_str().map_or_else(drawn_id, str::to_owned);
+    if let Some(known) = Thread::find(&app, &notes, &id).await? {
+        return match body["if_exists"].as_str() {
+            Some("do_nothing") => Ok(Json(known.view(&app, &access).await?)),
+            _ => Err(ChannelError::from(StoreError::Exists(id)).into()),
+        };
+    }
+    let metadata = body["metadata"].as_object().cloned().unwrap_or_default();
+    let agent = metadata.get("graph_id").and_then(Value::as_str).map(str::to_owned);
+    if let Some(agent) = agent {
+        app.service().create_session(NewSession { agent, id: Some(id.clone()), ..NewSession::default() }).await?;
+    }
+    notes.change(&id, system_clock(), |note| note.metadata = metadata).map_err(not_kept)?;
+    let thread = Thread::get(&app, &notes, &id).await?;
+    Ok(Json(thread.view(&app, &access).await?))
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    access: Access,
+    Path(id): Path<String>,
+) -> Answered {
+    Ok(Json(Thread::get(&app, &notes, &id).await?.view(&app, &access).await?))
+}
+
+pub(super) async fn update(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    access: Access,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    OptionalBody(body): OptionalBody,
+) -> Result<Response, Failure> {
+    access.needs(Role::Operator)?;
+    Thread::get(&app, &notes, &id).await?;
+    let more = body["metadata"].as_object().cloned().unwrap_or_default();
+    notes.change(&id, system_clock(), |note| note.metadata.extend(more)).map_err(not_kept)?;
+    if headers.get("prefer").is_some_and(|value| value == "return=minimal") {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let thread = Thread::get(&app, &notes, &id).await?;
+    Ok(Json(thread.view(&app, &access).await?).into_response())
+}
+
+pub(super) async fn remove(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    access: Access,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    access.needs(Role::Admin)?;
+    let thread = Thread::get(&app, &notes, &id).await?;
+    for session in thread.sessions() {
+        if app.service().agent_of_session(session).await?.is_some() {
+            app.service().remove(session).await?;
+        }
+        notes.remove(session).map_err(not_kept)?;
+    }
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Copies a thread where it is now.
+pub(super) async fn copy(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    access: Access,
+    Path(id): Path<String>,
+) -> Answered {
+    access.needs(Role::Operator)?;
+    let thread = Thread::get(&app, &notes, &id).await?;
+    let new = drawn_id();
+    if let Some((session, _)) = &thread.session {
+        app.service().fork(session, Some(new.clone()), None).await?;
+    }
+    let metadata = thread.note.metadata.clone();
+    notes.change(&new, system_clock(), |note| note.metadata = metadata).map_err(not_kept)?;
+    let copied = Thread::get(&app, &notes, &new).await?;
+    Ok(Json(copied.view(&app, &access).await?))
+}
+
+/// The ids of all threads that fit, newest first.
+async fn wanted(app: &App, notes: &Notes, query: &Value) -> Result<Vec<Thread>, ChannelError> {
+    let noted = notes.all();
+    let hidden: BTreeSet<&String> =
+        noted.iter().filter(|(_, note)| note.branch_of.is_some()).map(|(id, _)| id).collect();
+    let rows = app.service().session_rows().await?;
+    let mut ids: Vec<(obelus_kernel::Time, String)> =
+        rows.into_iter().filter(|row| !hidden.contains(&row.id)).map(|row| (row.created, row.id)).collect();
+    let known: BTreeSet<String> = ids.iter().map(|(_, id)| id.clone()).collect();
+    let empty = noted.iter().filter(|(id, note)| note.branch_of.is_none() && !known.contains(*id));
+    ids.extend(empty.map(|(id, note)| (note.created, id.clone())));
+    ids.sort_by(|one, other| other.cmp(one));
+    if query["sort_order"] == "asc" {
+        ids.reverse();
+    }
+    let only: Option<BTreeSet<&str>> =
+        query["ids"].as_array().map(|ids| ids.iter().filter_map(Value::as_str).collect());
+    let mut threads = Vec::new();
+    for (_, id) in ids.into_iter().filter(|(_, id)| only.as_ref().is_none_or(|only| only.contains(id.as_str()))) {
+        let Some(thread) = Thread::find(app, notes, &id).await? else { continue };
+        if fits(app, &thread, query).await {
+            threads.push(thread);
+        }
+    }
+    Ok(threads)
+}
+
+async fn fits(app: &App, thread: &Thread, query: &Value) -> bool {
+    let metadata = thread.metadata();
+    let is_noted = |(name, value): (&String, &Value)| metadata.get(name) == Some(value);
+    if !query["metadata"].as_object().is_none_or(|wanted| wanted.iter().all(is_noted)) {
+        return false;
+    }
+    let Some(wanted) = query["status"].as_str() else { return true };
+    let status = match &thread.session {
+        Some((session, _)) => app.service().read(session, SessionStatus::of).await.unwrap_or(SessionStatus::Unreadable),
+        None => SessionStatus::New,
+    };
+    status_name(status) == wanted
+}
+
+pub(super) async fn search(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    access: Access,
+    OptionalBody(query): OptionalBody,
+) -> Answered {
+    if query["values"].as_object().is_some_and(|values| !values.is_empty()) {
+        return Err(bad("threads are found by `ids`, `metadata` and `status`, not by `values`").into());
+    }
+    let (offset, limit) = (limit_of(&query, "offset", 0, u64::MAX), limit_of(&query, "limit", 10, 100));
+    let mut views = Vec::new();
+    for thread in wanted(&app, &notes, &query).await?.iter().skip(offset).take(limit) {
+        // A session that cannot be read does not hide the others.
+        views.push(thread.view(&app, &access).await.unwrap_or_else(|_| thread.bare("error")));
+    }
+    Ok(Json(Value::Array(views)))
+}
+
+pub(super) async fn count(
+    State(app): State<App>,
+    Extension(notes): Extension<Arc<Notes>>,
+    _: Access,
+    OptionalBody(query): OptionalBody,
+) -> Answered {
+    Ok(Json(wanted(&app, &notes, &query).await?.len().into()))
+}

@@ -1,0 +1,252 @@
+//! An MCP server at `/mcp`: talk to agents, read their states, see and answer the inbox.
+//!
+//! It speaks 2026-07-28 and the revisions with a handshake up to 2025-11-25. It keeps nothing between two calls and has no
+//! stream of its own. It is written here because it is one endpoint with six tools.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `tools` | the tools |
+//! | `talk` | words, and what came of them |
+//! | `ask` | questions to the person at the client |
+//! | `reverse` | the same for clients with a handshake: the server asks on the stream of a call |
+
+mod ask;
+mod reverse;
+mod talk;
+mod tools;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use serde_json::{Value, json};
+
+use crate::http::{Access, App, Failure, Json, JsonBody};
+use reverse::Pending;
+
+/// The channel's name in journals: `mcp:NAME`.
+const CHANNEL: &str = "mcp";
+
+/// Revisions with a handshake, newest first.
+const HANDSHAKE: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+/// The revision without one.
+const MODERN: &str = "2026-07-28";
+
+const PARSE_ERROR: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+const HEADER_MISMATCH: i64 = -32020;
+const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// The routes.
+pub fn routes() -> Router<App> {
+    Router::new()
+        .route("/mcp", post(receive).get(no_stream).delete(no_stream))
+        .layer(Extension(Arc::new(Pending::default())))
+}
+
+/// What a call needs to know of its client.
+pub(super) struct Client {
+    /// Whether the client can ask its person.
+    pub(super) can_elicit: bool,
+}
+
+/// An error of JSON-RPC.
+pub(super) struct RpcError {
+    code: i64,
+    message: String,
+    data: Option<Value>,
+}
+
+impl RpcError {
+    fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// The status that the revision without a handshake wants; the others want 200.
+    fn status(&self, is_modern: bool) -> StatusCode {
+        match self.code {
+            METHOD_NOT_FOUND if is_modern => StatusCode::NOT_FOUND,
+            PARSE_ERROR | INVALID_REQUEST | HEADER_MISMATCH | UNSUPPORTED_VERSION => StatusCode::BAD_REQUEST,
+            INVALID_PARAMS if is_modern => StatusCode::BAD_REQUEST,
+            _ => StatusCode::OK,
+        }
+    }
+}
+
+/// There is no stream from the server, and no session to end.
+async fn no_stream(_: Access) -> StatusCode {
+    StatusCode::METHOD_NOT_ALLOWED
+}
+
+async fn receive(
+    State(app): State<App>,
+    Extension(pending): Extension<Arc<Pending>>,
+    access: Access,
+    headers: HeaderMap,
+    JsonBody(message): JsonBody<Value>,
+) -> Result<Response, Failure> {
+    let id = message["id"].clone();
+    let Some(method) = message["method"].as_str().filter(|_| message["jsonrpc"] == "2.0") else {
+        if pending.answer(&access.caller.name, &message) {
+            return Ok(StatusCode::ACCEPTED.into_response());
+        }
+        // Answers to what nobody asked, and lists of messages.
+        let error = RpcError::new(INVALID_REQUEST, "one request or notification of JSON-RPC 2.0 is taken");
+        return Ok(failed(&Value::Null, &error, false));
+    };
+    if id.is_null() {
+        return Ok(StatusCode::ACCEPTED.into_response());
+    }
+    let params = &message["params"];
+    let is_modern = is_modern(method, params, &headers);
+    let answered = match client_of(method, params, &headers, is_modern) {
+        Ok(client) if client.can_elicit && !is_modern && method == "tools/call" => {
+            return Ok(reverse::call(&app, &access, &pending, &id, params));
+        }
+        Ok(client) => answer(&app, &access, method, params, &client).await,
+        Err(error) => Err(error),
+    };
+    Ok(match answered {
+        Ok(mut result) => {
+            if is_modern && result.get("resultType").is_none() {
+                result["resultType"] = "complete".into();
+            }
+            let mut response = Json(json!({"jsonrpc": "2.0", "id": id, "result": result})).into_response();
+            let session = reverse::session_id(&params["capabilities"]).filter(|_| method == "initialize");
+            if let Some(value) = session.and_then(|session| HeaderValue::from_str(&session).ok()) {
+                response.headers_mut().insert("mcp-session-id", value);
+            }
+            response
+        }
+        Err(error) => failed(&id, &error, is_modern),
+    })
+}
+
+fn failed(id: &Value, error: &RpcError, is_modern: bool) -> Response {
+    let mut body = json!({"code": error.code, "message": error.message});
+    if let Some(data) = &error.data {
+        body["data"] = data.clone();
+    }
+    (error.status(is_modern), Json(json!({"jsonrpc": "2.0", "id": id, "error": body}))).into_response()
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// Whether a request is one of the revision without a handshake.
+fn is_modern(method: &str, params: &Value, headers: &HeaderMap) -> bool {
+    method == "server/discover"
+        || params["_meta"].get(VERSION_KEY).is_some()
+        || header(headers, "mcp-protocol-version") == Some(MODERN)
+}
+
+/// Checks what a request says about itself.
+fn client_of(method: &str, params: &Value, headers: &HeaderMap, is_modern: bool) -> Result<Client, RpcError> {
+    let said = header(headers, "mcp-protocol-version");
+    if !is_modern {
+        return match said.is_none_or(|version| HANDSHAKE.contains(&version)) || method == "initialize" {
+            true => Ok(Client { can_elicit: reverse::can_elicit(header(headers, "mcp-session-id")) }),
+            false => Err(unsupported(said.unwrap_or_default())),
+        };
+    }
+    let meta = &params["_meta"];
+    let (Some(version), true) = (meta[VERSION_KEY].as_str(), meta.get(CAPABILITIES_KEY).is_some()) else {
+        return Err(RpcError::new(
+            INVALID_PARAMS,
+            format!("params._meta needs `{VERSION_KEY}` and `{CAPABILITIES_KEY}`"),
+        ));
+    };
+    if said != Some(version) || header(headers, "mcp-method") != Some(method) {
+        return Err(RpcError::new(
+            HEADER_MISMATCH,
+            "`MCP-Protocol-Version` and `Mcp-Method` must say what the body says",
+        ));
+    }
+    if version != MODERN {
+        return Err(unsupported(version));
+    }
+    if method == "tools/call" && header(headers, "mcp-name") != params["name"].as_str() {
+        return Err(RpcError::new(HEADER_MISMATCH, "`Mcp-Name` must be the name of the tool"));
+    }
+    Ok(Client { can_elicit: has_form(&meta[CAPABILITIES_KEY]["elicitation"]) })
+}
+
+/// Whether a client can show a form. Without modes it is the form.
+fn has_form(elicitation: &Value) -> bool {
+    elicitation.as_object().is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
+}
+
+fn unsupported(version: &str) -> RpcError {
+    let requested: String = version.chars().take(32).collect();
+    let supported: Vec<&str> = [MODERN].into_iter().chain(HANDSHAKE).collect();
+    let data = Some(json!({"supported": supported, "requested": requested}));
+    RpcError { data, ..RpcError::new(UNSUPPORTED_VERSION, "this protocol version is not supported") }
+}
+
+async fn answer(app: &App, access: &Access, method: &str, params: &Value, client: &Client) -> Result<Value, RpcError> {
+    let capabilities = json!({"tools": {}});
+    let server = json!({"name": "obelus", "version": env!("CARGO_PKG_VERSION")});
+    let about = "Agents that work under human control. Talk to one; when it asks, a person decides.";
+    match method {
+        "initialize" => {
+            let wanted = params["protocolVersion"].as_str().unwrap_or_default();
+            let version = if HANDSHAKE.contains(&wanted) { wanted } else { HANDSHAKE[0] };
+            Ok(json!({
+                "protocolVersion": version, "capabilities": capabilities, "serverInfo": server, "instructions": about,
+            }))
+        }
+        "server/discover" => {
+            let versions: Vec<&str> = [MODERN].into_iter().chain(HANDSHAKE).collect();
+            Ok(json!({
+                "supportedVersions": versions, "capabilities": capabilities, "instructions": about, "ttlMs": 0,
+                "cacheScope": "private", "_meta": {"io.modelcontextprotocol/serverInfo": server},
+            }))
+        }
+        "ping" => Ok(json!({})),
+        "tools/list" => Ok(json!({"tools": tools::list(), "ttlMs": 0, "cacheScope": "private"})),
+        "tools/call" => tools::call(app, access, params, client).await,
+        _ => Err(RpcError::new(METHOD_NOT_FOUND, "there is no such method here")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn a_modern_request_says_the_same_in_its_headers_and_in_its_body() {
+        let params = json!({"name": "talk", "_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {"elicitation": {}}}});
+        let of = |pairs: &[(&'static str, &'static str)]| {
+            client_of("tools/call", &params, &headers(pairs), true)
+                .map(|client| client.can_elicit)
+                .map_err(|error| error.code)
+        };
+        let version = ("mcp-protocol-version", MODERN);
+        assert_eq!(of(&[version, ("mcp-method", "tools/call"), ("mcp-name", "talk")]), Ok(true));
+        assert_eq!(of(&[version, ("mcp-method", "tools/call"), ("mcp-name", "decide")]), Err(HEADER_MISMATCH));
+        assert_eq!(of(&[version, ("mcp-method", "ping")]), Err(HEADER_MISMATCH));
+        assert_eq!(of(&[]), Err(HEADER_MISMATCH));
+    }
+
+    #[test]
+    fn an_unknown_version_is_answered_with_those_that_are_known() {
+        let error =
+            client_of("ping", &Value::Null, &headers(&[("mcp-protocol-version", "2031-01-01")]), false).err().unwrap();
+        assert_eq!(error.code, UNSUPPORTED_VERSION);
+        assert_eq!(error.data.unwrap()["supported"][0], MODERN);
+        assert!(client_of("ping", &Value::Null, &headers(&[("mcp-protocol-version", "2025-11-25")]), false).is_ok());
+    }
+}

@@ -1,0 +1,93 @@
+//! Questions to the person at the client, by elicitation within the answer to a request, as 2026-07-28 has it.
+//!
+//! The client sends its request again with the person's answer and with the state that it was given. The state names the
+//! question and what was shown of it; whoever changes it can do no more than the token permits.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+use crate::ChannelError;
+use crate::types::{AnswerBody, QuestionRow};
+
+/// The key of the one question in an answer.
+pub(super) const KEY: &str = "question";
+
+/// What a person answered.
+pub(super) struct Given {
+    pub(super) question: String,
+    pub(super) digest: String,
+    /// None where the person put the question aside: it waits on.
+    pub(super) answer: Option<AnswerBody>,
+}
+
+/// An answer that asks the person.
+pub(super) fn ask(question: &QuestionRow) -> Value {
+    let choice = |names: [&str; 2]| json!({"type": "string", "enum": names});
+    let (properties, required) = match question.about.as_str() {
+        "input" => (json!({"value": {"type": "string"}}), "value"),
+        "in_doubt" => (json!({"decision": choice(["happened", "did_not"])}), "decision"),
+        _ => (json!({"decision": choice(["approve", "deny"]), "reason": {"type": "string"}}), "decision"),
+    };
+    let schema = json!({"type": "object", "properties": properties, "required": [required]});
+    let params = json!({"mode": "form", "message": question.text, "requestedSchema": schema});
+    let state = json!({"question": question.id, "digest": question.digest, "about": question.about}).to_string();
+    json!({
+        "resultType": "input_required",
+        "inputRequests": {KEY: {"method": "elicitation/create", "params": params}},
+        "requestState": URL_SAFE_NO_PAD.encode(state),
+    })
+}
+
+/// What a person answered to a question that a former answer asked, if this request brings that.
+pub(super) fn given(params: &Value) -> Result<Option<Given>, ChannelError> {
+    let Some(state) = params["requestState"].as_str() else { return Ok(None) };
+    let bad = || ChannelError::BadRequest("`requestState` is not one of this server".to_owned());
+    let state = URL_SAFE_NO_PAD.decode(state).map_err(|_| bad())?;
+    let state: Value = serde_json::from_slice(&state).map_err(|_| bad())?;
+    let of = |name: &str| state[name].as_str().map(str::to_owned).ok_or_else(bad);
+    let response = &params["inputResponses"][KEY];
+    let answer = match response["action"].as_str() {
+        Some("accept") => Some(answer(&of("about")?, &response["content"])?),
+        Some("decline") => {
+            Some(AnswerBody::Deny { reason: String::new(), only: None }).filter(|_| state["about"] != "in_doubt")
+        }
+        _ => None,
+    };
+    Ok(Some(Given { question: of("question")?, digest: of("digest")?, answer }))
+}
+
+fn answer(about: &str, content: &Value) -> Result<AnswerBody, ChannelError> {
+    let reason = content["reason"].as_str().unwrap_or_default().to_owned();
+    Ok(match (about, content["decision"].as_str()) {
+        ("input", _) => AnswerBody::Value { value: content["value"].clone() },
+        ("in_doubt", Some("happened")) => AnswerBody::Happened { result: Value::Null },
+        ("in_doubt", Some("did_not")) => AnswerBody::DidNot,
+        ("call" | "plan", Some("approve")) => AnswerBody::Approve { only: None },
+        ("call" | "plan", Some("deny")) => AnswerBody::Deny { reason, only: None },
+        _ => return Err(ChannelError::BadRequest("the answer is not one of those that were offered".to_owned())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_accepted_form_with_an_offered_choice_is_a_yes() {
+        let state = URL_SAFE_NO_PAD.encode(json!({"question": "s:q1", "digest": "d", "about": "call"}).to_string());
+        let of = |response: Value| {
+            given(&json!({"requestState": state, "inputResponses": {KEY: response}})).map(|given| given.unwrap().answer)
+        };
+        let yes = of(json!({"action": "accept", "content": {"decision": "approve"}})).ok().unwrap();
+        assert_eq!(yes, Some(AnswerBody::Approve { only: None }));
+        let no = of(json!({"action": "decline"})).ok().unwrap();
+        assert_eq!(no, Some(AnswerBody::Deny { reason: String::new(), only: None }));
+        assert_eq!(of(json!({"action": "cancel"})).ok().unwrap(), None);
+        assert_eq!(of(Value::Null).ok().unwrap(), None);
+        assert!(of(json!({"action": "accept", "content": {}})).is_err());
+        assert!(of(json!({"action": "accept", "content": {"decision": "happened"}})).is_err());
+        assert!(given(&json!({"requestState": "%%"})).is_err());
+        assert!(given(&json!({})).ok().unwrap().is_none());
+    }
+}

@@ -1,0 +1,90 @@
+//! Words to an agent, and what came of them.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::ask::{self, Given};
+use super::tools::{Done, row, text};
+use super::{CHANNEL, Client};
+use crate::ChannelError;
+use crate::http::{Access, App};
+use crate::tokens::Role;
+use crate::types::NewSession;
+
+/// How many seconds a turn is waited for, where nothing is said.
+pub(super) const USUAL: u64 = 60;
+/// The longest time.
+pub(super) const LONGEST: u64 = 600;
+
+/// Says something to an agent, and waits for what comes of it.
+pub(super) async fn talk(
+    app: &App,
+    access: &Access,
+    args: &Value,
+    params: &Value,
+    client: &Client,
+) -> Result<Done, ChannelError> {
+    access.needs(Role::Operator)?;
+    // The words were said with the first request; this one brings the person's answer.
+    if let Some(given) = ask::given(params)? {
+        return go_on(app, access, &given, client).await;
+    }
+    let message = text(args, "message")?;
+    let session = match (args["session"].as_str(), args["agent"].as_str()) {
+        (Some(session), _) => session.to_owned(),
+        (None, Some(agent)) => {
+            let new = NewSession { agent: agent.to_owned(), ..NewSession::default() };
+            app.service().create_session(new).await?.id
+        }
+        (None, None) => return Err(ChannelError::BadRequest("`agent` or `session` is a text".to_owned())),
+    };
+    app.service().say(&session, message, &access.caller.by(CHANNEL), access.input_id()).await?;
+    let seconds = args["wait_seconds"].as_u64().unwrap_or(USUAL).clamp(1, LONGEST);
+    came_of(app, access, &session, seconds, client).await
+}
+
+/// Gives a person's answer, and waits for what comes of it.
+pub(super) async fn go_on(app: &App, access: &Access, given: &Given, client: &Client) -> Result<Done, ChannelError> {
+    access.needs(Role::Operator)?;
+    let session = given.question.split(':').next().unwrap_or_default();
+    match &given.answer {
+        // The question waits in the inbox.
+        None => Ok(Done::Result(self::session(app, access, session).await?)),
+        Some(answer) => {
+            let by = access.caller.by(CHANNEL);
+            app.service().answer(&given.question, answer.clone(), &by, Some(&given.digest), None).await?;
+            came_of(app, access, session, USUAL, client).await
+        }
+    }
+}
+
+/// What came of a turn when it rests, or how far it is. A question goes to the person, where the client can ask.
+pub(super) async fn came_of(
+    app: &App,
+    access: &Access,
+    id: &str,
+    seconds: u64,
+    client: &Client,
+) -> Result<Done, ChannelError> {
+    tokio::select! {
+        rested = app.service().rested(id, access.language) => drop(rested?),
+        () = tokio::time::sleep(Duration::from_secs(seconds)) => {}
+        () = app.closing() => return Err(ChannelError::Closing),
+    }
+    let view = app.service().session(id, access.language).await?;
+    match view.questions.first().filter(|_| client.can_elicit) {
+        Some(question) => Ok(Done::Asks(ask::ask(question))),
+        None => Ok(Done::Result(session(app, access, id).await?)),
+    }
+}
+
+/// Where a session is, its latest reply and its open questions.
+pub(super) async fn session(app: &App, access: &Access, id: &str) -> Result<Value, ChannelError> {
+    let view = app.service().session(id, access.language).await?;
+    let reply = view.turn.map(|turn| turn.text);
+    Ok(json!({
+        "session": view.id, "agent": view.agent, "status": view.status, "reply": reply,
+        "questions": view.questions.iter().map(row).collect::<Vec<_>>(),
+    }))
+}

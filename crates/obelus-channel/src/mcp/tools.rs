@@ -1,0 +1,175 @@
+//! The tools.
+
+use obelus_runtime::Language;
+use serde_json::{Map, Value, json};
+
+use super::{CHANNEL, Client, INVALID_PARAMS, RpcError, ask, talk};
+use crate::ChannelError;
+use crate::http::{Access, App};
+use crate::tokens::Role;
+use crate::types::{AnswerBody, InboxFilter, QuestionRow};
+
+/// What a tool answers: a result, or a question to the person at the client.
+pub(super) enum Done {
+    Result(Value),
+    Asks(Value),
+}
+
+/// A tool: whether it only looks, whether it may lead to effects, and its parameters.
+fn tool(name: &str, description: &str, looks: bool, effects: bool, properties: Value, required: &[&str]) -> Value {
+    json!({
+        "name": name, "description": description,
+        "inputSchema": {"type": "object", "properties": properties, "required": required},
+        "annotations": {"readOnlyHint": looks, "destructiveHint": effects, "openWorldHint": false},
+    })
+}
+
+/// All tools.
+pub(super) fn list() -> Vec<Value> {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let session = text("The session");
+    let talks = json!({
+        "agent": text("The agent, for a new session"),
+        "message": text("What the user says"),
+        "session": text("The session to go on with; a new one begins where there is none"),
+        "wait_seconds": {"type": "integer", "minimum": 1, "maximum": talk::LONGEST, "description": "How long to wait for the turn to rest, 60 where nothing is said"},
+    });
+    let decisions = ["approve", "deny", "edit", "value", "happened", "did_not"];
+    let decides = json!({
+        "question": text("The question's id"),
+        "digest": text("The question's digest, as it was listed: the answer counts for what was shown"),
+        "decision": {"type": "string", "enum": decisions},
+        "reason": text("Why, with deny"),
+        "params": {"type": "object", "description": "The parameters that replace those of the same name, with edit"},
+        "value": {"description": "What was asked for, with value"},
+    });
+    let filter = json!({"session": text("Only those of this session"), "agent": text("Only those of this agent")});
+    vec![
+        tool("list_agents", "Lists the agents", true, false, json!({}), &[]),
+        tool("talk", "Says something to an agent and waits for what comes of it", false, true, talks, &["message"]),
+        tool(
+            "read_session",
+            "Shows where a session is, its latest reply and its open questions",
+            true,
+            false,
+            json!({"session": session}),
+            &["session"],
+        ),
+        tool("read_state", "Reads the state of a session", true, false, json!({"session": session}), &["session"]),
+        tool("list_questions", "Lists the questions that wait for a person", true, false, filter, &[]),
+        tool(
+            "decide",
+            "Answers a question for a person: only after that person has decided",
+            false,
+            true,
+            decides,
+            &["question", "digest", "decision"],
+        ),
+    ]
+}
+
+/// Calls a tool. What went wrong is a result, so that the model at the client can read it.
+pub(super) async fn call(app: &App, access: &Access, params: &Value, client: &Client) -> Result<Value, RpcError> {
+    let name = params["name"].as_str().unwrap_or_default();
+    let nothing = Value::Object(Map::new());
+    let args = params.get("arguments").filter(|args| !args.is_null()).unwrap_or(&nothing);
+    if !args.is_object() {
+        return Err(RpcError::new(INVALID_PARAMS, "`arguments` is an object"));
+    }
+    let done = match name {
+        "list_agents" => agents(app, access).await,
+        "talk" => talk::talk(app, access, args, params, client).await,
+        "read_session" => match text(args, "session") {
+            Ok(session) => talk::session(app, access, session).await.map(Done::Result),
+            Err(error) => Err(error),
+        },
+        "read_state" => state(app, args).await,
+        "list_questions" => questions(app, access, args).await,
+        "decide" => decide(app, access, args, params, client).await,
+        _ => return Err(RpcError::new(INVALID_PARAMS, "there is no such tool")),
+    };
+    Ok(match done {
+        Ok(Done::Asks(asks)) => asks,
+        Ok(Done::Result(value)) => {
+            json!({"content": [{"type": "text", "text": value.to_string()}], "structuredContent": value, "isError": false})
+        }
+        Err(error) => {
+            let words = format!("{}: {}", error.code(), error.words(access.language.unwrap_or(Language::English)));
+            json!({"content": [{"type": "text", "text": words}], "isError": true})
+        }
+    })
+}
+
+/// A text that must be there.
+pub(super) fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, ChannelError> {
+    args[name].as_str().ok_or_else(|| ChannelError::BadRequest(format!("`{name}` is a text")))
+}
+
+async fn agents(app: &App, access: &Access) -> Result<Done, ChannelError> {
+    let agents = app.service().agents(access.language).await?;
+    let row = |agent: &crate::types::AgentRow| json!({"name": agent.name, "description": agent.description});
+    let rows: Vec<Value> = agents.iter().filter(|agent| agent.ok).map(row).collect();
+    Ok(Done::Result(json!({"agents": rows})))
+}
+
+async fn state(app: &App, args: &Value) -> Result<Done, ChannelError> {
+    Ok(Done::Result(json!({"state": app.service().state(text(args, "session")?, None).await?})))
+}
+
+/// A question as clients see it.
+pub(super) fn row(question: &QuestionRow) -> Value {
+    json!({
+        "id": question.id, "session": question.session, "about": question.about, "text": question.text,
+        "answers": question.answers, "digest": question.digest, "expires_at": question.expires_at,
+    })
+}
+
+async fn questions(app: &App, access: &Access, args: &Value) -> Result<Done, ChannelError> {
+    let of = |name: &str| args[name].as_str().map(str::to_owned);
+    let filter = InboxFilter { session: of("session"), agent: of("agent") };
+    let open = app.service().inbox(filter, access.language).await?;
+    Ok(Done::Result(json!({"questions": open.iter().map(row).collect::<Vec<_>>()})))
+}
+
+/// Answers a question. Where the client can ask its person, the person is asked once more, and decides.
+async fn decide(
+    app: &App,
+    access: &Access,
+    args: &Value,
+    params: &Value,
+    client: &Client,
+) -> Result<Done, ChannelError> {
+    access.needs(Role::Operator)?;
+    if let Some(given) = ask::given(params)? {
+        return talk::go_on(app, access, &given, client).await;
+    }
+    let (id, digest) = (text(args, "question")?, text(args, "digest")?);
+    let answer = answer_of(args)?;
+    let question = app.service().question(id, access.language).await?;
+    let is_plain = matches!(answer, AnswerBody::Approve { .. } | AnswerBody::Deny { .. });
+    if client.can_elicit && is_plain && question.status == "requested" && question.digest == digest {
+        return Ok(Done::Asks(ask::ask(&question)));
+    }
+    app.service().answer(id, answer, &access.caller.by(CHANNEL), Some(digest), access.input_id()).await?;
+    talk::came_of(app, access, &question.session, talk::USUAL, client).await
+}
+
+fn answer_of(args: &Value) -> Result<AnswerBody, ChannelError> {
+    let reason = || args["reason"].as_str().unwrap_or_default().to_owned();
+    Ok(match text(args, "decision")? {
+        "approve" => AnswerBody::Approve { only: None },
+        "deny" => AnswerBody::Deny { reason: reason(), only: None },
+        "edit" => match args["params"].as_object() {
+            Some(params) => AnswerBody::Edit { params: params.clone() },
+            None => return Err(ChannelError::BadRequest("`params` is an object".to_owned())),
+        },
+        "value" => AnswerBody::Value { value: args["value"].clone() },
+        "happened" => AnswerBody::Happened { result: Value::Null },
+        "did_not" => AnswerBody::DidNot,
+        _ => {
+            return Err(ChannelError::BadRequest(
+                "`decision` is approve, deny, edit, value, happened or did_not".to_owned(),
+            ));
+        }
+    })
+}

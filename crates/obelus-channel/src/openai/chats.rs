@@ -1,0 +1,133 @@
+//! The session of a conversation.
+//!
+//! A client of this protocol sends the whole conversation each time. Its session is named by the header `X-Session-Id`, else
+//! by `user`, else by the conversation itself: a digest of the messages before the last one. The digest of what a client
+//! will send next is kept when an answer is given.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use obelus_runtime::{HostError, StoreError};
+use sha2::{Digest as _, Sha256};
+
+use super::request::ChatRequest;
+use crate::ChannelError;
+use crate::http::{Access, App};
+use crate::service::check_id;
+use crate::types::NewSession;
+
+/// Which conversation belongs to which session: a file each.
+pub(super) struct Chats {
+    folder: PathBuf,
+}
+
+/// The session of a request.
+pub(super) struct Chat {
+    pub(super) session: String,
+    /// Whether the conversation itself names it.
+    pub(super) is_by_words: bool,
+}
+
+impl Chats {
+    pub(super) fn new(store: &Path) -> Self {
+        Self { folder: store.join("chats") }
+    }
+
+    /// Finds the session of a request, or makes one.
+    pub(super) async fn find(
+        &self,
+        app: &App,
+        access: &Access,
+        request: &ChatRequest,
+        named: Option<&str>,
+    ) -> Result<Chat, ChannelError> {
+        let caller = &access.caller.name;
+        if let Some(named) = named {
+            check_id(named)?;
+            return self.made(app, request, Some(named.to_owned()), false).await;
+        }
+        if let Some(user) = &request.user {
+            let id = hex(&["user", caller, &request.model, user]);
+            return self.made(app, request, Some(id), false).await;
+        }
+        if request.before.is_empty() {
+            return self.made(app, request, None, true).await;
+        }
+        let path = self.folder.join(digest(caller, &request.model, &request.before));
+        let known = match fs::read_to_string(path) {
+            Ok(id) => app.service().agent_of_session(&id).await?.map(|_| id),
+            Err(_) => None,
+        };
+        known.map(|session| Chat { session, is_by_words: true }).ok_or_else(|| {
+            let text = "this conversation did not take place here: begin a new one, or send `user` or `X-Session-Id`";
+            ChannelError::NotFound(text.to_owned())
+        })
+    }
+
+    /// The session of this id, made where there is none.
+    async fn made(
+        &self,
+        app: &App,
+        request: &ChatRequest,
+        id: Option<String>,
+        is_by_words: bool,
+    ) -> Result<Chat, ChannelError> {
+        if let Some(id) = &id
+            && let Some(agent) = app.service().agent_of_session(id).await?
+        {
+            return match agent == request.model {
+                true => Ok(Chat { session: id.clone(), is_by_words }),
+                false => Err(ChannelError::BadRequest(format!("this session is one of the model `{agent}`"))),
+            };
+        }
+        let new = NewSession { agent: request.model.clone(), id: id.clone(), ..NewSession::default() };
+        match (app.service().create_session(new).await, id) {
+            // Another request was faster.
+            (Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))), Some(session)) => {
+                Ok(Chat { session, is_by_words })
+            }
+            (made, _) => Ok(Chat { session: made?.id, is_by_words }),
+        }
+    }
+
+    /// Keeps what a client will send before its next words.
+    pub(super) fn keep(&self, caller: &str, request: &ChatRequest, reply: &str, session: &str) -> io::Result<()> {
+        let mut next = request.before.clone();
+        next.push(("user".to_owned(), request.words.clone()));
+        next.push(("assistant".to_owned(), reply.to_owned()));
+        fs::create_dir_all(&self.folder)?;
+        fs::write(self.folder.join(digest(caller, &request.model, &next)), session)
+    }
+}
+
+/// A conversation in short. Only its caller finds it again.
+fn digest(caller: &str, model: &str, messages: &[(String, String)]) -> String {
+    let words = messages.iter().flat_map(|(role, words)| [role.as_str(), words.trim()]);
+    hex(&["chat", caller, model].into_iter().chain(words).collect::<Vec<_>>())
+}
+
+fn hex(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        // Lengths keep the parts apart.
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_is_found_by_its_caller_and_by_its_words() {
+        let said = |role: &str, words: &str| (role.to_owned(), words.to_owned());
+        let talk = [said("user", "a"), said("assistant", "b\n")];
+        let same = [said("user", "a"), said("assistant", "b")];
+        assert_eq!(digest("anna", "m", &talk), digest("anna", "m", &same));
+        assert_ne!(digest("anna", "m", &talk), digest("boris", "m", &talk));
+        assert_ne!(digest("anna", "m", &talk), digest("anna", "m", &[said("user", "ab"), said("assistant", "")]));
+    }
+}

@@ -1,0 +1,70 @@
+//! Answers to questions as words. The protocol has no other way, so a question is shown with a code, and the user's
+//! message `approve CODE` answers it.
+//!
+//! A code is made of the question and of what was shown of it: it counts once, and for nothing else.
+
+use obelus_runtime::Language;
+use obelus_words::fill;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::types::{AnswerBody, QuestionRow};
+
+/// Letters and digits that are not mistaken for each other.
+const SIGNS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const LENGTH: usize = 8;
+
+/// The code of a question as it is shown now.
+pub(super) fn code_of(question: &QuestionRow) -> String {
+    let hash = Sha256::digest(format!("{}\n{}", question.id, question.digest).as_bytes());
+    hash.iter().take(LENGTH).map(|byte| char::from(SIGNS[usize::from(byte % 32)])).collect()
+}
+
+/// A question with the words that answer it.
+pub(super) fn shown(question: &QuestionRow, language: Language) -> String {
+    let (words, code) = (&language.words().codes, code_of(question));
+    let how = match question.about.as_str() {
+        "input" => fill(words.value, &[&code]),
+        "in_doubt" => fill(words.in_doubt, &[&code, &code]),
+        _ => fill(words.decide, &[&code, &code]),
+    };
+    format!("{}\n\n{how}", question.text)
+}
+
+/// An answer that the user's words give: the code, and the answer.
+pub(super) fn answer_in(text: &str) -> Option<(String, AnswerBody)> {
+    let text = text.trim().trim_matches('`');
+    let (verb, rest) = text.split_once(char::is_whitespace)?;
+    let (code, more) = rest.trim_start().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+    let code = code.trim_matches('`').to_ascii_uppercase();
+    let is_code = code.len() == LENGTH && code.bytes().all(|byte| SIGNS.contains(&byte));
+    let more = more.trim().to_owned();
+    let answer = match verb.to_lowercase().as_str() {
+        "approve" if more.is_empty() => AnswerBody::Approve { only: None },
+        "deny" => AnswerBody::Deny { reason: more, only: None },
+        "answer" if !more.is_empty() => AnswerBody::Value { value: Value::String(more) },
+        "happened" if more.is_empty() => AnswerBody::Happened { result: Value::Null },
+        "did_not" if more.is_empty() => AnswerBody::DidNot,
+        _ => return None,
+    };
+    is_code.then_some((code, answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_verb_with_a_code_is_an_answer() {
+        let of = |text: &str| answer_in(text);
+        assert_eq!(of("approve ABCD1234"), Some(("ABCD1234".to_owned(), AnswerBody::Approve { only: None })));
+        assert_eq!(of(" `Approve abcd1234` ").map(|(code, _)| code).as_deref(), Some("ABCD1234"));
+        let denied = AnswerBody::Deny { reason: "not today".to_owned(), only: None };
+        assert_eq!(of("deny ABCD1234 not today"), Some(("ABCD1234".to_owned(), denied)));
+        for plain in
+            ["approve", "approve it", "approve ABCD1234 and more", "deny everything", "yes ABCD1234", "ABCD1234"]
+        {
+            assert_eq!(of(plain), None, "{plain}");
+        }
+    }
+}

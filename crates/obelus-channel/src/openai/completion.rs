@@ -1,0 +1,298 @@
+//! What the agent says to a request, plain or as a stream.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use obelus_kernel::session::Used;
+use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent, system_clock};
+use obelus_words::fill;
+use serde_json::{Value, json};
+
+use super::CHANNEL;
+use super::chats::Chats;
+use super::codes::{answer_in, code_of, shown};
+use super::request::ChatRequest;
+use crate::ChannelError;
+use crate::http::{Access, App, Failure, Json, JsonBody};
+use crate::langgraph::begin::Begun;
+use crate::langgraph::fold::{Added, MODEL};
+use crate::langgraph::follow::{Followed, Step};
+use crate::service::lines_visible;
+use crate::tokens::Role;
+
+pub(super) async fn create(
+    State(app): State<App>,
+    Extension(chats): Extension<Arc<Chats>>,
+    access: Access,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody<Value>,
+) -> Result<Response, Failure> {
+    access.needs(Role::Operator)?;
+    let request = ChatRequest::read(&body)?;
+    let named = headers.get("x-session-id").map(|value| value.to_str().unwrap_or_default());
+    let chat = chats.find(&app, &access, &request, named).await?;
+    let session = chat.session.clone();
+    let is_stream = request.stream;
+    let source = begin(&app, &access, &request, &session).await?;
+    let saying = Saying {
+        id: format!("chatcmpl-{}", uuid::Uuid::now_v7().simple()),
+        created: system_clock().0 / 1000,
+        app,
+        access,
+        chats: chat.is_by_words.then_some(chats),
+        session: session.clone(),
+        request,
+        source,
+        text: String::new(),
+        written: 0,
+        used: Used::default(),
+        is_over: false,
+    };
+    let mut response = match is_stream {
+        true => saying.stream(),
+        false => Json(saying.whole().await?).into_response(),
+    };
+    if let Ok(value) = HeaderValue::from_str(&session) {
+        response.headers_mut().insert("x-session-id", value);
+    }
+    Ok(response)
+}
+
+/// Where the agent's words come from.
+enum Source {
+    /// A run that is followed to its end.
+    Run(Box<Followed>),
+    /// Words that begin no turn.
+    Words(String),
+    Over,
+}
+
+/// Says the words, or answers the question whose code they name.
+async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str) -> Result<Source, ChannelError> {
+    let by = access.caller.by(CHANNEL);
+    let taken = match answer_in(&request.words) {
+        None => app.service().say(session, &request.words, &by, access.input_id()).await?,
+        Some((code, answer)) => {
+            let now = app.service().snapshot(session, None, access.language).await?;
+            let Some(question) = now.questions.iter().find(|question| code_of(question) == code) else {
+                let language = app.service().session(session, access.language).await?.lang;
+                let words = &Language::named(Some(&language)).words().codes;
+                return Ok(Source::Words(fill(words.used, &[&code])));
+            };
+            let digest = Some(question.digest.as_str());
+            app.service().answer(&question.id, answer, &by, digest, access.input_id()).await?
+        }
+    };
+    let begun = Begun {
+        thread: session.to_owned(),
+        session: session.to_owned(),
+        assistant: request.model.clone(),
+        record: taken.record,
+        after: EventNumber { record: taken.record, part: 0 },
+    };
+    Ok(Source::Run(Box::new(Followed::open(app, access, &begun, None).await?)))
+}
+
+/// An answer on its way.
+struct Saying {
+    app: App,
+    access: Access,
+    /// Where the conversation is kept, if it names its session.
+    chats: Option<Arc<Chats>>,
+    session: String,
+    request: ChatRequest,
+    source: Source,
+    id: String,
+    created: i64,
+    /// Everything that was said so far.
+    text: String,
+    /// How much of the text was sent while it was written, before the message was whole.
+    written: usize,
+    used: Used,
+    is_over: bool,
+}
+
+/// What comes next of an answer.
+enum Said {
+    /// More words; they may be empty.
+    More(String),
+    /// Nothing for a while.
+    Silence,
+    End,
+}
+
+impl Saying {
+    async fn next(&mut self) -> Result<Said, ChannelError> {
+        let followed = match &mut self.source {
+            Source::Over => return Ok(Said::End),
+            Source::Words(words) => {
+                let words = std::mem::take(words);
+                self.source = Source::Over;
+                return Ok(Said::More(self.add(&words)));
+            }
+            Source::Run(followed) => followed,
+        };
+        match followed.next().await {
+            Step::Silence => Ok(Said::Silence),
+            Step::Event(event, added) => Ok(Said::More(self.take(&event, &added))),
+            Step::Cut => Err(ChannelError::Closing),
+            Step::End => {
+                let rest = self.rest().await?;
+                self.source = Source::Over;
+                Ok(Said::More(rest))
+            }
+        }
+    }
+
+    /// Takes what an event says.
+    fn take(&mut self, event: &SessionEvent, added: &[Added]) -> String {
+        match &event.body {
+            EventBody::Used { used, .. } => {
+                self.used.add(*used);
+                return String::new();
+            }
+            EventBody::Writing { text } => {
+                let more = match self.written {
+                    0 => self.add(&lines_visible(text)),
+                    _ => self.push(&lines_visible(text)),
+                };
+                self.written += lines_visible(text).len();
+                return more;
+            }
+            _ => {}
+        }
+        let mut more = String::new();
+        for message in added.iter().filter(|added| added.node == MODEL) {
+            let text = message.message["content"].as_str().unwrap_or_default();
+            if text.is_empty() {
+                continue;
+            }
+            let written = std::mem::take(&mut self.written);
+            let sent = self.text.get(self.text.len().saturating_sub(written)..).unwrap_or_default();
+            match text.strip_prefix(sent).filter(|_| written > 0).map(str::to_owned) {
+                Some(rest) => more.push_str(&self.push(&rest)),
+                None => more.push_str(&self.add(text)),
+            }
+        }
+        more
+    }
+
+    /// What remains to be said when the turn rests: why it ended without a result, and the questions that wait.
+    async fn rest(&mut self) -> Result<String, ChannelError> {
+        let view = self.app.service().session(&self.session, self.access.language).await?;
+        let language = Language::named(Some(&view.lang));
+        let mut more = String::new();
+        let why = view.turn.as_ref().filter(|turn| turn.ends == "degraded" || turn.ends == "limit");
+        if let Some(words) =
+            why.and_then(|turn| turn.text.rsplit("\n\n").next()).filter(|words| !self.text.contains(words))
+        {
+            let words = words.to_owned();
+            more.push_str(&self.add(&words));
+        }
+        for question in &view.questions {
+            more.push_str(&self.add(&shown(question, language)));
+        }
+        Ok(more)
+    }
+
+    /// Adds a paragraph.
+    fn add(&mut self, words: &str) -> String {
+        let gap = if self.text.is_empty() { "" } else { "\n\n" };
+        self.push(&format!("{gap}{words}"))
+    }
+
+    fn push(&mut self, words: &str) -> String {
+        self.text.push_str(words);
+        words.to_owned()
+    }
+
+    /// The conversation is found again by what was said.
+    fn keep(&self) {
+        if let Some(chats) = &self.chats {
+            // Without it the client is told that the conversation is not known.
+            let _ = chats.keep(&self.access.caller.name, &self.request, &self.text, &self.session);
+        }
+    }
+
+    fn usage(&self) -> Value {
+        let (input, output) = (self.used.input, self.used.output);
+        json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input.saturating_add(output)})
+    }
+
+    /// The whole answer.
+    async fn whole(mut self) -> Result<Value, ChannelError> {
+        while !matches!(self.next().await?, Said::End) {}
+        self.keep();
+        let message = json!({"role": "assistant", "content": self.text, "refusal": null});
+        Ok(json!({
+            "id": self.id, "object": "chat.completion", "created": self.created, "model": self.request.model,
+            "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": "stop"}],
+            "usage": self.usage(),
+        }))
+    }
+
+    fn chunk(&self, choices: Value) -> Value {
+        json!({
+            "id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.request.model,
+            "choices": choices,
+        })
+    }
+
+    fn delta(&self, delta: Value, finish: Option<&str>) -> Bytes {
+        frame(&self.chunk(json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}])))
+    }
+
+    /// The answer as a stream: the role first, then words, one reason for the end, and what the model took if asked.
+    fn stream(self) -> Response {
+        let first = self.delta(json!({"role": "assistant", "content": ""}), None);
+        let body = unfold((VecDeque::from([first]), self), |(mut ready, mut saying)| async move {
+            if ready.is_empty() {
+                if saying.is_over {
+                    return None;
+                }
+                ready = saying.frames().await;
+            }
+            let bytes = ready.pop_front()?;
+            Some((Ok::<_, Infallible>(bytes), (ready, saying)))
+        });
+        ([("content-type", "text/event-stream; charset=utf-8")], Body::from_stream(body)).into_response()
+    }
+
+    /// The next frames; there is at least one.
+    async fn frames(&mut self) -> VecDeque<Bytes> {
+        let silence = || Bytes::from_static(b": alive\n\n");
+        match self.next().await {
+            Ok(Said::Silence) => [silence()].into(),
+            Ok(Said::More(words)) if words.is_empty() => [silence()].into(),
+            Ok(Said::More(words)) => [self.delta(json!({"content": words}), None)].into(),
+            Ok(Said::End) => {
+                self.is_over = true;
+                self.keep();
+                let mut last: VecDeque<Bytes> = [self.delta(json!({}), Some("stop"))].into();
+                if self.request.include_usage {
+                    let mut chunk = self.chunk(json!([]));
+                    chunk["usage"] = self.usage();
+                    last.push_back(frame(&chunk));
+                }
+                last.push_back(Bytes::from_static(b"data: [DONE]\n\n"));
+                last
+            }
+            Err(error) => {
+                self.is_over = true;
+                let words = error.words(self.access.language.unwrap_or(Language::English));
+                [frame(&json!({"error": {"message": words, "type": "server_error", "code": error.code()}}))].into()
+            }
+        }
+    }
+}
+
+fn frame(data: &Value) -> Bytes {
+    Bytes::from(format!("data: {data}\n\n"))
+}

@@ -1,0 +1,89 @@
+//! What a client asks for: the agent, the conversation, and how it is answered.
+
+use serde_json::Value;
+
+use crate::ChannelError;
+use crate::http::content_text;
+
+/// A request for a completion.
+pub(super) struct ChatRequest {
+    /// The agent.
+    pub(super) model: String,
+    /// The messages before the last one: who spoke, and the words.
+    pub(super) before: Vec<(String, String)>,
+    /// The user's words.
+    pub(super) words: String,
+    /// Whether the answer is a stream.
+    pub(super) stream: bool,
+    /// Whether the stream says at its end what the model took.
+    pub(super) include_usage: bool,
+    /// Whom the client speaks for, where it says so.
+    pub(super) user: Option<String>,
+}
+
+impl ChatRequest {
+    /// Reads a request. What would be silently different here is refused.
+    pub(super) fn read(body: &Value) -> Result<Self, ChannelError> {
+        let model = body["model"].as_str().ok_or_else(|| bad("`model` is the name of an agent"))?;
+        if body["n"].as_u64().is_some_and(|n| n != 1) {
+            return Err(bad("an agent gives one answer: `n` is 1"));
+        }
+        for name in ["tools", "functions"] {
+            if body[name].as_array().is_some_and(|list| !list.is_empty()) {
+                return Err(bad(&format!("the agent has its own tools: `{name}` are not taken")));
+            }
+        }
+        let format = body["response_format"]["type"].as_str();
+        if format.is_some_and(|format| format != "text") {
+            return Err(bad("`response_format` is `text`"));
+        }
+        let messages = body["messages"].as_array().ok_or_else(|| bad("`messages` is a list"))?;
+        let mut all = Vec::new();
+        for message in messages {
+            match message["role"].as_str() {
+                // Instructions are those of the agent's file.
+                Some("system" | "developer") => {}
+                Some(role @ ("user" | "assistant")) => all.push((role.to_owned(), content_text(&message["content"])?)),
+                _ => return Err(bad("the role of a message is `user`, `assistant` or `system`")),
+            }
+        }
+        let Some((_, words)) = all.pop().filter(|(role, words)| role == "user" && !words.trim().is_empty()) else {
+            return Err(bad("the last message is one of the user"));
+        };
+        Ok(Self {
+            model: model.to_owned(),
+            before: all,
+            words,
+            stream: body["stream"].as_bool().unwrap_or_default(),
+            include_usage: body["stream_options"]["include_usage"].as_bool().unwrap_or_default(),
+            user: body["user"].as_str().filter(|user| !user.is_empty()).map(str::to_owned),
+        })
+    }
+}
+
+fn bad(text: &str) -> ChannelError {
+    ChannelError::BadRequest(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_last_message_is_what_is_said_and_the_others_name_the_conversation() {
+        let user = |text: &str| json!({"role": "user", "content": text});
+        let read = |messages: Value| ChatRequest::read(&json!({"model": "m", "messages": messages}));
+        let messages =
+            json!([{"role": "system", "content": "obey"}, user("a"), {"role": "assistant", "content": "b"}, user("c")]);
+        let request = read(messages).ok().unwrap();
+        assert_eq!((request.before.len(), request.words.as_str()), (2, "c"));
+        assert!(read(json!([])).is_err() && read(json!([user("a"), {"role": "assistant", "content": "b"}])).is_err());
+        for wrong in [json!({"n": 2}), json!({"tools": [{}]}), json!({"response_format": {"type": "json_object"}})] {
+            let mut body = wrong.clone();
+            body["model"] = json!("m");
+            body["messages"] = json!([user("a")]);
+            assert!(ChatRequest::read(&body).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A session at one moment, for channels that show it their own way.
+
+use obelus_kernel::session::{Question, Session};
+use obelus_runtime::sessions::{SessionRow, SessionStatus};
+use obelus_runtime::{EventNumber, Language, SessionEvent, StoreError, system_clock};
+use serde_json::Value;
+use std::sync::Arc;
+
+use super::questions::question_row;
+use super::sessions::agent_in;
+use super::{Service, check_id};
+use crate::ChannelError;
+use crate::types::QuestionRow;
+
+/// A session at one moment.
+pub(crate) struct Snapshot {
+    /// Where it is.
+    pub(crate) status: SessionStatus,
+    /// Whether no turn is at work.
+    pub(crate) is_at_rest: bool,
+    /// Its state.
+    pub(crate) state: Value,
+    /// The questions that wait.
+    pub(crate) questions: Vec<QuestionRow>,
+}
+
+impl Service {
+    /// A session now, or as it was after a record.
+    pub(crate) async fn snapshot(
+        &self,
+        id: &str,
+        at: Option<u64>,
+        wanted: Option<Language>,
+    ) -> Result<Snapshot, ChannelError> {
+        let (service, name, is_now) = (self.clone(), id.to_owned(), at.is_none());
+        self.read_at(id, at, move |session: &Session| {
+            let (language, now) = (service.language_of(session, wanted), system_clock());
+            let waits = |question: &Question| question.is_open() && (!is_now || question.expires_at > now);
+            let open = session.questions().into_iter().filter(waits);
+            Snapshot {
+                status: SessionStatus::of(session),
+                is_at_rest: session.is_at_rest(),
+                state: session.state(),
+                questions: open.map(|question| question_row(session, &question, &name, language)).collect(),
+            }
+        })
+        .await
+    }
+
+    /// Everything that has happened in a session.
+    pub(crate) async fn whole_history(&self, id: &str) -> Result<Vec<Arc<SessionEvent>>, ChannelError> {
+        check_id(id)?;
+        let id = id.to_owned();
+        self.blocking(move |host| Ok(host.history_after(&id, EventNumber::START)?)).await
+    }
+
+    /// Every session that is kept, newest first.
+    pub(crate) async fn session_rows(&self) -> Result<Vec<SessionRow>, ChannelError> {
+        self.blocking(|host| Ok(host.list()?)).await
+    }
+
+    /// The agent of a session; none where there is no such session.
+    pub(crate) async fn agent_of_session(&self, id: &str) -> Result<Option<String>, ChannelError> {
+        check_id(id)?;
+        let id = id.to_owned();
+        let agent = self.blocking(move |host| Ok(host.spec(&id)?.map(|_| agent_in(host, &id)))).await;
+        match agent {
+            Err(ChannelError::Host(obelus_runtime::HostError::Store(StoreError::Unknown(_)))) => Ok(None),
+            other => other,
+        }
+    }
+}

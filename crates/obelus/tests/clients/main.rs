@@ -1,0 +1,139 @@
+//! `obelus serve` with the unmodified clients of others: LangGraph's for Python and JavaScript, OpenAI's, MCP's.
+//!
+//! The clients are installed once from their registries into the target folder; their versions are pinned beside the
+//! scripts. Without access to the registries these tests fail and say so.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
+}
+
+/// A folder with the pinned versions installed. It is made anew when the pins change or the last attempt failed.
+fn installed(name: &str, pins: &str, install: impl FnOnce(&Path)) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients").join(name);
+    let mark = folder.join("installed-pins");
+    let pins = fs::read_to_string(scripts().join(pins)).expect("the pins");
+    if fs::read_to_string(&mark).ok().as_deref() != Some(pins.as_str()) {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder for the clients");
+        install(&folder);
+        fs::write(&mark, pins).expect("a mark that it is done");
+    }
+    folder
+}
+
+/// Runs a program to its end; a failure shows the output.
+fn run(what: &str, command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{what}: {command:?} does not start: {error}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{what}: {}\n{command:?}\nstdout:\n{stdout}\nstderr:\n{stderr}", output.status);
+}
+
+/// A Python environment, made once for all tests.
+static PYTHON: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = installed("python", "requirements.txt", |folder| {
+        run("a virtual environment needs python3 with venv", Command::new("python3").args(["-m", "venv"]).arg(folder));
+        let mut pip = Command::new(folder.join("bin/python"));
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
+        run("the clients cannot be installed from PyPI; is it reachable?", pip.arg(scripts().join("requirements.txt")));
+    });
+    folder.join("bin/python")
+});
+
+fn node_modules() -> PathBuf {
+    installed("node", "package-lock.json", |folder| {
+        for file in ["package.json", "package-lock.json"] {
+            fs::copy(scripts().join(file), folder.join(file)).expect("the pins");
+        }
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(folder);
+        run("the client cannot be installed from the npm registry; is it reachable?", &mut npm);
+    })
+}
+
+/// A server of a fresh store, ended with the test.
+struct Server {
+    child: Child,
+    address: String,
+    store: PathBuf,
+}
+
+impl Server {
+    fn start(name: &str) -> Self {
+        let store = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("clients-store-{name}"));
+        let _ = fs::remove_dir_all(&store);
+        fs::create_dir_all(&store).expect("a folder");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_obelus"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--store"])
+            .arg(&store)
+            .current_dir(&store)
+            .env_remove("OBELUS_AGENTS")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .expect("the server starts");
+        let mut address = String::new();
+        let stdout = child.stdout.take().expect("its output");
+        BufReader::new(stdout).read_line(&mut address).expect("its address");
+        Self { child, address: address.trim().to_owned(), store }
+    }
+
+    /// A token of this role.
+    fn token(&self, role: &str) -> String {
+        let mut add = Command::new(env!("CARGO_BIN_EXE_obelus"));
+        add.args(["tokens", "add", role, "--role", role, "--store"]).arg(&self.store);
+        let output = add.output().expect("a token");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("a text").trim().to_owned()
+    }
+
+    /// Runs a client's script against this server.
+    fn check(&self, mut program: Command, script: &str) {
+        program.arg(script).env("ADDRESS", &self.address);
+        for role in ["viewer", "operator", "admin"] {
+            program.env(role.to_uppercase(), self.token(role));
+        }
+        run(script, &mut program);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn python(script: &str) {
+    Server::start(script).check(Command::new(&*PYTHON), scripts().join(script).to_str().expect("a path"));
+}
+
+#[test]
+fn langgraphs_python_client_talks_to_an_agent() {
+    python("langgraph_client.py");
+}
+
+#[test]
+fn langgraphs_javascript_client_talks_to_an_agent() {
+    let folder = node_modules();
+    // Modules are looked for beside the script.
+    let script = folder.join("langgraph_client.mjs");
+    fs::copy(scripts().join("langgraph_client.mjs"), &script).expect("the script");
+    Server::start("node").check(Command::new("node"), script.to_str().expect("a path"));
+}
+
+#[test]
+fn openais_client_talks_to_an_agent() {
+    python("openai_client.py");
+}
+
+#[test]
+fn mcps_client_talks_to_an_agent_with_both_revisions() {
+    python("mcp_client.py");
+}
