@@ -184,6 +184,17 @@ async fn the_same_input_sent_twice_acts_once() {
     }
 }
 
+#[tokio::test]
+async fn an_id_that_was_used_for_another_input_is_refused() {
+    let (host, _) = kept(counting(&Arc::default()));
+    let handle = host.create("s", chain("read", 1)).await.unwrap();
+    let once = handle.with_id("first".parse().unwrap());
+    once.run_plan().await.unwrap();
+    handle.rested().await.unwrap();
+    assert_eq!(once.pause("anna").await.unwrap_err().code, "id_reused");
+    assert!(handle.inspect(|session| session.paused().is_none()).await.unwrap());
+}
+
 #[tokio::test(start_paused = true)]
 async fn outcomes_that_cannot_be_kept_are_kept_when_there_is_room() {
     let calls = Arc::new(AtomicUsize::new(0));
