@@ -1,11 +1,10 @@
 //! What can go wrong with a call, with a stable code, an HTTP status and words in both languages.
 
 use obelus_kernel::session::Refused;
-use obelus_runtime::people::{fill, refused_in_words};
+use obelus_runtime::people::refused_in_words;
 use obelus_runtime::sessions::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
 use obelus_runtime::{HostError, Language, StoreError};
-
-use crate::words::ErrorWords;
+use obelus_words::fill;
 
 /// Why a call failed. Nothing has happened then, unless the code is `outcome_unknown`.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +113,7 @@ impl ChannelError {
 
     /// What went wrong and what to do, for a person. Untrusted text in it is escaped.
     pub fn words(&self, language: Language) -> String {
-        let words = ErrorWords::of(language);
+        let words = &language.words().channel;
         let phrase = match self {
             Self::Refused(refused) => return refused_in_words(refused, None, language),
             Self::UnknownAgent(name, Some(near)) => fill(words.unknown_agent_near, &[name, near]),

@@ -9,11 +9,17 @@
 //! |---|---|
 //! | `service` | the calls |
 //! | `types` | what they take and return |
-//! | `error`, `words` | what can go wrong, in both languages |
+//! | `error` | what can go wrong, in both languages |
 //! | `tokens` | who may call: names, roles, hashes |
 //! | `http` | the HTTP API, server-sent events and WebSocket (feature `http`) |
+//! | `client` | a client of that API (feature `client`) |
+//! | `telegram` | a Telegram bot (feature `telegram`) |
 //! | `langgraph`, `openai`, `mcp` | protocols of others: LangGraph's server API, OpenAI's API, MCP (feature `http`) |
 
+#[cfg(any(feature = "client", feature = "telegram"))]
+mod address;
+#[cfg(feature = "client")]
+pub mod client;
 mod error;
 #[cfg(feature = "http")]
 pub mod http;
@@ -24,9 +30,10 @@ pub mod mcp;
 #[cfg(feature = "http")]
 pub mod openai;
 mod service;
+#[cfg(feature = "telegram")]
+pub mod telegram;
 pub mod tokens;
 pub mod types;
-mod words;
 
 pub use error::ChannelError;
 pub use service::{Service, Started};

@@ -25,12 +25,13 @@ use obelus_kernel::session::{Refused, Session};
 use obelus_kernel::{Message, Role};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::sessions::InputId;
-use obelus_runtime::{Host, HostError, Language, SessionHandle, StoreError};
+use obelus_runtime::{Host, HostError, Language, SessionHandle, SessionSpec, StoreError};
 
 use crate::ChannelError;
 #[cfg(feature = "http")]
 pub(crate) use snapshot::Snapshot;
 pub use take_up::Started;
+#[cfg(any(feature = "http", feature = "telegram"))]
 pub(crate) use talk::lines_visible;
 
 /// The calls that every channel uses. Clones are the same service.
@@ -40,18 +41,29 @@ pub struct Service {
     agents: Arc<AgentCatalogue>,
     /// The language where neither the caller nor the agent names one.
     language: Option<Language>,
+    /// What is done to the specs of new sessions.
+    prepare: Option<Prepare>,
 }
+
+/// Changes what a session is made of.
+type Prepare = Arc<dyn Fn(SessionSpec) -> SessionSpec + Send + Sync>;
 
 impl Service {
     /// A service over a host with a store, for the agents of a catalogue.
     pub fn new(host: Host, agents: AgentCatalogue) -> Self {
-        Self { host, agents: Arc::new(agents), language: None }
+        Self { host, agents: Arc::new(agents), language: None, prepare: None }
     }
 
     /// The same, in this language where neither the caller nor the agent names one.
     #[must_use]
     pub fn in_language(self, language: Language) -> Self {
         Self { language: Some(language), ..self }
+    }
+
+    /// The same, whose new sessions are made of what `prepare` makes of their agents.
+    #[must_use]
+    pub fn prepared(self, prepare: impl Fn(SessionSpec) -> SessionSpec + Send + Sync + 'static) -> Self {
+        Self { prepare: Some(Arc::new(prepare)), ..self }
     }
 
     /// The host of the sessions.

@@ -196,6 +196,16 @@ impl Tokens {
     }
 }
 
+/// A secret in a file that only its owner can read. It is made where there is none.
+pub fn secret_in(file: &Path) -> Result<Secret, TokenError> {
+    let wrong = |error| TokenError::File(file.to_owned(), error);
+    if !file.exists() {
+        write_private(file, format!("{}\n", drawn()?.expose()).as_bytes())?;
+    }
+    must_be_private(file, &fs::metadata(file).map_err(wrong)?)?;
+    Ok(Secret::new(fs::read_to_string(file).map_err(wrong)?.trim()))
+}
+
 fn read_entries(file: &Path) -> Result<Vec<TokenEntry>, TokenError> {
     let about = match fs::metadata(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -246,6 +246,10 @@ pub struct QuestionRow {
     pub digest: String,
     /// The calls it is about.
     pub calls: Vec<Value>,
+    /// What it is about, in the words of the journal.
+    pub description: String,
+    /// Why it is asked, in the words of the journal.
+    pub reasons: Vec<String>,
     /// What a value must look like, where one is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,

@@ -11,22 +11,21 @@
 //! | `spec` | the section `mcp` of an agent's file, and what is wrong with it |
 //! | `words` | texts with `$NAME` in them, which are secrets of the environment |
 //! | `server` | one server: connecting when needed, connecting again, calls |
-//! | `connection` | one line to it, in either era of the protocol |
+//! | `connection` | one connection to it, in either version of the protocol |
 //! | `process` | the program of a server, from its start to its end |
 //! | `http` | the way to a server that is reached by HTTP |
-//! | `oauth` | who asks: tokens for servers that want to know |
-//! | `lines` | what a program writes, without lines that never end |
-//! | `guarded` | no more questions at once than can be answered |
-//! | `handler` | what a server asks and tells by itself |
-//! | `round` | one request and the questions while it is at work |
+//! | `oauth` | tokens for servers that require authorization |
+//! | `lines` | the output of a program, with lines of limited length |
+//! | `guarded` | limits the questions that a server asks at once |
+//! | `handler` | requests and notifications of a server |
+//! | `request` | one request, and the elicitations while it runs |
 //! | `offer` | from a server's tool to one of ours |
-//! | `brought` | what a call brought, no more than was asked for |
+//! | `tool_result` | the result of a call, limited in size |
 //! | `activity` | tools of servers as activities |
 //! | `shots` | images as files |
 //! | `error` | what can go wrong |
 
 mod activity;
-mod brought;
 mod connection;
 mod error;
 mod guarded;
@@ -36,10 +35,11 @@ mod lines;
 mod oauth;
 mod offer;
 mod process;
-mod round;
+mod request;
 mod server;
 mod shots;
 mod spec;
+mod tool_result;
 mod words;
 
 use std::collections::BTreeMap;
@@ -52,14 +52,14 @@ use tokio::task::JoinSet;
 
 use crate::activity::BindingError;
 
-pub use brought::{Brought, Image};
 pub use error::{McpError, Trouble};
 pub use oauth::{Landing, LogIn, VisitFuture};
-pub use round::{AskedFuture, Elicit};
+pub use request::{AskedFuture, Elicit};
 pub use server::Server;
+pub use tool_result::{Image, ToolResult};
 
-/// Told of what people should know: a tool that changed, one that cannot be offered.
-type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+/// Is told what people should know: a tool that changed, one that cannot be offered.
+type Listener = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The servers of one agent, by name. Cheap to clone. Nothing is started until something is asked.
 #[derive(Clone, Default)]
@@ -150,10 +150,10 @@ impl Servers {
         }
     }
 
-    /// Who is told of what people should know; replaces who was told before. What there was to tell before anybody
-    /// listened is told now.
-    pub fn on_change(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
-        self.news.listen(Arc::new(tell));
+    /// Sets the listener for messages to people, in place of the one before. Messages from before anybody listened are
+    /// passed on now.
+    pub fn on_change(&self, listener: impl Fn(&str) + Send + Sync + 'static) {
+        self.news.listen(Arc::new(listener));
     }
 
     /// Keeps tokens for servers in a folder of the store, for this agent; those that are there are used. Without it a login
@@ -175,47 +175,47 @@ impl Servers {
     }
 }
 
-/// What people should know, and who tells them.
+/// Messages for people, and who is told them.
 #[derive(Default)]
-struct News(Mutex<Told>);
+struct News(Mutex<Announcements>);
 
 #[derive(Default)]
-struct Told {
-    tell: Option<Tell>,
-    /// Said before anybody listened.
+struct Announcements {
+    listener: Option<Listener>,
+    /// Messages from before anybody listened.
     early: Vec<String>,
-    /// What was said of the change of each tool, to say it once.
+    /// The latest message about the change of each tool: it is sent once.
     changed: BTreeMap<String, String>,
-    /// Other words that were said, to say them once.
+    /// Other messages that were sent: each is sent once.
     said: std::collections::BTreeSet<String>,
 }
 
-/// More than this is not kept for later.
+/// The most messages that wait for a listener.
 const MOST_EARLY: usize = 100;
 
 impl News {
-    fn listen(&self, tell: Tell) {
+    fn listen(&self, listener: Listener) {
         let early = {
-            let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            told.tell = Some(Arc::clone(&tell));
-            std::mem::take(&mut told.early)
+            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            state.listener = Some(Arc::clone(&listener));
+            std::mem::take(&mut state.early)
         };
-        early.iter().for_each(|words| tell(words));
+        early.iter().for_each(|words| listener(words));
     }
 
     /// Tells something, once.
     fn tell(&self, words: &str) {
-        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !told.said.contains(words) {
-            Self::say(told, words, |told| _ = told.said.insert(words.to_owned()));
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.said.contains(words) {
+            Self::say(state, words, |state| _ = state.said.insert(words.to_owned()));
         }
     }
 
     /// Tells that a tool is another one, once for each change.
     fn changed(&self, tool: &str, words: &str) {
-        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.changed.get(tool).is_none_or(|last| last != words) {
-            Self::say(told, words, |told| _ = told.changed.insert(tool.to_owned(), words.to_owned()));
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.changed.get(tool).is_none_or(|last| last != words) {
+            Self::say(state, words, |state| _ = state.changed.insert(tool.to_owned(), words.to_owned()));
         }
     }
 
@@ -224,15 +224,15 @@ impl News {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).changed.remove(tool);
     }
 
-    /// Nothing is held while the listener listens: it may do as it likes.
-    fn say(mut told: std::sync::MutexGuard<'_, Told>, words: &str, note: impl FnOnce(&mut Told)) {
-        note(&mut told);
-        match told.tell.clone() {
-            Some(tell) => {
-                drop(told);
-                tell(words);
+    /// The lock is released before the listener is called, which may call back.
+    fn say(mut state: std::sync::MutexGuard<'_, Announcements>, words: &str, note: impl FnOnce(&mut Announcements)) {
+        note(&mut state);
+        match state.listener.clone() {
+            Some(listener) => {
+                drop(state);
+                listener(words);
             }
-            None if told.early.len() < MOST_EARLY => told.early.push(words.to_owned()),
+            None if state.early.len() < MOST_EARLY => state.early.push(words.to_owned()),
             None => {}
         }
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use obelus_runtime::Services;
 use obelus_runtime::specs::RequestSource;
 use obelus_runtime::{Activities, ConnectError, ConnectFuture, Connections, Connector, Model, NoModel, SessionSpec};
+use obelus_words::Language;
 
 use crate::activity::BindingError;
 use crate::model::{ModelSpec, Recorder, open};
@@ -29,6 +30,9 @@ pub struct StandardConnector {
     logins: Option<PathBuf>,
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
     notices: Option<Notices>,
+    /// Of what people are told, where it is not that of the agent.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
+    language: Option<Language>,
 }
 
 /// Something that people should know while a session is being connected, or later.
@@ -66,6 +70,12 @@ impl StandardConnector {
     #[must_use]
     pub fn with_notices(self, tell: impl Fn(Notice<'_>) + Send + Sync + 'static) -> Self {
         Self { notices: Some(Arc::new(tell)), ..self }
+    }
+
+    /// The same, with a language for what people are told; else it is that of the agent.
+    #[must_use]
+    pub fn with_language(self, language: Option<Language>) -> Self {
+        Self { language, ..self }
     }
 
     /// The MCP servers that a spec names. What is wrong with the section is found here, and nothing is started.

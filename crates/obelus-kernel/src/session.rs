@@ -50,7 +50,7 @@ mod freeze;
 mod graph_run;
 mod grounds;
 mod identity;
-mod ids;
+pub mod ids;
 mod inbox;
 mod input;
 mod last_part;

@@ -75,6 +75,11 @@ pub const ASIDES: [&str; 6] =
 const RESULTS: &str = "results";
 
 impl Call {
+    /// Whether a field of a call is a parameter, and not one of those that may stand beside them (CALL-1).
+    pub fn is_param(name: &str, tool: &Tool) -> bool {
+        !name.starts_with('_') && (!ASIDES.contains(&name) || tool.param(name).is_some())
+    }
+
     /// Reads a proposal. A faulty call is read as far as possible, for it may still feed others.
     pub fn read(proposal: &Arc<Value>, context: &Context) -> (Self, Vec<Fault>) {
         read::read(proposal, context)
@@ -197,5 +202,20 @@ fn each_reference<'a>(params: &'a [(Name, Template)], visit: &mut impl FnMut(&[S
         place.push(name.to_string());
         template.each_expr(&mut place, visit);
         place.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn call_1_what_stands_beside_the_parameters_is_one_only_where_it_is_declared() {
+        let tool = Tool::parse("note", &json!({"properties": {"text": {}, "comment": {}}})).expect("a tool");
+        let is_param = |name| Call::is_param(name, &tool);
+        assert!(is_param("text") && is_param("comment") && is_param("other"));
+        assert!(!is_param("confirmed") && !is_param("http_method") && !is_param("_outputPath"));
     }
 }

@@ -22,7 +22,7 @@ use crate::names::{Name, alike};
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
-pub(crate) use before::Before;
+pub use before::Before;
 pub use name_source::NameSource;
 pub(crate) use prescribed::{choice, fill as fill_prescribed, prescribed};
 pub use side_write::SideWrite;

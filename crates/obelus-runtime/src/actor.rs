@@ -13,13 +13,12 @@
 //! | `intake` | inputs on their way into the session and its journal |
 //! | `perform` | what the session hands out, and what is told of it |
 //! | `tell` | what people say, and edits of the state's file |
-//! | `at_work` | calls, requests and files under way |
+//! | `running` | calls, requests and files under way |
 //! | `doubt` | calls whose answer was lost |
 //! | `elicitations`, `parts` | what calls ask people, and answers that are still being written |
 //! | `report` | events, the state's file and the log |
 //! | `waiters` | who waits for a rest |
 
-mod at_work;
 mod command;
 mod doubt;
 mod elicitations;
@@ -27,6 +26,7 @@ mod intake;
 mod parts;
 mod perform;
 mod report;
+mod running;
 mod tell;
 mod waiters;
 
@@ -45,11 +45,11 @@ use crate::images::ImageStore;
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
 use crate::store::InputId;
-use at_work::{AtWork, News};
 pub(crate) use command::{Command, Tell, WaitFor};
 use intake::Incoming;
 pub(crate) use intake::Journal;
 use report::Report;
+use running::{News, RunningWork};
 use waiters::Waiters;
 
 /// The code of a refusal because the journal could not be written: nothing was kept, and nothing has happened.
@@ -94,7 +94,7 @@ pub(crate) struct Actor {
     /// How many it had taken when it was last kept at rest, or opened.
     kept: u64,
     journal: Option<Journal>,
-    work: AtWork,
+    work: RunningWork,
     report: Report,
     commands: mpsc::UnboundedReceiver<Command>,
     waiters: Waiters,
@@ -157,7 +157,7 @@ pub(crate) enum End {
     /// It has been idle for long: the session can be restored from its store.
     Idle,
     /// Somebody wants it to end, or nobody can reach it any more.
-    Told,
+    Requested,
     /// The session cannot be restored.
     Broken,
 }
@@ -175,7 +175,7 @@ enum Wake {
 impl Actor {
     pub(crate) fn new(begin: Begin, spec: &SessionSpec, commands: mpsc::UnboundedReceiver<Command>) -> Self {
         let Begin { session, record, open, connections, clock, journal, files, images, feed, idle_after } = begin;
-        let work = AtWork::new(&connections, spec.folder.clone(), spec.local.unattended);
+        let work = RunningWork::new(&connections, spec.folder.clone(), spec.local.unattended);
         let forgets = session.has_observations() || session.has_elicitations();
         Self {
             latest: Time::default(),
@@ -231,7 +231,7 @@ impl Actor {
                             return end;
                         }
                     }
-                    Wake::Command(None) => return End::Told,
+                    Wake::Command(None) => return End::Requested,
                     Wake::Due => self.tick().await,
                     Wake::Retry => self.failure = None,
                     Wake::Keep => self.keep_rest(),
@@ -335,7 +335,7 @@ impl Actor {
                 self.waiters.add(what, answer);
             }
             Command::Tell(tell) => self.hear(*tell).await,
-            Command::End => return Some(End::Told),
+            Command::End => return Some(End::Requested),
         }
         self.answer_waiters();
         None

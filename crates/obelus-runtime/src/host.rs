@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use obelus_kernel::session::{Input, Mode, Refused, Session};
+use obelus_words::{Language, fill};
 use tokio::task::JoinSet;
 
 use crate::clock::{Clock, system_clock};
@@ -101,7 +102,7 @@ pub enum HostError {
     #[error("{0}")]
     Agent(String),
     /// The journal is shorter.
-    #[error("the journal of `{session}` has {records} records, not {at}")]
+    #[error("{}", fill(Language::English.words().store.no_record, &[session, &records.to_string(), &at.to_string()]))]
     NoRecord {
         /// The session.
         session: String,
@@ -111,7 +112,7 @@ pub enum HostError {
         at: u64,
     },
     /// The host keeps no sessions.
-    #[error("this host has no store to keep sessions in")]
+    #[error("{}", Language::English.words().store.no_store)]
     NoStore,
 }
 

@@ -1,11 +1,13 @@
 //! The images: files of pictures that the user shows, beside the journal, which has their names and digests only.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use obelus_kernel::session::Picture;
+use obelus_words::{Language, fill};
 
 use crate::session_files::SessionFiles;
 use crate::store::check_name;
@@ -21,10 +23,9 @@ pub struct ImageStore {
 }
 
 /// Why a file is not taken as a picture.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum ImageError {
     /// It cannot be read.
-    #[error("{}: {error}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -32,25 +33,49 @@ pub enum ImageError {
         error: io::Error,
     },
     /// It is no file.
-    #[error("{}: it is no file", .0.display())]
     NoFile(PathBuf),
     /// It is too large.
-    #[error("{}: it is larger than {} MB, which is the most that is sent to a model", .0.display(), Picture::MOST_BYTES / 1_000_000)]
     TooLarge(PathBuf),
     /// It is no picture.
-    #[error("{}: it is no PNG, JPEG, WebP or GIF", .0.display())]
     NoPicture(PathBuf),
     /// There are enough.
-    #[error("{}: at most {} pictures go with one message", .0.display(), Picture::MOST_AT_ONCE)]
     TooMany(PathBuf),
     /// The copy cannot be written.
-    #[error("{}: the picture cannot be kept there: {error}", folder.display())]
     NotKept {
         /// Where.
         folder: PathBuf,
         /// Why.
         error: io::Error,
     },
+}
+
+impl std::error::Error for ImageError {}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words(Language::English))
+    }
+}
+
+impl ImageError {
+    /// What is wrong with the picture.
+    pub fn in_words(&self, language: Language) -> String {
+        let words = &language.words().file_errors;
+        let name = |path: &Path| path.display().to_string();
+        match self {
+            ImageError::Unreadable { path, error } if error.kind() == io::ErrorKind::NotFound => {
+                format!("{}: {}", name(path), words.missing)
+            }
+            ImageError::Unreadable { path, error } => format!("{}: {error}", name(path)),
+            ImageError::NoFile(path) => fill(words.no_file, &[&name(path)]),
+            ImageError::TooLarge(path) => {
+                fill(words.large_picture, &[&name(path), &(Picture::MOST_BYTES / 1_000_000).to_string()])
+            }
+            ImageError::NoPicture(path) => fill(words.no_picture, &[&name(path)]),
+            ImageError::TooMany(path) => fill(words.many_pictures, &[&name(path), &Picture::MOST_AT_ONCE.to_string()]),
+            ImageError::NotKept { folder, error } => fill(words.not_kept, &[&name(folder), &error.to_string()]),
+        }
+    }
 }
 
 impl ImageStore {

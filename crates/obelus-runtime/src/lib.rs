@@ -110,7 +110,7 @@ pub use words::Language;
 /// What a [`Host`] and a [`SessionHandle`] take and return: rows of lists, changes of the rules, codes of errors.
 pub mod sessions {
     pub use crate::actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
-    pub use crate::events::StepView;
+    pub use crate::events::{NoEventNumber, StepView};
     pub use crate::host::{Export, Forked, Reopened, RulesChange};
     pub use crate::status::SessionStatus;
     pub use crate::store::{InboxRow, InputId, SessionRow};
@@ -126,7 +126,9 @@ pub mod specs {
 /// For engines of stores and their tests: what a [`Store`] keeps, and how a session is made of it again.
 pub mod engine {
     pub use crate::fork::fork;
-    pub use crate::restore::{Remake, RestoreError, advance, back_to_rest, look_at, restore};
+    pub use crate::restore::{
+        Advanced, Remake, RestoreError, Restored, TurnStates, advance, back_to_rest, look_at, restore,
+    };
     pub use crate::store::{AppendError, Cut, Digest, Durable, Journaled, Record, Rest, SessionLock, Snapshot};
 }
 
@@ -151,9 +153,11 @@ pub mod masking {
 /// What people see, in Russian and English: questions, what came of steps and turns.
 pub mod people {
     pub use crate::report::{render_report, undone};
-    pub use crate::view::{PageNotes, QuestionView, Titles, Tone, ViewLine, result_in_words};
+    pub use crate::view::{
+        AskedWords, BeforeView, CallView, PageNotes, QuestionView, RowView, Titles, Tone, ViewLine, result_in_words,
+    };
     pub use crate::words::{
-        PhraseTable, consent_in_words, error_words, fault_of, fill, how_it_ended, never_in_words, one_line,
-        refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
+        Ending, ToolNames, consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended,
+        never_in_words, one_line, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
     };
 }

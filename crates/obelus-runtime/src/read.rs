@@ -1,8 +1,11 @@
 //! Reading files that may hold anything: bounded, and with words for whoever has to mend them.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+
+use obelus_words::{Language, fill};
 
 /// Larger files are refused before they are read, so that memory stays bounded.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -11,22 +14,17 @@ const MOST_BYTES: u64 = 64 * 1024 * 1024;
 const MOST_VALUES: usize = 4_000_000;
 
 /// Why there is no text. Whoever says so names the file.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum Unreadable {
     /// Nothing is there.
-    #[error("there is no such file")]
     Missing,
     /// A folder is there.
-    #[error("it is a folder; name a file in it")]
     Folder,
     /// More is there than could be held.
-    #[error("it is larger than {} MiB; make it smaller, or split it", MOST_BYTES >> 20)]
     TooLarge,
     /// More values are there than could be held.
-    #[error("it has more than {MOST_VALUES} values; split it")]
     TooMany,
     /// It is no text.
-    #[error("it is not UTF-8 (line {line}, byte {byte} of the file); save it as UTF-8")]
     NotUtf8 {
         /// The line at fault, from 1.
         line: usize,
@@ -34,8 +32,30 @@ pub enum Unreadable {
         byte: usize,
     },
     /// The system refuses.
-    #[error(transparent)]
     Io(io::Error),
+}
+
+impl std::error::Error for Unreadable {}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words(Language::English))
+    }
+}
+
+impl Unreadable {
+    /// What is wrong, and what to do about it.
+    pub fn in_words(&self, language: Language) -> String {
+        let words = &language.words().file_errors;
+        match self {
+            Unreadable::Missing => words.missing.to_owned(),
+            Unreadable::Folder => words.folder.to_owned(),
+            Unreadable::TooLarge => fill(words.too_large, &[&(MOST_BYTES >> 20).to_string()]),
+            Unreadable::TooMany => fill(words.too_many, &[&MOST_VALUES.to_string()]),
+            Unreadable::NotUtf8 { line, byte } => fill(words.not_utf8, &[&line.to_string(), &byte.to_string()]),
+            Unreadable::Io(error) => error.to_string(),
+        }
+    }
 }
 
 impl From<io::Error> for Unreadable {

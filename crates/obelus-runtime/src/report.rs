@@ -4,7 +4,7 @@ use obelus_kernel::session::{CallReport, CallStatus, Ends, Reply, Session};
 use obelus_kernel::visible;
 use serde_json::Value;
 
-use crate::words::{Ending, Language, ToolNames, fill, how_it_ended, refusal_in_words};
+use crate::words::{Ending, Language, ToolNames, failure_in_words, fill, how_it_ended, refusal_in_words};
 
 /// Everything the user is told at the end of a turn, the words that were said on the way excepted.
 pub fn render_report(session: &Session, reply: &Reply, language: Language) -> String {
@@ -82,11 +82,11 @@ impl ToolNames for SessionNames<'_> {
 /// A sign, and what is to be said.
 fn outcome(report: &CallReport, session: &Session, language: Language) -> (char, String) {
     let error = report.error.as_ref();
-    let words = language.steps();
+    let words = &language.words().steps;
     let reason = || visible(error.and_then(|error| error["message"].as_str()).unwrap_or_default());
     match report.status {
         CallStatus::Done => match session.consent_of(report.place) {
-            Some(consent) => ('✓', fill(language.consents().by_consent, &[&consent.id()])),
+            Some(consent) => ('✓', fill(language.words().consents.by_consent, &[&consent.id()])),
             None => ('✓', words.done.to_owned()),
         },
         CallStatus::Failed => ('✗', failure(report, session, language)),
@@ -114,7 +114,7 @@ pub(crate) fn missing_data(report: &CallReport, session: &Session, language: Lan
     let message = report.error.as_ref()?["message"].as_str()?;
     let tool = report.call["_tool"].as_str().unwrap_or_default();
     if session.context().tool(tool).is_none() {
-        return Some(language.steps().no_tool.to_owned());
+        return Some(language.words().steps.no_tool.to_owned());
     }
     let (before, _) = message.split_once(" is a required property")?;
     let name = before.rsplit(' ').next().unwrap_or_default().trim_matches('"');
@@ -124,7 +124,7 @@ pub(crate) fn missing_data(report: &CallReport, session: &Session, language: Lan
         Some(label) => format!("{label} ({name})"),
         None => whole,
     };
-    Some(fill(language.steps().missing, &[&visible(&missing)]))
+    Some(fill(language.words().steps.missing, &[&visible(&missing)]))
 }
 
 /// What went wrong: what is missing in the user's language, a service's error with its code and words.
@@ -132,11 +132,6 @@ fn failure(report: &CallReport, session: &Session, language: Language) -> String
     if let Some(words) = missing_data(report, session, language) {
         return words;
     }
-    let text = |name: &str| report.error.as_ref().and_then(|error| error[name].as_str()).unwrap_or_default();
-    let message = text("message");
-    let what = match text("code") {
-        "" => visible(message),
-        code => format!("{} ({})", visible(message), visible(code)),
-    };
-    fill(language.steps().failed, &[&what])
+    let what = failure_in_words(report.error.as_ref().unwrap_or(&Value::Null), language);
+    fill(language.words().steps.failed, &[&what])
 }

@@ -16,8 +16,8 @@ use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Reply, Session, Start, Task};
 use serde_json::Value;
 
-pub use replay::advance;
-pub(crate) use replay::{Advanced, replay};
+pub(crate) use replay::replay;
+pub use replay::{Advanced, advance};
 
 use crate::store::{Cut, Journaled, Snapshot, Store, StoreError};
 

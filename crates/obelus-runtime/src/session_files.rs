@@ -53,8 +53,8 @@ impl SessionFiles {
         self.state.look(session)
     }
 
-    pub(crate) fn taken_up(&mut self) -> FileNews {
-        self.state.taken_up()
+    pub(crate) fn edits_adopted(&mut self) -> FileNews {
+        self.state.edits_adopted()
     }
 
     pub(crate) fn heard(&mut self, at: Time, input: &Input) {

@@ -203,7 +203,7 @@ impl StateFile {
     }
 
     /// What was found has become part of the session: it is no news any more.
-    pub(crate) fn taken_up(&mut self) -> FileNews {
+    pub(crate) fn edits_adopted(&mut self) -> FileNews {
         let news = FileNews::Taken { file: self.path.clone() };
         // Somebody may have changed it once more since.
         let text = String::from_utf8(std::mem::take(&mut self.found)).unwrap_or_default();

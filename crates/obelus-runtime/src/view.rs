@@ -22,6 +22,6 @@ mod tests;
 
 pub use lines::{Tone, ViewLine};
 pub use pages::PageNotes;
-pub use question::QuestionView;
+pub use question::{AskedWords, BeforeView, CallView, QuestionView, RowView};
 pub use results::result_in_words;
 pub use titles::Titles;

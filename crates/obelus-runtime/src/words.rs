@@ -1,76 +1,22 @@
 //! What a turn came to, in words for a person: what was done, what waits, what was not done and why.
 
 mod consents;
-mod degraded;
 mod misfits;
-mod phrases;
-mod questions;
 mod reasons;
-mod table;
 
 use obelus_kernel::session::options::Limit;
 use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Ends, Misfit, Refused, Reply};
 use obelus_kernel::visible;
+pub use obelus_words::Language;
+pub(crate) use obelus_words::fill;
 use serde_json::Value;
 
 pub use consents::{consent_in_words, never_in_words, terms_in_words};
-pub use phrases::{PhraseTable, fault_of, fill};
-pub use reasons::refusal_in_words;
-pub(crate) use reasons::{ToolNames, listed_titles, reasons_in_words};
+pub use reasons::{ToolNames, explained_reason, refusal_in_words};
+pub(crate) use reasons::{listed_titles, reasons_in_words};
 
-use crate::actor::NOT_DURABLE;
+use crate::actor::{DAMAGED, GONE, NOT_DURABLE};
 use misfits::misfit_in_words;
-
-/// A language that words can be said in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
-    /// Russian.
-    Russian,
-    /// English.
-    English,
-}
-
-impl Language {
-    /// The language of somebody's words, as far as letters tell.
-    pub fn of(words: &str) -> Self {
-        let cyrillic = words.chars().filter(|c| ('\u{400}'..='\u{4ff}').contains(c)).count();
-        let latin = words.chars().filter(char::is_ascii_alphabetic).count();
-        if cyrillic > latin { Language::Russian } else { Language::English }
-    }
-
-    /// The language that an agent's file names; English where it names none that is known.
-    pub fn named(name: Option<&str>) -> Self {
-        match name {
-            Some(name) if name.to_lowercase().starts_with("ru") => Language::Russian,
-            _ => Language::English,
-        }
-    }
-
-    /// Its code, as agents' files have it.
-    pub fn code(self) -> &'static str {
-        self.choose("ru", "en")
-    }
-
-    /// A number with its noun. The forms are separated by `|`: for one, for few (in Russian), for many.
-    pub fn count(self, forms: &str, n: u64) -> String {
-        let forms: Vec<&str> = forms.split('|').collect();
-        let form = match (self, n % 10, n % 100) {
-            (Language::English, ..) => usize::from(n != 1),
-            (Language::Russian, _, 11..=14) => 2,
-            (Language::Russian, 1, _) => 0,
-            (Language::Russian, 2..=4, _) => 1,
-            (Language::Russian, ..) => 2,
-        };
-        fill(forms[form.min(forms.len() - 1)], &[&n.to_string()])
-    }
-
-    fn choose(self, russian: &'static str, english: &'static str) -> &'static str {
-        match self {
-            Language::Russian => russian,
-            Language::English => english,
-        }
-    }
-}
 
 /// How a turn ended that has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,12 +33,12 @@ pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
     if reply.end.is_some() && reply.output.is_string() {
         return None;
     }
-    let words = language.turn();
+    let words = &language.words().turn;
     let (what, advice) = match reply.ends {
         Ends::Output | Ends::Waiting => return None,
         Ends::Degraded => {
             let code = reply.reason.as_ref().map_or("", |reason| reason.code.as_str());
-            let (what, advice) = degraded::words(code, language);
+            let (what, advice) = obelus_words::degraded(code, language);
             (with_details(what, reply, code, language), Some(advice))
         }
         Ends::Limit => {
@@ -118,7 +64,7 @@ fn with_details(what: &str, reply: &Reply, code: &str, language: Language) -> St
 
 /// A limit in the user's language.
 fn limit_in_words(reason: &CallError, language: Language) -> String {
-    let words = language.turn();
+    let words = &language.words().turn;
     let (phrase, most) = match reason.limit {
         Some(Limit::Requests(most)) => (words.limit_requests, most),
         Some(Limit::Tokens(most)) => (words.limit_tokens, most),
@@ -143,7 +89,7 @@ pub fn refusal_by_code(
     about: Option<About>,
     language: Language,
 ) -> String {
-    let words = language.refusals();
+    let words = &language.words().refusals;
     let text = visible(text);
     // The session itself speaks English, and says more.
     if language == Language::English {
@@ -163,6 +109,15 @@ pub fn refusal_by_code(
         "at_work" => words.at_work,
         "too_many_pictures" => words.too_many_pictures,
         NOT_DURABLE => words.not_durable,
+        "consent_ended" => words.consent_ended,
+        "unknown_consent" => words.unknown_consent,
+        "unfit_consent" => words.unfit_consent,
+        "not_in_this_mode" => words.not_in_this_mode,
+        "no_plan" => words.no_plan,
+        "bad_state" => words.bad_state,
+        "unreadable" => words.unreadable,
+        GONE => words.gone,
+        DAMAGED => words.damaged,
         _ => return text,
     };
     fill(phrase, &[&details])
@@ -172,39 +127,62 @@ pub fn refusal_by_code(
 pub fn why_it_ended(reply: &Reply, language: Language) -> String {
     let Some(Ending { what, advice }) = how_it_ended(reply, language) else { return String::new() };
     let mut lines = vec![what];
-    let words = language.turn();
-    lines.extend(listed(words.done, &reply.calls, CallStatus::Done));
-    lines.extend(listed(words.not_done, &reply.calls, CallStatus::Skipped));
-    lines.extend(listed(words.failed, &reply.calls, CallStatus::Failed));
+    let words = &language.words().turn;
+    lines.extend(listed(words.done, &reply.calls, CallStatus::Done, language));
+    lines.extend(listed(words.not_done, &reply.calls, CallStatus::Skipped, language));
+    lines.extend(listed(words.failed, &reply.calls, CallStatus::Failed, language));
     lines.extend(advice.map(str::to_owned));
     lines.join("\n")
 }
 
-fn listed(title: &str, calls: &[CallReport], status: CallStatus) -> Option<String> {
+fn listed(title: &str, calls: &[CallReport], status: CallStatus, language: Language) -> Option<String> {
     let of: Vec<&CallReport> = calls.iter().filter(|report| report.status == status).collect();
     if of.is_empty() {
         return None;
     }
-    let names: Vec<String> = of.iter().take(10).map(|report| one_line(report)).collect();
+    let names: Vec<String> = of.iter().take(10).map(|report| one_line(report, language)).collect();
     let more = if of.len() > 10 { format!(", … ({})", of.len()) } else { String::new() };
     Some(format!("{title}: {}{more}", names.join("; ")))
 }
 
 /// A call's report on one line: the tool, and what went wrong.
-pub fn one_line(report: &CallReport) -> String {
+pub fn one_line(report: &CallReport, language: Language) -> String {
     let tool = visible(report.call["_tool"].as_str().unwrap_or("?"));
-    let error = report.error.as_ref().map(error_words).unwrap_or_default();
+    let error = report.error.as_ref().map(|error| error_words(error, language)).unwrap_or_default();
     if error.is_empty() { tool } else { format!("{tool} ({error})") }
 }
 
-/// An error as it stands in a report or a message, in words.
-pub fn error_words(error: &Value) -> String {
+/// An error as it stands in a report or a message, in words: its code, and what it says.
+pub fn error_words(error: &Value, language: Language) -> String {
     let text = |name: &str| error[name].as_str().unwrap_or_default();
     let code = if text("rule").is_empty() { text("code") } else { text("rule") };
-    match (code, text("message")) {
-        ("", message) => visible(message),
+    match (code, message_in_words(error, language)) {
+        ("", message) => visible(&message),
         (code, message) => visible(&format!("{code}: {message}")),
     }
+}
+
+/// The same with the code behind the words.
+pub fn failure_in_words(error: &Value, language: Language) -> String {
+    match (message_in_words(error, language).as_str(), error["code"].as_str().unwrap_or_default()) {
+        ("", code) => visible(code),
+        (message, "") => visible(message),
+        (message, code) => visible(&format!("{message} ({code})")),
+    }
+}
+
+/// What an error says. Activities speak English to the model; a person who reads another language is told what the code
+/// means, as far as it is known.
+fn message_in_words(error: &Value, language: Language) -> String {
+    let message = error["message"].as_str().unwrap_or_default();
+    if language == Language::English || message.is_empty() || Language::of(message) == language {
+        return message.to_owned();
+    }
+    // Words of the policy and of a person's denial are in the user's language already, or are somebody's own.
+    let known = error["code"].as_str().and_then(|code| obelus_words::failure(code, language));
+    let misplaced =
+        error["rule"].as_str().filter(|rule| !rule.starts_with("POL")).map(|_| language.words().steps.wrong_call);
+    known.or(misplaced.map(str::to_owned)).unwrap_or_else(|| message.to_owned())
 }
 
 #[cfg(test)]
@@ -223,12 +201,5 @@ mod tests {
         let words = refused_in_words(&refused, None, Language::Russian);
         assert_eq!(words, "изменение не подходит: `sum`: -4 is less than 0");
         assert_eq!(refused_in_words(&refused, None, Language::English), text);
-    }
-
-    #[test]
-    fn the_language_is_that_of_the_letters() {
-        assert_eq!(Language::of("Создай сделку ABC"), Language::Russian);
-        assert_eq!(Language::of("Create a deal"), Language::English);
-        assert_eq!(Language::of("12345"), Language::English);
     }
 }

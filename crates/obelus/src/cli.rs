@@ -5,6 +5,7 @@ mod people;
 mod plan;
 #[cfg(feature = "serve")]
 mod serve;
+mod server;
 mod sessions;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ pub(crate) use people::{AlsoFor, Answer, Approve, Deny, Inbox, Verb};
 pub(crate) use plan::{Check, Format, Graph, Plan, PlanFile, RunPlan, Simulate};
 #[cfg(feature = "serve")]
 pub(crate) use serve::{RoleName, Serve, Tokens};
+pub(crate) use server::ServerAt;
 pub(crate) use sessions::Sessions;
 
 /// Agents that do real work under human control.
@@ -140,8 +142,8 @@ pub(crate) struct Resolve {
 #[command(after_help = "\
 Examples:
   obelus run request.yaml --model playbook:answers.yaml
-  obelus run request.json --input '{\"city\": \"Псков\"}' --json
-  obelus run agents/notes --say 'Что мы решили вчера?'
+  obelus run request.json --input '{\"city\": \"Pskov\"}' --json
+  obelus run agents/notes --say 'What did we decide yesterday?'
   obelus run operator --site shop.example.test --say 'Compare the kettles on shop.example.test by price and rating'
   obelus run examples/mcp-notes --mcp servers.yaml --say 'Show the notes'
   obelus run agents/notes --say 'What is on it?' --image photo.png --model openai
@@ -182,6 +184,7 @@ Examples:
   obelus chat --agent agents/crm --mode canary --model playbook:answers.yaml
   obelus chat --agent crm --session monday --events 127.0.0.1:8090
   obelus chat --agent operator --site shop.example.test
+  obelus chat --server https://agents.example.test --token-file token --agent crm
   echo 'What did we decide?' | obelus chat --agent notes")]
 pub(crate) struct Chat {
     /// An agent's name, folder or file. By default the agent of the session, else `crm`, else the only agent.
@@ -193,6 +196,8 @@ pub(crate) struct Chat {
     /// environment.
     #[arg(long, value_name = "ADDR")]
     pub(crate) events: Option<std::net::SocketAddr>,
+    #[command(flatten)]
+    pub(crate) server: ServerAt,
 }
 
 /// Options for running a request, a plan or a conversation.

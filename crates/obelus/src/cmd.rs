@@ -13,6 +13,8 @@ mod host;
 mod people;
 mod plan;
 mod policy;
+#[cfg(feature = "serve")]
+mod remote;
 mod resolve;
 mod run;
 pub(crate) mod sandbox;
@@ -30,6 +32,10 @@ use crate::output::Exit;
 
 /// Runs a command. An error means wrong usage or unreadable input; failed work is an exit code.
 pub(crate) fn run(command: Command) -> Result<Exit> {
+    #[cfg(feature = "serve")]
+    if let Some(exit) = remote::run(&command)? {
+        return Ok(exit);
+    }
     match command {
         Command::Run(args) => run::request(&args),
         Command::Chat(args) => chat::run(&args),

@@ -3,13 +3,13 @@
 //! # Layout
 //!
 //! `cli` has the arguments, each file of `cmd` one command, `input` reads files, `output` prints answers and messages
-//! and defines the exit codes; `trouble` tells of errors; `phrases` has what is said to people, in two languages.
+//! and defines the exit codes; `trouble` tells of errors; `language` chooses the language of what is said to people.
 
 mod cli;
 mod cmd;
 mod input;
+mod language;
 mod output;
-mod phrases;
 mod trouble;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
@@ -23,7 +23,7 @@ fn main() -> std::process::ExitCode {
     let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli.color.write_global();
     if let Some(language) = cli.lang {
-        phrases::choose(language.into());
+        language::choose(language.into());
     }
     match cmd::run(cli.command) {
         Ok(exit) => exit.into(),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
-use crate::phrases::Phrases;
+use crate::language::{Words, words_of};
 
 /// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,14 +66,14 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Prints an error.
-pub(crate) fn error(words: &str, phrases: &Phrases) {
+pub(crate) fn error(words: &str, phrases: &Words) {
     let label = phrases.running.error;
     note(&format!("{RED}{label}{RED:#}: {}", visible(words)));
 }
 
 /// Prints a warning.
 pub(crate) fn warning(text: &str) {
-    let label = Phrases::of(None).running.warning;
+    let label = words_of(None).running.warning;
     note(&format!("{YELLOW}{label}{YELLOW:#}: {}", visible(text)));
 }
 

@@ -3,14 +3,14 @@
 use std::fmt;
 
 use obelus_kernel::session::Refused;
-use obelus_runtime::files::Unreadable;
+use obelus_runtime::files::{ImageError, Unreadable};
 use obelus_runtime::people::refused_in_words;
 use obelus_runtime::sessions::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
-use obelus_runtime::{HostError, Language, StoreError};
+use obelus_runtime::{HostError, StoreError};
 use serde_json::json;
 
+use crate::language::{Language, Words, fill, words_of};
 use crate::output::{self, Exit};
-use crate::phrases::{Phrases, fill};
 
 /// Something that a session refuses, in the language of the session.
 #[derive(Debug)]
@@ -29,11 +29,19 @@ impl fmt::Display for Declined {
 
 impl std::error::Error for Declined {}
 
+/// An error in the language of a session that is not the session's: wrong usage, told in these words.
+pub(crate) fn wrong(words: String, table: &Words) -> anyhow::Error {
+    Declined { code: BAD_INPUT.to_owned(), words, language: table.language }.into()
+}
+
+/// The code of wrong usage.
+const BAD_INPUT: &str = "bad_input";
+
 /// Tells that a command failed: people in words, and a program that reads JSON with one document, unless it has one
 /// already. How the command ends.
 pub(crate) fn tell(error: &anyhow::Error, as_json: bool) -> Exit {
     let declined = error.chain().find_map(|cause| cause.downcast_ref::<Declined>());
-    let phrases = declined.map_or_else(|| Phrases::of(None), |declined| Phrases::in_language(declined.language));
+    let phrases = declined.map_or_else(|| words_of(None), |declined| declined.language.words());
     let (words, code) = (in_words(error, phrases), code(error));
     output::error(&words, phrases);
     if as_json && !output::has_json() {
@@ -45,7 +53,8 @@ pub(crate) fn tell(error: &anyhow::Error, as_json: bool) -> Exit {
 /// Whether a session said no, and nothing else is wrong.
 fn is_refusal(error: &anyhow::Error) -> bool {
     // With these codes something cannot be found, read or written.
-    let other = [DAMAGED, NOT_DURABLE, OUTCOME_UNKNOWN, GONE, "unreadable", "unknown_question", "unknown_call"];
+    let other =
+        [DAMAGED, NOT_DURABLE, OUTCOME_UNKNOWN, GONE, "unreadable", "unknown_question", "unknown_call", BAD_INPUT];
     let is_said = error.chain().any(|cause| cause.is::<Declined>() || cause.is::<Refused>());
     is_said && !other.contains(&code(error).as_str())
 }
@@ -60,7 +69,7 @@ fn code(error: &anyhow::Error) -> String {
         let unreadable = || (cause.is::<Unreadable>() || cause.is::<std::io::Error>()).then_some("unreadable");
         store.or_else(host).or_else(refused).or_else(declined).or_else(unreadable)
     });
-    known.unwrap_or("bad_input").to_owned()
+    known.unwrap_or(BAD_INPUT).to_owned()
 }
 
 fn code_of_host(error: &HostError) -> &'static str {
@@ -88,16 +97,21 @@ fn code_of_store(error: &StoreError) -> &'static str {
 }
 
 /// The error with everything that was said around it. What people meet is told in their language.
-fn in_words(error: &anyhow::Error, phrases: &Phrases) -> String {
-    if phrases.code == "en" {
+pub(crate) fn in_words(error: &anyhow::Error, phrases: &Words) -> String {
+    // The errors themselves have the words of the table in English.
+    if phrases.language == Language::English {
         return format!("{error:#}");
     }
     let mut parts = Vec::new();
     for cause in error.chain() {
-        let store = cause.downcast_ref::<StoreError>().map(|error| store_in_words(error, phrases));
+        let store = cause.downcast_ref::<StoreError>().map(|error| error.in_words(phrases.language));
         let host = || cause.downcast_ref::<HostError>().map(|error| host_in_words(error, phrases));
+        let file = || cause.downcast_ref::<Unreadable>().map(|error| error.in_words(phrases.language));
+        let picture = || cause.downcast_ref::<ImageError>().map(|error| error.in_words(phrases.language));
         let refused = |refused| refused_in_words(refused, None, phrases.language);
-        if let Some(words) = store.or_else(host).or_else(|| cause.downcast_ref().map(refused)) {
+        if let Some(words) =
+            store.or_else(host).or_else(file).or_else(picture).or_else(|| cause.downcast_ref().map(refused))
+        {
             parts.push(words);
             break;
         }
@@ -106,42 +120,15 @@ fn in_words(error: &anyhow::Error, phrases: &Phrases) -> String {
     parts.join(": ")
 }
 
-fn host_in_words(error: &HostError, phrases: &Phrases) -> String {
+fn host_in_words(error: &HostError, phrases: &Words) -> String {
     match error {
-        HostError::Store(error) => store_in_words(error, phrases),
+        HostError::Store(error) => error.in_words(phrases.language),
         HostError::Refused(refused) => refused_in_words(refused, None, phrases.language),
         HostError::NoRecord { session, records, at } => {
             fill(phrases.store.no_record, &[session, &records.to_string(), &at.to_string()])
         }
         HostError::NoStore => phrases.store.no_store.to_owned(),
-        HostError::Restore(_) | HostError::Spec(_) | HostError::Connect(_) | HostError::Agent(_) => error.to_string(),
-    }
-}
-
-fn store_in_words(error: &StoreError, phrases: &Phrases) -> String {
-    let words = &phrases.store;
-    let path = |folder: &std::path::Path| folder.display().to_string();
-    match error {
-        StoreError::Held { folder, holder } => fill(words.held, &[&path(folder), holder]),
-        StoreError::Locked(session) => fill(words.locked, &[session]),
-        StoreError::Newer { folder, found } => fill(words.newer, &[&path(folder), &found.to_string()]),
-        StoreError::Older { folder, found } => fill(words.older, &[&path(folder), &found.to_string()]),
-        StoreError::Exists(session) => fill(words.exists, &[session]),
-        StoreError::NameUsed(session) => fill(words.name_used, &[session]),
-        StoreError::Unknown(session) => fill(words.unknown, &[session]),
-        StoreError::Damaged { session, seq, problem } => fill(words.damaged, &[session, &seq.to_string(), problem]),
-        StoreError::DamagedIndex => words.damaged_index.to_owned(),
-        StoreError::MovedOn { session, .. } => fill(words.moved_on, &[session]),
-        StoreError::BadName(name) => fill(words.bad_name, &[name]),
-        StoreError::Disk(_) => fill(words.disk, &[&error.to_string()]),
-        StoreError::NotWritten(why) => fill(words.not_written, &[why]),
-        StoreError::OutcomeUnknown(why) => fill(words.outcome_unknown, &[why]),
-        StoreError::OnlyLooking(folder) => fill(words.only_looking, &[&path(folder)]),
-        StoreError::Folder(folder, why) => fill(words.folder, &[&path(folder), &why.to_string()]),
-        // Only programs meet these.
-        StoreError::Unwritable { .. }
-        | StoreError::Taken { .. }
-        | StoreError::TwoOfOneId { .. }
-        | StoreError::BadInputId(_) => error.to_string(),
+        HostError::Restore(error) => fill(phrases.store.not_restored, &[&error.to_string()]),
+        HostError::Spec(_) | HostError::Connect(_) | HostError::Agent(_) => error.to_string(),
     }
 }

@@ -83,13 +83,6 @@ async fn read(request: Request, app: &App) -> Result<bytes::Bytes, ChannelError>
     }
 }
 
-/// Whether a request has no body at all.
-pub(super) fn is_empty(request: &Request) -> bool {
-    let headers = request.headers();
-    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    length.is_none_or(|length| length == "0") && !headers.contains_key("transfer-encoding")
-}
-
 /// Reads some of a body that is not wanted: a client that is still sending would not see the answer otherwise.
 async fn discard(body: Body) {
     let mut parts = body.into_data_stream();
@@ -102,6 +95,13 @@ async fn discard(body: Body) {
         }
     };
     let _ = tokio::time::timeout(DISCARDING, all).await;
+}
+
+/// Whether a request has no body at all.
+pub(super) fn is_empty(request: &Request) -> bool {
+    let headers = request.headers();
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    length.is_none_or(|length| length == "0") && !headers.contains_key("transfer-encoding")
 }
 
 fn is_json(value: &str) -> bool {

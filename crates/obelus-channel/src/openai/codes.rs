@@ -4,11 +4,10 @@
 //! A code is made of the question and of what was shown of it: it counts once, and for nothing else.
 
 use obelus_runtime::Language;
-use obelus_runtime::people::fill;
+use obelus_words::fill;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::words::ChatWords;
 use crate::types::{AnswerBody, QuestionRow};
 
 /// Letters and digits that are not mistaken for each other.
@@ -23,7 +22,7 @@ pub(super) fn code_of(question: &QuestionRow) -> String {
 
 /// A question with the words that answer it.
 pub(super) fn shown(question: &QuestionRow, language: Language) -> String {
-    let (words, code) = (ChatWords::of(language), code_of(question));
+    let (words, code) = (&language.words().codes, code_of(question));
     let how = match question.about.as_str() {
         "input" => fill(words.value, &[&code]),
         "in_doubt" => fill(words.in_doubt, &[&code, &code]),

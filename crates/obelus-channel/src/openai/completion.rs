@@ -11,15 +11,14 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use obelus_kernel::session::Used;
-use obelus_runtime::people::fill;
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent, system_clock};
+use obelus_words::fill;
 use serde_json::{Value, json};
 
 use super::CHANNEL;
 use super::chats::Chats;
 use super::codes::{answer_in, code_of, shown};
 use super::request::ChatRequest;
-use super::words::ChatWords;
 use crate::ChannelError;
 use crate::http::{Access, App, Failure, Json, JsonBody};
 use crate::langgraph::begin::Begun;
@@ -84,7 +83,7 @@ async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str)
             let now = app.service().snapshot(session, None, access.language).await?;
             let Some(question) = now.questions.iter().find(|question| code_of(question) == code) else {
                 let language = app.service().session(session, access.language).await?.lang;
-                let words = ChatWords::of(Language::named(Some(&language)));
+                let words = &Language::named(Some(&language)).words().codes;
                 return Ok(Source::Words(fill(words.used, &[&code])));
             };
             let digest = Some(question.digest.as_str());

@@ -135,6 +135,8 @@ pub(super) fn question_row(session: &Session, question: &Question, id: &str, lan
         answers: answers_of(question, &offers),
         digest: digest_of(question),
         calls: question.calls.iter().map(|asked| (*asked.call).clone()).collect(),
+        description: question.description.clone(),
+        reasons: question.reasons.iter().map(ToString::to_string).collect(),
         schema: question.schema.clone(),
         text: text_of(&view),
         view,

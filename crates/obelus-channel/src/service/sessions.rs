@@ -22,7 +22,11 @@ impl Service {
         check_id(&id)?;
         let wanted = new.lang.as_deref().map(|name| Language::named(Some(name)));
         let agent = self.load_agent(&new.agent, wanted).await?;
-        let handle = self.host.create(&id, SessionSpec::from_agent(agent)).await?;
+        let mut spec = SessionSpec::from_agent(agent);
+        if let Some(prepare) = &self.prepare {
+            spec = prepare(spec);
+        }
+        let handle = self.host.create(&id, spec).await?;
         if let Some(mode) = new.mode {
             handle.set_mode(mode.into()).await?;
         }

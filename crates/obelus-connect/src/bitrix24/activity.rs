@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use obelus_kernel::Effect;
 use obelus_kernel::session::{CallError, Outcome};
-use obelus_runtime::{Activity, ActivityFuture, Language, ReconcileFuture, Reconciled, Secret, Work};
+use obelus_kernel::{Call, Effect};
+use obelus_runtime::{Activity, ActivityFuture, ReconcileFuture, Reconciled, Secret, Work};
+use obelus_words::{Language, PortalWords, fill};
 use serde_json::{Map, Value};
 
 use super::annotation::Annotation;
-use super::errors::{Failure, pick};
+use super::errors::Failure;
 use super::keyed::{Keyed, is_not_offered};
 use super::names::{NameCache, Namer};
 use super::pace::Rate;
@@ -28,10 +29,6 @@ const MOST_LOOKS: u32 = 4;
 
 /// The first looks for something that may still be under way come soon, later ones seldom.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
-
-/// Words of the engine that may stand among the parameters.
-const ASIDES: [&str; 6] =
-    ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
 
 /// What a binding may say.
 const KNOWN: [&str; 6] = ["webhook", "application_token", "rate", "patience", "settle", "language"];
@@ -137,16 +134,7 @@ impl Bitrix24 {
             Source::Variable(variable) => variable,
         };
         let Some(secret) = Secret::from_env(variable) else {
-            let words = match self.options.language {
-                Language::English => format!(
-                    "there is no portal: set {variable} to the address of its incoming webhook; \
-                     `obelus demo` runs on the sandbox portal"
-                ),
-                Language::Russian => format!(
-                    "портал не задан: укажите в {variable} адрес его входящего вебхука; \
-                     `obelus demo` работает на учебном портале"
-                ),
-            };
+            let words = fill(self.options.language.words().portal.no_webhook, &[variable]);
             return Err(CallError::new("no_webhook", words));
         };
         Webhook::parse(secret.expose()).map_err(|error| CallError::new("bad_webhook", format!("{variable}: {error}")))
@@ -207,9 +195,11 @@ fn rate(fields: &Fields<'_>) -> Result<Option<Rate>, BindingError> {
 
 /// What a call says to the portal: not what it says to the engine.
 fn params_of(work: &Work) -> Map<String, Value> {
-    let is_param = |name: &str| !name.starts_with('_') && (!ASIDES.contains(&name) || work.tool.param(name).is_some());
     let fields = work.call.as_object().into_iter().flatten();
-    fields.filter(|(name, _)| is_param(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    fields
+        .filter(|(name, _)| Call::is_param(name, &work.tool))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 fn verb_of(work: &Work) -> Result<Verb, CallError> {
@@ -250,11 +240,7 @@ impl Job {
                 Outcome::Value(value)
             }
             Err(Failure::Lost(cause)) if !self.is_read => {
-                let words = pick(
-                    self.options.language,
-                    "the request was sent, and its answer is lost",
-                    "запрос отправлен, но ответ потерян",
-                );
+                let words = self.words().lost;
                 Outcome::Lost { message: format!("{}: {words}: {cause}", self.line.webhook.portal()) }
             }
             Err(failure) => Outcome::Error(self.error(failure)),
@@ -330,7 +316,7 @@ impl Job {
             },
             Err(failure) if is_not_offered(&failure) => return None,
             Err(failure) => {
-                let words = self.words("looking whether it happened failed", "проверить не удалось");
+                let words = self.words().look_failed;
                 Reconciled::Unknown(format!("{words}: {}", self.error(failure).message))
             }
         })
@@ -361,12 +347,10 @@ impl Job {
         let (method, template) = match (&self.annotation.find, &self.annotation.same) {
             (Some(find), _) if self.planted => (&find.method, &find.params),
             (_, Some(same)) => (&same.method, &same.params),
-            _ => return Reconciled::Unknown(self.words("it cannot be looked up", "проверить это нельзя")),
+            _ => return Reconciled::Unknown(self.words().no_look.to_owned()),
         };
         let Some(asked) = plant::filled_fields(template, &self.key, params) else {
-            return Reconciled::Unknown(
-                self.words("the call lacks what is needed to look it up", "в вызове нет нужного для проверки"),
-            );
+            return Reconciled::Unknown(self.words().look_lacks.to_owned());
         };
         let request = Request::post(method, asked);
         let mut looks = 1;
@@ -379,7 +363,7 @@ impl Job {
         let result = match answer {
             Ok(answer) => answer.result,
             Err(failure) => {
-                let words = self.words("looking whether it happened failed", "проверить не удалось");
+                let words = self.words().look_failed;
                 return Reconciled::Unknown(format!("{words}: {}", self.error(failure).message));
             }
         };
@@ -393,18 +377,15 @@ impl Job {
                 match same.holds(&result, params) {
                     Some(true) => Reconciled::Happened(Outcome::Value(Value::Bool(true))),
                     // Somebody may have changed it since.
-                    _ => Reconciled::Unknown(self.words(
-                        "the record does not have what the update sets",
-                        "в записи нет того, что задаёт изменение",
-                    )),
+                    _ => Reconciled::Unknown(self.words().not_as_set.to_owned()),
                 }
             }
             _ => Reconciled::Unknown(String::new()),
         }
     }
 
-    fn words(&self, english: &str, russian: &str) -> String {
-        pick(self.options.language, english, russian).to_owned()
+    fn words(&self) -> &'static PortalWords {
+        &self.options.language.words().portal
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use obelus_kernel::Time;
 use obelus_kernel::session::CallError;
 use obelus_kernel::visible;
-use obelus_runtime::Language;
+use obelus_words::{Language, PortalWords, fill};
 
 /// Why a call did not bring a result.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,101 +53,49 @@ impl PortalError {
 
     /// What the portal said, and what to do about it.
     fn words(&self, method: &str, language: Language) -> String {
+        let table = &language.words().portal;
         let mut words = [self.code.as_str(), self.description.trim()].map(visible).join(": ");
         words = words.trim_matches([':', ' ']).to_owned();
         if let Some(argument) = &self.argument {
             words = format!("{words} ({})", visible(argument));
         }
-        match hint(&self.plain_code(), method, language) {
+        match hint(&self.plain_code(), method, table) {
             Some(hint) if words.is_empty() => hint.to_owned(),
             Some(hint) => format!("{words}. {hint}"),
-            None if words.is_empty() => pick(language, "the portal refused it", "портал отказал").to_owned(),
+            None if words.is_empty() => table.refused.to_owned(),
             None => words,
         }
     }
 }
 
-/// The words of a language.
-pub(super) fn pick<'a>(language: Language, english: &'a str, russian: &'a str) -> &'a str {
-    match language {
-        Language::English => english,
-        Language::Russian => russian,
-    }
-}
-
-fn hint(code: &str, method: &str, language: Language) -> Option<&'static str> {
-    let (english, russian) = match code {
-        "WRONG_AUTH_TYPE" if method.to_ascii_lowercase().starts_with("event.") => (
-            "Subscriptions to events need an application of the portal; an incoming webhook cannot make them. \
-             Ask the portal's administrator for a local application, or try it on the sandbox portal",
-            "Подписка на события доступна только приложению портала, входящий вебхук её создать не может. \
-             Попросите администратора портала создать локальное приложение или попробуйте на учебном портале",
-        ),
-        "WRONG_AUTH_TYPE" => (
-            "This method is for applications of the portal; an incoming webhook cannot call it",
-            "Этот метод доступен только приложениям портала, входящему вебхуку — нет",
-        ),
-        "insufficient_scope" => (
-            "The webhook lacks the right to this part of the portal: its owner can add it in the webhook's settings",
-            "У вебхука нет прав на этот раздел портала: владелец может добавить их в настройках вебхука",
-        ),
-        "ACCESS_DENIED" | "access_denied" | "user_access_error" => (
-            "The user of the webhook has no access to this; someone with more rights must do it or grant it",
-            "У пользователя вебхука нет доступа к этому; нужен человек с большими правами или выданный доступ",
-        ),
-        "NO_AUTH_FOUND" | "INVALID_CREDENTIALS" | "expired_token" | "http_401" => (
-            "The portal does not accept the webhook: it may have been deleted or is mistyped; make a new one",
-            "Портал не принимает вебхук: возможно, он удалён или указан с ошибкой; создайте новый",
-        ),
-        "OVERLOAD_LIMIT" => (
-            "The portal has blocked requests by hand because of its load; only its support or administrator can lift that",
-            "Портал вручную заблокировал запросы из-за нагрузки; снять блокировку может только поддержка или администратор",
-        ),
-        "ERROR_METHOD_NOT_FOUND" => (
-            "The portal has no such method; check its name in the tool's file and the webhook's rights",
-            "На портале нет такого метода; проверьте имя в файле инструмента и права вебхука",
-        ),
-        "not_found" => (
-            "There is no such record, or it is not visible to the webhook",
-            "Такой записи нет или она не видна вебхуку",
-        ),
+/// What to do about an error of the portal.
+fn hint(code: &str, method: &str, words: &PortalWords) -> Option<&'static str> {
+    Some(match code {
+        "WRONG_AUTH_TYPE" if method.to_ascii_lowercase().starts_with("event.") => words.events_need_app,
+        "WRONG_AUTH_TYPE" => words.needs_app,
+        "insufficient_scope" => words.no_scope,
+        "ACCESS_DENIED" | "access_denied" | "user_access_error" => words.no_access,
+        "NO_AUTH_FOUND" | "INVALID_CREDENTIALS" | "expired_token" | "http_401" => words.bad_webhook,
+        "OVERLOAD_LIMIT" => words.blocked,
+        "ERROR_METHOD_NOT_FOUND" => words.no_method,
+        "not_found" => words.not_found,
         _ => return None,
-    };
-    Some(pick(language, english, russian))
+    })
 }
 
 impl Failure {
     /// The failure as the error of a call.
     pub(super) fn into_error(self, method: &str, portal: &str, language: Language) -> CallError {
-        let pick = |english, russian| pick(language, english, russian).to_owned();
+        let words = &language.words().portal;
         match self {
-            Failure::Busy => CallError::new(
-                "QUERY_LIMIT_EXCEEDED",
-                pick(
-                    "the portal is busy, and stayed so; try again in a minute",
-                    "портал перегружен запросами; повторите через минуту",
-                ),
-            ),
+            Failure::Busy => CallError::new("QUERY_LIMIT_EXCEEDED", words.busy),
             Failure::OutOfTime { reset_at } => {
                 let when = reset_at.map(|seconds| at(seconds, language)).unwrap_or_default();
-                let words = pick(
-                    "the portal has used up its time for this kind of request",
-                    "портал исчерпал время на такие запросы",
-                );
-                CallError::new("OPERATION_TIME_LIMIT", format!("{words}{when}"))
+                CallError::new("OPERATION_TIME_LIMIT", format!("{}{when}", words.out_of_time))
             }
-            Failure::NotSent(cause) => {
-                let words = pick("cannot be reached; nothing was sent", "недоступен; ничего не отправлено");
-                CallError::new("unreachable", format!("{portal} {words}: {cause}"))
-            }
+            Failure::NotSent(cause) => CallError::new("unreachable", fill(words.not_sent, &[portal, &cause])),
             Failure::Lost(cause) => CallError::new("lost_answer", format!("{portal}: {cause}")),
-            Failure::TooLarge => CallError::new(
-                "output_too_large",
-                pick(
-                    "the answer is too large; ask for fewer rows or fields",
-                    "ответ слишком большой; запросите меньше строк или полей",
-                ),
-            ),
+            Failure::TooLarge => CallError::new("output_too_large", words.too_large),
             Failure::Portal(error) => CallError::new(error.plain_code(), error.words(method, language)),
             Failure::Wrong(error) => error,
         }
@@ -159,10 +107,7 @@ fn at(seconds: u64, language: Language) -> String {
     let time = Time(i64::try_from(seconds).unwrap_or_default().saturating_mul(1000));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let minutes = Duration::from_secs(seconds).saturating_sub(now).as_secs().div_ceil(60);
-    match language {
-        Language::English => format!("; it takes them again at {time} (in {minutes} min)"),
-        Language::Russian => format!("; снова принимает с {time} (через {minutes} мин)"),
-    }
+    fill(language.words().portal.again_at, &[&time.to_string(), &minutes.to_string()])
 }
 
 #[cfg(test)]

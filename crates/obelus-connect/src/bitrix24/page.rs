@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_kernel::session::CallError;
-use obelus_runtime::Language;
+use obelus_words::{Language, fill};
 use serde_json::{Map, Value, json};
 
 use self::asked::{Limit, Order, id_order, insert_into, name_of, place, take_limit, with_id_selected};
 use super::annotation::{By, List};
-use super::errors::{Failure, PortalError, pick};
+use super::errors::{Failure, PortalError};
 use super::portal::Line;
 use super::wire::{Answer, Request, field, whole};
 use crate::web::encoded;
@@ -325,17 +325,9 @@ impl Lister<'_> {
 
     /// Says that rows were left out: beside the rows, or as the last of them where nothing can stand beside.
     fn mark(&self, result: &mut Value, shown: usize, total: Option<usize>) {
-        let of = total.map_or_else(String::new, |total| format!(" {} {total}", pick(self.language, "of", "из")));
-        let note = match self.language {
-            Language::English => {
-                format!("{shown} rows{of}: ask again with limit: \"all\", or with a narrower filter")
-            }
-            Language::Russian => {
-                format!(
-                    "показано строк: {shown}{of}; чтобы получить остальные, укажите limit: \"all\" или сузьте фильтр"
-                )
-            }
-        };
+        let words = &self.language.words().portal;
+        let of = total.map_or_else(String::new, |total| fill(words.shown_of, &[&total.to_string()]));
+        let note = fill(words.more_rows, &[&shown.to_string(), &of]);
         let more = json!({"shown": shown, "total": total, "note": note});
         match result {
             Value::Array(rows) => rows.push(json!({ MORE: more })),
@@ -346,14 +338,8 @@ impl Lister<'_> {
 
     fn too_many(&self, total: usize) -> Failure {
         let most = self.list.most;
-        let words = match self.language {
-            Language::English => {
-                format!("there are {total} rows, and at most {most} are fetched; narrow the filter, or give a limit")
-            }
-            Language::Russian => {
-                format!("строк {total}, а получить можно не больше {most}; сузьте фильтр или укажите limit")
-            }
-        };
+        let phrase = self.language.words().portal.too_many_rows;
+        let words = fill(phrase, &[&total.to_string(), &most.to_string()]);
         Failure::Wrong(CallError::new("too_many_rows", words))
     }
 }

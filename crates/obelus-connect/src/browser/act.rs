@@ -27,7 +27,7 @@ const ENABLED_PAUSE: Duration = Duration::from_millis(200);
 
 /// A call of an acting tool.
 #[derive(Clone)]
-pub(super) struct Order<'a> {
+pub(super) struct Action<'a> {
     pub(super) class: Class,
     pub(super) address: &'a str,
     pub(super) role: &'a str,
@@ -38,7 +38,7 @@ pub(super) struct Order<'a> {
     pub(super) act: &'a Map<String, Value>,
 }
 
-impl<'a> Order<'a> {
+impl<'a> Action<'a> {
     fn read(class: Class, call: &'a Value) -> Result<Self, CallError> {
         let wrong = |field: &str| {
             CallError::new(
@@ -104,20 +104,20 @@ pub(super) fn changed(what: &str) -> Failed {
 }
 
 /// The requests that an action may send. Whoever agreed to it agreed to where it goes.
-pub(super) fn permitted(order: &Order<'_>, judged: Judged, memory: &mut Memory) -> Vec<Permit> {
-    if order.class == Class::Leave || order.class.sends() {
+pub(super) fn permitted(action: &Action<'_>, judged: Judged, memory: &mut Memory) -> Vec<Permit> {
+    if action.class == Class::Leave || action.class.sends() {
         let led = judged.leads.as_ref().and_then(|leads| leads["address"].as_str());
-        let asked = order.sends.iter().filter(|request| request.leaves).map(|request| request.address.as_str());
+        let asked = action.sends.iter().filter(|request| request.leaves).map(|request| request.address.as_str());
         for address in led.into_iter().chain(asked).filter_map(|address| Url::parse(address).ok()) {
             if !memory.sites.allow(&address) {
                 memory.sites.add(&address);
             }
         }
     }
-    match order.class.sends() {
+    match action.class.sends() {
         true => {
             let of_form = judged.request.into_iter().map(|request| Permit { request, any: true });
-            let shown = order.sends.iter().cloned().map(|request| Permit { request, any: false });
+            let shown = action.sends.iter().cloned().map(|request| Permit { request, any: false });
             of_form.chain(shown).collect()
         }
         false => Vec::new(),
@@ -127,15 +127,15 @@ pub(super) fn permitted(order: &Order<'_>, judged: Judged, memory: &mut Memory) 
 impl Browser {
     /// Does what was judged.
     pub(super) async fn act(&self, class: Class, call: &Value) -> Result<Value, Failed> {
-        let order = Order::read(class, call)?;
-        let intent = Intent::of(order.act)?;
+        let action = Action::read(class, call)?;
+        let intent = Intent::of(action.act)?;
         let mut memory = self.memory.lock().await;
         let memory = &mut *memory;
         // Whatever comes of it, the page may be another one afterwards.
         let seen = memory.seen.take();
         match &intent {
             Intent::Dialog { .. } | Intent::Files(_) => {
-                return self.answer_dialog(&order, &intent, seen, memory).await;
+                return self.answer_dialog(&action, &intent, seen, memory).await;
             }
             Intent::Find(text) => {
                 let found = seen.as_ref().map_or(0, |seen| seen.lines_with(text));
@@ -146,7 +146,7 @@ impl Browser {
             _ => {}
         }
         if let Intent::Point { x, y } = intent {
-            return self.act_on_a_point(&order, (x, y), memory).await;
+            return self.act_on_a_point(&action, (x, y), memory).await;
         }
         if !intent.touches() {
             self.guarded(memory).await?;
@@ -156,31 +156,31 @@ impl Browser {
             if let (Class::Leave, Intent::Go(address)) = (class, &intent) {
                 memory.sites.add(address);
             }
-            return self.run(&order, &intent, &[], &[], Vec::new(), memory).await;
+            return self.run(&action, &intent, &[], &[], Vec::new(), memory).await;
         }
-        self.act_on_elements(&order, &intent, seen.as_ref(), memory).await
+        self.act_on_elements(&action, &intent, seen.as_ref(), memory).await
     }
 
     async fn act_on_elements(
         &self,
-        order: &Order<'_>,
+        action: &Action<'_>,
         intent: &Intent,
         seen: Option<&Seen>,
         memory: &mut Memory,
     ) -> Result<Value, Failed> {
         let mut now = self.look(memory).await?;
         if now.address == "about:blank" && now.modal.is_none() {
-            self.open_again(order.address, memory).await?;
+            self.open_again(action.address, memory).await?;
             now = self.look(memory).await?;
         }
         if now.modal.is_some() {
             return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
         }
-        if now.address != order.address {
+        if now.address != action.address {
             return Err(changed("the page is another one by now"));
         }
         let mut found = Vec::new();
-        for (role, name, nth) in order.places(intent) {
+        for (role, name, nth) in action.places(intent) {
             let element = match intent {
                 Intent::Key(_) if role == "page" => continue,
                 Intent::Key(_) => now.snapshot.active().filter(|element| element.role == role && element.label == name),
@@ -189,7 +189,7 @@ impl Browser {
             };
             found.push(element.ok_or_else(|| changed("the element is not on the page any more"))?);
         }
-        let within = order.act.get("within").and_then(Value::as_str);
+        let within = action.act.get("within").and_then(Value::as_str);
         // The pointer over another row does no harm.
         let is_bound = !matches!(intent, Intent::Hover);
         let by = judged_by(intent, found.len());
@@ -205,19 +205,19 @@ impl Browser {
         for (at, element) in found.iter().enumerate() {
             let Some(Some(facts)) = told.facts.get(at) else { return Err(changed("the element is gone")) };
             if at != by || at == 0 {
-                fit(intent, element, facts, kind_of(order.act, at))?;
+                fit(intent, element, facts, kind_of(action.act, at))?;
             }
             known.push(facts);
         }
         let first = found.get(by).copied().zip(known.get(by).copied());
-        let fills = fills(order.act, &known, by);
-        let judged = judged(intent, first, &fills, &order.sends, memory, &self.section.secrets);
-        if judged.class != order.class || judged.leads.clone().unwrap_or_default() != *order.form {
+        let fills = fills(action.act, &known, by);
+        let judged = judged(intent, first, &fills, &action.sends, memory, &self.section.secrets);
+        if judged.class != action.class || judged.leads.clone().unwrap_or_default() != *action.form {
             return Err(changed("the element does something else by now, or its form was changed"));
         }
-        let permits = permitted(order, judged, memory);
+        let permits = permitted(action, judged, memory);
         let ids: Vec<_> = ids.iter().map(String::as_str).collect();
-        self.run(order, intent, &ids, &known, permits, memory).await
+        self.run(action, intent, &ids, &known, permits, memory).await
     }
 
     /// The browser was started anew since the action was judged, for a person may answer hours later: the page is opened
@@ -243,7 +243,7 @@ impl Browser {
     /// Has the server do it, and sees what came of it. `known` are the facts of the elements with these ids.
     pub(super) async fn run(
         &self,
-        order: &Order<'_>,
+        action: &Action<'_>,
         intent: &Intent,
         ids: &[&str],
         known: &[&Facts],
@@ -252,27 +252,27 @@ impl Browser {
     ) -> Result<Value, Failed> {
         let before = memory.address.clone().unwrap_or_default();
         let page = Url::parse(&before).ok();
-        let arguments = arguments(order.act, ids, |at, text| {
+        let arguments = arguments(action.act, ids, |at, text| {
             let (Some(page), Some(field)) = (&page, known.get(at)) else { return Ok(text.to_owned()) };
             let secret = self.section.secrets.typed(text, page, field, &self.section.sites)?;
             Ok(secret.map_or_else(|| text.to_owned(), |secret| secret.expose().to_owned()))
         })?;
-        memory.note = Some(note(order.address, order.role, order.name, order.nth));
+        memory.note = Some(note(action.address, action.role, action.name, action.nth));
         // Sites that were added, and permits, reach the guard before the action does.
         self.ask(memory, Ask { permits: Some(permits), take: true, acts: true, ..Ask::default() }).await?;
-        let mut done = self.call_tool(order.act, arguments).await;
+        let mut done = self.call_tool(action.act, arguments).await;
         let is_filled = done.as_ref().is_ok_and(|answer| answer.error.is_none() && answer.modal.is_none());
         if is_filled && matches!(intent, Intent::Fields { submit: true }) {
-            done = self.press_after_filling(order, memory).await;
+            done = self.press_after_filling(action, memory).await;
         }
-        self.after(order, intent, done, &before, memory).await
+        self.after(action, intent, done, &before, memory).await
     }
 
     /// Presses what sends a form that was filled in just now, if it still does what was judged.
-    async fn press_after_filling(&self, order: &Order<'_>, memory: &mut Memory) -> Result<Answer, Failed> {
+    async fn press_after_filling(&self, action: &Action<'_>, memory: &mut Memory) -> Result<Answer, Failed> {
         for tries in 0.. {
             let now = self.look(memory).await?;
-            let button = placed(&now, order.role, order.name, order.nth).filter(|_| now.address == order.address);
+            let button = placed(&now, action.role, action.name, action.nth).filter(|_| now.address == action.address);
             let button = button.ok_or_else(|| changed("the form was filled in, and what sends it is gone"))?;
             let ask = Ask { elements: vec![button.id.clone()], ..Ask::default() };
             let Reply::Told(told) = self.ask(memory, ask).await? else {
@@ -286,14 +286,14 @@ impl Browser {
                 tokio::time::sleep(ENABLED_PAUSE).await;
                 continue;
             }
-            let (press, sends, secrets) = (Intent::Press, &order.sends, &self.section.secrets);
+            let (press, sends, secrets) = (Intent::Press, &action.sends, &self.section.secrets);
             fit(&press, button, facts, None)?;
             let judged = judged(&press, Some((button, facts)), &[], sends, memory, secrets);
             let around = now.around_for(&Intent::Fields { submit: true }, button);
-            if around.as_deref() != order.act.get("within").and_then(Value::as_str) {
+            if around.as_deref() != action.act.get("within").and_then(Value::as_str) {
                 return Err(changed("the form was filled in, and something else stands around what sends it"));
             }
-            if judged.class != order.class || !form::is_as_shown(order.form, &judged.leads.unwrap_or_default()) {
+            if judged.class != action.class || !form::is_as_shown(action.form, &judged.leads.unwrap_or_default()) {
                 return Err(changed("the form was filled in, and sends something else than was shown"));
             }
             let arguments = Map::from_iter([("target".to_owned(), json!(button.id))]);
@@ -310,16 +310,16 @@ impl Browser {
     /// Answers a dialog. What its action was permitted to send is still permitted.
     async fn answer_dialog(
         &self,
-        order: &Order<'_>,
+        action: &Action<'_>,
         intent: &Intent,
         seen: Option<Seen>,
         memory: &mut Memory,
     ) -> Result<Value, Failed> {
         let kind = seen.and_then(|seen| seen.modal).map(|modal| modal.kind);
-        if kind.as_deref() != Some(order.name) {
+        if kind.as_deref() != Some(action.name) {
             return Err(changed("there is no such dialog open"));
         }
-        let mut arguments = arguments(order.act, &[], |_, text| Ok(text.to_owned()))?;
+        let mut arguments = arguments(action.act, &[], |_, text| Ok(text.to_owned()))?;
         if let Intent::Files(paths) = intent
             && !paths.is_empty()
         {
@@ -327,13 +327,13 @@ impl Browser {
             arguments.insert("paths".to_owned(), Value::Array(paths));
         }
         let before = memory.address.clone().unwrap_or_default();
-        let done = self.call_tool(order.act, arguments).await;
-        self.after(order, intent, done, &before, memory).await
+        let done = self.call_tool(action.act, arguments).await;
+        self.after(action, intent, done, &before, memory).await
     }
 
     async fn after(
         &self,
-        order: &Order<'_>,
+        action: &Action<'_>,
         intent: &Intent,
         done: Result<Answer, Failed>,
         before: &str,
@@ -341,10 +341,10 @@ impl Browser {
     ) -> Result<Value, Failed> {
         let answer = match done {
             // Whether a permitted request went out before the line broke, nobody can say.
-            Err(failed) => return Err(Failed { doubt: failed.doubt && order.class.sends(), ..failed }),
+            Err(failed) => return Err(Failed { doubt: failed.doubt && action.class.sends(), ..failed }),
             Ok(answer) => answer,
         };
-        let tool = order.act.get("tool").and_then(Value::as_str).unwrap_or_default();
+        let tool = action.act.get("tool").and_then(Value::as_str).unwrap_or_default();
         let did = tool.strip_prefix("browser_").unwrap_or(tool);
         if let Some(modal) = &answer.modal {
             return Ok(with_dialog(before, did, modal));
@@ -356,7 +356,7 @@ impl Browser {
         let told = match self.ask(memory, ask).await {
             Ok(Reply::Told(told)) => told,
             Ok(Reply::Dialog(modal)) => return Ok(with_dialog(before, did, &modal)),
-            Err(failed) => return Err(Failed { doubt: order.class.sends(), ..failed }),
+            Err(failed) => return Err(Failed { doubt: action.class.sends(), ..failed }),
         };
         if let Some(left) = &told.left {
             let words = format!(
@@ -367,7 +367,7 @@ impl Browser {
             return Err(Failed::new("left_site", words));
         }
         let change = self.change(&told, before, memory).await;
-        let mut value = self.outcome(order, intent, &answer, &told, before, did, memory)?;
+        let mut value = self.outcome(action, intent, &answer, &told, before, did, memory)?;
         if let (Some(value), Some((is_changed, words))) = (value.as_object_mut(), change) {
             value.insert("changed".to_owned(), json!(is_changed));
             value.insert("change".to_owned(), json!(words));
@@ -390,7 +390,7 @@ impl Browser {
     #[expect(clippy::too_many_arguments, reason = "it is the end of one story")]
     fn outcome(
         &self,
-        order: &Order<'_>,
+        action: &Action<'_>,
         intent: &Intent,
         answer: &Answer,
         told: &Told,
@@ -403,7 +403,7 @@ impl Browser {
             told.held.iter().filter(|held| held.from.is_empty() || held.from == before).cloned().collect();
         let held = guard::distinct(&own);
         if let (false, Some(note)) = (held.is_empty(), &memory.note) {
-            memory.held.insert(note.clone(), guard::renewed(&order.sends, &held));
+            memory.held.insert(note.clone(), guard::renewed(&action.sends, &held));
         }
         let sent = guard::lines(&told.sent);
         if let Some(error) = &answer.error {
@@ -413,9 +413,9 @@ impl Browser {
             }
             return Err(Failed::new("not_done", words));
         }
-        let filled = order.class == Class::Fill && !matches!(intent, Intent::Press);
+        let filled = action.class == Class::Fill && !matches!(intent, Intent::Press);
         if !held.is_empty() && sent.is_empty() && !filled {
-            let is_other = held.iter().any(|held| order.sends.iter().any(|known| known.is_like(held)));
+            let is_other = held.iter().any(|held| action.sends.iter().any(|known| known.is_like(held)));
             let why = if is_other { "it carries something else than was agreed to" } else { "nobody agreed to it" };
             let words = format!(
                 "this would send {}; it was held back, for {why}. Observe, and plan the same action again: a person is asked \
@@ -426,7 +426,7 @@ impl Browser {
         }
         let mut value = json!({"address": shown_text(&told.address), "did": did, "changed": true});
         if let Some(map) = value.as_object_mut() {
-            if order.class.sends() {
+            if action.class.sends() {
                 map.insert("sent".to_owned(), json!(sent));
             }
             if !held.is_empty() {

@@ -1,6 +1,6 @@
 //! What the server of the browser says: texts in sections, each under a headline of its own.
 
-use crate::mcp::Brought;
+use crate::mcp::ToolResult;
 
 /// A dialog, or the like, that has to be answered before anything else can be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn read(brought: &Brought) -> Self {
+    pub(super) fn read(brought: &ToolResult) -> Self {
         let text = brought.texts.join("\n");
         let mut answer = Self::parse(&text);
         if brought.is_error && answer.error.is_none() {

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::act::{Order, changed, permitted};
+use super::act::{Action, changed, permitted};
 use super::address::{digest, shown_text};
 use super::aim::{aimed, judged, note};
 use super::intent::{Intent, Planned};
@@ -78,30 +78,30 @@ impl Browser {
 
     pub(super) async fn act_on_a_point(
         &self,
-        order: &Order<'_>,
+        action: &Action<'_>,
         point: (f64, f64),
         memory: &mut Memory,
     ) -> Result<Value, Failed> {
         let (at, address) = self.pointed(point, memory).await?;
-        if address != order.address {
+        if address != action.address {
             return Err(changed("the page is another one by now"));
         }
         let element = at.element();
-        if at.within().as_deref() != order.act.get("within").and_then(Value::as_str) {
+        if at.within().as_deref() != action.act.get("within").and_then(Value::as_str) {
             return Err(changed("something else stands around this point by now"));
         }
-        if element.label != order.name {
+        if element.label != action.name {
             return Err(changed("something else is at this point by now"));
         }
         let intent = Intent::Point { x: point.0, y: point.1 };
-        let judged = judged(&intent, Some((&element, &at.facts)), &[], &order.sends, memory, &self.section.secrets);
-        if judged.class != order.class || judged.leads.clone().unwrap_or_default() != *order.form {
+        let judged = judged(&intent, Some((&element, &at.facts)), &[], &action.sends, memory, &self.section.secrets);
+        if judged.class != action.class || judged.leads.clone().unwrap_or_default() != *action.form {
             return Err(changed("what is at this point does something else by now"));
         }
-        let permits = permitted(order, judged, memory);
+        let permits = permitted(action, judged, memory);
         // The page was scrolled to the point, and the server counts from the window's corner.
-        let mut act = order.act.clone();
+        let mut act = action.act.clone();
         act.extend([("x".to_owned(), json!(at.x)), ("y".to_owned(), json!(at.y))]);
-        self.run(&Order { act: &act, ..order.clone() }, &intent, &[], &[], permits, memory).await
+        self.run(&Action { act: &act, ..action.clone() }, &intent, &[], &[], permits, memory).await
     }
 }

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use obelus_kernel::Call;
 use obelus_kernel::session::{CallError, Outcome};
 use obelus_runtime::{Activity, ActivityFuture, Work};
 use serde_json::{Map, Value, json};
 
 use super::News;
-use super::brought::Brought;
 use super::error::{McpError, Trouble, quoted};
 use super::offer::difference;
-use super::round::Elicit;
+use super::request::Elicit;
 use super::server::Server;
 use super::shots;
+use super::tool_result::ToolResult;
 
-/// What saying goodbye to a server that hangs, and getting another one ready, may take beyond the time of the call itself.
+/// The time beyond the call itself for ending a server that hangs and starting another.
 const MORE_TIME: Duration = Duration::from_secs(30);
 
 /// A tool of a server, as a session knows it.
@@ -51,14 +52,14 @@ impl Activity for McpTool {
 
     fn time_limit(&self) -> Option<Duration> {
         let spec = self.server.spec();
-        // What takes too long is found out by the client itself, which can say more about it.
+        // The client has a time limit of its own, whose error says more.
         Some(spec.limit + 2 * spec.start + MORE_TIME)
     }
 }
 
 /// Calls a tool that is still what the session was given. What does no harm twice is tried twice if the line broke.
-async fn call(server: &Server, tool: &str, pinned: &Value, news: &News, work: &Work) -> Result<Brought, McpError> {
-    let arguments = arguments_of(&work.call);
+async fn call(server: &Server, tool: &str, pinned: &Value, news: &News, work: &Work) -> Result<ToolResult, McpError> {
+    let arguments = arguments_of(work);
     let elicitor = (!work.elicitor.is_nobody()).then_some(&work.elicitor as &dyn Elicit);
     let mut again = work.tool.idempotent;
     loop {
@@ -90,14 +91,15 @@ async fn check(server: &Server, tool: &str, pinned: &Value, news: &News) -> Resu
     Err(error)
 }
 
-/// The parameters of a call, without what is ours.
-fn arguments_of(call: &Value) -> Map<String, Value> {
-    let fields = call.as_object().into_iter().flatten();
-    fields.filter(|(name, _)| !name.starts_with('_')).map(|(name, value)| (name.clone(), value.clone())).collect()
+/// The parameters of a call, without what is ours: a server gets nothing that its tool does not declare.
+fn arguments_of(work: &Work) -> Map<String, Value> {
+    let fields = work.call.as_object().into_iter().flatten();
+    let params = fields.filter(|(name, _)| Call::is_param(name, &work.tool));
+    params.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// What a call brought, as a value: images become files, of which the value has the paths.
-fn outcome_of(brought: Brought, server: &str, tool: &str) -> Result<Outcome, CallError> {
+/// The result of a call as a value: images become files, of which the value has the paths.
+fn outcome_of(brought: ToolResult, server: &str, tool: &str) -> Result<Outcome, CallError> {
     if brought.is_error {
         let words = quoted(&brought.texts.join(" "));
         let words = if words.is_empty() { "it failed and does not say why".to_owned() } else { words };

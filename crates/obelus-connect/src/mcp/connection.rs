@@ -31,13 +31,13 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// How long a server that left a call unanswered has to show that it is there.
 const MOST_SILENCE: Duration = Duration::from_secs(10);
 
-/// More pages of tools than this are no list.
+/// The most pages of tools that are read.
 const MOST_PAGES: usize = 100;
 
 /// Codes with which servers say that they do not know the session.
 const SESSION_CODES: [i32; 2] = [-32000, -32001];
 
-/// No list is believed for longer without a word of the server.
+/// How long a list is used before the server is asked again.
 const MOST_FRESH: Duration = Duration::from_secs(3600);
 
 /// The tools of a server.
@@ -231,7 +231,7 @@ impl Connection {
         McpError::new(&self.server, trouble, words)
     }
 
-    /// What it means that a request failed.
+    /// The error of a request that failed.
     pub(super) async fn failed(&self, error: ServiceError) -> McpError {
         match error {
             ServiceError::McpError(error) => {
@@ -279,7 +279,7 @@ fn lifecycle(era: Option<Era>) -> ClientLifecycleMode {
     }
 }
 
-/// What it means that the first words with a server led nowhere.
+/// The error of a handshake that failed.
 async fn not_open(spec: &Spec, era: Option<Era>, error: &ClientInitializeError, process: Option<&Process>) -> NotOpen {
     let fail = |words: String, retry| NotOpen { error: McpError::new(&spec.name, Trouble::NoStart, words), retry };
     match error {
@@ -333,7 +333,7 @@ fn with_last_words(what: &str, last: &str) -> String {
 /// Listens for changes of the list of tools where the protocol wants to be asked for them.
 async fn listen(peer: Peer<RoleClient>, shared: Arc<Shared>) {
     let Ok(mut news) = peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await else { return };
-    // What changed before this was heard of was not told.
+    // Changes from before the subscription were not announced.
     shared.mark_stale();
     shared.now_hears(news.acknowledged().tools_list_changed == Some(true));
     while let Ok(Some(news)) = news.next().await {

@@ -1,4 +1,4 @@
-//! What can go wrong with a server.
+//! The errors of a server.
 
 use obelus_kernel::visible;
 use obelus_runtime::masking::without_secrets;
@@ -6,7 +6,7 @@ use obelus_runtime::masking::without_secrets;
 /// How many characters of a server's words an error shows.
 const SHOWN: usize = 2000;
 
-/// What went wrong with a server, in words that say what to do.
+/// An error of a server, in words that say what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("MCP server `{server}`: {words}")]
 pub struct McpError {

@@ -1,4 +1,4 @@
-//! What a server asks and tells by itself.
+//! Requests and notifications of a server.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-/// More questions than this at once are declined.
+/// The most questions at once: others are declined.
 const MOST_QUESTIONS: usize = 8;
 
 /// Something that a server asks of a person while a call is at work.
@@ -23,7 +23,7 @@ pub(super) struct Question {
     pub(super) answer: oneshot::Sender<ElicitResult>,
 }
 
-/// What the line to a server and its calls share.
+/// The state that the connection to a server and its calls share.
 #[derive(Default)]
 pub(super) struct Shared {
     seats: Mutex<Vec<(u64, mpsc::Sender<Question>)>>,

@@ -105,7 +105,7 @@ pub(super) fn is_of_the_way(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(<dyn Error>::is::<reqwest::Error>)
 }
 
-/// What a person is to do, where a request was refused because of who asks.
+/// The advice to a person where a request lacks authorization.
 pub(super) fn refusal<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a str> {
     let refused = causes(error).find_map(|cause| cause.downcast_ref::<AuthRequiredError>());
     refused.map(|refused| refused.www_authenticate_header.as_str())

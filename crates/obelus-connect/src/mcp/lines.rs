@@ -1,4 +1,4 @@
-//! What a program writes, without lines that never end.
+//! The output of a program, with lines of limited length.
 //!
 //! The library drops a line that is too long and says nothing of it, so that a call would wait for its answer until its
 //! time is up. Here such a line is noticed at once, and a program that goes on and on is cut off.
@@ -10,10 +10,10 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::watch;
 
-/// No message is larger.
+/// The largest message that is read.
 pub(super) const MOST_LINE: usize = 16 * 1024 * 1024;
 
-/// Whoever writes so much without an end of line never will.
+/// The longest line that is skipped before the program is given up.
 const ENDLESS: usize = 4 * MOST_LINE;
 
 /// A stream of lines that counts the letters of each.

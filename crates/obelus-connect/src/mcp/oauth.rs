@@ -1,30 +1,30 @@
-//! Who asks: tokens for servers that want to know (OAuth 2.1, as MCP has it).
+//! Tokens for servers that require authorization (OAuth 2.1, as MCP specifies it).
 //!
-//! A server that refuses a request says where its rules stand. From there on every word is a stranger's: who gives
-//! tokens, where a person logs in, where a code becomes a token. Each step is checked, addresses are `https` (or on
-//! this machine, if the server is), and a token is for one server's address and goes nowhere else.
+//! A server that refuses a request names its metadata. Everything that follows from there is untrusted: who issues
+//! tokens, where a person logs in, where a code is exchanged. Each step is checked, addresses are `https` (or on this
+//! machine, if the server is), and a token is sent only to the address of its server.
 //!
 //! | module | subject |
 //! |---|---|
-//! | `said` | the field `auth` of an agent's file |
-//! | `challenge` | what a server says when it refuses |
-//! | `found` | who gives tokens for it |
-//! | `fetch` | requests to addresses that strangers name |
-//! | `client` | who we are to them, and asking for tokens |
-//! | `signed` | saying who we are by a signature |
+//! | `config` | the field `auth` of an agent's file |
+//! | `challenge` | the reasons of a server that refuses a request |
+//! | `metadata` | discovery of the authorization server |
+//! | `fetch` | requests to addresses that a server names |
+//! | `client` | the client's registration, and requests for tokens |
+//! | `assertion` | authentication of the client by a signature |
 //! | `grants` | logins, and accounts of agents |
-//! | `kept` | tokens in files |
-//! | `landing` | where a person comes back to |
+//! | `stored_token` | tokens in files |
+//! | `landing` | the page that a login returns to |
 
+mod assertion;
 mod challenge;
 mod client;
+mod config;
 mod fetch;
-mod found;
 mod grants;
-mod kept;
 mod landing;
-mod said;
-mod signed;
+mod metadata;
+mod stored_token;
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -35,11 +35,11 @@ use reqwest::Url;
 
 pub(super) use self::challenge::Challenge;
 use self::client::Client;
+pub(super) use self::config::AuthConfig;
+use self::config::Grant;
 use self::fetch::Fetch;
-use self::kept::{Kept, file_of};
 pub use self::landing::Landing;
-use self::said::Grant;
-pub(super) use self::said::Said;
+use self::stored_token::{StoredToken, file_of};
 use super::error::quoted;
 
 /// Where a login ended: an address, or why there is none.
@@ -58,10 +58,10 @@ pub trait LogIn: Send + Sync {
 pub(super) struct Auth {
     server: String,
     url: Url,
-    said: Said,
+    config: AuthConfig,
     place: Mutex<Option<Place>>,
     /// Held while tokens are renewed, so that it is done once.
-    held: tokio::sync::Mutex<Held>,
+    held: tokio::sync::Mutex<TokenState>,
 }
 
 #[derive(Clone)]
@@ -72,10 +72,10 @@ struct Place {
 }
 
 #[derive(Default)]
-struct Held {
+struct TokenState {
     is_loaded: bool,
-    kept: Option<Kept>,
-    /// Whether a login is about to begin, for which the tokens in the file do not count.
+    stored: Option<StoredToken>,
+    /// Whether a login is about to begin, which ignores the tokens in the file.
     is_aside: bool,
     /// Why the last request was refused.
     challenge: Option<Challenge>,
@@ -83,13 +83,13 @@ struct Held {
 
 impl std::fmt::Debug for Auth {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Auth").field("said", &self.said).finish_non_exhaustive()
+        f.debug_struct("Auth").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
 impl Auth {
-    pub(super) fn new(server: &str, url: Url, said: Said) -> Self {
-        Self { server: server.to_owned(), url, said, place: Mutex::default(), held: tokio::sync::Mutex::default() }
+    pub(super) fn new(server: &str, url: Url, config: AuthConfig) -> Self {
+        Self { server: server.to_owned(), url, config, place: Mutex::default(), held: tokio::sync::Mutex::default() }
     }
 
     /// Keeps tokens in a folder, for an agent. Without it they last as long as the process.
@@ -106,18 +106,18 @@ impl Auth {
     pub(super) async fn token(&self) -> Option<Secret> {
         let mut held = self.held.lock().await;
         self.load(&mut held);
-        let kept = held.kept.as_ref()?;
-        if let Some(token) = kept.fresh(now()) {
+        let stored = held.stored.as_ref()?;
+        if let Some(token) = stored.fresh(now()) {
             return Some(token);
         }
-        if kept.refresh.is_some() {
+        if stored.refresh.is_some() {
             let _ = self.refresh(&mut held).await;
         }
-        held.kept.as_ref()?.access.clone()
+        held.stored.as_ref()?.access.clone()
     }
 
-    /// Gets another token after a request with `used` was refused. The error says what a person is to do. On the `last`
-    /// try nothing is got any more.
+    /// Gets another token after a request with `used` was refused. The error says what a person is to do. After the
+    /// last try no token is requested.
     pub(super) async fn renewed(
         &self,
         challenge: Challenge,
@@ -125,7 +125,7 @@ impl Auth {
         is_last: bool,
     ) -> Result<(), String> {
         let mut held = self.held.lock().await;
-        if !is_last && held.kept.as_ref().and_then(|kept| kept.access.as_ref()) != used {
+        if !is_last && held.stored.as_ref().and_then(|stored| stored.access.as_ref()) != used {
             return Ok(());
         }
         if !is_last && self.take_theirs(&mut held, used) {
@@ -136,19 +136,19 @@ impl Auth {
         held.challenge = Some(challenge);
         if wants_more
             && used.is_some()
-            && let Held { kept: Some(kept), challenge: Some(said), .. } = &mut *held
+            && let TokenState { stored: Some(stored), challenge: Some(challenge), .. } = &mut *held
         {
-            kept.wanted.clone_from(&said.scopes);
-            self.save(kept)?;
+            stored.wanted.clone_from(&challenge.scopes);
+            self.save(stored)?;
         }
-        match self.said.grant {
+        match self.config.grant {
             Grant::Credentials if is_last => Err("it refuses the token that it wanted; see `auth`".to_owned()),
             Grant::Credentials => self.take_credentials(&mut held).await,
             Grant::Code if wants_more => {
                 Err(format!("it wants more rights ({}); {}", quoted(&missing), self.how_to_log_in()))
             }
             Grant::Code => {
-                let refreshed = match !is_last && held.kept.as_ref().is_some_and(|kept| kept.refresh.is_some()) {
+                let refreshed = match !is_last && held.stored.as_ref().is_some_and(|stored| stored.refresh.is_some()) {
                     true => self.refresh(&mut held).await,
                     false => Err(String::new()),
                 };
@@ -167,82 +167,84 @@ impl Auth {
         self.held.lock().await.challenge.is_some()
     }
 
-    /// Has the next request go without a token, so that the server says what it wants.
+    /// Sends the next request without a token, so that the server says what it requires.
     pub(super) async fn set_aside(&self) {
         let mut held = self.held.lock().await;
         self.load(&mut held);
-        if let Some(kept) = &mut held.kept {
-            (kept.access, kept.refresh) = (None, None);
+        if let Some(stored) = &mut held.stored {
+            (stored.access, stored.refresh) = (None, None);
         }
         held.is_aside = true;
     }
 
-    /// Goes back to the tokens in the file after a login that came to nothing.
+    /// Returns to the tokens in the file after a login that failed.
     pub(super) async fn give_up(&self) {
         let mut held = self.held.lock().await;
         if held.is_aside {
-            *held = Held::default();
+            *held = TokenState::default();
         }
     }
 
     /// Takes a token that another process has got meanwhile: a person logged in, or it was renewed there.
-    fn take_theirs(&self, held: &mut Held, used: Option<&Secret>) -> bool {
+    fn take_theirs(&self, held: &mut TokenState, used: Option<&Secret>) -> bool {
         let Some(place) = self.place().filter(|_| !held.is_aside) else { return false };
-        let theirs = Kept::load(&place.file, &self.url);
+        let theirs = StoredToken::load(&place.file, &self.url);
         let theirs = theirs.filter(|theirs| theirs.access.as_ref() != used && theirs.fresh(now()).is_some());
         let Some(theirs) = theirs else { return false };
-        (held.kept, held.challenge) = (Some(theirs), None);
+        (held.stored, held.challenge) = (Some(theirs), None);
         true
     }
 
     /// Renews a token without a person.
-    async fn refresh(&self, held: &mut Held) -> Result<(), String> {
-        let used = held.kept.as_ref().and_then(|kept| kept.access.clone());
+    async fn refresh(&self, held: &mut TokenState) -> Result<(), String> {
+        let used = held.stored.as_ref().and_then(|stored| stored.access.clone());
         if self.take_theirs(held, used.as_ref()) {
             return Ok(());
         }
-        let Some(mut kept) = held.kept.take() else { return Err(String::new()) };
+        let Some(mut stored) = held.stored.take() else { return Err(String::new()) };
         let asked = async {
             let fetch = Fetch::new(&self.url)?;
-            fetch.address(kept.token_at.as_str(), "the address at which tokens are renewed")?;
-            let refresh = kept.refresh.clone().ok_or_else(String::new)?;
+            fetch.address(stored.token_at.as_str(), "the address at which tokens are renewed")?;
+            let refresh = stored.refresh.clone().ok_or_else(String::new)?;
             let fields =
-                [("grant_type", "refresh_token"), ("refresh_token", refresh.expose()), ("resource", &kept.resource)];
-            let secret = self.said.secret()?.or_else(|| kept.client.secret.clone());
-            let client = Client { secret, ..kept.client.clone() };
-            Ok(client.ask(&fetch, &kept.token_at, &fields).await)
+                [("grant_type", "refresh_token"), ("refresh_token", refresh.expose()), ("resource", &stored.resource)];
+            let secret = self.config.secret()?.or_else(|| stored.client.secret.clone());
+            let client = Client { secret, ..stored.client.clone() };
+            Ok(client.ask(&fetch, &stored.token_at, &fields).await)
         };
         let result = match asked.await {
             Err(words) => Err(words),
             Ok(Ok(tokens)) => {
-                kept.renew(tokens, now());
+                stored.renew(tokens, now());
                 held.challenge = None;
-                self.save(&kept)
+                self.save(&stored)
             }
             Ok(Err(failed)) => {
                 if failed.is_refused {
-                    (kept.access, kept.refresh) = (None, None);
-                    // What is not good any more need not be kept; if that fails it is refused again.
-                    let _ = self.save(&kept);
+                    (stored.access, stored.refresh) = (None, None);
+                    // A failure to save does no harm: the old token is refused again.
+                    let _ = self.save(&stored);
                 }
                 Err(failed.words)
             }
         };
-        held.kept = Some(kept);
+        held.stored = Some(stored);
         result
     }
 
-    fn load(&self, held: &mut Held) {
+    fn load(&self, held: &mut TokenState) {
         let Some(place) = self.place().filter(|_| !held.is_loaded) else { return };
         held.is_loaded = true;
-        if held.kept.is_none() {
-            held.kept = Kept::load(&place.file, &self.url);
+        if held.stored.is_none() {
+            held.stored = StoredToken::load(&place.file, &self.url);
         }
     }
 
-    fn save(&self, kept: &Kept) -> Result<(), String> {
+    fn save(&self, stored: &StoredToken) -> Result<(), String> {
         let Some(place) = self.place() else { return Ok(()) };
-        kept.save(&place.file).map_err(|error| format!("its token cannot be kept in {}: {error}", place.file.display()))
+        stored
+            .save(&place.file)
+            .map_err(|error| format!("its token cannot be kept in {}: {error}", place.file.display()))
     }
 
     fn how_to_log_in(&self) -> String {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::error::{quoted, shortened};
 use super::spec::Spec;
 
-/// More tools than this no model can choose from.
+/// The most tools that are offered of one server.
 const MOST_TOOLS: usize = 500;
 
 /// A longer definition is more than a description.
@@ -101,7 +101,7 @@ fn definition(spec: &Spec, name: &str, tool: &Value) -> Result<Value, String> {
     if let Some(words) = tool.get("description").and_then(Value::as_str).filter(|words| !words.trim().is_empty()) {
         schema.insert("description".to_owned(), Value::String(shortened(words, MOST_DESCRIPTION)));
     }
-    if let Some(said) = spec.said_of(name) {
+    if let Some(said) = spec.annotations(name) {
         schema.extend(said.iter().map(|(key, value)| (key.clone(), value.clone())));
     }
     let schema = Value::Object(schema);
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn fuzz_what_a_server_lists_and_brings_is_taken_with_care() {
-        use crate::mcp::brought::Brought;
+        use crate::mcp::tool_result::ToolResult;
         let spec = spec(json!({}));
         crate::fuzz::fuzz("mcp", |input| {
             let Ok(value) = serde_json::from_slice::<Value>(input) else { return false };
@@ -223,7 +223,7 @@ mod tests {
                 assert_eq!((tool.effect.name(), tool.idempotent, tool.trusted), ("update", false, false));
                 assert_eq!(difference(schema, schema), None);
             }
-            let brought = serde_json::from_value(value).map(|result| Brought::read(result, 5));
+            let brought = serde_json::from_value(value).map(|result| ToolResult::read(result, 5));
             if let Ok(brought) = &brought {
                 assert!(brought.structured.as_ref().is_none_or(|value| value.to_string().chars().count() <= 5));
             }

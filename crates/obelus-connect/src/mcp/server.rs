@@ -7,13 +7,13 @@ use rmcp::model::CallToolRequestParams;
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, watch};
 
-use super::brought::Brought;
 use super::connection::{Connection, Listing};
 use super::error::{McpError, Trouble};
 use super::oauth::{Auth, LogIn};
 use super::offer::Listed;
-use super::round::{self, Clock, Elicit};
+use super::request::{self, Clock, Elicit};
 use super::spec::{Era, Spec};
+use super::tool_result::ToolResult;
 
 /// A server that changes its mind more often than this while it is asked has to be taken as it is.
 const MOST_LISTINGS: usize = 3;
@@ -68,7 +68,7 @@ impl Server {
         tool: &str,
         arguments: Map<String, Value>,
         elicitor: Option<&dyn Elicit>,
-    ) -> Result<Brought, McpError> {
+    ) -> Result<ToolResult, McpError> {
         if self.spec.refuses(tool) {
             let words = format!("`{tool}` is refused by `refuse` of the agent's file");
             return Err(McpError::new(&self.spec.name, Trouble::Refused, words));
@@ -76,11 +76,11 @@ impl Server {
         let connection = self.connected().await?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let mut clock = Clock { left: self.spec.limit };
-        let result = round::call(&connection, params, elicitor, &mut clock).await;
+        let result = request::call(&connection, params, elicitor, &mut clock).await;
         if matches!(&result, Err(error) if matches!(error.trouble, Trouble::Lost | Trouble::NoAccess)) {
             self.forget(&connection).await;
         }
-        result.map(|result| Brought::read(result, self.spec.most))
+        result.map(|result| ToolResult::read(result, self.spec.most))
     }
 
     /// Whether the server has a tool of this name that may be called.

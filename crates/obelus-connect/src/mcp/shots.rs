@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use super::brought::Image;
+use super::tool_result::Image;
 
 /// Where images go, if the environment says so.
 const FOLDER: &str = "OBELUS_SHOTS";

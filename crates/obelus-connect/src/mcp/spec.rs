@@ -14,11 +14,11 @@ use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
-use super::oauth::{Auth, Said};
+use super::oauth::{Auth, AuthConfig};
 use super::words::Words;
 use crate::activity::{BindingError, Fields, looks_secret};
 
-/// What may be said of a server.
+/// The fields of a server.
 const KNOWN: [&str; 13] = [
     "command", "url", "headers", "auth", "env", "cwd", "timeout", "start", "protocol", "offer", "refuse", "tools",
     "most",
@@ -55,13 +55,13 @@ pub(super) struct Spec {
     pub(super) limit: Duration,
     /// Time limit of getting ready.
     pub(super) start: Duration,
-    /// None: found out.
+    /// None where it is found out by the first request.
     pub(super) era: Option<Era>,
     /// How many characters of a result are kept.
     pub(super) most: usize,
     offer: Vec<String>,
     refuse: Vec<String>,
-    said: BTreeMap<String, Map<String, Value>>,
+    annotations: BTreeMap<String, Map<String, Value>>,
 }
 
 /// How it is reached.
@@ -125,9 +125,9 @@ impl Spec {
         };
         let most = match fields.get("most") {
             None => MOST,
-            Some(said) => {
-                let most = said.as_u64().filter(|most| *most > 0).and_then(|most| usize::try_from(most).ok());
-                most.ok_or_else(|| fields.mistyped("most", "a number of characters above 0", Some(said)))?
+            Some(given) => {
+                let most = given.as_u64().filter(|most| *most > 0).and_then(|most| usize::try_from(most).ok());
+                most.ok_or_else(|| fields.mistyped("most", "a number of characters above 0", Some(given)))?
             }
         };
         Ok(Self {
@@ -139,7 +139,7 @@ impl Spec {
             most,
             offer: if fields.get("offer").is_some() { fields.texts("offer")? } else { vec!["*".to_owned()] },
             refuse: fields.texts("refuse")?,
-            said: said_of_tools(&fields)?,
+            annotations: annotations_of(&fields)?,
         })
     }
 
@@ -153,19 +153,19 @@ impl Spec {
         self.refuse.iter().any(|glob| glob_fits(glob, tool))
     }
 
-    /// What the author says of a tool.
-    pub(super) fn said_of(&self, tool: &str) -> Option<&Map<String, Value>> {
-        self.said.get(tool)
+    /// The annotations that the author gives a tool.
+    pub(super) fn annotations(&self, tool: &str) -> Option<&Map<String, Value>> {
+        self.annotations.get(tool)
     }
 
     /// The tools that the author names without a `*`.
     pub(super) fn named(&self) -> impl Iterator<Item = &String> {
-        self.offer.iter().filter(|glob| !glob.contains('*')).chain(self.said.keys())
+        self.offer.iter().filter(|glob| !glob.contains('*')).chain(self.annotations.keys())
     }
 }
 
 impl Spec {
-    /// Who asks, where the server is told by tokens.
+    /// The authorization, where the server takes tokens.
     pub(super) fn auth(&self) -> Option<&Arc<Auth>> {
         match &self.reach {
             Reach::Http { auth, .. } => auth.as_ref(),
@@ -178,12 +178,12 @@ impl Reach {
     fn by_http(name: &str, fields: &Fields<'_>) -> Result<Self, BindingError> {
         absent(fields, "env", "command")?;
         absent(fields, "cwd", "command")?;
-        let (url, headers, said) = (url_of(fields)?, headers_of(fields)?, Said::parse(fields)?);
+        let (url, headers, config) = (url_of(fields)?, headers_of(fields)?, AuthConfig::parse(fields)?);
         let by_hand = headers.iter().any(|(name, _)| *name == AUTHORIZATION);
         if by_hand && fields.get("auth").is_some() {
             return Err(fields.wrong("auth", "`headers` has a token in `Authorization`: keep the one to use"));
         }
-        let auth = (!by_hand).then(|| Arc::new(Auth::new(name, url.clone(), said)));
+        let auth = (!by_hand).then(|| Arc::new(Auth::new(name, url.clone(), config)));
         Ok(Self::Http { url, headers, auth })
     }
 }
@@ -226,7 +226,7 @@ impl Program {
         if let Some(name) = passed.iter().chain(set.iter().map(|(name, _)| name)).find(bad) {
             return Err(fields.wrong("env", format!("`{name}` cannot be the name of a variable")));
         }
-        // What it is given is known as a secret from now on, and masked in what it and people say.
+        // From now on the value is masked as a secret in all texts.
         for name in passed.iter().filter(|name| looks_secret(name)) {
             drop(Secret::from_env(name));
         }
@@ -292,27 +292,27 @@ fn headers_of(fields: &Fields<'_>) -> Result<Vec<(HeaderName, Words)>, BindingEr
 }
 
 /// Annotations of tools: what begins with `x-`, what the session does with results, and words of the author's own.
-fn said_of_tools(fields: &Fields<'_>) -> Result<BTreeMap<String, Map<String, Value>>, BindingError> {
+fn annotations_of(fields: &Fields<'_>) -> Result<BTreeMap<String, Map<String, Value>>, BindingError> {
     let map = match fields.get("tools") {
         None => return Ok(BTreeMap::new()),
         Some(Value::Object(map)) => map,
         other => return Err(fields.mistyped("tools", "an object of annotations by the name of the tool", other)),
     };
     let mut all = BTreeMap::new();
-    for (tool, said) in map {
+    for (tool, annotations) in map {
         let field = format!("tools.{tool}");
-        let Value::Object(said) = said else {
-            return Err(fields.mistyped(&field, "an object such as {\"x-effect\": \"read\"}", Some(said)));
+        let Value::Object(annotations) = annotations else {
+            return Err(fields.mistyped(&field, "an object such as {\"x-effect\": \"read\"}", Some(annotations)));
         };
         let theirs = ["_output", "_outputPath", "_outputMethod", "_scopes", "description"];
-        if let Some(stray) = said.keys().find(|key| !key.starts_with("x-") && !theirs.contains(&key.as_str())) {
+        if let Some(stray) = annotations.keys().find(|key| !key.starts_with("x-") && !theirs.contains(&key.as_str())) {
             let problem =
                 format!("`{stray}` is nothing to say here: give {} or what begins with x-", theirs.join(", "));
             return Err(fields.wrong(&field, problem));
         }
-        let alone = json!(said);
+        let alone = json!(annotations);
         Tool::parse(tool, &alone).map_err(|fault| fields.wrong(&field, fault.to_string()))?;
-        all.insert(tool.clone(), said.clone());
+        all.insert(tool.clone(), annotations.clone());
     }
     Ok(all)
 }

@@ -35,7 +35,7 @@ impl Words {
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));
             }
-            // It is masked from now on, before it is used too.
+            // It is masked from now on, also before it is used.
             drop(Secret::from_env(name));
             parts.push(Part::Secret(name.to_owned()));
             rest = &after[end..];

@@ -5,6 +5,7 @@ use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use obelus_kernel::Time;
+use obelus_words::{Language, PhraseTable as _};
 use serde_json::{Value, json};
 
 /// The number of days shown, including today.
@@ -28,20 +29,11 @@ pub(super) fn calendar(now: Time, zone: Option<&str>, language: Option<&str>) ->
     })
 }
 
-/// A weekday, whole and in short.
+/// A weekday, whole and in short. The model is told of days in the language of its texts.
 fn weekday(day: Weekday, language: Option<&str>) -> (&'static str, &'static str) {
-    let (names, short) = match language {
-        Some("ru") => (
-            ["понедельник", "вторник", "среда", "четверг", "пятница", "суббота", "воскресенье"],
-            ["пн", "вт", "ср", "чт", "пт", "сб", "вс"],
-        ),
-        _ => (
-            ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
-            ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
-        ),
-    };
+    let words = if language == Some("ru") { Language::Russian } else { Language::English }.words();
     let index = day.to_monday_zero_offset().unsigned_abs() as usize;
-    (names[index], short[index])
+    (words.days.all()[index], words.short_days.all()[index])
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use obelus_kernel::{Context, Message, visible};
 use obelus_runtime::specs::McpSection;
 use obelus_runtime::{Activities, ConnectFuture, Services, SessionSpec};
+use obelus_words::{Language, fill};
 use serde_json::Value;
 
 use super::pins::{self, Pins};
@@ -31,6 +32,8 @@ pub struct SessionServers {
     given: BTreeMap<String, Value>,
     is_empty: bool,
     notices: Option<Notices>,
+    /// Of what is told of changes.
+    language: Language,
 }
 
 impl SessionServers {
@@ -66,7 +69,9 @@ impl SessionServers {
         };
         let given = mcp.tools.iter().filter_map(|name| Some((name.clone(), spec.context.tool(name)?.schema.clone())));
         let (given, is_empty) = (given.collect(), mcp.is_empty());
-        Ok(Self { servers, browser, missing, outputs, given, is_empty, notices: connector.notices.clone() })
+        let language = connector.language.unwrap_or_else(|| Language::named(spec.language.as_deref()));
+        let notices = connector.notices.clone();
+        Ok(Self { servers, browser, missing, outputs, given, is_empty, notices, language })
     }
 
     /// The servers themselves.
@@ -159,10 +164,13 @@ impl Services for SessionServers {
                     let given = self.given.iter().filter(|(name, _)| !is_own(name));
                     let given = given.map(|(name, schema)| (name.clone(), schema.clone())).collect();
                     let now: Vec<_> = now.into_iter().filter(|(name, _)| !is_own(name)).collect();
-                    words.extend(changes(&given, &now));
+                    words.extend(changes(&given, &now, self.language));
                 }
                 // The session may have other things to do, and its calls will say so too.
-                Err(error) => words.push(format!("{}; calls to its tools will fail", visible(&error.to_string()))),
+                Err(error) => {
+                    let phrase = self.language.words().starting.calls_will_fail;
+                    words.push(fill(phrase, &[&visible(&error.to_string())]));
+                }
             }
             words
         })
@@ -212,23 +220,21 @@ fn typed(word: &str) -> String {
 }
 
 /// What is not as the session was given it.
-fn changes(given: &BTreeMap<String, Value>, now: &[(String, Value)]) -> Vec<String> {
+fn changes(given: &BTreeMap<String, Value>, now: &[(String, Value)], language: Language) -> Vec<String> {
+    let phrases = &language.words().starting;
     let now: BTreeMap<&str, &Value> = now.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
     let mut words = Vec::new();
     for (name, schema) in given {
         match now.get(name.as_str()) {
-            None => words.push(format!("the tool `{}` is not offered any more: calls to it will fail", visible(name))),
-            Some(other) if theirs(other) != theirs(schema) => words.push(format!(
-                "the tool `{}` has changed since this session began, and is not called; a new session takes it as it is now",
-                visible(name)
-            )),
+            None => words.push(fill(phrases.tool_gone, &[&visible(name)])),
+            Some(other) if theirs(other) != theirs(schema) => words.push(fill(phrases.tool_changed, &[&visible(name)])),
             Some(_) => {}
         }
     }
     let new: Vec<String> =
         now.keys().filter(|name| !given.contains_key(**name)).map(|name| format!("`{}`", visible(name))).collect();
     if !new.is_empty() {
-        words.push(format!("new tools, which only a new session has: {}", new.join(", ")));
+        words.push(fill(phrases.new_tools, &[&new.join(", ")]));
     }
     words
 }
@@ -251,14 +257,17 @@ mod tests {
         let given = given.map(|(name, words)| (name.to_owned(), schema(words))).into();
         let now = [("n.other", "B"), ("n.same", "c"), ("n.new", "d")];
         let now = now.map(|(name, words)| (name.to_owned(), schema(words)));
-        let told = changes(&given, &now);
+        let told = changes(&given, &now, Language::English);
         assert_eq!(told.len(), 3, "{told:?}");
         assert!(told[0].contains("`n.gone` is not offered any more"), "{told:?}");
         assert!(told[1].contains("`n.other` has changed"), "{told:?}");
         assert!(told[2].contains("`n.new`"), "{told:?}");
         let mut same: Vec<_> = given.clone().into_iter().collect();
         same[0].1["x-effect"] = "update".into();
-        assert!(changes(&given, &same).is_empty(), "what the author says of it is no change of the server's");
+        assert!(
+            changes(&given, &same, Language::English).is_empty(),
+            "what the author says of it is no change of the server's"
+        );
     }
 
     fn spec(mcp: Value) -> SessionSpec {

@@ -14,7 +14,7 @@ use super::scheduler::{Status, Step, Trigger};
 use super::settings::{Approval, FollowUp};
 use super::turn::Phase;
 use super::{Session, error_data, fault_data};
-use crate::call::Call;
+use crate::call::{ASIDES, Call};
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
 use crate::origin::{Origin, Origins};
@@ -128,8 +128,7 @@ impl Session {
                 let call = fault.call.map_or(Value::Null, |index| (*calls[index]).clone());
                 self.transcript.tell_error(error_data(call, fault_data(fault)));
             }
-            let faults: Vec<_> = check.errors.iter().map(ToString::to_string).collect();
-            return self.turn.note_failure(&text_of(&calls), &faults.join("\n"));
+            return self.note_faults(&calls, &check.errors);
         }
         if self.settings.mode == Mode::Shadow {
             return self.projection.keep_plan(&calls, &self.memory.context);
@@ -209,11 +208,38 @@ impl Session {
         }
     }
 
+    /// Counts the faulty calls of a plan that does not begin, each for itself: the others may change from one answer to
+    /// the next (LOOP-3).
+    fn note_faults(&mut self, calls: &[Arc<Value>], faults: &[Fault]) {
+        let mut by_call: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for fault in faults {
+            let name = match fault.call {
+                Some(index) => self.known_as(&calls[index]),
+                None => self.known_as_all(calls),
+            };
+            let fault = Fault { call: None, ..fault.clone() };
+            by_call.entry(name).or_default().push(fault.to_string());
+        }
+        by_call.iter().for_each(|(name, faults)| self.turn.note_failure(name, &faults.join("\n")));
+    }
+
+    /// A call as it is known again: without what is said beside it (CALL-1).
+    fn known_as(&self, call: &Value) -> String {
+        let tool = call["_tool"].as_str().and_then(|name| self.memory.context.tool(name));
+        identity(call, |name| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none()))
+    }
+
+    /// The same for all calls of an answer.
+    fn known_as_all(&self, calls: &[Arc<Value>]) -> String {
+        calls.iter().map(|call| self.known_as(call)).collect::<Vec<_>>().join("\n")
+    }
+
     /// Nothing of a step with a cycle runs.
     fn refuse_step(&mut self, number: u32, calls: &[Arc<Value>], cycle: &Fault) {
         let call = cycle.call.map_or(Value::Null, |index| (*calls[index]).clone());
         self.transcript.tell_error(error_data(call, fault_data(cycle)));
-        self.turn.note_failure(&text_of(calls), &cycle.text);
+        let name = self.known_as_all(calls);
+        self.turn.note_failure(&name, &cycle.text);
         self.turn.is_faulty = true;
         let count = self.scheduler.step(number).map_or(0, |step| step.jobs.len());
         for job in 0..count {
@@ -271,9 +297,4 @@ impl Session {
 pub(super) fn brings_output(call: &Call) -> bool {
     let may_be_null = || call.tool.as_deref().is_some_and(|t| t.output().is_some_and(crate::schema::admits_null));
     call.output.as_ref().is_some_and(|output| !output.is_null() || may_be_null())
-}
-
-/// Calls as they would stand in a plan, to know the same ones again.
-fn text_of(calls: &[Arc<Value>]) -> String {
-    calls.iter().map(|call| identity(call, |_| false)).collect::<Vec<_>>().join("\n")
 }

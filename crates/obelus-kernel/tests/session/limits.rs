@@ -121,3 +121,18 @@ fn loop_2_an_effect_whose_result_is_too_large_is_not_told_as_undone() {
     let words: Vec<String> = prompt.errors.iter().map(|error| error["error"]["message"].to_string()).collect();
     assert!(words[0].contains("was carried out") && words[1].contains("ask for less"), "{words:?}");
 }
+
+#[test]
+fn loop_3_a_faulty_call_of_a_plan_counts_whatever_stands_beside_it() {
+    let lazy = json!([{"type": "plan", "plan": [], "mode": "lazy"}]);
+    let mut harness = Harness::on(lazy, json!({}));
+    harness.start();
+    for number in 0..3 {
+        assert_eq!(harness.requests.len(), 1, "request {number}");
+        let faulty = json!({"_tool": "nobody", "q": 1, "comment": format!("try {number}"), "_outputPath": "†state.x"});
+        let other = call("read", &format!("r{number}"), json!({}));
+        let calls = if number == 1 { json!([other, faulty]) } else { json!([faulty, other]) };
+        harness.solve(calls, json!(null));
+    }
+    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Limit, 0));
+}

@@ -28,7 +28,7 @@ impl Actor {
         // There may be room again.
         self.failure = None;
         if concerns_turn(&tell.input) {
-            match self.take_up_edits().await {
+            match self.adopt_edits().await {
                 Err(refused) => return tell.answer(Err(refused)),
                 Ok(true) if !self.session.is_at_rest() => return self.deferred.push_front(tell),
                 Ok(_) => {}
@@ -89,7 +89,7 @@ impl Actor {
     }
 
     /// Tells the session what a person has changed in the state's file (DUR-7), if something was.
-    async fn take_up_edits(&mut self) -> Result<bool, Refused> {
+    async fn adopt_edits(&mut self) -> Result<bool, Refused> {
         let may = self.session.is_at_rest() && self.session.paused().is_none();
         let Some(files) = self.report.files.as_mut().filter(|_| may) else { return Ok(false) };
         let state = match files.look(&self.session) {
@@ -103,7 +103,7 @@ impl Actor {
         let edit = Input::State { state, by: "the state's file".to_owned() };
         self.take_inputs([without_secrets_of(edit)]).await?;
         if let Some(files) = &mut self.report.files {
-            let news = files.taken_up();
+            let news = files.edits_adopted();
             self.tell_news(vec![news]);
         }
         Ok(true)

@@ -1,17 +1,19 @@
 //! What is given to go on with a session, held against what the session was made of.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use obelus_kernel::{Context, Message};
+use obelus_words::{Language, fill};
 
 use super::SessionSpec;
 
 /// Why what is given is not what a session was made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecDifference {
-    /// Another agent, or a file in place of an agent, or an agent in place of a file. What the session was made of.
-    Agent(String),
+    /// Another agent, or an agent in place of a file. The file that the session was made of.
+    MadeOfFile(String),
+    /// Another agent, or a file in place of an agent. The name and the folder of the agent that the session was made of.
+    MadeOfAgent(String, PathBuf),
     /// Another plan.
     Plan,
     /// Another input.
@@ -22,14 +24,19 @@ pub enum SpecDifference {
     Schema,
 }
 
-impl fmt::Display for SpecDifference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl SpecDifference {
+    /// What is another, in words.
+    pub fn in_words(&self, language: Language) -> String {
+        let words = &language.words().starting;
         match self {
-            SpecDifference::Agent(kept) => write!(f, "it was made of {kept}"),
-            SpecDifference::Plan => f.write_str("it was made with another plan"),
-            SpecDifference::Input => f.write_str("it was made with another input"),
-            SpecDifference::Message(index) => write!(f, "it was made with another context: message {index} differs"),
-            SpecDifference::Schema => f.write_str("it was made with another schema of the result"),
+            SpecDifference::MadeOfFile(name) => fill(words.made_of_file, &[name]),
+            SpecDifference::MadeOfAgent(name, folder) => {
+                fill(words.made_of_agent, &[name, &folder.display().to_string()])
+            }
+            SpecDifference::Plan => words.other_plan.to_owned(),
+            SpecDifference::Input => words.other_input.to_owned(),
+            SpecDifference::Message(index) => fill(words.other_message, &[&index.to_string()]),
+            SpecDifference::Schema => words.other_schema.to_owned(),
         }
     }
 }
@@ -41,7 +48,7 @@ impl SessionSpec {
         if !self.agent.is_empty() || !given.agent.is_empty() {
             let is_same = !self.agent.is_empty() && !given.agent.is_empty() && is_same(&self.folder, &given.folder);
             if !is_same {
-                return Some(SpecDifference::Agent(self.called()));
+                return Some(self.made_of());
             }
             // Its file may have changed; what a person gives with it may not.
             let kept = self.context.messages();
@@ -52,11 +59,11 @@ impl SessionSpec {
             .or_else(|| (self.schema != given.schema).then_some(SpecDifference::Schema))
     }
 
-    /// What a session was made of, in words.
-    fn called(&self) -> String {
+    /// What a session was made of.
+    fn made_of(&self) -> SpecDifference {
         match self.agent.is_empty() {
-            true => format!("the file {}", self.name),
-            false => format!("the agent `{}` in {}", self.agent, self.folder.display()),
+            true => SpecDifference::MadeOfFile(self.name.clone()),
+            false => SpecDifference::MadeOfAgent(self.agent.clone(), self.folder.clone()),
         }
     }
 }

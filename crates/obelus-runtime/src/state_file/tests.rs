@@ -84,7 +84,7 @@ fn dur_7_what_a_person_changed_is_found_also_after_a_restart_and_once() {
     let StateNews::Edited(state) = file.look(&session) else { panic!("it is not found") };
     assert_eq!(state, json!({"goals": ["b"]}));
     session.handle(Time(1), Input::State { state, by: "the state's file".to_owned() }).unwrap();
-    assert_eq!(file.taken_up(), FileNews::Taken { file: file.path.clone() });
+    assert_eq!(file.edits_adopted(), FileNews::Taken { file: file.path.clone() });
     // The process dies here: what was taken up is not taken up once more.
     let mut file = StateFile::open(&folder, "s").unwrap();
     assert_eq!(file.look(&session), StateNews::Nothing);
@@ -192,7 +192,7 @@ fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
     // Mended, it is taken up, with what it was about and nothing else.
     fs::write(&file.path, "{\"goals\": [\"mended\"]}").unwrap();
     assert_eq!(file.look(&session), StateNews::Edited(json!({"goals": ["mended"]})));
-    file.taken_up();
+    file.edits_adopted();
     file.write(&session.state());
     assert!(!folder.join("states/s.json.new").exists());
     fs::remove_dir_all(folder).unwrap();

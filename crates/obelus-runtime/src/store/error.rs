@@ -1,18 +1,17 @@
 //! Why a store cannot be used, or something in it cannot be done.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
+use obelus_words::{Language, fill};
 use rusqlite::{ErrorCode, ffi};
 
 use super::sqlite::FORM;
 
 /// Why a store cannot be used, or something in it cannot be done.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum StoreError {
     /// Another process has the store.
-    #[error(
-        "{folder}: the store is in use by {holder}; end it, answer its questions from another process, or use another store (--store DIR)"
-    )]
     Held {
         /// The store's folder.
         folder: PathBuf,
@@ -20,10 +19,8 @@ pub enum StoreError {
         holder: String,
     },
     /// Somebody in this process writes the session.
-    #[error("session `{0}`: somebody else in this process is at work on it")]
     Locked(String),
     /// The store was written by a later version.
-    #[error("{folder}: the store is of form {found}, and this version knows forms up to {FORM}: use a newer obelus")]
     Newer {
         /// The store's folder.
         folder: PathBuf,
@@ -31,7 +28,6 @@ pub enum StoreError {
         found: i64,
     },
     /// The store was written by an earlier version. It can be read once somebody has opened it to write.
-    #[error("{folder}: the store is of the older form {found}: run a session in it once to bring it to form {FORM}")]
     Older {
         /// The store's folder.
         folder: PathBuf,
@@ -39,17 +35,13 @@ pub enum StoreError {
         found: i64,
     },
     /// A session of that name exists.
-    #[error("there is a session `{0}` already")]
     Exists(String),
     /// A session of that name was removed, and a copy would use the ids of its questions again.
-    #[error("there was a session `{0}`, and its name cannot be given to a copy: choose another name")]
     NameUsed(String),
     /// There is no session of that name.
-    #[error("there is no session `{0}`")]
     Unknown(String),
     /// A record cannot be read, or for record 0 what the session was begun with. That session is refused, the others
     /// are served.
-    #[error("session `{session}`, record {seq}: {problem}")]
     Damaged {
         /// The session.
         session: String,
@@ -59,10 +51,8 @@ pub enum StoreError {
         problem: String,
     },
     /// The index of the store is damaged. It is made anew by whoever opens the store to write.
-    #[error("the store's index is damaged: run a session in the store once to mend it")]
     DamagedIndex,
     /// An input has no written form.
-    #[error("session `{session}`: an input cannot be written down: {problem}")]
     Unwritable {
         /// The session.
         session: String,
@@ -70,9 +60,6 @@ pub enum StoreError {
         problem: String,
     },
     /// Somebody else has written to the session meanwhile.
-    #[error(
-        "session `{session}`: its journal has {found} records, and not {after}: somebody else writes it; take it up again"
-    )]
     MovedOn {
         /// The session.
         session: String,
@@ -82,7 +69,6 @@ pub enum StoreError {
         found: u64,
     },
     /// An input of this id was taken before.
-    #[error("session `{session}`: the input `{input}` was taken with record {seq}")]
     Taken {
         /// The session.
         session: String,
@@ -92,7 +78,6 @@ pub enum StoreError {
         seq: u64,
     },
     /// Two of the records to be written have the same id.
-    #[error("session `{session}`: two inputs have the id `{input}`")]
     TwoOfOneId {
         /// The session.
         session: String,
@@ -100,28 +85,72 @@ pub enum StoreError {
         input: String,
     },
     /// A text that is no name of a session.
-    #[error("`{0}` is no name for a session: letters, digits, `-` and `_`, at most 64")]
     BadName(String),
     /// A text that is no id of an input.
-    #[error("the id of an input has 1 to {most} bytes, and not {0}", most = super::InputId::LONGEST)]
     BadInputId(usize),
     /// The engine failed: the disk is full, read-only or broken. Nothing was written.
-    #[error("the store cannot be written or read: {}", words_of(.0))]
     Disk(rusqlite::Error),
     /// The same, for all that waited for one commit.
-    #[error("nothing was written: {0}")]
     NotWritten(String),
     /// A sync failed. What is on the disk is known when the store has been opened anew (DUR-9).
-    #[error(
-        "whether it was written is not known: {0}; the store was closed, and what it holds when it is opened again counts"
-    )]
     OutcomeUnknown(String),
     /// The store was opened to read only.
-    #[error("{0}: the store was opened to look at it only")]
     OnlyLooking(PathBuf),
     /// The folder cannot be used.
-    #[error("{0}: {1}")]
     Folder(PathBuf, std::io::Error),
+}
+
+impl std::error::Error for StoreError {}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words(Language::English))
+    }
+}
+
+impl StoreError {
+    /// What is wrong, and what to do about it.
+    pub fn in_words(&self, language: Language) -> String {
+        let words = &language.words().store;
+        let path = |folder: &Path| folder.display().to_string();
+        let form = FORM.to_string();
+        match self {
+            StoreError::Held { folder, holder } => {
+                let process = holder.strip_prefix("process ").map(|which| fill(words.process, &[which]));
+                fill(words.held, &[&path(folder), process.as_ref().unwrap_or(holder)])
+            }
+            StoreError::Locked(session) => fill(words.locked, &[session]),
+            StoreError::Newer { folder, found } => fill(words.newer, &[&path(folder), &found.to_string(), &form]),
+            StoreError::Older { folder, found } => fill(words.older, &[&path(folder), &found.to_string(), &form]),
+            StoreError::Exists(session) => fill(words.exists, &[session]),
+            StoreError::NameUsed(session) => fill(words.name_used, &[session]),
+            StoreError::Unknown(session) => fill(words.unknown, &[session]),
+            StoreError::Damaged { session, seq, problem } => fill(words.damaged, &[session, &seq.to_string(), problem]),
+            StoreError::DamagedIndex => words.damaged_index.to_owned(),
+            StoreError::MovedOn { session, after, found } => {
+                fill(words.moved_on, &[session, &found.to_string(), &after.to_string()])
+            }
+            StoreError::BadName(name) => fill(words.bad_name, &[name]),
+            StoreError::Disk(error) => fill(words.disk, &[&words_of(error, language)]),
+            StoreError::NotWritten(why) => fill(words.not_written, &[why]),
+            StoreError::OutcomeUnknown(why) => fill(words.outcome_unknown, &[why]),
+            StoreError::OnlyLooking(folder) => fill(words.only_looking, &[&path(folder)]),
+            StoreError::Folder(folder, why) => fill(words.folder, &[&path(folder), &why.to_string()]),
+            // Only programs meet these.
+            StoreError::Unwritable { session, problem } => {
+                format!("session `{session}`: an input cannot be written down: {problem}")
+            }
+            StoreError::Taken { session, input, seq } => {
+                format!("session `{session}`: the input `{input}` was taken with record {seq}")
+            }
+            StoreError::TwoOfOneId { session, input } => {
+                format!("session `{session}`: two inputs have the id `{input}`")
+            }
+            StoreError::BadInputId(bytes) => {
+                format!("the id of an input has 1 to {} bytes, and not {bytes}", super::InputId::LONGEST)
+            }
+        }
+    }
 }
 
 // Its words have all that there is to say, so it is no source that would be told once more.
@@ -132,12 +161,11 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 /// An error of the engine: what happened, and what to do about it.
-pub(super) fn words_of(error: &rusqlite::Error) -> String {
+pub(super) fn words_of(error: &rusqlite::Error, language: Language) -> String {
+    let words = &language.words().store;
     match error.sqlite_error() {
-        Some(failure) if is_full(failure) => "the disk is full; free some space on it and try again".to_owned(),
-        Some(failure) if failure.code == ErrorCode::ReadOnly => {
-            "the disk or the file is read-only; make it writable, or name another store with --store".to_owned()
-        }
+        Some(failure) if is_full(failure) => words.disk_full.to_owned(),
+        Some(failure) if failure.code == ErrorCode::ReadOnly => words.read_only.to_owned(),
         _ => error.to_string(),
     }
 }

@@ -137,7 +137,7 @@ impl QuestionView {
 
     /// A field: its name, and what is there now beside what would be.
     fn row(&self, row: &RowView) -> ViewLine {
-        let words = self.language.questions();
+        let words = &self.language.words().questions;
         if row.place.is_empty() {
             let tone = if row.mark.is_some() { Tone::Plain } else { Tone::Faint };
             return ViewLine::of(tone, format!("{} ", row.label)).shown(tone, &row.value);
@@ -166,7 +166,7 @@ impl QuestionView {
 
     /// What stands below the calls: the words with which the question came from elsewhere, and why it is asked.
     fn add_remarks(&self, lines: &mut Vec<ViewLine>) {
-        let words = self.language.questions();
+        let words = &self.language.words().questions;
         let remark = |head: &str, text: &str| {
             ViewLine::of(Tone::Plain, "  ").with(Tone::Faint, head).shown(Tone::Faint, text).hanging(4)
         };

@@ -119,7 +119,7 @@ const LONG: usize = 400;
 impl QuestionView {
     /// A question under the id by which it is answered, in the words of the agent's author where there are some.
     pub fn of(question: &Question, id: &str, titles: &Titles, language: Language) -> Self {
-        let words = language.questions();
+        let words = &language.words().questions;
         let pages = titles.pages();
         let maker = Maker { question, titles, pages: &pages, language };
         let is_about_calls = question.about != About::Input;
@@ -201,7 +201,7 @@ impl Maker<'_> {
     }
 
     fn row(&self, index: usize, asked: &AskedCall, tool: &str, place: &str, value: &Value) -> RowView {
-        let words = self.language.questions();
+        let words = &self.language.words().questions;
         let number = || self.titles.is_id(tool, place).then(|| words.number.to_owned());
         let label = self.titles.param(tool, place).or_else(number).unwrap_or_else(|| place.to_owned());
         let changes = self.question.changes.iter().filter(|change| change.call == index);
@@ -234,7 +234,7 @@ impl Maker<'_> {
 
     fn mark(&self, asked: &AskedCall, place: &str) -> Option<String> {
         let mark = asked.marks.iter().find(|mark| mark.place == place)?;
-        Some(fill(self.language.questions().not_trusted, &[&listed_titles(&mark.sources, self.titles)]))
+        Some(fill(self.language.words().questions.not_trusted, &[&listed_titles(&mark.sources, self.titles)]))
     }
 
     fn detail(label: &str, value: String) -> RowView {
@@ -243,7 +243,7 @@ impl Maker<'_> {
 
     /// What the agent says beside the call. What only caused the question is left out.
     fn aside(&self, name: &str, value: &Value) -> Option<RowView> {
-        let words = self.language.questions();
+        let words = &self.language.words().questions;
         match name {
             "comment" | "confirmation_reason" => Some(Self::detail(words.in_agents_words, quoted_value(value))),
             "requires_confirmation" | "confirmed" => None,
@@ -254,21 +254,21 @@ impl Maker<'_> {
     /// What whoever carries it out is shown of memory.
     fn scopes(&self, asked: &AskedCall) -> Option<RowView> {
         let scopes = asked.call.get("_scopes").filter(|scopes| !scopes.is_null())?;
-        let label = self.language.questions().is_shown;
+        let label = self.language.words().questions.is_shown;
         Some(RowView { mark: self.mark(asked, "_scopes"), ..Self::detail(label, quoted_value(scopes)) })
     }
 
     /// Who carries it out, where the call says so.
     fn executor(&self, asked: &AskedCall) -> Option<RowView> {
         let name = ["_delegate", "_activity"].into_iter().find_map(|name| asked.call.get(name)?.as_str())?;
-        Some(Self::detail(self.language.questions().carried_out_by, quoted_value(&name.into())))
+        Some(Self::detail(self.language.words().questions.carried_out_by, quoted_value(&name.into())))
     }
 
     fn result_place(&self, asked: &AskedCall) -> Option<RowView> {
         let path = visible(asked.call.get("_outputPath")?.as_str()?);
         let method = asked.call.get("_outputMethod").and_then(Value::as_str);
         let how = method.map(|method| format!(" ({})", visible(method))).unwrap_or_default();
-        Some(Self::detail(self.language.questions().result_to, format!("{path}{how}")))
+        Some(Self::detail(self.language.words().questions.result_to, format!("{path}{how}")))
     }
 
     /// The fields whose values were found in the user's own words, or as the user named them.
@@ -281,7 +281,7 @@ impl Maker<'_> {
                 labels.push(label);
             }
         }
-        (!labels.is_empty()).then(|| Self::detail(self.language.questions().you_named, labels.join(", ")))
+        (!labels.is_empty()).then(|| Self::detail(self.language.words().questions.you_named, labels.join(", ")))
     }
 
     fn asked_words(&self) -> AskedWords {
@@ -289,7 +289,7 @@ impl Maker<'_> {
         let (Some(tool), Some((head, words))) = (self.question.asked_by(), description.split_once('\n')) else {
             return AskedWords { by: None, mark: None, words: description.clone() };
         };
-        let phrases = self.language.questions();
+        let phrases = &self.language.words().questions;
         let by = fill(phrases.asked_by, &[&self.titles.tool(tool)]);
         let is_trusted = !head.ends_with(", not trusted");
         let mark = fill(phrases.not_trusted, &[&listed_titles(&[tool.to_owned()], self.titles)]);
@@ -306,7 +306,7 @@ impl Maker<'_> {
             _ => false,
         };
         if !reasons.is_empty() && reasons.iter().all(is_marked) {
-            return vec![self.language.questions().marked.to_owned()];
+            return vec![self.language.words().questions.marked.to_owned()];
         }
         let tool = calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
         reasons_in_words(reasons, tool, self.titles, self.language)

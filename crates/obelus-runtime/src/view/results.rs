@@ -14,7 +14,7 @@ const MOST: usize = 60;
 pub fn result_in_words(value: &Value, reads: bool, language: Language) -> Option<String> {
     match value {
         Value::Null | Value::Bool(true) => None,
-        Value::Bool(false) => Some(language.results().no.to_owned()),
+        Value::Bool(false) => Some(language.words().results.no.to_owned()),
         // The number returned by a creation is an id, which is useless to people.
         Value::Number(number) => reads.then(|| number.to_string()),
         Value::String(text) => short(text),
@@ -28,15 +28,17 @@ fn counted(items: &[Value], beside: Option<&Value>, language: Language) -> Strin
     let more = beside.and_then(|mark| mark.get("_more"));
     let number = |name: &str| more.and_then(|more| more.get(name)?.as_u64());
     match (number("shown"), number("total")) {
-        (Some(shown), Some(total)) => fill(language.results().records_of, &[&total.to_string(), &shown.to_string()]),
+        (Some(shown), Some(total)) => {
+            fill(language.words().results.records_of, &[&total.to_string(), &shown.to_string()])
+        }
         _ => count(items.len(), language),
     }
 }
 
 fn count(n: usize, language: Language) -> String {
     match n {
-        0 => language.results().nothing_found.to_owned(),
-        n => fill(language.results().records, &[&n.to_string()]),
+        0 => language.words().results.nothing_found.to_owned(),
+        n => fill(language.words().results.records, &[&n.to_string()]),
     }
 }
 

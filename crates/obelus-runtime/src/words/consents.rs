@@ -6,53 +6,13 @@ use obelus_kernel::visible;
 use serde_json::Value;
 
 use super::{Language, fill};
-use crate::phrases;
-
-phrases! {
-    /// What a consent covers, and what became of it.
-    ConsentPhrases {
-        covers:
-            "«{}» без вопроса, если меняется только: {}",
-            "“{}” without asking, if it sets nothing but: {}";
-        covers_plainly: "«{}» без вопроса", "“{}” without asking";
-        records: "для записей этого списка: {}", "for the records of this list: {}";
-        person: "если {} — {}", "if {} is {}";
-        site: "на сайте {}", "on the site {}";
-        tool: "для любых записей", "for any record";
-        until: "до {}", "until {}";
-        to_the_end: "до конца этого разговора", "to the end of this session";
-        more: "и ещё {}", "and {} more";
-        given: "{}: {}. Согласие дано {} ({}), шагов без вопроса: {}", "{}: {}. Given {} ({}), steps without a question: {}";
-        revoked: "отозвано {}", "taken back {}";
-        ended: "срок вышел", "its time is over";
-        by_consent: "сделано, по вашему согласию {}", "done, by your consent {}";
-        never_effect:
-            "об удалении и о настройках спрашивают каждый раз",
-            "deletions and configuration are asked about every time";
-        never_payment: "о платежах спрашивают каждый раз", "payments are asked about every time";
-        never_secret: "о секретах спрашивают каждый раз", "secrets are asked about every time";
-        never_here:
-            "об этом спрашивают каждый раз: получатель или запись взяты из непроверенного",
-            "this is asked about every time: its target comes from what is not trusted";
-    }
-}
 
 /// So many records of a list are named; the others are counted.
 const MOST_RECORDS: usize = 12;
 
-impl Language {
-    /// What is said of consents.
-    pub(crate) fn consents(self) -> &'static ConsentPhrases {
-        match self {
-            Language::Russian => &ConsentPhrases::RU,
-            Language::English => &ConsentPhrases::EN,
-        }
-    }
-}
-
 /// What a consent covers, in one sentence.
 pub fn terms_in_words(terms: &ConsentTerms, session: &Session, language: Language) -> String {
-    let words = language.consents();
+    let words = &language.words().consents;
     let code = Some(language.code());
     let tool = session.context().tool(&terms.tool);
     let title = visible(tool.and_then(|tool| tool.title(code)).unwrap_or(&terms.tool));
@@ -99,7 +59,7 @@ fn named(session: &Session, tool: &str, path: &str, value: &Value) -> String {
 
 /// A consent that was given, on one line: what it covers, until when, who gave it, and whether it still holds.
 pub fn consent_in_words(consent: &StandingConsent, session: &Session, by: &str, language: Language) -> String {
-    let words = language.consents();
+    let words = &language.words().consents;
     let until = consent.until.map(|until| fill(words.until, &[&until.to_string()]));
     let until = until.unwrap_or_else(|| words.to_the_end.to_owned());
     let covers = format!("{}, {until}", terms_in_words(&consent.terms, session, language));
@@ -114,7 +74,7 @@ pub fn consent_in_words(consent: &StandingConsent, session: &Session, by: &str, 
 
 /// Why no consent may stand for the calls of a question.
 pub fn never_in_words(never: Option<NeverStanding>, language: Language) -> &'static str {
-    let words = language.consents();
+    let words = &language.words().consents;
     match never {
         Some(NeverStanding::Effect) => words.never_effect,
         Some(NeverStanding::Payment) => words.never_payment,

@@ -6,44 +6,14 @@ use serde_json::Value;
 
 use super::reasons::{BareNames, reason_in_words};
 use super::{Language, fill};
-use crate::phrases;
+use obelus_words::MisfitWords;
 
 /// So many of the values that fit are named.
 const MOST: usize = 12;
 
-phrases! {
-    /// What is wrong with a value or a name.
-    MisfitWords {
-        at: "`{}`: {}", "`{}`: {}";
-        missing: "не хватает `{}`", "`{}` is missing";
-        wrong_type: "нужно другое: {}", "it must be: {}";
-        one_of: "подходит только одно из: {}", "it must be one of: {}";
-        at_least: "должно быть не меньше {}", "it must be at least {}";
-        at_most: "должно быть не больше {}", "it must be at most {}";
-        more_than: "должно быть больше {}", "it must be more than {}";
-        less_than: "должно быть меньше {}", "it must be less than {}";
-        too_short: "слишком коротко, символов нужно не меньше {}", "it is too short: at least {} characters";
-        too_long: "слишком длинно, символов можно не больше {}", "it is too long: at most {} characters";
-        too_few: "слишком мало, элементов нужно не меньше {}", "there are too few: at least {} items";
-        too_many: "слишком много, элементов можно не больше {}", "there are too many: at most {} items";
-        no_such_field: "такого здесь нет: {}", "it has no such field: {}";
-        no_param: "параметра `{}` нет", "there is no parameter `{}`";
-        no_param_near: "параметра `{}` нет; возможно, `{}`?", "there is no parameter `{}`; did you mean `{}`?";
-        or: " или ", " or ";
-        text: "текст", "text";
-        whole_number: "целое число", "a whole number";
-        number: "число", "a number";
-        boolean: "да или нет (`true`, `false`)", "yes or no (`true`, `false`)";
-        list: "список", "a list";
-        object: "объект", "an object";
-        nothing: "пусто (`null`)", "nothing (`null`)";
-        other: "значение не подходит ({})", "the value does not fit ({})";
-    }
-}
-
 /// What is wrong. `text` has the session's own words, for keywords that have none here.
 pub(super) fn misfit_in_words(misfit: &Misfit, text: &str, language: Language) -> String {
-    let words = language.misfits();
+    let words = &language.words().misfits;
     match misfit {
         Misfit::Policy(reason) => visible(&reason_in_words(reason, "", &BareNames, language)),
         Misfit::UnknownParam { name, near: Some(near) } => fill(words.no_param_near, &[&visible(name), &visible(near)]),
@@ -104,16 +74,6 @@ fn type_in_words(name: &Value, words: &MisfitWords) -> String {
 
 fn spoken(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-impl Language {
-    /// What is said of values and names that do not fit.
-    pub(crate) fn misfits(self) -> &'static MisfitWords {
-        match self {
-            Language::Russian => &MisfitWords::RU,
-            Language::English => &MisfitWords::EN,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,41 +7,6 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{Language, fill};
-use crate::phrases;
-
-phrases! {
-    /// Why a person is asked, or a call is refused.
-    ReasonWords {
-        sets: "меняется {}", "it sets {}";
-        after_reading:
-            "агент решил это после чтения: {}",
-            "it was decided after reading {}";
-        is_shown: "ему передают данные из непроверенного источника: {}", "it is shown what is not trusted: {}";
-        comes_from: "{} взято из непроверенного: {}", "{} comes from what is not trusted: {}";
-        come_from: "{} взяты из непроверенного: {}", "{} come from what is not trusted: {}";
-        deletes: "это удаляет", "it deletes";
-        configures: "это меняет настройки на будущее", "it changes how things behave from now on";
-        agent_asks: "так просит агент", "the agent asks for it";
-        policy_asks: "так требуют правила", "the policy asks for it";
-        policy_forbids: "это запрещают правила", "the policy forbids it";
-        consented: "на это есть ваше согласие {}", "your standing consent {} covers it";
-        not_listed: "«{}» нет в списке разрешённого", "“{}” is not on the allow-list";
-        in_shadow: "в режиме shadow ничего не выполняется", "in the mode shadow nothing is executed";
-        in_canary:
-            "в режиме canary без вашего решения выполняются только чтение и создание",
-            "in the mode canary only reading and creating run without your decision";
-        plan: "план выполняется только с вашего согласия", "a plan runs when it is approved";
-        interrupted:
-            "работа прервалась, и неизвестно, было ли это сделано",
-            "the work was interrupted, and it is not known whether this happened";
-        lost:
-            "ответ потерян, и неизвестно, было ли это сделано: {}",
-            "its answer was lost, and it is not known whether this happened: {}";
-        started:
-            "начато {}; возможно, ещё выполняется",
-            "it was started at {}, and may still be at work";
-    }
-}
 
 /// What people call tools and their parameters.
 pub trait ToolNames {
@@ -87,13 +52,21 @@ pub(crate) fn reasons_in_words(
             None => groups.push((sources, vec![path])),
         }
     }
-    let why = language.reasons();
+    let why = &language.words().reasons;
     let words = |(from, paths): (&Vec<String>, Vec<&str>)| {
         let params: Vec<String> = paths.iter().map(|name| param_in_words(name, tool, names)).collect();
         let phrase = if params.len() == 1 { why.comes_from } else { why.come_from };
         fill(phrase, &[&params.join(", "), &listed_titles(from, names)])
     };
     groups.into_iter().map(words).collect()
+}
+
+/// One reason for an engineer, with the names of files. In English reasons speak for themselves.
+pub fn explained_reason(reason: &Reason, tool: &str, language: Language) -> String {
+    match language {
+        Language::English => reason.to_string(),
+        Language::Russian => reason_in_words(reason, tool, &BareNames, language),
+    }
 }
 
 /// Why the policy refused a call, from the error in the call's report.
@@ -118,7 +91,7 @@ fn param_in_words(name: &str, tool: &str, names: &dyn ToolNames) -> String {
 
 /// One reason.
 pub(super) fn reason_in_words(reason: &Reason, tool: &str, names: &dyn ToolNames, language: Language) -> String {
-    let why = language.reasons();
+    let why = &language.words().reasons;
     match reason {
         Reason::Risky(path) => fill(why.sets, &[&param_in_words(path, tool, names)]),
         Reason::ProposedAfterReading(from) | Reason::PlannedAfterReading(from) => {
@@ -132,7 +105,8 @@ pub(super) fn reason_in_words(reason: &Reason, tool: &str, names: &dyn ToolNames
         Reason::Configures => why.configures.to_owned(),
         Reason::AgentAsks => why.agent_asks.to_owned(),
         Reason::Listed(Ruling::Refuse) => why.policy_forbids.to_owned(),
-        Reason::Listed(_) => why.policy_asks.to_owned(),
+        Reason::Listed(Ruling::Allow) => why.policy_allows.to_owned(),
+        Reason::Listed(Ruling::Confirm) => why.policy_asks.to_owned(),
         Reason::PlanNeedsApproval => why.plan.to_owned(),
         Reason::Interrupted => why.interrupted.to_owned(),
         Reason::AnswerLost(known) => fill(why.lost, &[known]),
@@ -142,16 +116,6 @@ pub(super) fn reason_in_words(reason: &Reason, tool: &str, names: &dyn ToolNames
         Reason::Mode(..) => why.in_canary.to_owned(),
         Reason::Consented { number, .. } => fill(why.consented, &[&format!("c{number}")]),
         Reason::Author(_) | Reason::Grounded(_) => reason.to_string(),
-    }
-}
-
-impl Language {
-    /// What is said of reasons.
-    pub(crate) fn reasons(self) -> &'static ReasonWords {
-        match self {
-            Language::Russian => &ReasonWords::RU,
-            Language::English => &ReasonWords::EN,
-        }
     }
 }
 

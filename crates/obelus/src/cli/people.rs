@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::StoreAt;
+use super::{ServerAt, StoreAt};
 
 /// List the open questions of all saved sessions.
 #[derive(Args)]
@@ -10,6 +10,8 @@ use super::StoreAt;
 pub(crate) struct Inbox {
     #[command(flatten)]
     pub(crate) store: StoreAt,
+    #[command(flatten)]
+    pub(crate) server: ServerAt,
     /// Print `[{id, about, session, call, description, reasons, schema?, asked_by?, requested_at, expires_at}]`.
     #[arg(long)]
     pub(crate) json: bool,
@@ -35,6 +37,8 @@ pub(crate) struct Answer {
     pub(crate) verb: Verb,
     #[command(flatten)]
     pub(crate) store: StoreAt,
+    #[command(flatten)]
+    pub(crate) server: ServerAt,
     /// Print one JSON document, as `obelus run` does.
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -115,6 +119,8 @@ pub(crate) struct Approve {
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) store: StoreAt,
+    #[command(flatten)]
+    pub(crate) server: ServerAt,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
@@ -131,6 +137,8 @@ pub(crate) struct Deny {
     pub(crate) reason: String,
     #[command(flatten)]
     pub(crate) store: StoreAt,
+    #[command(flatten)]
+    pub(crate) server: ServerAt,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,

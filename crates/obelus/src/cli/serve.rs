@@ -18,6 +18,7 @@ Examples:
   obelus serve
   obelus serve --listen 127.0.0.1:9000 --store ./store --agents ./agents
   obelus serve --host agents.example.test          behind a reverse proxy of this name
+  obelus serve --telegram telegram.yaml            and a Telegram bot
   curl -H \"Authorization: Bearer $(cat ./store/token)\" http://127.0.0.1:9000/api/v1/agents")]
 pub(crate) struct Serve {
     /// The address. One that other machines reach needs --public.
@@ -40,6 +41,9 @@ pub(crate) struct Serve {
     /// times.
     #[arg(long = "origin", value_name = "ORIGIN")]
     pub(crate) origins: Vec<String>,
+    /// Run the Telegram bot of this file: `{token_file, allow, agent, lang, api}`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) telegram: Option<PathBuf>,
     /// The requests of one token in a second.
     #[arg(long, value_name = "N", default_value_t = 500)]
     pub(crate) rate: u32,

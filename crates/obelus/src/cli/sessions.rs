@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{Mode, StoreAt};
+use super::{Mode, ServerAt, StoreAt};
 
 /// List, show and manage saved sessions.
 #[derive(Subcommand)]
@@ -14,6 +14,8 @@ pub(crate) enum Sessions {
     List {
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: ServerAt,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -37,6 +39,8 @@ Examples:
         instance: Option<String>,
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: ServerAt,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -48,6 +52,8 @@ Examples:
         id: String,
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: ServerAt,
         /// Print the journal, one JSON line per record.
         #[arg(long)]
         json: bool,
@@ -124,6 +130,8 @@ Examples:
         at: Option<u64>,
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: ServerAt,
     },
     /// Go back to the last rest of a session that this version cannot continue.
     ///
@@ -163,6 +171,8 @@ Examples:
         id: String,
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: ServerAt,
     },
     /// Resume a paused session and run it to the end of its turn.
     #[command(after_help = "Example:\n  obelus sessions resume letters")]
@@ -171,6 +181,8 @@ Examples:
         id: String,
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: ServerAt,
         /// Print one JSON document, as `obelus run` does.
         #[arg(long)]
         json: bool,
@@ -199,5 +211,7 @@ Examples:
         id: String,
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: ServerAt,
     },
 }

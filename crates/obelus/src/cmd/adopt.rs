@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use obelus_kernel::session::{Mode, Question, Session};
+use obelus_runtime::people::refused_in_words;
 use obelus_runtime::{HostError, SessionSpec, SqliteStore, StoreError};
 use serde_json::{Value, json};
 
@@ -13,7 +14,9 @@ use super::people::{IMPORT_OF, Narrator};
 use super::run::{load_agent, on};
 use crate::cli::StoreAt;
 use crate::input;
+use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
+use crate::trouble::wrong;
 
 /// What is imported, and how it continues.
 pub(crate) struct Import<'a> {
@@ -38,13 +41,20 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreAt, import: &Import<'_>, as_j
         anyhow!("{name}:{}:{}: {words}", error.line(), error.column())
     })?;
     let spec = SessionSpec::from_agent(load_agent(&agents::locate(agent)?, None)?);
+    let words = words_of(spec.language.as_deref());
     let host = host_of(store, connector(at, &Notices::default()));
     let (state, open, look) = on(async {
         let by = format!("{IMPORT_OF}{name}");
         // What does not fit is refused before anything is kept.
         let handle = match host.adopt(&id, spec, state, mode, &by).await {
-            Err(HostError::Store(error @ StoreError::Exists(_))) => bail!("{error}: name another one with --session"),
-            Err(HostError::Refused(refused)) => bail!("{name}: {refused}"),
+            Err(HostError::Store(error @ StoreError::Exists(_))) => {
+                let error = error.in_words(words.language);
+                return Err(wrong(fill(words.carried.adopt_exists, &[&error]), words));
+            }
+            Err(HostError::Refused(refused)) => {
+                let refused = refused_in_words(&refused, None, words.language);
+                return Err(wrong(format!("{name}: {refused}"), words));
+            }
             adopted => adopted?,
         };
         let is_open = |question: &Question| question.is_open();
@@ -62,6 +72,6 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreAt, import: &Import<'_>, as_j
     for question in &open {
         output::answer(&look.question(question, &format!("{id}:{}", question.id)));
     }
-    output::note(&format!("continue `{}` with `obelus chat --session {id}`", visible(&id)));
+    output::note(&fill(look.phrases.carried.adopted, &[&visible(&id), &id]));
     Ok(Exit::Done)
 }

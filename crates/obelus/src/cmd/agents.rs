@@ -24,6 +24,7 @@ use super::host::{Notices, connector};
 use super::run::{load_agent, on};
 use crate::cli::{Agents, Format, StoreAt};
 use crate::input;
+use crate::language::{fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
 
 pub(crate) fn run(args: &Agents) -> Result<Exit> {
@@ -64,11 +65,12 @@ pub(crate) fn locate(agent: &str) -> Result<PathBuf> {
     if let Some(path) = named_by(path).or_else(|| path.exists().then(|| path.to_owned())) {
         return Ok(path);
     }
+    let words = &words_of(None).starting;
     let hint = match near(path) {
-        Some(near) => format!("; did you mean `{near}`?"),
-        None => format!("; there are: {}", AgentCatalogue::of_environment().names().join(", ")),
+        Some(near) => fill(words.did_you_mean, &[&near]),
+        None => fill(words.there_are, &[&AgentCatalogue::of_environment().names().join(", ")]),
     };
-    bail!("there is no agent `{agent}`{hint}")
+    bail!("{}{hint}", fill(words.no_agent, &[agent]))
 }
 
 fn list(as_json: bool) -> Exit {

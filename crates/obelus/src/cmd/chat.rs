@@ -16,7 +16,7 @@
 //! | `commands` | lines that begin with `/` |
 //! | `titles`, `outline`, `text` | titles of tools, JSON as an outline, styled lines |
 //!
-//! What is said stands in [`crate::phrases`].
+//! What is said stands in `obelus-words`.
 
 mod approve;
 mod commands;
@@ -48,8 +48,9 @@ use super::holder::Holder;
 use super::host::{Notices, connector, host_of, store_folder, tell_changes, tell_reopened, told};
 use super::run::{load_agent, on};
 use crate::cli::{Chat, How};
+use crate::language::{Words, fill, mode_means, words_of};
 use crate::output::Exit;
-use crate::phrases::{Phrases, fill};
+use crate::trouble::wrong;
 use editor::Editor;
 pub(crate) use question::lines as question_lines;
 use screen::{Part, Surface};
@@ -58,6 +59,7 @@ use talk::{Talk, Worked};
 use terminal::Terminal;
 pub(crate) use text::Line;
 pub(crate) use tour::Move;
+pub(crate) use why::lines as why_lines;
 
 /// The conversation that was asked for.
 struct Opened {
@@ -82,7 +84,7 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         let notices = Notices::default();
         let is_alone = !is_terminal && args.how.session.is_none();
         let opened = open(args, &notices, is_alone).await?;
-        let phrases = Phrases::of(opened.language.as_deref());
+        let phrases = words_of(opened.language.as_deref());
         let surface = if is_terminal { Surface::Terminal } else { Surface::Lines };
         let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, surface).await?;
         let screen = talk.screen.clone();
@@ -133,7 +135,7 @@ async fn converse(talk: Talk, args: &Chat, is_terminal: bool) -> Result<Exit> {
 pub(crate) async fn attend(
     handle: &SessionHandle,
     session: Option<String>,
-    phrases: &'static Phrases,
+    phrases: &'static Words,
     work: Vec<Work>,
 ) -> Result<bool> {
     let talk = Talk::new(handle.clone(), String::new(), session, phrases, Surface::Beside).await?;
@@ -145,7 +147,7 @@ pub(crate) async fn attend(
 pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
     on(async {
         let opened = open(args, &Notices::default(), true).await?;
-        let phrases = Phrases::of(opened.language.as_deref());
+        let phrases = words_of(opened.language.as_deref());
         let session = args.how.session.clone();
         let mut talk = Talk::new(opened.handle, opened.agent, session, phrases, Surface::Lines).await?;
         talk.plays_itself = true;
@@ -164,7 +166,7 @@ async fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) -> Result<()> {
         crate::output::note(&format!(
             "{} · {}",
             crate::output::visible(&talk.agent),
-            fill(phrases.chat.mode_is, &[mode.name(), phrases.mode_means(mode)])
+            fill(phrases.chat.mode_is, &[mode.name(), mode_means(mode, phrases)])
         ));
         return Ok(());
     }
@@ -193,7 +195,7 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool) -> Result<Opened> 
         spec.local.unattended = is_alone;
         let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
         let host = Host::new(connector);
-        let handle = host.create_temporary("chat", spec).await.context("the agent cannot be started")?;
+        let handle = host.create_temporary("chat", spec).await.context(words_of(None).starting.not_started)?;
         return Ok(Opened { host, handle, folder: None, agent, language, goes_on: false, mode: None, token });
     };
     let store = SqliteStore::open(&store_folder(&args.how.store)?)?;
@@ -203,7 +205,7 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool) -> Result<Opened> 
         let mut spec = begun(args)?;
         spec.local.unattended = is_alone;
         let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
-        let handle = host.create(id, spec).await.context("the agent cannot be started")?;
+        let handle = host.create(id, spec).await.context(words_of(None).starting.not_started)?;
         if let Some(mode) = args.how.mode {
             handle.set_mode(mode.into()).await?;
         }
@@ -215,10 +217,9 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool) -> Result<Opened> 
         let folder = if is_file { folder.parent().map(PathBuf::from).unwrap_or_default() } else { folder };
         let whole = |path: &std::path::Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if whole(&folder) != whole(&spec.folder) {
-            bail!(
-                "the session `{id}` is with the agent in {}, not with `{named}`: leave --agent out, or name another session",
-                spec.folder.display()
-            );
+            let words = words_of(spec.language.as_deref());
+            let folder = spec.folder.display().to_string();
+            return Err(wrong(fill(words.starting.other_agent, &[id, &folder, named]), words));
         }
     }
     let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
@@ -241,7 +242,7 @@ fn begun(args: &Chat) -> Result<SessionSpec> {
     // A kept session is told of the mode: what the file says is kept apart from what a person chooses (POL-9).
     let mode = args.how.mode.filter(|_| args.how.session.is_none());
     let how = How { mode, ..args.how.clone() };
-    told(SessionSpec::from_agent(load_agent(&folder, None)?), &how).context("the agent cannot be started")
+    told(SessionSpec::from_agent(load_agent(&folder, None)?), &how).context(words_of(None).starting.not_started)
 }
 
 fn the_only_agent() -> Result<PathBuf> {
@@ -253,7 +254,7 @@ fn the_only_agent() -> Result<PathBuf> {
         (None, []) => agents::locate("crm"),
         (None, all) => {
             let names: Vec<_> = all.iter().filter_map(|path| path.file_name()?.to_str()).collect();
-            bail!("which agent? name one with --agent: {}", names.join(", "))
+            bail!("{}", fill(words_of(None).starting.which_agent, &[&names.join(", ")]))
         }
     }
 }

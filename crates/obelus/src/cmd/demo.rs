@@ -7,15 +7,17 @@ use anyhow::Result;
 use clap::Args;
 use obelus_runtime::Secret;
 use obelus_sandbox::{Portal, PortalLanguage, SandboxOptions};
+use obelus_words::TourWords;
 
 use super::chat::{self, Move};
-use crate::cli::{Chat, How, Mode, StoreAt};
+use crate::cli::{Chat, How, Mode, ServerAt, StoreAt};
+use crate::language::{Language, fill, wanted, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
-use crate::phrases::{Phrases, wanted};
 
 /// Try an agent in a CRM, without a key and without a network.
 ///
-/// Starts a sandbox portal with made-up data and a conversation with the agent `crm`; its offline model follows rules.
+/// Starts a sandbox portal with made-up data, a server, and a conversation with the agent `crm`; its offline model follows
+/// rules. The server has sessions of its own, which end with the demo.
 /// Risky changes wait for you: `y` approves, `n` denies. The portal's page shows what was done. Without a terminal, or
 /// with --tour, a scripted conversation of five messages runs by itself, including your answers. Portal and agent speak
 /// English or Russian: --lang, else the language of the environment, else Russian.
@@ -35,61 +37,56 @@ pub(crate) struct Demo {
     /// Do not open the portal's page in a browser.
     #[arg(long)]
     no_open: bool,
+    /// Start no server.
+    #[arg(long)]
+    no_server: bool,
     #[command(flatten)]
     store: StoreAt,
 }
 
-/// Five messages: reading, creating, a risky change, a denial, and a batch with one question for all.
-const TOUR: [Move; 13] = [
-    Move::Tell("1. Чтение: спрашивать некого, агент просто смотрит."),
-    Move::Say("Какие у нас стадии продаж?"),
-    Move::Tell("2. Создание: то, о чём вы попросили сами, подтверждать не нужно."),
-    Move::Say("Создай сделку «Поставка окон» на 250000 и поставь задачу Илье: подготовить предложение до пятницы"),
-    Move::Tell("3. Рискованное изменение: деньги меняются только с вашего «да»."),
-    Move::Say("Измени сумму сделки 1 на 100000"),
-    Move::Yes,
-    Move::Tell("4. Отказ: ничего не происходит."),
-    Move::Say("Переведи сделку 3 на стадию «Сделка провалена»"),
-    Move::No("клиент ещё думает"),
-    Move::Tell("5. Двадцать сделок сразу: один вопрос обо всех."),
-    Move::Say("Передай 20 сделок менеджера Ильи Дарье"),
-    Move::Yes,
-];
+/// The model of the demo.
+const MODEL: &str = "playbook:@bundled/crm/playbook.yaml";
 
-/// The same in English.
-const TOUR_IN_ENGLISH: [Move; 13] = [
-    Move::Tell("1. Reading: nobody needs to be asked, the agent just looks."),
-    Move::Say("What are our sales stages?"),
-    Move::Tell("2. Creating: what you asked for yourself needs no approval."),
-    Move::Say("Create a deal “Window supply” for 250000 and give Ian a task: prepare an offer by Friday"),
-    Move::Tell("3. A risky change: money changes only with your yes."),
-    Move::Say("Change the amount of deal 1 to 100000"),
-    Move::Yes,
-    Move::Tell("4. A denial: nothing happens."),
-    Move::Say("Move deal 3 to the stage “Deal lost”"),
-    Move::No("the customer is still thinking"),
-    Move::Tell("5. Twenty deals at once: one question about all of them."),
-    Move::Say("Hand 20 deals of Ian over to Dora"),
-    Move::Yes,
-];
+/// Five messages: reading, creating, a risky change, a denial, and a batch with one question for all.
+fn tour(words: &TourWords) -> [Move; 13] {
+    [
+        Move::Tell(words.reading),
+        Move::Say(words.ask_stages),
+        Move::Tell(words.creating),
+        Move::Say(words.create_deal),
+        Move::Tell(words.risky),
+        Move::Say(words.change_amount),
+        Move::Yes,
+        Move::Tell(words.denial),
+        Move::Say(words.move_deal),
+        Move::No(words.not_yet),
+        Move::Tell(words.batch),
+        Move::Say(words.hand_over),
+        Move::Yes,
+    ]
+}
 
 pub(crate) fn run(args: Demo) -> Result<Exit> {
     // The portal needs its own thread, because the conversation blocks while it waits for the portal.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let (language, moves) = match wanted(None) {
-        Some("en") => (PortalLanguage::English, &TOUR_IN_ENGLISH),
-        _ => (PortalLanguage::Russian, &TOUR),
+    let (language, words) = match wanted(None) {
+        Some("en") => (PortalLanguage::English, Language::English.words()),
+        _ => (PortalLanguage::Russian, Language::Russian.words()),
     };
+    let moves = tour(&words.tour);
     let options = SandboxOptions { listen: args.listen, rate: false, language, ..SandboxOptions::default() };
     let portal = runtime.block_on(Portal::start(options))?;
     Secret::provide("BITRIX_WEBHOOK_URL", Secret::new(portal.base_url()));
+    let code = if language == PortalLanguage::English { "en" } else { "ru" };
+    #[cfg(feature = "serve")]
+    let server = (!args.no_server).then(|| runtime.block_on(serve_beside(code))).transpose()?;
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let plays_itself = args.tour || !is_terminal;
     let session = args.store.store.is_some().then(|| "demo".to_owned());
     let conversation = Chat {
         agent: Some("crm".to_owned()),
         how: How {
-            model: Some("playbook:@bundled/crm/playbook.yaml".to_owned()),
+            model: Some(MODEL.to_owned()),
             mode: Some(Mode::Full),
             activities: None,
             mcp: None,
@@ -99,21 +96,41 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
             store: args.store,
         },
         events: None,
+        server: ServerAt::default(),
     };
-    let code = if language == PortalLanguage::English { "en" } else { "ru" };
-    let words = &Phrases::of(Some(code)).running;
+    let words = &words.running;
     output::note(&format!("{BOLD}{}{BOLD:#} {}", words.sandbox, portal.page_url()));
     let ended = if plays_itself {
-        chat::tour(&conversation, moves)
+        chat::tour(&conversation, &moves)
     } else {
-        suggest(words.no_key_needed, moves);
+        suggest(words.no_key_needed, &moves);
         if !args.no_open {
             open_in_browser(portal.page_url());
         }
         chat::run(&conversation)
     };
+    #[cfg(feature = "serve")]
+    if let Some(server) = server {
+        runtime.block_on(server.stop());
+    }
     runtime.block_on(portal.stop());
     ended
+}
+
+/// Starts a server for the same agent and portal, and says where it is.
+#[cfg(feature = "serve")]
+async fn serve_beside(code: &str) -> Result<super::serve::beside::Beside> {
+    let phrases = words_of(Some(code));
+    let prepare = |mut spec: obelus_runtime::SessionSpec| {
+        spec.settings.mode = Mode::Full.into();
+        let model = MODEL.into();
+        spec.model = Some(obelus_runtime::specs::ChosenModel { model, folder: std::path::PathBuf::new() });
+        spec
+    };
+    let server = super::serve::beside::Beside::start(phrases.language, prepare).await?;
+    let token = server.token_file().display().to_string();
+    output::note(&fill(phrases.serving.beside, &[server.address(), &token]));
+    Ok(server)
 }
 
 /// Prints example messages.

@@ -10,7 +10,7 @@ use clap::Args;
 use obelus_connect::model::{ModelSpec, Recorder, SentChars, open};
 use obelus_kernel::session::{Prompt, Spent};
 use obelus_runtime::files::read_text;
-use obelus_runtime::{Agent, Language, Model, Part, Parts, Used};
+use obelus_runtime::{Agent, Model, Part, Parts, Used};
 use obelus_vectors::{Asked, EvalVerdict, Evaluated};
 use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
@@ -19,8 +19,8 @@ use super::agents::locate;
 use super::run::load_agent_in;
 use super::spent::in_words;
 use crate::input;
+use crate::language::{Language, Words};
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
-use crate::phrases::Phrases;
 
 /// The file with an agent's own cases, in its folder.
 const OWN_CASES: &str = "cases.json";
@@ -198,6 +198,6 @@ fn show(case: &Evaluated) {
 }
 
 /// An evaluation is for engineers, and tells everything in English.
-fn english() -> &'static Phrases {
-    Phrases::in_language(Language::English)
+fn english() -> &'static Words {
+    Language::English.words()
 }

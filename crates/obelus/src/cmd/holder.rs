@@ -23,8 +23,8 @@ use tokio::task::JoinSet;
 
 use super::host::tell_reopened;
 use super::people::{Begun, Narrator};
+use crate::language::{Words, fill, words_of};
 use crate::output::{self, visible};
-use crate::phrases::{Phrases, fill};
 use crate::trouble::Declined;
 
 /// A request is one line of at most so many bytes.
@@ -70,7 +70,7 @@ impl Holder {
                     let (host, folder, is_closing) = (self.host.clone(), self.folder.clone(), is_closing.clone());
                     guests.spawn(async move {
                         if let Err(error) = attend(stream, &host, &folder, is_closing).await {
-                            output::warning(&format!("a request from another process: {error:#}"));
+                            output::warning(&fill(words_of(None).holder.request, &[&format!("{error:#}")]));
                         }
                     });
                 }
@@ -91,7 +91,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     let own = fs::metadata(folder)?.uid();
     let guest = stream.peer_cred()?.uid();
     if guest != own && guest != 0 {
-        bail!("user {guest} is not the owner of the store");
+        bail!("{}", fill(words_of(None).holder.not_owner, &[&guest.to_string()]));
     }
     let (read, mut write) = stream.split();
     let mut line = String::new();
@@ -212,13 +212,12 @@ pub(crate) fn tell_holder(
     folder: &Path,
     id: &str,
     input: &Input,
-    phrases: &Phrases,
+    phrases: &Words,
     tell: &dyn Fn(&Value, &str),
 ) -> Result<()> {
     use std::io::{BufRead, Write};
     let address = Address::of(folder)?;
-    let mut stream = std::os::unix::net::UnixStream::connect(&address.path)
-        .context("the process that holds the store takes nothing from others now; try again when it has ended")?;
+    let mut stream = std::os::unix::net::UnixStream::connect(&address.path).context(phrases.holder.takes_nothing)?;
     stream.set_write_timeout(Some(WAITING))?;
     writeln!(stream, "{}", json!({"session": id, "tell": input})).map_err(|error| unanswered(error, phrases))?;
     let mut line = String::new();
@@ -233,8 +232,7 @@ pub(crate) fn tell_holder(
         false => Err(error),
     });
     read.map_err(|error| unanswered(error, phrases))?;
-    let answer: Value = serde_json::from_str(&line)
-        .context("the process that holds the store has ended before it answered: look at the session")?;
+    let answer: Value = serde_json::from_str(&line).context(phrases.holder.ended)?;
     match answer["refused"]["text"].as_str() {
         Some(text) => {
             let code = answer["refused"]["code"].as_str().unwrap_or_default();
@@ -272,7 +270,7 @@ fn is_late(error: &std::io::Error) -> bool {
 }
 
 /// Says what it means that the process that holds the store does not answer.
-fn unanswered(error: std::io::Error, phrases: &Phrases) -> anyhow::Error {
+fn unanswered(error: std::io::Error, phrases: &Words) -> anyhow::Error {
     match is_late(&error) {
         true => anyhow!("{}", phrases.answering.no_answer),
         false => error.into(),

@@ -17,8 +17,8 @@ use tokio::runtime::Runtime;
 
 use crate::cli::{How, StoreAt};
 use crate::input;
+use crate::language::{Words, chosen, fill, words_of, words_of_session};
 use crate::output::{self, DIM, visible};
-use crate::phrases::{Phrases, fill};
 
 /// What the command line says wins over what the file says. What is wrong with it is found here, where it is still
 /// known who said it.
@@ -36,7 +36,7 @@ pub(crate) fn told(mut spec: SessionSpec, how: &How) -> Result<SessionSpec> {
     }
     if !how.sites.is_empty() {
         if !spec.allow_sites(&how.sites) {
-            return Err(anyhow!("it has no browser that could be on a site")).context(format!("--site: {}", spec.name));
+            return Err(anyhow!("{}", words_of(None).starting.no_browser)).context(format!("--site: {}", spec.name));
         }
         StandardConnector::new().check_servers(&spec).with_context(|| format!("--site: {}", spec.name))?;
     }
@@ -70,12 +70,12 @@ impl Notices {
     fn take(&self, notice: Notice<'_>) {
         match (notice, &*self.0.lock().unwrap_or_else(PoisonError::into_inner)) {
             (Notice::Starting(names), _) => {
-                let words = fill(Phrases::of(None).running.starting, &[&visible(&names.join(", "))]);
+                let words = fill(words_of(None).running.starting, &[&visible(&names.join(", "))]);
                 output::note(&format!("{DIM}{words}{DIM:#}"));
             }
             (Notice::Unpinned { servers, agent }, _) => {
                 let (servers, agent) = (visible(&servers.join(", ")), visible(agent));
-                let words = fill(Phrases::of(None).running.unpinned, &[&servers, &agent]);
+                let words = fill(words_of(None).running.unpinned, &[&servers, &agent]);
                 output::note(&format!("{DIM}{words}{DIM:#}"));
             }
             (Notice::Changed(words), Some(tell)) => tell(words),
@@ -87,7 +87,7 @@ impl Notices {
 /// What connects the sessions of a command. Logins to MCP servers are kept in the store's folder, if there is one.
 pub(crate) fn connector(store: &StoreAt, notices: &Notices) -> StandardConnector {
     let notices = notices.clone();
-    let connector = StandardConnector::new().with_notices(move |notice| notices.take(notice));
+    let connector = StandardConnector::new().with_language(chosen()).with_notices(move |notice| notices.take(notice));
     match store_folder(store) {
         Ok(folder) => connector.with_logins(folder),
         // Nothing else here needs a home folder.
@@ -110,21 +110,21 @@ pub(crate) fn viewer(store: &SqliteStore) -> Host {
 fn tell_cut(handle: &SessionHandle) {
     let Some(cut) = handle.reopened().cut else { return };
     let (seq, problem, records) = (cut.seq.to_string(), cut.problem.to_string(), cut.records.to_string());
-    output::warning(&fill(Phrases::of(None).running.cut, &[handle.id(), &seq, &problem, &records]));
+    output::warning(&fill(words_of(None).running.cut, &[handle.id(), &seq, &problem, &records]));
 }
 
 /// Says what was found when a session was opened: a damaged end of its journal, other rules in its agent's file (POL-9).
 pub(crate) async fn tell_reopened(handle: &SessionHandle) -> Result<(), Refused> {
     tell_cut(handle);
     if let Some(change) = handle.reopened().rules {
-        let phrases = handle.inspect(Phrases::of_session).await?;
+        let phrases = handle.inspect(words_of_session).await?;
         output::warning(&rules_in_words(handle.id(), &change, phrases));
     }
     Ok(())
 }
 
 /// What has changed in the file of a session's agent.
-fn rules_in_words(id: &str, change: &RulesChange, phrases: &Phrases) -> String {
+fn rules_in_words(id: &str, change: &RulesChange, phrases: &Words) -> String {
     let words = &phrases.kept;
     if let Some(file) = &change.missing {
         return fill(words.rules_missing, &[id, &file.display().to_string()]);
@@ -164,7 +164,7 @@ pub(crate) fn store_folder(said: &StoreAt) -> Result<PathBuf> {
     let home = || named("HOME").map(|home| home.join(".local/share"));
     match named("OBELUS_HOME").or_else(|| named("XDG_DATA_HOME").or_else(home).map(|data| data.join("obelus"))) {
         Some(folder) => Ok(folder),
-        None => bail!("there is no home folder here: name the store with --store DIR or OBELUS_HOME"),
+        None => bail!("{}", words_of(None).store.no_home),
     }
 }
 

@@ -13,12 +13,12 @@ use obelus_runtime::people::{Titles, consent_in_words, error_words, result_in_wo
 use serde_json::{Value, json};
 
 use super::chat::question_lines;
+use crate::language::{Words, fill, words_about_to_hear};
 use crate::output::{DIM, GREEN, RED, YELLOW, visible};
-use crate::phrases::{Phrases, fill};
 
 /// What is needed to tell a session's questions and steps in words.
 pub(crate) struct Narrator {
-    pub(crate) phrases: &'static Phrases,
+    pub(crate) phrases: &'static Words,
     pub(crate) titles: Titles,
 }
 
@@ -30,7 +30,7 @@ impl Narrator {
 
     /// The same for a session that is about to hear these words.
     pub(crate) fn about_to_hear(session: &Session, words: Option<&str>) -> Self {
-        let phrases = Phrases::about_to_hear(session, words);
+        let phrases = words_about_to_hear(session, words);
         Self { phrases, titles: Titles::of(session.context(), phrases.code) }
     }
 
@@ -99,7 +99,7 @@ fn ended(call: &Value, outcome: &Outcome, look: &Narrator) -> Option<String> {
     let title = visible(&look.step(call));
     Some(match outcome {
         Outcome::Error(error) => {
-            let words = error_words(&json!({"code": error.code, "message": error.message}));
+            let words = error_words(&json!({"code": error.code, "message": error.message}), look.phrases.language);
             format!("  {RED}✗{RED:#} {title}: {}", visible(&words))
         }
         Outcome::Lost { message } => {
@@ -128,7 +128,7 @@ pub(crate) const IMPORT_OF: &str = "the import of ";
 pub(crate) const AT_COMMAND_LINE: &str = "a person at the command line";
 
 /// Who said something, and from where. Journals have a few names of their own for that.
-pub(crate) fn by_in_words(by: &str, phrases: &Phrases) -> String {
+pub(crate) fn by_in_words(by: &str, phrases: &Words) -> String {
     let words = &phrases.story;
     let known = match by {
         AT_COMMAND_LINE => words.at_command_line,
@@ -148,7 +148,7 @@ pub(crate) fn by_in_words(by: &str, phrases: &Phrases) -> String {
 }
 
 /// The standing consents of a session, one line each.
-pub(crate) fn consent_lines(session: &Session, phrases: &Phrases) -> Vec<String> {
+pub(crate) fn consent_lines(session: &Session, phrases: &Words) -> Vec<String> {
     let line = |consent: &StandingConsent| {
         consent_in_words(consent, session, &by_in_words(&consent.by, phrases), phrases.language)
     };
@@ -156,7 +156,7 @@ pub(crate) fn consent_lines(session: &Session, phrases: &Phrases) -> Vec<String>
 }
 
 /// News about the files of a session.
-pub(crate) fn file_news(news: &FileNews, phrases: &Phrases) -> String {
+pub(crate) fn file_news(news: &FileNews, phrases: &Words) -> String {
     let files = &phrases.files;
     let name = |path: &std::path::Path| path.display().to_string();
     visible(&match news {

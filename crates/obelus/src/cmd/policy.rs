@@ -5,6 +5,8 @@ use obelus_kernel::policy::{Explanation, Gate, Ruling, explain};
 use obelus_kernel::{Context, Tool};
 use obelus_runtime::Agent;
 use obelus_runtime::files::read_document;
+use obelus_runtime::people::explained_reason;
+use obelus_words::PolicyWords;
 use serde_json::{Value, json};
 
 use super::agents::locate;
@@ -12,6 +14,7 @@ use super::run::load_agent;
 use super::sessions::read_session;
 use crate::cli::{Explain, Policy};
 use crate::input;
+use crate::language::{Language, Words, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
 
 pub(crate) fn run(args: &Policy) -> Result<Exit> {
@@ -22,6 +25,11 @@ pub(crate) fn run(args: &Policy) -> Result<Exit> {
 
 fn explain_call(args: &Explain) -> Result<Exit> {
     let agent = load_agent(&locate(&args.agent)?, None)?;
+    // Programs get the words of the table in English.
+    let words = match args.json {
+        true => Language::English.words(),
+        false => words_of(agent.settings.language.as_deref()),
+    };
     let name = input::name(&args.call);
     let call = read_document(std::path::Path::new(&name), &input::text(&args.call)?)?;
     let mode = args.mode.map_or(agent.settings.mode, Into::into);
@@ -38,9 +46,9 @@ fn explain_call(args: &Explain) -> Result<Exit> {
             if args.json {
                 output::json(&json!({"verdict": "faulty", "errors": faults}));
             } else {
-                output::answer(&format!("{RED}faulty{RED:#}: the call is invalid and does not reach the policy"));
+                output::answer(&format!("{RED}faulty{RED:#}: {}", words.policy.faulty));
                 for fault in &faults {
-                    output::answer(&format!("  {RED}error{RED:#} {}", visible(fault)));
+                    output::answer(&format!("  {RED}{}{RED:#} {}", words.policy.error, visible(fault)));
                 }
             }
             return Ok(Exit::Failed);
@@ -48,9 +56,9 @@ fn explain_call(args: &Explain) -> Result<Exit> {
     };
     let tool = tool_of(&agent.context, &call);
     let is_latent = tool.is_some_and(|tool| is_latent(&agent, tool));
-    let missing_origins = tool.and_then(|tool| missing_origins(&call, tool));
+    let missing_origins = tool.and_then(|tool| missing_origins(&call, tool, &words.policy));
     if is_latent {
-        return Ok(report_latent(&call, tool, mode.name(), args.json));
+        return Ok(report_latent(&call, tool, mode.name(), args.json, &words.policy));
     }
     if args.json {
         let mut document = found.to_json();
@@ -60,7 +68,8 @@ fn explain_call(args: &Explain) -> Result<Exit> {
         document["notes"] = missing_origins.into_iter().collect();
         output::json(&document);
     } else {
-        report(&found, &call, tool, mode.name(), &agent, missing_origins.as_deref());
+        let report = Report { call: &call, tool, mode: mode.name(), agent: &agent, words };
+        report.tell(&found, missing_origins.as_deref());
     }
     Ok(Exit::Done)
 }
@@ -77,8 +86,8 @@ fn is_latent(agent: &Agent, tool: &Tool) -> bool {
 }
 
 /// Reports a call that the model carries out. Such calls do not act, and no policy applies to them.
-fn report_latent(call: &Value, tool: Option<&Tool>, mode: &str, as_json: bool) -> Exit {
-    let why = "no activity is bound to it, so the model carries it out: it does not act and runs in every mode";
+fn report_latent(call: &Value, tool: Option<&Tool>, mode: &str, as_json: bool, words: &PolicyWords) -> Exit {
+    let why = words.latent;
     let effect = tool.map(|tool| tool.effect.name()).unwrap_or_default();
     if as_json {
         let spoken = json!([{"by": "activities", "says": "allow", "why": why}]);
@@ -88,81 +97,81 @@ fn report_latent(call: &Value, tool: Option<&Tool>, mode: &str, as_json: bool) -
         return Exit::Done;
     }
     let name = call["_tool"].as_str().unwrap_or_default();
-    output::answer(&headline(Ruling::Allow, name, effect, mode));
+    output::answer(&headline(Ruling::Allow, name, effect, mode, words));
     output::answer(&format!("  {GREEN}{:<8}{GREEN:#}activities: {why}", "allow"));
     Exit::Done
 }
 
 /// The verdict on one line.
-fn headline(ruling: Ruling, name: &str, effect: &str, mode: &str) -> String {
+fn headline(ruling: Ruling, name: &str, effect: &str, mode: &str, words: &PolicyWords) -> String {
     let (colour, means) = match ruling {
-        Ruling::Allow => (GREEN, "it runs"),
-        Ruling::Confirm => (YELLOW, "a person decides"),
-        Ruling::Refuse => (RED, "it does not run"),
+        Ruling::Allow => (GREEN, words.runs),
+        Ruling::Confirm => (YELLOW, words.person_decides),
+        Ruling::Refuse => (RED, words.does_not_run),
     };
-    format!(
-        "{colour}{}{colour:#} {BOLD}{}{BOLD:#}: {means}   {DIM}effect {effect}, mode {mode}{DIM:#}",
-        ruling.name(),
-        visible(name)
-    )
+    let under = fill(words.effect_and_mode, &[effect, mode]);
+    format!("{colour}{}{colour:#} {BOLD}{}{BOLD:#}: {means}   {DIM}{under}{DIM:#}", ruling.name(), visible(name))
 }
 
 /// Which origins the file does not give although they could change the verdict.
-fn missing_origins(call: &Value, tool: &Tool) -> Option<String> {
+fn missing_origins(call: &Value, tool: &Tool, words: &PolicyWords) -> Option<String> {
     let targets = match &tool.target {
         Some(paths) if paths.is_empty() => Vec::new(),
         Some(paths) => paths.iter().map(|path| format!("`{path}`")).collect(),
         None if tool.effect.name() == "read" => Vec::new(),
-        None => vec!["any parameter".to_owned()],
+        None => vec![words.any_param.to_owned()],
     };
     let acts = tool.effect.name() != "read";
     let mut open = Vec::new();
     if call.get("_from").is_none() && !targets.is_empty() {
-        open.push(format!(
-            "the origins of its values are not given: an untrusted value in {} needs a confirmation (use `_from`)",
-            targets.join(", ")
-        ));
+        open.push(fill(words.no_origins, &[&targets.join(", ")]));
     }
     if call.get("_shown").is_none() && acts {
-        open.push(
-            "what the model had read before is not given: untrusted data needs a confirmation (use `_shown`)"
-                .to_owned(),
-        );
+        open.push(words.no_shown.to_owned());
     }
     (!open.is_empty()).then(|| open.join("; "))
 }
 
-fn report(
-    found: &Explanation,
-    call: &Value,
-    tool: Option<&Tool>,
-    mode: &str,
-    agent: &Agent,
-    missing_origins: Option<&str>,
-) {
-    let name = call["_tool"].as_str().unwrap_or_default();
-    let effect = tool.map(|tool| tool.effect.name()).unwrap_or_default();
-    output::answer(&headline(found.verdict.ruling(), name, effect, mode));
-    for one in &found.findings {
-        let colour = match one.says {
-            Ruling::Allow => GREEN,
-            Ruling::Confirm => YELLOW,
-            Ruling::Refuse => RED,
-        };
-        let says = one.says.name();
-        let rule = rule_of(agent, &one.by).map(|rule| format!(" ({rule})")).unwrap_or_default();
-        output::answer(&format!(
-            "  {colour}{says:<8}{colour:#}{}{DIM}{}{DIM:#}: {}",
-            visible(&one.by),
-            visible(&rule),
-            visible(&one.why.to_string())
-        ));
-    }
-    if found.findings.is_empty() {
-        output::answer(&format!("  {DIM}no rule applies{DIM:#}"));
-    }
-    if let Some(words) = missing_origins {
-        output::answer(&format!("  {DIM}note: {words}{DIM:#}"));
+/// A call that is explained to a person.
+struct Report<'a> {
+    call: &'a Value,
+    tool: Option<&'a Tool>,
+    mode: &'a str,
+    agent: &'a Agent,
+    words: &'a Words,
+}
+
+impl Report<'_> {
+    fn tell(&self, found: &Explanation, missing_origins: Option<&str>) {
+        let words = &self.words.policy;
+        let name = self.call["_tool"].as_str().unwrap_or_default();
+        let effect = self.tool.map(|tool| tool.effect.name()).unwrap_or_default();
+        output::answer(&headline(found.verdict.ruling(), name, effect, self.mode, words));
+        for one in &found.findings {
+            let colour = match one.says {
+                Ruling::Allow => GREEN,
+                Ruling::Confirm => YELLOW,
+                Ruling::Refuse => RED,
+            };
+            let says = one.says.name();
+            let rule = rule_of(self.agent, &one.by).map(|rule| format!(" ({rule})")).unwrap_or_default();
+            let why = match one.by.starts_with("policy.allow[") {
+                true => self.words.reasons.listed.to_owned(),
+                false => explained_reason(&one.why, name, self.words.language),
+            };
+            output::answer(&format!(
+                "  {colour}{says:<8}{colour:#}{}{DIM}{}{DIM:#}: {}",
+                visible(&one.by),
+                visible(&rule),
+                visible(&why)
+            ));
+        }
+        if found.findings.is_empty() {
+            output::answer(&format!("  {DIM}{}{DIM:#}", words.no_rule));
+        }
+        if let Some(missing) = missing_origins {
+            output::answer(&format!("  {DIM}{}{DIM:#}", fill(words.note, &[missing])));
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Mode};
 use obelus_runtime::files::ImageStore;
+use obelus_runtime::people::refused_in_words;
 use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore};
 
 use super::agents;
@@ -26,8 +27,9 @@ use super::people::by_in_words;
 use super::plan::give_input;
 use crate::cli::{How, Run, RunPlan};
 use crate::input;
+use crate::language::{fill, wanted, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
-use crate::phrases::{Phrases, fill, wanted};
+use crate::trouble::{in_words, wrong};
 pub(crate) use outcome::is_proposal_of;
 pub(crate) use play::{Begin, Stage, play};
 pub(crate) use show::Shown;
@@ -40,7 +42,10 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
         Some(agent) => SessionSpec::from_agent(load_agent(&agent, args.say.as_deref())?),
         None => {
             let text = input::text(&args.file).map_err(|error| match agents::near(&args.file) {
-                Some(near) if !args.file.exists() => anyhow!("{error:#}; did you mean the agent `{near}`?"),
+                Some(near) if !args.file.exists() => {
+                    let words = words_of(None);
+                    anyhow!("{}", fill(words.starting.did_you_mean_agent, &[&in_words(&error, words), &near]))
+                }
                 _ => error,
             })?;
             let spec = SessionSpec::from_request(&args.file, input::request_from(&args.file, &text)?)?;
@@ -51,7 +56,7 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
     give_input(&mut spec, args.input.as_deref())?;
     let begin = match &args.say {
         Some(words) => Input::User { text: words.clone() },
-        None if is_agent => bail!("an agent answers to words: add --say 'TEXT'"),
+        None if is_agent => bail!("{}", words_of(None).starting.say_something),
         None => Input::Start,
     };
     for image in &args.image {
@@ -116,7 +121,7 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
             }
         };
         if let Some(by) = handle.inspect(|session| session.paused().map(str::to_owned)).await? {
-            let phrases = handle.inspect(Phrases::of_session).await?;
+            let phrases = handle.inspect(words_of_session).await?;
             output::note(&fill(phrases.kept.paused_by, &[id, &by_in_words(&by, phrases), id]));
             return Ok(Exit::Waiting);
         }
@@ -133,11 +138,11 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
 fn must_be_same(id: &str, kept: &SessionSpec, given: &SessionSpec) -> Result<()> {
     match kept.difference(given) {
         None => Ok(()),
-        Some(difference) => bail!(
-            "the session `{id}` does not go on with {}: {difference}; name another session with --session, or remove \
-             this one with `obelus sessions rm {id}`",
-            given.name
-        ),
+        Some(difference) => {
+            let words = words_of(kept.language.as_deref());
+            let difference = difference.in_words(words.language);
+            Err(wrong(fill(words.starting.not_the_same, &[id, &given.name, &difference, id]), words))
+        }
     }
 }
 
@@ -159,14 +164,16 @@ fn unless_said(store: &SqliteStore, handle: &SessionHandle, input: Input) -> Res
 }
 
 async fn set_mode(handle: &SessionHandle, mode: Mode) -> Result<()> {
+    let words = handle.inspect(words_of_session).await?;
     let (now, is_at_rest) = handle.inspect(|session| (session.settings().mode, session.is_at_rest())).await?;
     if now == mode {
         return Ok(());
     }
     if !is_at_rest {
-        bail!("`{}` was cut off in the mode {}: let it end, then change the mode", handle.id(), now.name());
+        return Err(wrong(fill(words.starting.mode_under_way, &[handle.id(), now.name()]), words));
     }
-    handle.set_mode(mode).await.map_err(|refused| anyhow!("--mode: {}", refused.text))
+    let told = handle.set_mode(mode).await;
+    told.map_err(|refused| wrong(format!("--mode: {}", refused_in_words(&refused, None, words.language)), words))
 }
 
 /// Has pictures go with what begins the turn.

@@ -7,8 +7,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use obelus_sandbox::{DEFAULT_TOKEN, Events, Portal, PortalLanguage, SandboxOptions};
 
+use crate::language::wanted;
 use crate::output::{self, BOLD, DIM, Exit};
-use crate::phrases::wanted;
 
 /// Start a sandbox with made-up data.
 #[derive(Subcommand)]

@@ -1,5 +1,9 @@
 //! `obelus serve` and `obelus tokens`
 
+pub(super) mod beside;
+mod hooks;
+mod telegram;
+
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -7,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use obelus_channel::Service;
 use obelus_channel::http::{HttpOptions, HttpServer};
+use obelus_channel::telegram::TelegramConfig;
 use obelus_channel::tokens::{Role, TOKEN_FILE, TokenEntry, Tokens as TokenStore};
 use obelus_channel::{langgraph, mcp, openai};
 use obelus_runtime::files::AgentCatalogue;
@@ -15,9 +20,10 @@ use serde_json::{Value, json};
 
 use super::holder::Holder;
 use super::host::{Notices, connector, store_folder};
+use super::remote::beacon::Beacon;
 use crate::cli::{RoleName, Serve, Tokens};
+use crate::language::{Words, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
-use crate::phrases::{Phrases, fill};
 
 pub(crate) fn run(args: Serve) -> Result<Exit> {
     let options = HttpOptions {
@@ -30,14 +36,15 @@ pub(crate) fn run(args: Serve) -> Result<Exit> {
         ..HttpOptions::default()
     };
     options.check(args.public).context("--listen")?;
+    let bot = args.telegram.as_deref().map(TelegramConfig::read).transpose().context("--telegram")?;
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let done = runtime.block_on(serve(&args, options));
+    let done = runtime.block_on(serve(&args, options, bot));
     runtime.shutdown_background();
     done
 }
 
-async fn serve(args: &Serve, options: HttpOptions) -> Result<Exit> {
+async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) -> Result<Exit> {
     let store = SqliteStore::open(&store_folder(&args.store)?)?;
     let folder = store.folder().to_owned();
     let connector = connector(&args.store, &Notices::default());
@@ -46,7 +53,7 @@ async fn serve(args: &Serve, options: HttpOptions) -> Result<Exit> {
         true => AgentCatalogue::of_environment(),
         false => AgentCatalogue::new(args.agents.clone()),
     };
-    let phrases = Phrases::of(None);
+    let phrases = words_of(None);
     let service = Service::new(host.clone(), agents).in_language(phrases.language);
     let tokens = TokenStore::in_folder(&folder);
     let token_file = args.token_file.clone().unwrap_or_else(|| folder.join(TOKEN_FILE));
@@ -55,25 +62,37 @@ async fn serve(args: &Serve, options: HttpOptions) -> Result<Exit> {
     let server = HttpServer::bind(service.clone(), tokens, options).await.context("--listen")?;
     let server =
         server.with_routes(langgraph::routes(&folder)).with_routes(openai::routes(&folder)).with_routes(mcp::routes());
+    let server = match hooks::Hooks::of(&service, &folder)? {
+        Some(hooks) => server.with_routes(hooks.routes()),
+        None => server,
+    };
     // Programs read the address from here.
     output::answer(&format!("http://{}", server.address()));
     tell_start(&server, is_first, &token_file, phrases);
     // Other processes reach the sessions through this one.
+    let beacon = Beacon::light(&folder, server.address(), &token_file)?;
     let (over, is_over) = tokio::sync::oneshot::channel();
     let held = tokio::spawn(Holder::open(host.clone(), &folder)?.serve(is_over));
+    let mut bot = telegram::Bot::start(bot, &service, &folder);
     let took_up = tokio::spawn(async move { service.take_up().await });
-    server.serve(told_to_end()?).await;
+    let told = told_to_end()?;
+    server
+        .serve(async {
+            tokio::select! { () = told => {}, () = bot.failed() => {} }
+        })
+        .await;
     output::note(&format!("{DIM}{}{DIM:#}", phrases.serving.ending));
     // What is at work ends, or is parked and goes on at the next start.
     let _ = tokio::time::timeout(grace, host.settled()).await;
     took_up.abort();
-    drop(over);
+    drop((over, beacon));
+    let ended = bot.stop().await;
     let _ = tokio::time::timeout(grace, held).await;
     host.close().await;
-    Ok(Exit::Done)
+    ended.map(|()| Exit::Done)
 }
 
-fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Phrases) {
+fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Words) {
     let words = &phrases.serving;
     let address = format!("http://{}/api/", server.address());
     output::note(&fill(words.listens, &[&format!("{BOLD}{address}{BOLD:#}")]));
@@ -109,7 +128,7 @@ pub(crate) fn tokens(args: Tokens) -> Result<Exit> {
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         Ok(TokenStore::in_folder(&folder))
     };
-    let words = &Phrases::of(None).serving;
+    let words = &words_of(None).serving;
     match args {
         Tokens::Add { name, role, json, store } => {
             let token = open(&store)?.add(&name, role.into())?;

@@ -18,7 +18,7 @@ mod lifted;
 mod look;
 mod story;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use obelus_kernel::session::{Decision, Input, Question, QuestionId, QuestionStatus, Session};
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::{Value, json};
@@ -28,34 +28,34 @@ use super::host::{Notices, connector, host_of, store_folder, tell_reopened, view
 use super::people::{AT_COMMAND_LINE, by_in_words};
 use super::run::{Begin, Shown, Stage, on, play};
 use crate::cli::{Answer, Inbox, Sessions, StoreAt, Verb};
+use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
-use crate::phrases::{Phrases, fill};
 use crate::trouble::Declined;
 
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
     match args {
-        Sessions::List { store, json } => look::list(store, *json),
-        Sessions::Show { id, at, why: Some(expr), instance, store, json } => {
+        Sessions::List { store, json, .. } => look::list(store, *json),
+        Sessions::Show { id, at, why: Some(expr), instance, store, json, .. } => {
             look::why(&look::read(&look::open_for(store, id)?, id, *at)?, expr, instance.as_deref(), *json)
         }
         Sessions::Show { id, at, store, json, .. } => look::show(&look::open_for(store, id)?, id, *at, *json),
-        Sessions::Log { id, store, json } => look::log(&look::open_for(store, id)?, id, *json),
+        Sessions::Log { id, store, json, .. } => look::log(&look::open_for(store, id)?, id, *json),
         Sessions::Export { id, plan: true, out, store } => {
             as_plan::export(&look::open_for(store, id)?, id, out.as_deref())
         }
         Sessions::Export { id, out, store, .. } => carry::export(&look::open_for(store, id)?, id, out.as_deref()),
         Sessions::Import { file, name, store } => carry::import(&open(store)?, file, name.as_deref()),
-        Sessions::Fork { id, new, at, store } => carry::fork_at(&open(store)?, id, new, *at),
+        Sessions::Fork { id, new, at, store, .. } => carry::fork_at(&open(store)?, id, new, *at),
         Sessions::Back { id, save, store } => carry::back(&open(store)?, id, save),
         Sessions::Consents { id, revoke, store, json } => consents::run(id, revoke.as_deref(), store, *json),
-        Sessions::Pause { id, store } => keep::pause(id, store),
-        Sessions::Resume { id, store, json } => keep::resume(id, store, *json),
+        Sessions::Pause { id, store, .. } => keep::pause(id, store),
+        Sessions::Resume { id, store, json, .. } => keep::resume(id, store, *json),
         Sessions::Prune { days, dry_run, shrink, store } => keep::prune(store, *days, *dry_run, *shrink),
         Sessions::Adopt { file, agent, session, mode, store, json } => {
             let import = Import { file, agent, session: session.as_deref(), mode: mode.map(Into::into) };
             super::adopt::adopt(&open(store)?, store, &import, *json)
         }
-        Sessions::Rm { id, store } => {
+        Sessions::Rm { id, store, .. } => {
             let host = viewer(&open(store)?);
             on(async { Ok(host.remove(id).await?) })?;
             Ok(Exit::Done)
@@ -86,7 +86,10 @@ pub(crate) fn inbox(args: &Inbox) -> Result<Exit> {
 
 pub(crate) fn answer(args: &Answer) -> Result<Exit> {
     let json = |name: &str, text: &str| -> Result<Value> {
-        serde_json::from_str(text).with_context(|| format!("{name} is JSON"))
+        serde_json::from_str(text).map_err(|error| {
+            let (line, column) = (error.line().to_string(), error.column().to_string());
+            anyhow!("{}", fill(words_of(None).answering.is_json, &[name, &line, &column]))
+        })
     };
     let decision = match &args.verb {
         Verb::Approve { also: None, .. } => Decision::Approve { only: None },
@@ -99,7 +102,7 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
         Verb::Deny { reason } => Decision::Deny { reason: reason.clone() },
         Verb::Edit { params } => match json("--params", params)? {
             Value::Object(params) => Decision::Edit { params },
-            other => bail!("--params is a JSON object, not {}", obelus_kernel::type_name(&other)),
+            _ => bail!("{}", fill(words_of(None).answering.is_an_object, &["--params"])),
         },
         Verb::Value { value } => {
             let question = asked(&args.id, &args.store)?;
@@ -117,20 +120,20 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
 /// The session and the question that an id names.
 fn parts(id: &str) -> Result<(&str, QuestionId)> {
     let parts = id.split_once(':').and_then(|(session, question)| Some((session, question.parse().ok()?)));
-    parts.ok_or_else(|| anyhow!("{}", fill(Phrases::of(None).answering.not_an_id, &[id])))
+    parts.ok_or_else(|| anyhow!("{}", fill(words_of(None).answering.not_an_id, &[id])))
 }
 
 /// The phrases for a session: its agent's language, where it can be read.
-fn phrases_for(store: &StoreAt, id: &str) -> &'static Phrases {
+fn phrases_for(store: &StoreAt, id: &str) -> &'static Words {
     let session = look::open_for(store, id).and_then(|store| look::read(&store, id, None));
-    session.map_or_else(|_| Phrases::of(None), |session| Phrases::of_session(&session))
+    session.map_or_else(|_| words_of(None), |session| words_of_session(&session))
 }
 
 /// A question that waits.
 fn asked(id: &str, store: &StoreAt) -> Result<Question> {
     let (name, number) = parts(id)?;
     let session = look::read(&look::open_for(store, name)?, name, None)?;
-    let phrases = Phrases::of_session(&session);
+    let phrases = words_of_session(&session);
     let answering = &phrases.answering;
     let declined =
         |code: &str, words: String| Err(Declined { code: code.to_owned(), words, language: phrases.language }.into());
@@ -161,7 +164,7 @@ pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: boo
     let Some(open) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&open, store, session).await?;
-        let look = |session: &Session| (session.paused().map(str::to_owned), Phrases::of_session(session));
+        let look = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
         if let (Some(by), phrases) = handle.inspect(look).await? {
             // A paused session takes the answer, and does nothing about it yet.
             handle.tell(input).await?;

@@ -2,10 +2,10 @@
 
 use obelus_kernel::session::{Spent, Used};
 
-use crate::phrases::{Phrases, fill};
+use crate::language::{Words, fill};
 
 /// Requests, tokens and money.
-pub(super) fn in_words(spent: &Spent, phrases: &Phrases) -> String {
+pub(super) fn in_words(spent: &Spent, phrases: &Words) -> String {
     let requests = phrases.count(phrases.counts.requests, spent.requests);
     let tokens = phrases.count(phrases.counts.tokens, spent.all_tokens());
     let apart = match spent.used {

@@ -71,7 +71,7 @@ fn a_consent_is_shown_before_it_counts_and_can_be_taken_back() {
     assert_eq!((&listed[0]["id"], &listed[0]["uses"], &listed[0]["holds"]), (&json!("c1"), &json!(1), &json!(true)));
     obelus(&["sessions", "show", "s", "--why", "†state.changed", "--store", &store])
         .exits(0)
-        .prints("by the standing consent c1");
+        .prints("by your consent c1");
     let call = _folder.file("call.json", json!({"_tool": "change", "id": 3, "sum": 9}).to_string());
     let explain = ["policy", "explain", &agent, &call, "--store", &store];
     obelus(&explain).exits(0).prints("confirm");

@@ -68,3 +68,14 @@ fn without_a_terminal_the_demo_plays_itself_and_what_it_keeps_holds_no_secret() 
     let mut again = command(&["chat", "--session", "demo", "--store", &store]);
     run(again.current_dir(folder.path("")), "Привет\n".as_bytes()).exits(0).prints("Здравствуйте");
 }
+
+#[test]
+fn a_server_runs_beside_the_demo_unless_it_is_left_out() {
+    let says = |args: &[&str]| run(command(args).env_remove("BITRIX_WEBHOOK_URL"), b"").exits(0).stderr;
+    let with = says(&["demo", "--tour", "--lang", "en"]);
+    let (_, rest) = with.split_once("Server: http://127.0.0.1:").unwrap_or_else(|| panic!("{with}"));
+    let (_, token) = rest.split_once("its token is in ").expect("the file of the token");
+    let file = token.split(')').next().expect("a file");
+    assert!(!std::path::Path::new(file).exists(), "it is removed with the demo: {file}");
+    assert!(!says(&["demo", "--tour", "--lang", "en", "--no-server"]).contains("Server:"));
+}

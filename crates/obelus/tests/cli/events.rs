@@ -40,7 +40,7 @@ fn an_event_that_was_asked_for_is_told_once_and_kept_believed_by_nobody() {
     let state = std::fs::read_to_string(folder.path("store/states/s.json")).expect("the state is written");
     assert!(state.contains("https://example.test/hook"));
     let args = ["chat", "--session", "s", "--store", &store, "--events", "127.0.0.1:0"];
-    obelus(&args).exits(2).says("set BITRIX_APPLICATION_TOKEN");
+    obelus(&args).exits(2).says("BITRIX_APPLICATION_TOKEN");
 
     let mut child = start(command(&args).env("BITRIX_APPLICATION_TOKEN", TOKEN));
     let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));

@@ -57,7 +57,7 @@ fn b24_7_a_state_of_another_program_becomes_a_session() {
         assert_eq!(adopted["state"][field], given[field], "{field}");
     }
     assert_eq!(read(&folder.path("store/states/ivan.json")), adopted["state"], "and is a file of ours");
-    obelus(&args).exits(2).says("there is a session `ivan` already").says("--session");
+    obelus(&args).exits(2).says("сессия «ivan» уже есть").says("--session");
     // The imported session continues like any conversation, and its question waits from the import on.
     let chat = ["chat", "--session", "ivan", "--store", &store];
     obelus_reading("/state\n", &chat).exits(3).prints("current_deal_id: 123");
@@ -136,8 +136,11 @@ fn a_state_that_does_not_fit_is_refused_with_the_place_and_no_session_is_begun()
     let args = ["sessions", "adopt", &file, "--agent", "crm", "--store", &store];
     for (text, place) in [
         ("{\n  \"goals\": [,\n", "s.json:2:13: expected value"),
-        ("{\"goals\": 5}", "s.json: `goals`"),
-        ("{\"confirmations\": {\"x\": {\"status\": \"perhaps\"}}}", "s.json: `confirmations.x`: `status` is one of"),
+        ("{\"goals\": 5}", "s.json: состояние не подходит: `goals`"),
+        (
+            "{\"confirmations\": {\"x\": {\"status\": \"perhaps\"}}}",
+            "s.json: состояние не подходит: `confirmations.x`: `status` is one of",
+        ),
     ] {
         fs::write(&file, text).unwrap();
         obelus(&args).exits(2).says(place);

@@ -28,13 +28,14 @@ fn the_chain_of_calls_behind_a_value_is_printed() {
     };
     let ran = why("†state.advice", &[])
         .exits(0)
-        .prints("†state.advice = \"Take an umbrella\"   ← from weather, not trusted")
-        .prints("advise, a tool that is trusted → †state.advice")
-        .prints("    sky = \"†state.weather.sky\"")
-        .prints("weather, a tool that is not trusted → †state.weather")
-        .prints("a person → †input by merge");
+        .prints("†state.advice: Take an umbrella   ← from «weather», not trusted")
+        .prints("← the step «advise»  (message 4 → †state.advice)")
+        .prints("    sky: †state.weather.sky")
+        .prints("← the step «weather», a source that is not trusted  (message 3 → †state.weather)")
+        .prints("← from a person  (message 0 → †input)");
+    why("†state.advice", &["--lang", "ru"]).exits(0).prints("← шаг «advise»  (сообщение 4 → †state.advice)");
     assert_eq!(ran.stdout.lines().count(), 8, "{}", ran.stdout);
-    let forged = why("†state.weather.sky", &[]).exits(0).prints("rain\\n  message 0: the author");
+    let forged = why("†state.weather.sky", &[]).exits(0).prints("rain   message 0: the author");
     assert_eq!(forged.stdout.lines().filter(|line| line.contains("the author")).count(), 1, "{}", forged.stdout);
     let document = why("†state.advice", &["--json"]).exits(0).json();
     assert_eq!(document["because"][0]["params"][0]["from"][0]["because"][0]["by"]["tool"], "weather");

@@ -1,40 +1,12 @@
 //! An event in one plain line.
 
-use obelus_runtime::Language;
+use obelus_words::{Language, event_in_words};
 use serde_json::Value;
 
-/// How a kind of record is called, and the endings of what happens to it.
-const RECORDS: [(&str, &str, &str, &str); 8] = [
-    ("CRMDEAL", "сделка", "а", "deal"),
-    ("CRMCONTACT", "контакт", "", "contact"),
-    ("CRMCOMPANY", "компания", "а", "company"),
-    ("CRMLEAD", "лид", "", "lead"),
-    ("CRMACTIVITY", "дело", "о", "activity"),
-    ("CRMTIMELINECOMMENT", "комментарий", "", "comment"),
-    ("TASKCOMMENT", "комментарий к задаче", "", "comment on a task"),
-    ("TASK", "задача", "а", "task"),
-];
-
-const DEEDS: [(&str, &str, &str); 3] =
-    [("ADD", "создан", "created"), ("UPDATE", "изменён", "changed"), ("DELETE", "удалён", "deleted")];
-
-/// What happened, from what a session keeps of an event: "сделка 12 изменена". Of one that is not known, its name.
+/// What happened, from what a session keeps of an event: "deal 12 was changed". Of one that is not known, its name.
 pub fn event_words(event: &Value, language: Language) -> String {
     let name = event["name"].as_str().unwrap_or_default();
-    let said = RECORDS.iter().find_map(|record| {
-        let deed = name.strip_prefix("ON")?.strip_prefix(record.0)?;
-        Some((record, DEEDS.iter().find(|(name, ..)| *name == deed)?))
-    });
-    let Some(((_, russian, ending, english), (_, done, english_done))) = said else { return name.to_owned() };
-    let id = record(&event["data"]).map(|id| format!(" {id}")).unwrap_or_default();
-    match language {
-        Language::Russian => {
-            // The stressed `ё` is there without an ending only.
-            let done = if ending.is_empty() { (*done).to_owned() } else { done.replace('ё', "е") };
-            format!("{russian}{id} {done}{ending}")
-        }
-        Language::English => format!("{english}{id} was {english_done}"),
-    }
+    event_in_words(name, record(&event["data"]), language).unwrap_or_else(|| name.to_owned())
 }
 
 /// The number of the record.

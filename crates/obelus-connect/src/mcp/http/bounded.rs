@@ -130,7 +130,7 @@ impl Bounded {
         Box::pin(SseStream::from_bytes_stream(Box::pin(chunks)))
     }
 
-    /// What it means that a request was refused.
+    /// The error of a request that was refused.
     async fn refused(
         &self,
         response: Response,

@@ -1,12 +1,12 @@
-//! What a server says when it refuses a request: where its rules stand, and which rights it wants.
+//! The challenge of a server that refuses a request: where its metadata are, and which scopes it requires.
 
-/// More scopes than this are no list of rights.
+/// The most scopes that are read.
 const MOST_SCOPES: usize = 100;
 
 /// A longer one is no scope.
 const LONGEST_SCOPE: usize = 200;
 
-/// What stands behind `Bearer` in `WWW-Authenticate`.
+/// The parameters of `Bearer` in `WWW-Authenticate`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::mcp) struct Challenge {
     /// Where the metadata of the resource are.

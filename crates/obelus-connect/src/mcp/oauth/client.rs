@@ -1,4 +1,4 @@
-//! Who we are to an authorization server, and asking it for tokens.
+//! The client as an authorization server knows it, and its requests for tokens.
 
 use obelus_runtime::Secret;
 use reqwest::{StatusCode, Url};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::error::quoted;
 use super::challenge::scopes_of;
 use super::fetch::Fetch;
-use super::found::Found;
+use super::metadata::AuthMetadata;
 
 /// How the client says who it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Method {
         let takes = |name: &str| methods.is_some_and(|methods| methods.iter().any(|method| method == name));
         match methods {
             _ if !has_secret => Self::Open,
-            // What holds where nothing is said (RFC 8414).
+            // The default of RFC 8414.
             None => Self::Basic,
             Some(_) => Self::ALL.iter().find(|(_, name)| takes(name)).map_or(Self::Basic, |(method, _)| *method),
         }
@@ -52,7 +52,7 @@ pub(super) struct Client {
     pub(super) method: Method,
 }
 
-/// What an authorization server gave.
+/// The tokens that an authorization server issued.
 #[derive(Clone, Debug)]
 pub(super) struct Tokens {
     pub(super) access: Secret,
@@ -73,13 +73,18 @@ pub(super) struct NoTokens {
 
 impl Client {
     /// A client that was made known by a person.
-    pub(super) fn known(id: &str, secret: Option<Secret>, found: &Found) -> Self {
+    pub(super) fn known(id: &str, secret: Option<Secret>, found: &AuthMetadata) -> Self {
         let method = Method::pick(found.methods.as_deref(), secret.is_some());
         Self { id: id.to_owned(), secret, method }
     }
 
     /// Makes itself known (RFC 7591).
-    pub(super) async fn register(fetch: &Fetch, found: &Found, back: &str, scopes: &[String]) -> Result<Self, String> {
+    pub(super) async fn register(
+        fetch: &Fetch,
+        found: &AuthMetadata,
+        back: &str,
+        scopes: &[String],
+    ) -> Result<Self, String> {
         let Some(url) = &found.register else {
             return Err(format!(
                 "{} wants to know the client beforehand; register one there and give its `client_id` in `auth`",

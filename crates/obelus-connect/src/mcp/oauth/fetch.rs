@@ -1,5 +1,5 @@
-//! Requests that lead to a token. Where they go is said by strangers: only to addresses that cannot be listened in on,
-//! nowhere else than where was asked, and no more is read than such an answer has.
+//! Requests that lead to a token. Servers name the addresses, so only `https` addresses are asked, redirects stay on
+//! their host, and the size of an answer is limited.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 use super::super::error::quoted;
 use super::super::http;
 
-/// No metadata and no token is larger.
+/// The largest answer that is read.
 const MOST_READ: usize = 256 * 1024;
 
 const TIME_LIMIT: Duration = Duration::from_secs(20);
@@ -38,14 +38,14 @@ impl Fetch {
         Ok(Self { metadata, secret, is_local: is_local(server) })
     }
 
-    /// An address that a stranger named, if it may be asked.
+    /// An address that a server named, if it may be asked.
     pub(super) fn address(&self, text: &str, what: &str) -> Result<Url, String> {
         let url = Url::parse(text).map_err(|_| format!("{what} is no address: {}", quoted(text)))?;
         let is_safe = url.scheme() == "https" || (url.scheme() == "http" && self.is_local && is_local(&url));
         if !is_safe {
             return Err(format!("{what} is not an https address: {}", quoted(text)));
         }
-        // What is on this machine is not for strangers to name.
+        // A remote server may not name an address on this machine.
         if is_local(&url) && !self.is_local {
             return Err(format!("{what} is on this machine, and the server is not: {}", quoted(text)));
         }

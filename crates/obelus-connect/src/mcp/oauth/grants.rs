@@ -10,18 +10,18 @@ use sha2::{Digest as _, Sha256};
 use super::super::error::quoted;
 use super::challenge::Challenge;
 use super::client::{Client, Tokens};
+use super::config::Grant;
 use super::fetch::{Fetch, is_local};
-use super::found::{Found, discover};
-use super::kept::Kept;
-use super::said::Grant;
-use super::{Auth, Held, LogIn, now, signed};
+use super::metadata::{AuthMetadata, discover};
+use super::stored_token::StoredToken;
+use super::{Auth, LogIn, TokenState, assertion, now};
 
 impl Auth {
-    /// A person logs in. What they get is kept.
+    /// A person logs in. The tokens are stored.
     pub(in crate::mcp) async fn log_in(&self, person: &dyn LogIn) -> Result<(), String> {
         let mut held = self.held.lock().await;
         let challenge = held.challenge.clone().unwrap_or_default();
-        if self.said.grant == Grant::Credentials {
+        if self.config.grant == Grant::Credentials {
             return self.take_credentials(&mut held).await;
         }
         let (fetch, found) = self.found(&held, &challenge).await?;
@@ -32,9 +32,9 @@ impl Auth {
             return Err(format!("{} does not take a proof of who began the login (PKCE, S256)", quoted(&found.issuer)));
         }
         let back = person.back();
-        let client = match &self.said.client_id {
-            Some(id) if !self.said.id_is_address() || found.takes_addresses => {
-                Client::known(id, self.said.secret()?, &found)
+        let client = match &self.config.client_id {
+            Some(id) if !self.config.id_is_address() || found.takes_addresses => {
+                Client::known(id, self.config.secret()?, &found)
             }
             _ => Client::register(&fetch, &found, &back, &scopes).await?,
         };
@@ -67,18 +67,18 @@ impl Auth {
     }
 
     /// Gets a token for the agent's own account.
-    pub(super) async fn take_credentials(&self, held: &mut Held) -> Result<(), String> {
+    pub(super) async fn take_credentials(&self, held: &mut TokenState) -> Result<(), String> {
         let challenge = held.challenge.clone().unwrap_or_default();
         let (fetch, found) = self.found(held, &challenge).await?;
         let scopes = self.scopes(held, &challenge, &found)?;
-        let id = self.said.client_id.as_deref().unwrap_or_default();
-        let client = Client::known(id, self.said.secret()?, &found);
-        let signed = self.said.key()?.map(|key| signed::assertion(&key, id, &found.issuer, &random()?, now()));
+        let id = self.config.client_id.as_deref().unwrap_or_default();
+        let client = Client::known(id, self.config.secret()?, &found);
+        let signed = self.config.key()?.map(|key| assertion::assertion(&key, id, &found.issuer, &random()?, now()));
         let signed = signed.transpose()?;
         let joined = scopes.join(" ");
         let mut fields = vec![("grant_type", "client_credentials"), ("resource", &found.resource)];
         if let Some(signed) = &signed {
-            fields.push(("client_assertion_type", signed::KIND));
+            fields.push(("client_assertion_type", assertion::KIND));
             fields.push(("client_assertion", signed.expose()));
         }
         if !scopes.is_empty() {
@@ -89,17 +89,17 @@ impl Auth {
     }
 
     /// Finds out who gives tokens. One that got the secret of the client before is not changed for another.
-    async fn found(&self, held: &Held, challenge: &Challenge) -> Result<(Fetch, Found), String> {
+    async fn found(&self, held: &TokenState, challenge: &Challenge) -> Result<(Fetch, AuthMetadata), String> {
         if self.url.scheme() != "https" && !is_local(&self.url) {
             return Err("it wants to know who asks, and no token is sent to an address that is not https".to_owned());
         }
         let fetch = Fetch::new(&self.url)?;
         let found = discover(&fetch, &self.url, challenge).await?;
-        let before = match self.said.secret()? {
-            Some(_) => held.kept.as_ref().map(|kept| kept.issuer.as_str()),
+        let before = match self.config.secret()? {
+            Some(_) => held.stored.as_ref().map(|stored| stored.issuer.as_str()),
             None => None,
         };
-        match self.said.issuer.as_deref().or(before) {
+        match self.config.issuer.as_deref().or(before) {
             Some(ours) if ours != found.issuer => Err(format!(
                 "its tokens come from {} now, not from {}; say so in `issuer` of `auth` if that is right",
                 quoted(&found.issuer),
@@ -110,9 +110,9 @@ impl Auth {
     }
 
     /// The rights to ask for: what the author wants, else what the server wants; and what was found missing since.
-    fn scopes(&self, held: &Held, challenge: &Challenge, found: &Found) -> Result<Vec<String>, String> {
-        let mut scopes = match (&self.said.scopes, &challenge.scopes) {
-            (said, _) if !said.is_empty() => said.clone(),
+    fn scopes(&self, held: &TokenState, challenge: &Challenge, found: &AuthMetadata) -> Result<Vec<String>, String> {
+        let mut scopes = match (&self.config.scopes, &challenge.scopes) {
+            (configured, _) if !configured.is_empty() => configured.clone(),
             (_, wanted) if !wanted.is_empty() => wanted.clone(),
             _ => found.scopes.clone(),
         };
@@ -121,19 +121,22 @@ impl Auth {
                 scopes.push(scope.clone());
             }
         };
-        if let Some(kept) = &held.kept {
-            let more: Vec<&String> = kept.wanted.iter().collect();
+        if let Some(stored) = &held.stored {
+            let more: Vec<&String> = stored.wanted.iter().collect();
             if challenge.wants_more() && more.is_empty() {
                 return Err("it wants more rights, and does not say which".to_owned());
             }
-            if challenge.wants_more() && more.iter().all(|scope| kept.scopes.contains(scope)) {
-                return Err(format!("it wants rights that were asked for already: {}", quoted(&kept.wanted.join(" "))));
+            if challenge.wants_more() && more.iter().all(|scope| stored.scopes.contains(scope)) {
+                return Err(format!(
+                    "it wants rights that were asked for already: {}",
+                    quoted(&stored.wanted.join(" "))
+                ));
             }
             if !more.is_empty() {
-                kept.scopes.iter().chain(more).for_each(&mut add);
+                stored.scopes.iter().chain(more).for_each(&mut add);
             }
         }
-        if found.has_offline && self.said.grant == Grant::Code && !scopes.is_empty() {
+        if found.has_offline && self.config.grant == Grant::Code && !scopes.is_empty() {
             let offline = "offline_access".to_owned();
             if !scopes.contains(&offline) {
                 scopes.push(offline);
@@ -144,13 +147,13 @@ impl Auth {
 
     fn take(
         &self,
-        held: &mut Held,
-        found: Found,
+        held: &mut TokenState,
+        found: AuthMetadata,
         client: Client,
         scopes: Vec<String>,
         tokens: Tokens,
     ) -> Result<(), String> {
-        let mut kept = Kept {
+        let mut stored = StoredToken {
             server: self.url.clone(),
             resource: found.resource,
             issuer: found.issuer,
@@ -162,22 +165,24 @@ impl Auth {
             scopes,
             wanted: Vec::new(),
         };
-        // What stands in the environment is read from there, and not kept.
-        if self.said.secret()?.is_some() {
-            kept.client.secret = None;
+        // A secret of the environment is read from there each time, and not stored.
+        if self.config.secret()?.is_some() {
+            stored.client.secret = None;
         }
         if let Some(given) = &tokens.scopes {
-            kept.scopes.extend(given.iter().filter(|scope| !kept.scopes.contains(scope)).cloned().collect::<Vec<_>>());
+            stored
+                .scopes
+                .extend(given.iter().filter(|scope| !stored.scopes.contains(scope)).cloned().collect::<Vec<_>>());
         }
-        kept.renew(tokens, now());
-        let saved = self.save(&kept);
-        (held.kept, held.challenge, held.is_aside) = (Some(kept), None, false);
+        stored.renew(tokens, now());
+        let saved = self.save(&stored);
+        (held.stored, held.challenge, held.is_aside) = (Some(stored), None, false);
         saved
     }
 }
 
 /// The code in the address that a person was sent back to.
-fn code_in(landed: &str, state: &str, found: &Found) -> Result<Secret, String> {
+fn code_in(landed: &str, state: &str, found: &AuthMetadata) -> Result<Secret, String> {
     let url = Url::parse(landed).map_err(|_| "the login led to no address".to_owned())?;
     let all = |name: &str| {
         let values = url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
@@ -189,8 +194,8 @@ fn code_in(landed: &str, state: &str, found: &Found) -> Result<Secret, String> {
     }
     // Another one could have answered in its place (RFC 9207).
     match one("iss") {
-        Some(said) if said != found.issuer => {
-            return Err(format!("the login came back from {}, not from {}", quoted(&said), quoted(&found.issuer)));
+        Some(named) if named != found.issuer => {
+            return Err(format!("the login came back from {}, not from {}", quoted(&named), quoted(&found.issuer)));
         }
         None if found.names_itself => {
             return Err(format!("the login came back without saying that it is from {}", quoted(&found.issuer)));
@@ -217,9 +222,9 @@ fn random() -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn found(names_itself: bool) -> Found {
+    fn found(names_itself: bool) -> AuthMetadata {
         let url = |text: &str| Url::parse(text).unwrap();
-        Found {
+        AuthMetadata {
             resource: "https://h.example.test/mcp".to_owned(),
             scopes: Vec::new(),
             issuer: "https://as.example.test".to_owned(),

@@ -10,15 +10,15 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::{LogIn, VisitFuture};
 
-/// More is no request for this page.
+/// The longest request that is read.
 const MOST_REQUEST: usize = 16 * 1024;
 
-/// A visitor that says nothing for so long is none.
+/// A connection that sends nothing for so long is closed.
 const MOST_SILENCE: Duration = Duration::from_secs(10);
 
 const PATH: &str = "/callback";
 
-/// A page on 127.0.0.1. Whoever comes without the word that belongs to this login is sent away, and it goes on waiting.
+/// A page on 127.0.0.1. Requests without the `state` of this login get 404, and the page goes on waiting.
 pub struct Landing {
     listener: TcpListener,
     back: String,

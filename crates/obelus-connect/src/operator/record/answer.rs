@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use obelus_words::Language;
 use regex::Regex;
 
 /// Words that an item is recognised by in which the user is told something.
@@ -19,7 +20,8 @@ pub(super) fn missing(plan: &[String]) -> Option<&'static str> {
         return None;
     }
     let is_russian = plan.iter().any(|item| item.chars().any(|letter| matches!(letter, 'а'..='я' | 'А'..='Я')));
-    Some(if is_russian { "Ответить пользователю" } else { "Answer the user" })
+    let language = if is_russian { Language::Russian } else { Language::English };
+    Some(language.words().session.answer_the_user)
 }
 
 #[cfg(test)]

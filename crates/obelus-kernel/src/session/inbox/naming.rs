@@ -1,6 +1,7 @@
 //! Names that people know: of tools (`x-title`) and of their parameters (`x-labels`), in the session's language,
 //! and a call in one line made of them.
 
+use obelus_words::Language;
 use serde_json::Value;
 
 use super::question::{About, Question};
@@ -27,17 +28,17 @@ pub(in crate::session) enum Said {
 }
 
 impl Said {
+    /// The words from the table. They are journaled: what counts as Russian must not change.
     pub(in crate::session) fn words(self, language: Option<&str>) -> &'static str {
-        let (russian, english) = match self {
-            Said::Lapsed => ("никто не ответил вовремя", "nobody answered in time"),
-            Said::Declined => ("отклонено в разговоре", "declined in conversation"),
-            Said::DeniedBefore => ("это уже отклонили раньше", "it was denied before"),
-            Said::WentOn => {
-                ("пользователь не согласился, а написал другое", "the user did not agree, and said something else")
-            }
-            Said::Stopped => ("остановлено человеком", "stopped by a person"),
-        };
-        if language.is_some_and(|language| language.starts_with("ru")) { russian } else { english }
+        let is_russian = language.is_some_and(|language| language.starts_with("ru"));
+        let words = &if is_russian { Language::Russian } else { Language::English }.words().session;
+        match self {
+            Said::Lapsed => words.lapsed,
+            Said::Declined => words.declined,
+            Said::DeniedBefore => words.denied_before,
+            Said::WentOn => words.went_on,
+            Said::Stopped => words.stopped,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use obelus_words::Language;
 use rusqlite::{Connection, ErrorCode, ffi};
 
 use super::index::{self, RecordIndex};
@@ -127,7 +128,7 @@ impl WriterFile {
             match open.connection.prepare_cached("COMMIT")?.execute([]) {
                 Ok(_) => Ok(outcomes),
                 Err(error) if is_not_written(&error) => Err(StoreError::Disk(error)),
-                Err(error) => Err(StoreError::OutcomeUnknown(words_of(&error))),
+                Err(error) => Err(StoreError::OutcomeUnknown(words_of(&error, Language::English))),
             }
         });
         match &committed {

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::question;
 use super::text::{Line, PLAIN};
+use crate::language::{Words, fill};
 use crate::output::{BOLD, DIM};
-use crate::phrases::{Phrases, fill};
 
 /// The result of a key.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,13 +49,13 @@ pub(crate) enum Typing {
 /// A question shown to a person.
 pub(crate) struct Asked<'a> {
     question: &'a Question,
-    phrases: &'a Phrases,
+    phrases: &'a Words,
     /// What else may be agreed to along with a yes, and that in words (ASK-9).
     offers: Vec<(ConsentTerms, String)>,
 }
 
 impl<'a> Asked<'a> {
-    pub(crate) fn new(question: &'a Question, phrases: &'a Phrases) -> Self {
+    pub(crate) fn new(question: &'a Question, phrases: &'a Words) -> Self {
         Self { question, phrases, offers: Vec::new() }
     }
 
@@ -255,6 +255,7 @@ fn listed(indexes: &[usize]) -> String {
 mod tests {
     use super::super::question::tests::{about_one, about_three};
     use super::*;
+    use crate::language::words_of;
     use serde_json::json;
 
     fn key(c: char) -> KeyEvent {
@@ -266,7 +267,7 @@ mod tests {
     }
 
     fn with_one<T>(see: impl FnOnce(&Asked<'_>) -> T) -> T {
-        see(&Asked::new(&about_one(), Phrases::of(Some("en"))))
+        see(&Asked::new(&about_one(), words_of(Some("en"))))
     }
 
     #[test]
@@ -338,7 +339,7 @@ mod tests {
     #[test]
     fn of_many_calls_some_can_be_chosen() {
         let question = about_three();
-        let asked = Asked::new(&question, Phrases::of(Some("en")));
+        let asked = Asked::new(&question, words_of(Some("en")));
         assert_eq!(asked.key(key('y'), &[]), Pressed::Decided(Decision::Approve { only: None }));
         assert_eq!(asked.key(key('p'), &[]), Pressed::Type(Typing::Numbers));
         assert!(matches!(asked.key(key('e'), &[]), Pressed::Nothing(words) if words.contains("edited as one")));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use obelus_kernel::session::Mode;
 use obelus_kernel::{Expr, Path, closest};
 
-use crate::phrases::{Phrases, fill};
+use crate::language::{Words, fill};
 
 /// A command typed into the conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ pub(crate) const NAMES: [&str; 13] = [
 pub(crate) const MODES: [(&str, Mode); 3] = [("shadow", Mode::Shadow), ("canary", Mode::Canary), ("full", Mode::Full)];
 
 /// Reads a line; `None` if it is a message for the agent.
-pub(crate) fn parse(line: &str, phrases: &Phrases) -> Option<Result<Command, String>> {
+pub(crate) fn parse(line: &str, phrases: &Words) -> Option<Result<Command, String>> {
     let line = line.trim();
     if !line.starts_with('/') {
         return None;
@@ -59,7 +59,7 @@ pub(crate) fn parse(line: &str, phrases: &Phrases) -> Option<Result<Command, Str
     Some(read(name, rest, phrases))
 }
 
-fn read(name: &str, rest: &str, phrases: &Phrases) -> Result<Command, String> {
+fn read(name: &str, rest: &str, phrases: &Words) -> Result<Command, String> {
     let errors = &phrases.errors;
     let alone = |command: Command| match rest {
         "" => Ok(command),
@@ -90,7 +90,7 @@ fn read(name: &str, rest: &str, phrases: &Phrases) -> Result<Command, String> {
             None => Err(errors.which_mode.to_owned()),
         },
         "/why" if rest.is_empty() => Err(errors.which_path.to_owned()),
-        "/why" => path(rest).map(Command::Why).map_err(|why| fill(errors.bad_path, &[rest, &why])),
+        "/why" => path(rest).map(Command::Why).ok_or_else(|| fill(errors.bad_path, &[rest])),
         "/image" if rest.is_empty() => Err(errors.which_picture.to_owned()),
         "/image" => Ok(Command::Image(file(rest))),
         other => {
@@ -102,12 +102,11 @@ fn read(name: &str, rest: &str, phrases: &Phrases) -> Result<Command, String> {
 }
 
 /// A path such as `†state.deal.title`. The `†`, which keyboards lack, may be left out.
-fn path(text: &str) -> Result<Path, String> {
+fn path(text: &str) -> Option<Path> {
     let text = if text.starts_with('†') { text.to_owned() } else { format!("†{text}") };
-    let expr = Expr::parse(&text).map_err(|fault| fault.to_string())?;
-    match expr.refs()[..] {
-        [only] => Ok((**only).clone()),
-        _ => Err("one path, such as †state.deal.title".to_owned()),
+    match Expr::parse(&text).ok()?.refs()[..] {
+        [only] => Some((**only).clone()),
+        _ => None,
     }
 }
 
@@ -148,15 +147,16 @@ pub(crate) fn completions(line: &str, open: &[String]) -> (usize, Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::language::words_of;
 
     fn read(line: &str) -> Result<Command, String> {
-        parse(line, Phrases::of(Some("en"))).expect("a command")
+        parse(line, words_of(Some("en"))).expect("a command")
     }
 
     #[test]
     fn words_are_not_commands() {
         for line in ["hello", "", "1/2", "да"] {
-            assert!(parse(line, Phrases::of(None)).is_none());
+            assert!(parse(line, words_of(None)).is_none());
         }
     }
 

@@ -3,11 +3,11 @@
 use obelus_kernel::session::Spent;
 
 use super::text::{Line, PLAIN};
+use crate::language::{Words, fill};
 use crate::output::BOLD;
-use crate::phrases::{Phrases, fill};
 
 /// The answer to `/cost`: this turn, and the whole conversation.
-pub(crate) fn lines((turn, session): (Spent, Spent), phrases: &Phrases) -> Vec<Line> {
+pub(crate) fn lines((turn, session): (Spent, Spent), phrases: &Words) -> Vec<Line> {
     let line = |title: &str, spent: Spent| {
         let mut counted = format!(
             "{}, {}",
@@ -31,13 +31,14 @@ mod tests {
     use obelus_kernel::session::{Money, Used};
 
     use super::*;
+    use crate::language::words_of;
 
     #[test]
     fn a_turn_has_its_own_sum_and_the_conversation_has_all() {
         let used = |cost: Option<f64>| Used { input: 10, output: 5, cost: cost.map(Money::from) };
         let spent = |requests, cost| Spent { requests, tokens: 15, used: used(cost) };
         let shown = |turn, session| {
-            let lines = lines((turn, session), Phrases::of(Some("en")));
+            let lines = lines((turn, session), words_of(Some("en")));
             lines.iter().map(Line::plain).collect::<Vec<_>>()
         };
         let lines = shown(spent(1, None), spent(9, Some(0.25)));

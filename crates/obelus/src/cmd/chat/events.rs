@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use obelus_connect::bitrix24::EventDoor;
 use obelus_kernel::Path;
 use obelus_kernel::session::Session;
@@ -11,7 +11,8 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::talk::Talk;
-use crate::phrases::fill;
+use crate::language::fill;
+use crate::trouble::wrong;
 
 /// What the session wants to be told of by its portal.
 fn bindings(session: &Session) -> Value {
@@ -30,9 +31,8 @@ impl Drop for Listening {
 
 /// Listens at an address, and tells the session what it asked for. Whatever else comes is let go.
 pub(super) async fn listen(address: SocketAddr, variable: &str, talk: &Talk) -> Result<Listening> {
-    let token = Secret::from_env(variable).ok_or_else(|| {
-        anyhow!("--events: set {variable} to the application's token, which the portal sends with every event")
-    })?;
+    let token = Secret::from_env(variable)
+        .ok_or_else(|| wrong(fill(talk.phrases.starting.no_token, &[variable]), talk.phrases))?;
     let mut door = EventDoor::open(address, token).await.with_context(|| format!("--events {address}"))?;
     let words = fill(talk.phrases.chat.listens, &[&format!("http://{}/", door.address())]);
     crate::output::note(&words);

@@ -9,8 +9,8 @@ use super::question;
 use super::screen::Part;
 use super::talk::{News, Talk, Work, Worked};
 use super::text::{Line, PLAIN};
+use crate::language::{fill, words_of};
 use crate::output::{DIM, Exit};
-use crate::phrases::{Asking, fill};
 
 /// Reads lines until the end of stdin, and answers them.
 pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
@@ -138,7 +138,7 @@ pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) 
 }
 
 /// Where and how a question is answered that cannot be answered here.
-fn where_to_answer(question: &Question, session: Option<&str>, ask: &Asking) -> String {
+fn where_to_answer(question: &Question, session: Option<&str>, ask: &obelus_words::Asking) -> String {
     let is_in_doubt = question.about == About::InDoubt;
     let Some(session) = session else {
         return if is_in_doubt { ask.doubt_not_kept } else { ask.not_kept }.to_owned();
@@ -182,9 +182,9 @@ fn read_line(from: &mut impl std::io::BufRead) -> Option<Result<String>> {
     let mut bytes = Vec::new();
     match from.take(LONGEST).read_until(b'\n', &mut bytes) {
         Ok(0) => None,
-        Ok(_) if bytes.len() as u64 == LONGEST => Some(Err(anyhow::anyhow!("stdin: a line is longer than 1 MiB"))),
+        Ok(_) if bytes.len() as u64 == LONGEST => Some(Err(anyhow::anyhow!("{}", words_of(None).errors.long_line))),
         Ok(_) => {
-            let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("stdin: a line is not UTF-8"));
+            let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{}", words_of(None).errors.not_utf8));
             Some(text.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))
         }
         Err(error) => Some(Err(anyhow::anyhow!("stdin: {error}"))),
@@ -198,8 +198,8 @@ mod tests {
     #[test]
     fn an_effect_in_doubt_is_never_to_be_approved() {
         let mut question = question::tests::about_one();
-        for language in [obelus_runtime::Language::Russian, obelus_runtime::Language::English] {
-            let ask = &crate::phrases::Phrases::in_language(language).ask;
+        for language in [obelus_words::Language::Russian, obelus_words::Language::English] {
+            let ask = &language.words().ask;
             question.about = About::Call;
             assert!(where_to_answer(&question, Some("s"), ask).contains("obelus answer s:q1 approve"));
             question.about = About::InDoubt;

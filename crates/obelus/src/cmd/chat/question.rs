@@ -6,14 +6,14 @@ use obelus_runtime::people::{QuestionView, Titles, Tone, ViewLine};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};
+use crate::language::Words;
 use crate::output::{BOLD, DIM, YELLOW};
-use crate::phrases::Phrases;
 
 /// The colour of marks of untrusted sources.
 const MARK: Style = AnsiColor::Yellow.on_default();
 
 /// A question in lines, under the id by which it is answered, without the keys that answer it.
-pub(crate) fn lines(question: &Question, id: &str, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
+pub(crate) fn lines(question: &Question, id: &str, titles: &Titles, phrases: &Words) -> Vec<Line> {
     let view = QuestionView::of(question, id, titles, phrases.language);
     view.lines().into_iter().map(styled).collect()
 }

@@ -14,8 +14,8 @@ use serde_json::Value;
 use super::steps::{Look, Named, Steps};
 use super::text::{Line, PLAIN, paragraphs};
 use crate::cmd::people::file_news;
+use crate::language::{Words, fill};
 use crate::output::{DIM, RED, YELLOW};
-use crate::phrases::{Phrases, fill};
 
 /// The widest line; longer lines are hard to read.
 const WIDEST: usize = 100;
@@ -54,7 +54,7 @@ pub(crate) struct Screen {
     surface: Surface,
     is_terminal: bool,
     has_colours: bool,
-    phrases: &'static Phrases,
+    phrases: &'static Words,
     titles: Titles,
     mode: Mode,
     steps: Steps,
@@ -84,7 +84,7 @@ impl Shared {
 }
 
 impl Screen {
-    pub(crate) fn shared(surface: Surface, titles: Titles, mode: Mode, phrases: &'static Phrases) -> Shared {
+    pub(crate) fn shared(surface: Surface, titles: Titles, mode: Mode, phrases: &'static Words) -> Shared {
         let choice = match surface {
             Surface::Beside => anstream::AutoStream::choice(&std::io::stderr()),
             Surface::Lines | Surface::Terminal => anstream::AutoStream::choice(&std::io::stdout()),
@@ -397,7 +397,7 @@ impl Screen {
 }
 
 /// Why a turn ended without a result, and what to do; the steps are already printed.
-fn ending(reply: &Reply, phrases: &Phrases) -> Vec<Line> {
+fn ending(reply: &Reply, phrases: &Words) -> Vec<Line> {
     let Some(how) = how_it_ended(reply, phrases.language) else { return Vec::new() };
     let mark = if reply.ends == Ends::Degraded { RED } else { YELLOW };
     let mut lines = vec![Line::of(mark, "! ").shown(PLAIN, &how.what).hanging(2)];

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
 use obelus_kernel::session::{CallStatus, Mode};
-use obelus_runtime::people::{Titles, refusal_in_words};
+use obelus_runtime::people::{Titles, failure_in_words, refusal_in_words};
 use obelus_runtime::sessions::StepView;
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};
+use crate::language::{Words, fill};
 use crate::output::{DIM, GREEN, RED, YELLOW};
-use crate::phrases::{Phrases, fill};
 use asked::AskedSteps;
 
 const NUMBER: Style = AnsiColor::Cyan.on_default();
@@ -254,7 +254,12 @@ impl Steps {
             CallStatus::Failed if text("code") == "timeout" => Some(status.too_late.to_owned()),
             CallStatus::Failed => {
                 let lacked = step.named.lacked.clone();
-                with(status.failed, &lacked.unwrap_or_else(|| failure(step.error.as_ref())))
+                with(
+                    status.failed,
+                    &lacked.unwrap_or_else(|| {
+                        failure_in_words(step.error.as_ref().unwrap_or(&Value::Null), look.phrases.language)
+                    }),
+                )
             }
             CallStatus::Skipped if text("code") == "not_started" => Some(status.not_started.to_owned()),
             CallStatus::Skipped => Some(status.skipped.to_owned()),
@@ -277,19 +282,9 @@ impl Steps {
 
 /// What is needed to describe steps.
 pub(crate) struct Look<'a> {
-    pub(crate) phrases: &'a Phrases,
+    pub(crate) phrases: &'a Words,
     pub(crate) titles: &'a Titles,
     pub(crate) mode: Mode,
-}
-
-/// The message and code of a failed call.
-fn failure(error: Option<&Value>) -> String {
-    let text = |name: &str| error.and_then(|error| error[name].as_str()).unwrap_or_default();
-    match (text("message"), text("code")) {
-        ("", code) => code.to_owned(),
-        (message, "") => message.to_owned(),
-        (message, code) => format!("{message} ({code})"),
-    }
 }
 
 fn is_final(status: CallStatus) -> bool {

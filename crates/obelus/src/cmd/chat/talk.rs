@@ -8,9 +8,10 @@ use anyhow::{Result, bail};
 use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::people::{PhraseTable as _, Titles, refused_in_words, terms_in_words};
+use obelus_runtime::people::{Titles, refused_in_words, terms_in_words};
 use obelus_runtime::sessions::NOT_DURABLE;
 use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
+use obelus_words::PhraseTable as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::commands::Command;
@@ -18,9 +19,9 @@ use super::cost;
 use super::screen::{Part, Screen, Shared, Surface};
 use super::text::{Line, PLAIN, paragraphs};
 use super::{outline, question};
-use crate::cmd::people::AT_TERMINAL;
+use crate::cmd::people::{AT_TERMINAL, by_in_words};
+use crate::language::{Words, fill, mode_means};
 use crate::output::{BOLD, DIM, Exit};
-use crate::phrases::{Phrases, fill};
 
 /// The time between two frames of the spinner.
 const FRAME: Duration = Duration::from_millis(120);
@@ -33,7 +34,7 @@ pub(crate) struct Talk {
     pub(crate) handle: SessionHandle,
     events: Subscription,
     pub(crate) screen: Shared,
-    pub(crate) phrases: &'static Phrases,
+    pub(crate) phrases: &'static Words,
     /// The name of the agent.
     pub(crate) agent: String,
     /// The name under which it is kept, if it is.
@@ -105,7 +106,7 @@ impl Talk {
         handle: SessionHandle,
         agent: String,
         session: Option<String>,
-        phrases: &'static Phrases,
+        phrases: &'static Words,
         surface: Surface,
     ) -> Result<Self> {
         let code = phrases.code;
@@ -273,14 +274,14 @@ impl Talk {
     pub(crate) async fn attach(&mut self, path: &std::path::Path) {
         match self.handle.attach(path).await {
             Ok(()) => self.screen.lock().write(Part::Note, &[Line::of(DIM, self.phrases.chat.picture_taken)]),
-            Err(error) => self.screen.lock().complain(&crate::output::visible(&error.to_string())),
+            Err(error) => self.screen.lock().complain(&crate::output::visible(&error.in_words(self.phrases.language))),
         }
     }
 
     /// The mode, and what it permits.
     pub(crate) async fn mode_lines(&self) -> Result<Vec<Line>> {
         let mode = self.mode().await?;
-        let words = fill(self.phrases.chat.mode_is, &[mode.name(), self.phrases.mode_means(mode)]);
+        let words = fill(self.phrases.chat.mode_is, &[mode.name(), mode_means(mode, self.phrases)]);
         Ok(vec![Line::of(super::editor::colour(mode), words)])
     }
 
@@ -393,7 +394,7 @@ impl Talk {
     async fn why(&self, path: &Path) -> Result<Vec<Line>> {
         let path = path.to_string();
         Ok(match self.handle.inspect(move |session| session.why(&path, None)).await? {
-            Ok(why) => super::why::lines(&why, self.screen.lock().titles(), self.phrases),
+            Ok(why) => super::why::lines(&why, self.screen.lock().titles(), self.phrases, false),
             Err(fault) => vec![Line::new().shown(PLAIN, &fault.to_string())],
         })
     }
@@ -423,10 +424,10 @@ impl Talk {
         }
         match tell(&self.handle, work).await {
             Ok(()) => {
-                self.screen.lock().note(&fill(self.phrases.kept.noted, &[by, session]));
+                self.screen.lock().note(&fill(self.phrases.kept.noted, &[&by_in_words(by, self.phrases), session]));
                 Ok(Worked::Rested)
             }
-            Err(refused) => Ok(Worked::Refused(refused.text)),
+            Err(refused) => Ok(Worked::Refused(refused_in_words(&refused, None, self.phrases.language))),
         }
     }
 

@@ -17,8 +17,8 @@ use super::question;
 use super::screen::{Part, Surface};
 use super::talk::{News, Talk, Work, Worked};
 use super::text::{Line, PLAIN};
+use crate::language::fill;
 use crate::output::Exit;
-use crate::phrases::fill;
 
 /// Two Ctrl-C within this time end the conversation.
 const TWICE: Duration = Duration::from_secs(5);

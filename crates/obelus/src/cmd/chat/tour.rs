@@ -7,8 +7,8 @@ use super::lines::tell_questions;
 use super::screen::Part;
 use super::talk::{Talk, Work, Worked};
 use super::text::{Line, PLAIN};
+use crate::language::fill;
 use crate::output::{BOLD, DIM};
-use crate::phrases::fill;
 
 /// One step of the tour.
 pub(crate) enum Move {
@@ -45,8 +45,8 @@ pub(super) async fn play(talk: &mut Talk, moves: &[Move]) -> Result<()> {
         };
         match worked {
             Worked::Rested => {}
-            Worked::Refused(words) => bail!("the tour cannot go on: {words}"),
-            Worked::Left => bail!("the tour was broken off"),
+            Worked::Refused(words) => bail!("{}", fill(talk.phrases.tour.stuck, &[&words])),
+            Worked::Left => bail!("{}", talk.phrases.tour.broken_off),
         }
     }
     talk.handle.finished().await?;
@@ -64,7 +64,7 @@ async fn decide(talk: &mut Talk, shown: &str, decision: &Decision) -> Result<Wor
     talk.screen.lock().write(Part::Note, &[line]);
     let open = talk.open().await?;
     if open.is_empty() {
-        bail!("the tour cannot go on: nothing waits for a decision");
+        bail!("{}", fill(talk.phrases.tour.stuck, &[talk.phrases.tour.nothing_waits]));
     }
     for question in open {
         if let other @ (Worked::Refused(_) | Worked::Left) =

@@ -6,23 +6,25 @@ use obelus_kernel::policy::{Because, Evidence, Letter, Why, Writer};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};
+use crate::language::{Words, fill};
 use crate::output::{BOLD, DIM, YELLOW};
-use crate::phrases::{Phrases, fill};
 use obelus_runtime::people::Titles;
 
 /// The number of characters shown of a value.
 const MOST: usize = 160;
 
-/// The chain of writes behind a value, one line each; earlier writes are indented further.
-pub(crate) fn lines(why: &Why, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
-    let mut told = Told { titles, phrases, lines: Vec::new() };
+/// The chain of writes behind a value, one line each; earlier writes are indented further. With `has_places` each says
+/// which message wrote where.
+pub(crate) fn lines(why: &Why, titles: &Titles, phrases: &Words, has_places: bool) -> Vec<Line> {
+    let mut told = Told { titles, phrases, has_places, lines: Vec::new() };
     told.place(why, 0, "");
     told.lines
 }
 
 struct Told<'a> {
     titles: &'a Titles,
-    phrases: &'a Phrases,
+    phrases: &'a Words,
+    has_places: bool,
     lines: Vec<Line>,
 }
 
@@ -87,7 +89,9 @@ impl Told<'_> {
         };
         let date = one.date.as_deref().map(|date| format!("  {date}")).unwrap_or_default();
         let consent = one.consent.map(|number| format!("  {}", fill(words.by_consent, &[&format!("c{number}")])));
-        let line = Line::of(DIM, "← ").shown(PLAIN, &by).shown(DIM, &date);
+        let place = self.has_places.then(|| fill(words.written, &[&one.message.to_string(), &one.to]));
+        let place = place.map(|place| format!("  {place}")).unwrap_or_default();
+        let line = Line::of(DIM, "← ").shown(PLAIN, &by).shown(DIM, &place).shown(DIM, &date);
         self.push(depth, line.shown(DIM, &consent.unwrap_or_default()));
         for given in &one.params {
             let label = tool.and_then(|tool| self.titles.param(tool, &given.name));
@@ -127,6 +131,7 @@ fn cut(value: &Value) -> String {
 mod tests {
     use super::*;
     use crate::cmd::chat::question::tests::sample;
+    use crate::language::words_of;
     use obelus_kernel::{Context, Expr};
     use serde_json::json;
 
@@ -138,7 +143,8 @@ mod tests {
         ]));
         let context = context.expect("a context");
         let why = obelus_kernel::policy::why(&context, &Expr::parse("†state.x").expect("a path"), None, None);
-        let told: Vec<String> = lines(&why, &sample("ru"), Phrases::of(Some("ru"))).iter().map(Line::plain).collect();
+        let told: Vec<String> =
+            lines(&why, &sample("ru"), words_of(Some("ru")), false).iter().map(Line::plain).collect();
         assert_eq!(
             told,
             [
@@ -150,7 +156,7 @@ mod tests {
             ]
         );
         let nothing = obelus_kernel::policy::why(&context, &Expr::parse("†error.y").expect("a path"), None, None);
-        let told = lines(&nothing, &sample("ru"), Phrases::of(Some("ru")));
+        let told = lines(&nothing, &sample("ru"), words_of(Some("ru")), false);
         assert_eq!(told.iter().map(Line::plain).collect::<Vec<_>>(), ["†error.y: сюда никто ничего не записывал"]);
     }
 }

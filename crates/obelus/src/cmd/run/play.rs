@@ -13,8 +13,8 @@ use super::super::chat::{Work, attend};
 use super::super::holder::Holder;
 use super::super::people::{Begun, Narrator};
 use super::Shown;
+use crate::language::{fill, words_of};
 use crate::output::{self, Exit};
-use crate::phrases::{Phrases, fill};
 use crate::trouble::Declined;
 
 /// Where a session is played.
@@ -61,7 +61,7 @@ pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exi
             Some((over, tokio::spawn(holder.serve(is_over))))
         }
         Err(error) => {
-            output::warning(&fill(Phrases::of(None).running.not_answerable, &[&format!("{error:#}")]));
+            output::warning(&fill(words_of(None).running.not_answerable, &[&format!("{error:#}")]));
             None
         }
     });
@@ -110,7 +110,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
             }
         }
     };
-    let Some(reply) = begun else { bail!("{}", Phrases::of(None).running.not_begun) };
+    let Some(reply) = begun else { bail!("{}", words_of(None).running.not_begun) };
     if has_people && reply.ends == Ends::Waiting {
         return attended(watch, Vec::new()).await;
     }

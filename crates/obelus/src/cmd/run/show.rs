@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::super::people::{Begun, Narrator, file_news};
 use super::outcome::{CallOutcome, is_undone, outcomes};
+use crate::language::fill;
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
-use crate::phrases::fill;
 
 /// How a session is shown.
 #[derive(Clone, Copy)]
@@ -132,7 +132,7 @@ fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>)
     let is_seen = shown.has_people();
     if shown.is_plan {
         for outcome in outcomes(session, reply) {
-            output::answer(&outcome.line());
+            output::answer(&outcome.line(look.phrases));
         }
     } else if !is_seen {
         for line in undone(session, reply, language) {

@@ -15,8 +15,8 @@ use super::super::run::is_proposal_of;
 use super::carry::write_new;
 use super::lifted::Inputs;
 use super::look;
+use crate::language::{fill, words_of_session};
 use crate::output::{self, Exit, visible};
-use crate::phrases::{Phrases, fill};
 
 /// Fields of a call that belong to the time when it was proposed.
 const OF_THEN: [&str; 5] =
@@ -27,7 +27,7 @@ pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result
     let host = viewer(store);
     let spec = host.spec(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
     let session = look::read(store, id, None)?;
-    let words = &Phrases::of_session(&session).kept;
+    let words = &words_of_session(&session).kept;
     let calls = done_calls(&session, &host.history(id)?);
     if calls.is_empty() {
         bail!("{}", fill(words.no_calls_done, &[id]));

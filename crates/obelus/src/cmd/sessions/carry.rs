@@ -13,12 +13,14 @@ use obelus_runtime::SqliteStore;
 use obelus_runtime::engine::{Digest, Record};
 use obelus_runtime::files::must_be_small;
 use obelus_runtime::sessions::{Export, Forked, InputId};
+use obelus_words::CarriedWords;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::host::viewer;
 use super::super::run::on;
 use crate::input;
+use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
 /// The form of what is exported.
@@ -29,6 +31,11 @@ const MOST_BYTES: u64 = 1 << 30;
 
 /// A longer line of it is refused.
 const LONGEST: u64 = 64 << 20;
+
+/// What is said of sessions that are carried about.
+fn words() -> &'static CarriedWords {
+    &words_of(None).carried
+}
 
 /// The lines of an export, none of which takes more room than is allowed.
 struct Lines<R> {
@@ -43,10 +50,10 @@ impl<R: Read> Lines<R> {
         (&mut self.from).take(LONGEST + 1).read_until(b'\n', &mut line)?;
         self.read += line.len() as u64;
         if line.len() as u64 > LONGEST {
-            bail!("the line is longer than {} MiB", LONGEST >> 20);
+            bail!("{}", fill(words().long_line, &[&(LONGEST >> 20).to_string()]));
         }
         if self.read > MOST_BYTES {
-            bail!("the export is larger than {} MiB", MOST_BYTES >> 20);
+            bail!("{}", fill(words().large_export, &[&(MOST_BYTES >> 20).to_string()]));
         }
         must_be_small(&line)?;
         match line.is_empty() {
@@ -110,17 +117,17 @@ pub(super) fn write_new(to: Option<&Path>, text: &str) -> Result<()> {
 /// Goes back to the last rest of a session that cannot be restored; its journal is saved first.
 pub(super) fn back(store: &SqliteStore, id: &str, save: &Path) -> Result<Exit> {
     if viewer(store).look(id, None).is_ok() {
-        bail!("`{id}` can be continued as it is: there is nothing to go back from");
+        bail!("{}", fill(words().nothing_to_go_back, &[id]));
     }
     export(store, id, Some(save))?;
     let host = viewer(store);
     match on(async { Ok(host.back_to_rest(id).await?) })? {
         Some(rest) => {
             let (name, save) = (visible(id), visible(&save.display().to_string()));
-            output::note(&format!("{name} is back at record {rest}; the whole journal is in {save}"));
+            output::note(&fill(words().went_back, &[&name, &rest.to_string(), &save]));
             Ok(Exit::Done)
         }
-        None => bail!("`{id}` can be continued as it is: there is nothing to go back from"),
+        None => bail!("{}", fill(words().nothing_to_go_back, &[id])),
     }
 }
 
@@ -130,12 +137,12 @@ pub(super) fn import(store: &SqliteStore, from: &Path, name: Option<&str>) -> Re
         false => Box::new(File::open(from).with_context(|| input::name(from))?),
     };
     let mut lines = Lines { from: BufReader::new(open.take(MOST_BYTES + 1)), read: 0 };
-    let place = |line: u64| format!("{}, line {line}", input::name(from));
+    let place = |line: u64| fill(words().at_line, &[&input::name(from), &line.to_string()]);
     let first = lines.next().with_context(|| place(1))?.unwrap_or_default();
-    let head: Head = serde_json::from_str(&first)
-        .map_err(|error| anyhow!("{}: it does not begin as an exported session does: {error}", place(1)))?;
+    let head: Head = serde_json::from_str(&first).map_err(|_| anyhow!("{}", fill(words().no_export, &[&place(1)])))?;
     if head.obelus_session != FORM {
-        bail!("{}: the export is of form {}, and this version knows form {FORM}", place(1), head.obelus_session);
+        let (form, known) = (head.obelus_session.to_string(), FORM.to_string());
+        bail!("{}", fill(words().other_form, &[&place(1), &form, &known]));
     }
     let mut journal: Vec<Record> = Vec::new();
     loop {
@@ -143,29 +150,27 @@ pub(super) fn import(store: &SqliteStore, from: &Path, name: Option<&str>) -> Re
         let Some(line) = lines.next().with_context(|| at.clone())? else { break };
         let line: Line = serde_json::from_str(&line).with_context(|| at.clone())?;
         if line.seq != seq {
-            bail!("{at}: record {} stands where record {seq} is expected", line.seq);
+            bail!("{}", fill(words().out_of_order, &[&at, &line.seq.to_string(), &seq.to_string()]));
         }
         journal.push(Record { at: line.at, input: line.input, id: line.id, digest: line.digest });
     }
     if journal.len() as u64 != head.records {
-        bail!("{}: it has {} records, and its first line says {}", input::name(from), journal.len(), head.records);
+        let (found, said) = (journal.len().to_string(), head.records.to_string());
+        bail!("{}", fill(words().other_count, &[&input::name(from), &found, &said]));
     }
     let id = name.unwrap_or(&head.id).to_owned();
     let Head { id: from_id, created, genesis, .. } = head;
     let export = Export { id: from_id, created, genesis, records: journal };
     let records = viewer(store).import(&id, export).with_context(|| input::name(from))?;
-    output::note(&format!("`{id}`: {records} records"));
+    output::note(&fill(words().imported, &[&id, &records.to_string()]));
     Ok(Exit::Done)
 }
 
 pub(super) fn fork_at(store: &SqliteStore, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
     let Forked { at, is_paused } = viewer(store).fork(id, new, at)?;
     match is_paused {
-        true => output::note(&format!(
-            "`{new}` begins where `{id}` was after record {at}, at work, and is paused: look at it with \
-             `obelus sessions show {new}`, let it go on with `obelus sessions resume {new}`"
-        )),
-        false => output::note(&format!("`{new}` begins where `{id}` was after record {at}")),
+        true => output::note(&fill(words().forked_paused, &[new, id, &at.to_string(), new, new])),
+        false => output::note(&fill(words().forked, &[new, id, &at.to_string()])),
     }
     Ok(Exit::Done)
 }

@@ -11,15 +11,15 @@ use super::super::people::{AT_COMMAND_LINE, consent_lines};
 use super::super::run::on;
 use super::{keep, look, opened, parts, phrases_for};
 use crate::cli::{AlsoFor, Answer, StoreAt};
+use crate::language::{fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
-use crate::phrases::{Phrases, fill};
 
 pub(super) fn run(id: &str, revoke: Option<&str>, at: &StoreAt, as_json: bool) -> Result<Exit> {
     if let Some(revoke) = revoke {
         return take_back(id, revoke, at);
     }
     let session = look::read(&look::open_for(at, id)?, id, None)?;
-    let phrases = Phrases::of_session(&session);
+    let phrases = words_of_session(&session);
     if as_json {
         let row = |consent: &StandingConsent| {
             let mut row = json!(consent);
@@ -40,8 +40,8 @@ pub(super) fn run(id: &str, revoke: Option<&str>, at: &StoreAt, as_json: bool) -
 }
 
 fn take_back(id: &str, consent: &str, at: &StoreAt) -> Result<Exit> {
-    let number = consent.strip_prefix('c').unwrap_or(consent).parse();
-    let number: u64 = number.with_context(|| format!("`{consent}` is no consent: it is a number such as c1"))?;
+    let number = consent.strip_prefix('c').unwrap_or(consent).parse().ok();
+    let number: u64 = number.with_context(|| fill(words_of(None).answering.no_consent, &[consent]))?;
     let input = Input::Revoke { consent: number, by: AT_COMMAND_LINE.to_owned() };
     let Some(store) = keep::open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     on(async {
@@ -65,8 +65,9 @@ pub(super) fn offered(
     super::asked(&args.id, &args.store)?;
     let (name, number) = parts(&args.id)?;
     let session = look::read(&look::open_for(&args.store, name)?, name, None)?;
-    let phrases = Phrases::of_session(&session);
-    let until = until.map(|text| Time::parse(text).with_context(|| format!("`{text}` is no time"))).transpose()?;
+    let phrases = words_of_session(&session);
+    let until =
+        until.map(|text| Time::parse(text).with_context(|| fill(phrases.answering.no_time, &[text]))).transpose()?;
     let offers = session.consent_offers(&number);
     let Some(terms) = offers.into_iter().find(|terms| terms.scope.name() == also.name()) else {
         let others: Vec<&str> = session.consent_offers(&number).iter().map(|terms| terms.scope.name()).collect();

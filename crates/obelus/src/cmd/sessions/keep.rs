@@ -12,8 +12,8 @@ use super::super::people::AT_COMMAND_LINE;
 use super::super::run::{Begin, Shown, Stage, on, play};
 use super::opened;
 use crate::cli::StoreAt;
+use crate::language::{fill, words_of};
 use crate::output::{self, Exit};
-use crate::phrases::fill;
 
 pub(super) fn pause(id: &str, at: &StoreAt) -> Result<Exit> {
     let input = Input::Pause { by: AT_COMMAND_LINE.to_owned() };
@@ -67,6 +67,7 @@ pub(super) fn prune(at: &StoreAt, days: u64, dry: bool, shrink: bool) -> Result<
     let store = SqliteStore::open(&store_folder(at)?)?;
     let limit =
         Time(system_clock().0.saturating_sub(i64::try_from(days.saturating_mul(86_400_000)).unwrap_or(i64::MAX)));
+    let words = words_of(None);
     let host = viewer(&store);
     let mut removed = 0;
     for row in host.list()? {
@@ -77,7 +78,7 @@ pub(super) fn prune(at: &StoreAt, days: u64, dry: bool, shrink: bool) -> Result<
             Ok(session) => session,
             // Its content is unknown, so it is not removed.
             Err(error) => {
-                output::warning(&format!("{} stays: {error:#}", row.id));
+                output::warning(&fill(words.carried.stays, &[&row.id, &format!("{error:#}")]));
                 continue;
             }
         };
@@ -91,11 +92,11 @@ pub(super) fn prune(at: &StoreAt, days: u64, dry: bool, shrink: bool) -> Result<
             store.remove(&row.id)?;
         }
     }
-    let what = if dry { "would be removed" } else { "removed" };
-    output::note(&format!("{removed} session{} {what}", if removed == 1 { "" } else { "s" }));
+    let phrase = if dry { words.carried.would_remove } else { words.carried.removed };
+    output::note(&words.count(phrase, removed));
     if shrink {
-        let freed = store.shrink().context("the sessions are removed, and the store's file is as large as before")?;
-        output::note(&format!("the store's file is {freed} bytes smaller"));
+        let freed = store.shrink().context(words.carried.not_shrunk)?;
+        output::note(&words.count(words.carried.shrunk, freed));
     }
     Ok(Exit::Done)
 }

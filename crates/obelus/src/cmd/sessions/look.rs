@@ -9,14 +9,15 @@ use obelus_runtime::sessions::{SessionRow, SessionStatus};
 use obelus_runtime::{EventBody, HostError, SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::{Value, json};
 
+use super::super::chat::why_lines;
 use super::super::host::{store_folder, viewer};
 use super::super::people::{Narrator, by_in_words};
 use super::super::spent::in_words;
 use super::story::Story;
 use crate::cli::{Inbox, StoreAt};
 use crate::input;
+use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
-use crate::phrases::{Phrases, fill};
 
 /// Opens a store to look at it; none where there is no store yet. One of an older form is brought to today's.
 pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
@@ -55,7 +56,7 @@ pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Ses
 }
 
 /// Where a session is, in words.
-fn status_in_words(status: SessionStatus, phrases: &Phrases) -> &'static str {
+fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
     let kept = &phrases.kept;
     match status {
         SessionStatus::New => kept.is_new,
@@ -95,7 +96,7 @@ impl Listed {
         })
     }
 
-    fn line(&self, phrases: &Phrases) -> String {
+    fn line(&self, phrases: &Words) -> String {
         let SessionRow { id, created, records, last_at } = &self.row;
         let (status, when) = (status_in_words(self.status, phrases), last_at.unwrap_or(*created));
         let colour = if matches!(self.status, SessionStatus::Waiting | SessionStatus::Paused) {
@@ -126,7 +127,7 @@ pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
         output::json(&listed.iter().map(Listed::to_json).collect());
         return Ok(Exit::Done);
     }
-    let phrases = Phrases::of(None);
+    let phrases = words_of(None);
     listed.iter().for_each(|listed| output::answer(&listed.line(phrases)));
     if listed.is_empty() {
         output::note(phrases.kept.none);
@@ -141,7 +142,7 @@ pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool
         false => tell(store, &session, id, at)?,
     }
     match session.context().unreadable() {
-        Some(why) => bail!("part of `{id}` cannot be read: {why}"),
+        Some(why) => bail!("{}", fill(words_of_session(&session).carried.part_unreadable, &[id, &why.to_string()])),
         None => Ok(Exit::Done),
     }
 }
@@ -213,7 +214,9 @@ pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json
     if as_json {
         output::json(&why.to_json());
     } else {
-        why.lines().iter().for_each(|line| output::answer(&visible(line)));
+        let look = Narrator::of(session);
+        let lines = why_lines(&why, &look.titles, look.phrases, true);
+        lines.iter().for_each(|line| output::answer(&line.styled()));
     }
     Ok(if why.is_absent() { Exit::Failed } else { Exit::Done })
 }
@@ -241,7 +244,7 @@ pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> 
         }
     }
     if let Some(cut) = journal.cut {
-        let words = Phrases::of(None).kept.damaged;
+        let words = words_of(None).kept.damaged;
         output::warning(&fill(words, &[&cut.seq.to_string(), &cut.problem.to_string()]));
     }
     Ok(Exit::Done)
@@ -298,7 +301,7 @@ pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
         output::answer(&look.how_to_answer(question, id));
     }
     if waiting.is_empty() {
-        output::note(Phrases::of(None).answering.none);
+        output::note(words_of(None).answering.none);
     }
     Ok(Exit::Done)
 }

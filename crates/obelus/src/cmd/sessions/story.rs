@@ -9,8 +9,8 @@ use obelus_runtime::people::{error_words, how_it_ended};
 use serde_json::{Value, json};
 
 use super::super::people::{Narrator, by_in_words};
+use crate::language::fill;
 use crate::output::{BOLD, DIM, GREEN, RED, YELLOW, visible};
-use crate::phrases::fill;
 
 /// Tells the events of a session, in order.
 pub(super) struct Story<'a> {
@@ -79,7 +79,8 @@ impl<'a> Story<'a> {
         let name = self.calls.get(id).cloned().unwrap_or_else(|| visible(&id.to_string()));
         match outcome {
             Outcome::Error(error) => {
-                let why = error_words(&json!({"code": error.code, "message": error.message}));
+                let why =
+                    error_words(&json!({"code": error.code, "message": error.message}), self.look.phrases.language);
                 format!("  {RED}✗{RED:#} {name}: {}", visible(&why))
             }
             Outcome::Lost { message } => {

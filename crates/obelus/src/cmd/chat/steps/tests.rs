@@ -1,5 +1,6 @@
 use super::*;
 use crate::cmd::chat::question::tests::sample;
+use crate::language::words_of;
 use obelus_kernel::session::CallReport;
 use serde_json::json;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ fn told(lines: &[Line]) -> Vec<String> {
 
 fn with_look<T>(mode: Mode, see: impl FnOnce(&Look<'_>) -> T) -> T {
     let titles = sample("ru");
-    see(&Look { phrases: Phrases::of(Some("ru")), titles: &titles, mode })
+    see(&Look { phrases: words_of(Some("ru")), titles: &titles, mode })
 }
 
 #[test]

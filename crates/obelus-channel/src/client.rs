@@ -1,0 +1,251 @@
+//! A client of the HTTP API, for programs that use the sessions of a server.
+
+use std::time::Duration;
+
+use obelus_runtime::{Language, Secret};
+use serde_json::Value;
+
+use crate::address::is_safe;
+
+/// A host that does not even take the connection within this time is down.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Whoever says nothing for this long does not answer. The server waits up to ten minutes for a turn.
+const PATIENCE: Duration = Duration::from_secs(660);
+/// The largest answer that is read.
+const LARGEST: usize = 64 << 20;
+/// How often a request is sent whose answer did not come.
+const TRIES: u32 = 3;
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The address or the token cannot be used.
+    #[error("{0}")]
+    Unusable(String),
+    /// No answer came, or none that can be read.
+    #[error("the server {0} does not answer: {1}")]
+    Unreachable(String, String),
+    /// The server says no.
+    #[error("{message}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// A stable name of the cause.
+        code: String,
+        /// What went wrong, and what to do.
+        message: String,
+    },
+}
+
+/// A client of a server.
+pub struct Client {
+    http: reqwest::Client,
+    address: String,
+    token: Secret,
+    language: Option<Language>,
+}
+
+impl Client {
+    /// A client of the server at an address, such as `https://agents.example.test`.
+    pub fn new(address: &str, token: Secret, language: Option<Language>) -> Result<Self, ClientError> {
+        let address = address.trim_end_matches('/');
+        if !is_safe(address) {
+            let why = format!("`{address}` must begin with https:// (http:// for this machine only)");
+            return Err(ClientError::Unusable(why));
+        }
+        if token.expose().is_empty() || !token.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(ClientError::Unusable("the token is empty, or has signs that no token has".to_owned()));
+        }
+        // It fails where the program has chosen a provider before, and that one is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(PATIENCE)
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|error| ClientError::Unusable(format!("HTTPS cannot be set up: {error}")))?;
+        Ok(Self { http, address: address.to_owned(), token, language })
+    }
+
+    /// The address.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Reads something.
+    pub async fn get(&self, path: &str) -> Result<Value, ClientError> {
+        self.send(reqwest::Method::GET, path, None).await
+    }
+
+    /// Tells something. It has an id of its own, so that it acts once even if it must be sent again (DUR-13).
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+        self.send(reqwest::Method::POST, path, Some(body)).await
+    }
+
+    /// Removes something.
+    pub async fn delete(&self, path: &str) -> Result<Value, ClientError> {
+        self.send(reqwest::Method::DELETE, path, None).await
+    }
+
+    /// The events of a session after one of them.
+    pub async fn events(&self, session: &str, after: &str) -> Result<EventReader, ClientError> {
+        let path = format!("/api/v1/sessions/{}/events?after={}", encoded(session), encoded(after));
+        let request = self.request(reqwest::Method::GET, &path);
+        let response = request.send().await.map_err(|error| self.unreachable(error))?;
+        let status = response.status().as_u16();
+        match status {
+            200 => Ok(EventReader { response, buffer: Vec::new() }),
+            _ => Err(refused(status, &self.whole(response).await?)),
+        }
+    }
+
+    fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.address));
+        let request = request.header("authorization", format!("Bearer {}", self.token.expose()));
+        match self.language {
+            Some(language) => request.header("accept-language", language.code()),
+            None => request,
+        }
+    }
+
+    async fn send(&self, method: reqwest::Method, path: &str, body: Option<&Value>) -> Result<Value, ClientError> {
+        let key = uuid::Uuid::now_v7().simple().to_string();
+        let mut pause = Duration::from_millis(300);
+        let mut tries = 1;
+        let response = loop {
+            let mut request = self.request(method.clone(), path);
+            if let Some(body) = body {
+                let request_body = body.to_string().into_bytes();
+                request = request.header("content-type", "application/json").header("idempotency-key", &key);
+                request = request.body(request_body);
+            }
+            match request.send().await {
+                Ok(response) => break response,
+                Err(error) if tries == TRIES || error.is_timeout() => return Err(self.unreachable(error)),
+                Err(_) => tokio::time::sleep(pause).await,
+            }
+            (tries, pause) = (tries + 1, pause * 2);
+        };
+        let status = response.status().as_u16();
+        let bytes = self.whole(response).await?;
+        match status {
+            204 => Ok(Value::Null),
+            200..=299 if bytes.is_empty() => Ok(Value::Null),
+            200..=299 => serde_json::from_slice(&bytes)
+                .map_err(|error| ClientError::Unreachable(self.address.clone(), format!("no JSON: {error}"))),
+            _ => Err(refused(status, &bytes)),
+        }
+    }
+
+    async fn whole(&self, mut response: reqwest::Response) -> Result<Vec<u8>, ClientError> {
+        let mut bytes = Vec::new();
+        while let Some(part) = response.chunk().await.map_err(|error| self.unreachable(error))? {
+            if bytes.len() + part.len() > LARGEST {
+                return Err(ClientError::Unreachable(self.address.clone(), "its answer is too large".to_owned()));
+            }
+            bytes.extend_from_slice(&part);
+        }
+        Ok(bytes)
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> ClientError {
+        let error = error.without_url();
+        let causes = std::iter::successors(std::error::Error::source(&error), |cause| (*cause).source());
+        let words = causes.fold(error.to_string(), |words, cause| format!("{words}: {cause}"));
+        ClientError::Unreachable(self.address.clone(), words)
+    }
+}
+
+/// What a server says when it refuses.
+fn refused(status: u16, bytes: &[u8]) -> ClientError {
+    let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let text = |name: &str| body["error"][name].as_str().map(str::to_owned);
+    ClientError::Refused {
+        status,
+        code: text("code").unwrap_or_else(|| "refused".to_owned()),
+        message: text("message").unwrap_or_else(|| format!("the server answered with the status {status}")),
+    }
+}
+
+/// A part of a path: everything but letters, digits and `-._~:` as `%XX`.
+pub fn encoded(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
+            true => encoded.push(char::from(byte)),
+            false => drop(write!(encoded, "%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+/// Reads the events of a session as they come.
+pub struct EventReader {
+    response: reqwest::Response,
+    buffer: Vec<u8>,
+}
+
+impl EventReader {
+    /// The next event; none if the stream has ended. Nothing is lost if the waiting is given up.
+    pub async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(event) = self.take_buffered() {
+                return Some(event);
+            }
+            match self.response.chunk().await {
+                Ok(Some(part)) if self.buffer.len() + part.len() <= LARGEST => self.buffer.extend_from_slice(&part),
+                // Whoever reads goes on by the number of the last event.
+                _ => return None,
+            }
+        }
+    }
+
+    fn take_buffered(&mut self) -> Option<Value> {
+        loop {
+            let end = self.buffer.windows(2).position(|two| two == b"\n\n")?;
+            let frame: Vec<u8> = self.buffer.drain(..end + 2).collect();
+            if let Some(event) = read_frame(&frame) {
+                return Some(event);
+            }
+        }
+    }
+}
+
+/// The data of one frame; none for a comment.
+fn read_frame(frame: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(frame).ok()?;
+    let data = text.lines().find_map(|line| line.strip_prefix("data: "))?;
+    serde_json::from_str(data).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn frames_are_read_and_comments_let_go() {
+        assert_eq!(read_frame(b"id: 1-2\nevent: x\ndata: {\"a\":1}\n\n"), Some(json!({"a": 1})));
+        assert_eq!(read_frame(b": alive\n\n"), None);
+    }
+
+    #[test]
+    fn parts_of_paths_cannot_leave_their_place() {
+        assert_eq!(encoded("s:q1"), "s:q1");
+        assert_eq!(encoded("../a?b#c d"), "..%2Fa%3Fb%23c%20d");
+        assert_eq!(encoded("†x"), "%E2%80%A0x");
+    }
+
+    #[test]
+    fn a_token_is_not_sent_in_the_clear_and_words_of_the_server_are_told() {
+        let token = || Secret::new("obelus_token");
+        assert!(Client::new("http://example.test", token(), None).is_err());
+        assert!(Client::new("http://127.0.0.1:8321/", token(), None).is_ok());
+        assert!(Client::new("http://127.0.0.1:8321", Secret::new("a\nb"), None).is_err());
+        let error = refused(404, br#"{"error": {"code": "unknown_session", "message": "there is no session `x`"}}"#);
+        assert!(matches!(&error, ClientError::Refused { status: 404, code, .. } if code == "unknown_session"));
+        assert_eq!(error.to_string(), "there is no session `x`");
+    }
+}

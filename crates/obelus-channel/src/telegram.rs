@@ -1,0 +1,258 @@
+//! Telegram: people talk to an agent through a bot, and answer its questions by buttons.
+//!
+//! Updates are asked for by long polling. Each user has a session; what happens in it is shown in the chat. Everything is
+//! sent as plain text, so that nothing in it can become a link, a mention or a format by the will of a model or a page.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `config` | the file that says which bot, for whom, with which agent |
+//! | `api` | the Bot API over HTTP |
+//! | `intake` | updates: words, commands, buttons |
+//! | `speaker` | what happens in a session, as messages |
+//! | `card` | questions with buttons |
+//! | `state` | what must be known after a restart |
+//! | `split`, `pace`, `words` | long texts, how often is sent, what the bot says of its own |
+
+mod api;
+mod card;
+mod config;
+mod intake;
+mod pace;
+mod speaker;
+mod split;
+mod state;
+mod words;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use obelus_runtime::Language;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::Service;
+use api::{ApiError, Backoff, BotApi};
+pub use config::{ConfigError, TelegramConfig};
+use pace::Pace;
+use state::Book;
+
+/// Why a bot cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[error("Telegram: {0}")]
+pub struct TelegramError(String);
+
+/// A bot that is to be run.
+pub struct Telegram {
+    service: Service,
+    config: TelegramConfig,
+    folder: PathBuf,
+    tell: Tell,
+}
+
+/// Tells whoever runs the server of something.
+type Tell = Box<dyn Fn(&str) + Send + Sync>;
+
+impl Telegram {
+    /// A bot over a service. What it must know after a restart is kept in the folder; `tell` hears of its troubles.
+    pub fn new(
+        service: Service,
+        config: TelegramConfig,
+        folder: impl Into<PathBuf>,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Self {
+        Self { service, config, folder: folder.into(), tell: Box::new(tell) }
+    }
+
+    /// Runs the bot until `end` comes. An error says that it cannot go on at all: a token that is not valid, a file that
+    /// cannot be read, an agent that is not there.
+    pub async fn run(self, end: impl Future<Output = ()>) -> Result<(), TelegramError> {
+        let mut end = std::pin::pin!(end);
+        let bot = tokio::select! {
+            bot = self.connect() => bot?,
+            () = &mut end => return Ok(()),
+        };
+        bot.resume_talks();
+        let ended = tokio::select! {
+            ended = bot.poll() => ended,
+            () = &mut end => Ok(()),
+        };
+        bot.stop().await;
+        ended
+    }
+
+    /// Asks the Bot API who this bot is, again and again while it cannot be reached.
+    async fn connect(self) -> Result<Arc<Bot>, TelegramError> {
+        let Self { service, config, folder, tell } = self;
+        if let Err(error) = service.agent(&config.agent, config.lang).await {
+            return Err(TelegramError(error.words(service.language())));
+        }
+        let api = BotApi::new(&config.api, config.token.clone()).map_err(TelegramError)?;
+        let mut backoff = Backoff::new();
+        let me = loop {
+            match api.call("getMe", &json!({})).await {
+                Ok(me) => break me,
+                Err(error) if is_fatal(&error) => return Err(no_bot(&error)),
+                Err(error) => {
+                    tell(&format!("Telegram: {error}"));
+                    backoff.pause(&error).await;
+                }
+            }
+        };
+        let id =
+            me["id"].as_i64().ok_or_else(|| TelegramError("the Bot API does not say which bot it is".to_owned()))?;
+        let username = me["username"].as_str().unwrap_or_default().to_lowercase();
+        let book = Book::open(&folder, id).map_err(TelegramError)?;
+        if config.allow.is_empty() {
+            tell("Telegram: `allow` is empty, so nobody is answered: write to the bot, and it says your number");
+        }
+        Ok(Arc::new(Bot {
+            service,
+            config,
+            api,
+            id,
+            username,
+            book,
+            tell,
+            pace: Pace::default(),
+            memory: Mutex::default(),
+            tasks: Mutex::default(),
+        }))
+    }
+}
+
+/// Whether trying again is of no use.
+fn is_fatal(error: &ApiError) -> bool {
+    matches!(error, ApiError::Refused { code: 401 | 404, .. })
+}
+
+fn no_bot(error: &ApiError) -> TelegramError {
+    TelegramError(format!("{error}; is the token the one that BotFather gave?"))
+}
+
+/// A bot that runs.
+struct Bot {
+    service: Service,
+    config: TelegramConfig,
+    api: BotApi,
+    /// The number and the name of the bot.
+    id: i64,
+    username: String,
+    book: Book,
+    pace: Pace,
+    tell: Tell,
+    memory: Mutex<Memory>,
+    /// Everything that runs beside the polling. It ends with the bot.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// What need not be known after a restart.
+#[derive(Default)]
+struct Memory {
+    /// The names of the users who may talk.
+    names: HashMap<i64, String>,
+    /// Tokens of cards whose answer is on its way.
+    pressed: HashSet<String>,
+    /// Others who were told that they may not talk.
+    outsiders: HashSet<i64>,
+    /// Sessions that are being shown.
+    shown: HashSet<String>,
+}
+
+impl Bot {
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs something beside the polling.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(work);
+    }
+
+    /// Ends everything that runs beside the polling.
+    async fn stop(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        tasks.shutdown().await;
+    }
+
+    /// Changes what is kept. Where it cannot be written, it holds until the next restart.
+    fn keep<T>(&self, change: impl FnOnce(&mut state::Saved) -> T) -> Option<T> {
+        let kept = self.book.change(change);
+        kept.map_err(|error| (self.tell)(&format!("Telegram: telegram.json cannot be written: {error}"))).ok()
+    }
+
+    /// The language of a conversation.
+    fn language_of(&self, session: &str) -> Language {
+        let code = self.book.look(|saved| saved.talks.get(session).map(|talk| talk.lang.clone()));
+        words::language_of(self.config.lang, code.as_deref())
+    }
+
+    /// The name of a user, if they wrote since the start.
+    fn name_of(&self, id: i64) -> Option<String> {
+        self.memory().names.get(&id).cloned()
+    }
+
+    /// Sends a text when it is the chat's turn; the number of the message.
+    async fn send(&self, chat: i64, text: &str, keyboard: Option<&Value>) -> Result<i64, ApiError> {
+        let mut message = json!({"chat_id": chat, "text": text, "link_preview_options": {"is_disabled": true}});
+        if let Some(keyboard) = keyboard {
+            message["reply_markup"] = keyboard.clone();
+        }
+        self.pace.turn(chat).await;
+        let sent = self.api.call_patiently("sendMessage", &message).await?;
+        sent["message_id"].as_i64().ok_or_else(|| ApiError::Network("a message without a number".to_owned()))
+    }
+
+    /// Changes a message when it is the chat's turn.
+    async fn edit(&self, chat: i64, message: i64, text: &str, keyboard: Option<&Value>) -> Result<(), ApiError> {
+        let preview = json!({"is_disabled": true});
+        let mut edit = json!({"chat_id": chat, "message_id": message, "text": text, "link_preview_options": preview});
+        if let Some(keyboard) = keyboard {
+            edit["reply_markup"] = keyboard.clone();
+        }
+        self.pace.turn(chat).await;
+        match self.api.call_patiently("editMessageText", &edit).await {
+            Err(error) if !error.says("message is not modified") => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends a few words beside everything else.
+    fn note(self: &Arc<Self>, chat: i64, text: String) {
+        let bot = Arc::clone(self);
+        self.spawn(async move {
+            if let Err(error) = bot.send(chat, &text, None).await {
+                (bot.tell)(&format!("Telegram: {error}"));
+            }
+        });
+    }
+
+    /// Shows a card as its question stands: with buttons while it is open, else with what came of it.
+    async fn refresh_card(&self, token: &str) {
+        let Some(card) = self.book.look(|saved| saved.cards.get(token).cloned()) else { return };
+        let language = self.language_of(&card.session);
+        let row = match self.service.question(&card.question, Some(language)).await {
+            Ok(row) => row,
+            Err(error) => return (self.tell)(&format!("Telegram: {}: {error}", card.question)),
+        };
+        let is_open = row.status == "requested";
+        let (text, keyboard) = match is_open {
+            true => card::open_card(&row, token, card.is_denying, language),
+            false => card::closed_card(&row, language, |id| self.name_of(id)),
+        };
+        if is_open && row.digest != card.digest {
+            self.keep(|saved| saved.cards.get_mut(token).map(|card| card.digest.clone_from(&row.digest)));
+        }
+        if let Some(message) = card.message
+            && let Err(error) = self.edit(card.chat, message, &text, Some(&keyboard)).await
+        {
+            (self.tell)(&format!("Telegram: {error}"));
+        }
+        if !is_open {
+            self.keep(|saved| saved.cards.remove(token));
+            self.memory().pressed.remove(token);
+        }
+    }
+}

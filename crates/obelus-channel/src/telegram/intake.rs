@@ -1,0 +1,358 @@
+//! Updates: what users write, and which buttons they press.
+//!
+//! An update is told to a session under its own number, so that one that comes again after a crash acts once (DUR-13).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::visible;
+use obelus_runtime::{EventNumber, Language, system_clock};
+use obelus_words::fill;
+use serde_json::json;
+
+use super::api::{Backoff, Content, Incoming, Press, Sender, Update};
+use super::card::{self, Action};
+use super::state::Talk;
+use super::words::language_of;
+use super::{Bot, TelegramError, is_fatal, no_bot};
+use crate::ChannelError;
+use crate::types::{AnswerBody, NewSession};
+
+/// How long the Bot API may wait for the first update.
+const POLL: Duration = Duration::from_secs(50);
+/// How often words are told to a session that cannot take them now.
+const TRIES: u32 = 5;
+/// Others than the users are told once that they are none, so many of them.
+const MOST_OUTSIDERS: usize = 1_000;
+/// What a message may be instead of a text.
+const MEDIA: [&str; 12] = [
+    "voice",
+    "audio",
+    "video",
+    "video_note",
+    "document",
+    "photo",
+    "sticker",
+    "animation",
+    "contact",
+    "location",
+    "poll",
+    "story",
+];
+
+/// Whoever wrote, and where.
+struct From {
+    user: i64,
+    chat: i64,
+    language: Language,
+    update: i64,
+}
+
+impl From {
+    /// Who answers, and from where, as journals keep it.
+    fn by(&self) -> String {
+        format!("telegram:{}", self.user)
+    }
+
+    fn input_id(&self) -> String {
+        format!("telegram:{}", self.update)
+    }
+}
+
+impl Bot {
+    /// Asks for updates and takes them in, one after the other. It ends only if that is of no use any more.
+    pub(super) async fn poll(self: &Arc<Self>) -> Result<(), TelegramError> {
+        let mut backoff = Backoff::new();
+        loop {
+            let offset = self.book.look(|saved| saved.offset_at(system_clock()));
+            match self.api.updates(offset, POLL).await {
+                Ok(updates) => {
+                    backoff = Backoff::new();
+                    for update in updates {
+                        self.take(update).await;
+                    }
+                }
+                Err(error) if is_fatal(&error) => return Err(no_bot(&error)),
+                Err(error) => {
+                    (self.tell)(&format!("Telegram: {error}"));
+                    backoff.pause(&error).await;
+                }
+            }
+        }
+    }
+
+    async fn take(self: &Arc<Self>, update: Update) {
+        // One that came before comes again only until its number is confirmed.
+        if self.book.look(|saved| saved.offset_at(system_clock()).is_some_and(|offset| update.id < offset)) {
+            return;
+        }
+        match update.content {
+            Content::Message(message) => self.message(update.id, *message).await,
+            Content::Press(press) => self.press(update.id, *press).await,
+            Content::Other => {}
+        }
+        self.keep(|saved| {
+            saved.offset = update.id + 1;
+            saved.offset_at = system_clock().0;
+        });
+    }
+
+    async fn message(self: &Arc<Self>, update: i64, message: Incoming) {
+        let Some(sender) = message.from.as_ref().filter(|sender| !sender.is_bot) else { return };
+        let from = From {
+            user: sender.id,
+            chat: message.chat.id,
+            language: language_of(self.config.lang, sender.language_code.as_deref()),
+            update,
+        };
+        let is_private = message.chat.kind == "private";
+        if !self.config.allow.contains(&sender.id) {
+            if is_private && self.is_new_outsider(sender.id) {
+                let words = from.language.words().bot.outsider;
+                self.note(from.chat, fill(words, &[&sender.id.to_string()]));
+            }
+            return;
+        }
+        self.remember(sender);
+        if !is_private && !self.is_addressed(&message) {
+            return;
+        }
+        match &message.text {
+            Some(text) => self.words(&from, &without_mention(text, &self.username), &message).await,
+            None if MEDIA.iter().any(|kind| message.other.contains_key(*kind)) => {
+                self.note(from.chat, from.language.words().bot.text_only.to_owned());
+            }
+            None => {}
+        }
+    }
+
+    /// Whether a message in a group is for the bot: a command, a mention, or a reply to it.
+    fn is_addressed(&self, message: &Incoming) -> bool {
+        let text = message.text.as_deref().unwrap_or_default().to_lowercase();
+        let replied = message.reply_to_message.as_ref().and_then(|replied| replied.from.as_ref());
+        text.starts_with('/')
+            || replied.is_some_and(|sender| sender.id == self.id)
+            || (!self.username.is_empty() && text.contains(&format!("@{}", self.username)))
+    }
+
+    async fn words(self: &Arc<Self>, from: &From, text: &str, message: &Incoming) {
+        let words = &from.language.words().bot;
+        match text.trim() {
+            "" => {}
+            "/start" | "/help" => self.note(from.chat, words.hello.to_owned()),
+            "/new" => {
+                self.stop_talk(from).await;
+                self.keep(|saved| {
+                    saved.end_talk(from.user, from.chat);
+                    // The same update again does not end another one.
+                    saved.offset = from.update + 1;
+                    saved.offset_at = system_clock().0;
+                });
+                self.note(from.chat, words.begun_anew.to_owned());
+            }
+            "/stop" => self.stop_talk(from).await,
+            text => {
+                let replied = message.reply_to_message.as_ref().map(|replied| replied.message_id);
+                if let Some(token) = replied.and_then(|replied| self.card_at(from.chat, replied))
+                    && self.answer_in_words(from, &token, text).await
+                {
+                    return;
+                }
+                self.say(from, text).await;
+            }
+        }
+    }
+
+    /// Stops what a user's session is doing. There is nothing to stop where nothing was said.
+    async fn stop_talk(&self, from: &From) {
+        let session = self.book.look(|saved| saved.session_of(from.user, from.chat));
+        if self.book.look(|saved| saved.talks.contains_key(&session)) {
+            let _ = self.service.stop(&session, &from.by(), Some(&from.input_id())).await;
+        }
+    }
+
+    fn card_at(&self, chat: i64, message: i64) -> Option<String> {
+        self.book.look(|saved| saved.card_at(chat, message).map(|(token, _)| token.clone()))
+    }
+
+    /// Tells the user's session what they wrote. Where it cannot be taken, the user is told.
+    async fn say(self: &Arc<Self>, from: &From, text: &str) {
+        let mut pause = Duration::from_millis(500);
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let said = match self.talk_of(from).await {
+                Ok(session) => self.service.say(&session, text, &from.by(), Some(&from.input_id())).await,
+                Err(error) => Err(error),
+            };
+            match said {
+                Ok(_) => return,
+                // The session was removed.
+                Err(error) if error.code() == "unknown_session" && tries < TRIES => {
+                    self.keep(|saved| {
+                        let session = saved.session_of(from.user, from.chat);
+                        saved.talks.remove(&session);
+                        saved.end_talk(from.user, from.chat);
+                    });
+                }
+                Err(error) if error.status() >= 500 && tries < TRIES => {
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+                Err(error) => return self.not_taken(from, &error),
+            }
+        }
+    }
+
+    fn not_taken(self: &Arc<Self>, from: &From, error: &ChannelError) {
+        let words = from.language.words().bot.not_taken;
+        self.note(from.chat, fill(words, &[&error.words(from.language)]));
+    }
+
+    /// The session of a user, made if it is not there, and shown in the chat.
+    async fn talk_of(self: &Arc<Self>, from: &From) -> Result<String, ChannelError> {
+        let session = self.book.look(|saved| saved.session_of(from.user, from.chat));
+        if !self.book.look(|saved| saved.talks.contains_key(&session)) {
+            let lang = Some(from.language.code().to_owned());
+            let new = NewSession { agent: self.config.agent.clone(), id: Some(session.clone()), lang, mode: None };
+            let shown = match self.service.create_session(new).await {
+                Ok(_) => EventNumber::START,
+                // It was made before a crash, or the bot's file was lost: what it said is not said again.
+                Err(error) if error.code() == "exists" => self.latest_event(&session).await?,
+                Err(error) => return Err(error),
+            };
+            let lang = from.language.code().to_owned();
+            let talk = Talk { user: from.user, chat: from.chat, lang, shown: shown.to_string(), parts: 0, draft: None };
+            self.keep(|saved| saved.talks.insert(session.clone(), talk));
+        }
+        self.show(&session);
+        Ok(session)
+    }
+
+    async fn latest_event(&self, session: &str) -> Result<EventNumber, ChannelError> {
+        let mut latest = EventNumber::START;
+        loop {
+            let part = self.service.timeline(session, Some(latest), 1_000).await?;
+            let last = part.events.last().and_then(|event| event["number"].as_str()?.parse().ok());
+            latest = last.unwrap_or(latest);
+            if part.next.is_none() {
+                return Ok(latest);
+            }
+        }
+    }
+
+    /// Takes a reply to a card as the reason of a no, or as the value that was asked for. Whether it was one.
+    async fn answer_in_words(self: &Arc<Self>, from: &From, token: &str, text: &str) -> bool {
+        let Some(card) = self.book.look(|saved| saved.cards.get(token).cloned()) else { return false };
+        let Ok(row) = self.service.question(&card.question, Some(from.language)).await else { return false };
+        let answer = match () {
+            () if card.is_denying => AnswerBody::Deny { reason: text.to_owned(), only: None },
+            () if row.answers.iter().any(|known| known == "value") => {
+                AnswerBody::Value { value: card::typed(text, &row) }
+            }
+            () => return false,
+        };
+        self.answer(from, token, &card.question, answer, &card.digest).await;
+        true
+    }
+
+    async fn press(self: &Arc<Self>, update: i64, press: Press) {
+        let language = language_of(self.config.lang, press.from.language_code.as_deref());
+        let words = &language.words().bot;
+        if press.from.is_bot || !self.config.allow.contains(&press.from.id) {
+            return self.answer_press(&press.id, words.not_yours);
+        }
+        self.remember(&press.from);
+        let known = card::read_data(&press.data).and_then(|(token, action)| {
+            Some((token, action, self.book.look(|saved| saved.cards.get(token).cloned())?))
+        });
+        let Some((token, action, card)) = known else { return self.answer_press(&press.id, words.used) };
+        // A process that ended right after it had sent the card did not know its number.
+        if card.message.is_none()
+            && let Some(message) = press.message.as_ref().filter(|message| message.chat.id == card.chat)
+        {
+            self.keep(|saved| saved.cards.get_mut(token).map(|card| card.message = Some(message.message_id)));
+        }
+        if matches!(action, Action::Deny | Action::Back) {
+            self.answer_press(&press.id, "");
+            self.keep(|saved| saved.cards.get_mut(token).map(|card| card.is_denying = action == Action::Deny));
+            return self.refresh_later(token);
+        }
+        if !self.memory().pressed.insert(token.to_owned()) {
+            return self.answer_press(&press.id, words.used);
+        }
+        self.answer_press(&press.id, words.taken);
+        let from = From { user: press.from.id, chat: card.chat, language, update };
+        let row = self.service.question(&card.question, Some(language)).await;
+        match row.map(|row| action.answer(&row)) {
+            Ok(Some(answer)) => self.answer(&from, token, &card.question, answer, &card.digest).await,
+            Ok(None) => drop(self.memory().pressed.remove(token)),
+            Err(error) => {
+                self.memory().pressed.remove(token);
+                self.not_taken(&from, &error);
+            }
+        }
+    }
+
+    /// Answers a question. What came of it is shown when the session says so; a refusal is told at once.
+    async fn answer(self: &Arc<Self>, from: &From, token: &str, question: &str, answer: AnswerBody, digest: &str) {
+        let (by, id) = (from.by(), from.input_id());
+        if let Err(error) = self.service.answer(question, answer, &by, Some(digest), Some(&id)).await {
+            self.memory().pressed.remove(token);
+            self.not_taken(from, &error);
+            self.refresh_later(token);
+        }
+    }
+
+    fn refresh_later(self: &Arc<Self>, token: &str) {
+        let (bot, token) = (Arc::clone(self), token.to_owned());
+        self.spawn(async move { bot.refresh_card(&token).await });
+    }
+
+    /// Answers a press at once. One that is too old needs no answer.
+    fn answer_press(self: &Arc<Self>, id: &str, text: &str) {
+        let (bot, answer) = (Arc::clone(self), json!({"callback_query_id": id, "text": text}));
+        self.spawn(async move { drop(bot.api.call("answerCallbackQuery", &answer).await) });
+    }
+
+    fn is_new_outsider(&self, id: i64) -> bool {
+        let outsiders = &mut self.memory().outsiders;
+        outsiders.len() < MOST_OUTSIDERS && outsiders.insert(id)
+    }
+
+    fn remember(&self, sender: &Sender) {
+        let name: String = visible(&sender.first_name).chars().take(64).collect();
+        if !name.trim().is_empty() {
+            self.memory().names.insert(sender.id, name);
+        }
+    }
+}
+
+/// A text without the name of the bot.
+fn without_mention(text: &str, username: &str) -> String {
+    let mention = format!("@{username}");
+    let is_it = |word: &str| word.to_lowercase().trim_end_matches([',', ':']) == mention;
+    match text.split_whitespace().next() {
+        _ if username.is_empty() => text.to_owned(),
+        // `/stop@name`
+        Some(first) if first.starts_with('/') && first.to_lowercase().ends_with(&mention) => {
+            text.trim_start().replacen(first, &first[..first.len() - mention.len()], 1)
+        }
+        Some(first) if is_it(first) => text.trim_start()[first.len()..].trim_start().to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_bot_is_no_part_of_what_is_said() {
+        assert_eq!(without_mention("@Crm_Bot, create a deal", "crm_bot"), "create a deal");
+        assert_eq!(without_mention("/stop@crm_bot", "crm_bot"), "/stop");
+        assert_eq!(without_mention("write to @anna", "crm_bot"), "write to @anna");
+        assert_eq!(without_mention("", "crm_bot"), "");
+        assert_eq!(without_mention("/stop", ""), "/stop");
+    }
+}

@@ -1,0 +1,62 @@
+//! How often something is sent to a chat.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A chat takes one message a second; a group fewer.
+const IN_PRIVATE: Duration = Duration::from_secs(1);
+const IN_GROUP: Duration = Duration::from_secs(3);
+
+/// Entries beyond this are looked through for those that do not matter any more.
+const MANY: usize = 1_000;
+
+/// When each chat may be sent something again.
+#[derive(Default)]
+pub(super) struct Pace(Mutex<HashMap<i64, Instant>>);
+
+impl Pace {
+    /// Waits until it is our turn to send something to a chat.
+    pub(super) async fn turn(&self, chat: i64) {
+        tokio::time::sleep_until(self.book(chat)).await;
+    }
+
+    /// When a chat may be sent something next.
+    pub(super) fn free_at(&self, chat: i64) -> Instant {
+        let booked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        booked.get(&chat).copied().unwrap_or_else(Instant::now)
+    }
+
+    fn book(&self, chat: i64) -> Instant {
+        let now = Instant::now();
+        let mut booked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if booked.len() > MANY {
+            booked.retain(|_, free| *free > now);
+        }
+        // Groups have negative numbers.
+        let gap = if chat < 0 { IN_GROUP } else { IN_PRIVATE };
+        let free = booked.entry(chat).or_insert(now);
+        let at = (*free).max(now);
+        *free = at + gap;
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chat_is_sent_one_message_a_second_and_chats_do_not_wait_for_each_other() {
+        let pace = Pace::default();
+        let first = pace.book(1);
+        assert_eq!(pace.book(1) - first, IN_PRIVATE);
+        assert_eq!(pace.book(1) - first, IN_PRIVATE * 2);
+        assert!(pace.book(2) - first < IN_PRIVATE, "another chat is free");
+        let group = pace.book(-5);
+        assert_eq!(pace.book(-5) - group, IN_GROUP);
+        assert_eq!(pace.free_at(1) - first, IN_PRIVATE * 3);
+    }
+}

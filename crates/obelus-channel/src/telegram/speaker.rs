@@ -1,0 +1,333 @@
+//! What happens in a session, as messages in its chat.
+//!
+//! Messages follow from the numbered events of the session, and the number of the last one that was shown is kept. So
+//! whatever was not shown before a restart is shown after it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::session::{AskedAgain, QuestionId, Reply};
+use obelus_runtime::people::why_it_ended;
+use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent, Subscription};
+use obelus_words::fill;
+use serde_json::json;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use super::Bot;
+use super::api::ApiError;
+use super::card;
+use super::split::{LONGEST, beginning, split};
+use super::state::{Card, Talk};
+use crate::service::lines_visible;
+
+/// A sign of work is shown by the apps for five seconds.
+const TYPING: Duration = Duration::from_secs(4);
+/// Words that are written faster than this are shown when they are complete.
+const BEFORE_DRAFT: Duration = Duration::from_millis(700);
+/// A text of more messages is sent as a file.
+const MOST_PARTS: usize = 5;
+/// How long to wait before a session that cannot be opened is tried again.
+const AGAIN: Duration = Duration::from_secs(30);
+
+impl Bot {
+    /// Goes on showing every conversation. One that has ended is let go when nothing in it is open.
+    pub(super) fn resume_talks(self: &Arc<Self>) {
+        self.keep(|saved| {
+            let is_over = |(session, talk): &(&String, &Talk)| {
+                saved.session_of(talk.user, talk.chat) != **session
+                    && !saved.cards.values().any(|card| card.session == **session)
+            };
+            let over: Vec<String> = saved.talks.iter().filter(is_over).map(|(session, _)| session.clone()).collect();
+            saved.talks.retain(|session, _| !over.contains(session));
+        });
+        // Whoever was taken off the list is shown nothing more.
+        let is_allowed = |talk: &Talk| self.config.allow.contains(&talk.user);
+        let talks = self.book.look(|saved| saved.talks.clone());
+        talks.iter().filter(|(_, talk)| is_allowed(talk)).for_each(|(session, _)| self.show(session));
+    }
+
+    /// Shows what happens in a session, if that is not done yet.
+    pub(super) fn show(self: &Arc<Self>, session: &str) {
+        if self.memory().shown.insert(session.to_owned()) {
+            let speaker = Speaker {
+                bot: Arc::clone(self),
+                session: session.to_owned(),
+                language: self.language_of(session),
+                chat: 0,
+                after: EventNumber::START,
+                draft: String::new(),
+                drafted: String::new(),
+                draft_since: None,
+                is_at_work: false,
+            };
+            self.spawn(speaker.run());
+        }
+    }
+}
+
+/// Shows one session.
+struct Speaker {
+    bot: Arc<Bot>,
+    session: String,
+    chat: i64,
+    language: Language,
+    /// The last event that was looked at.
+    after: EventNumber,
+    /// Words that are being written, those of them that stand in the chat, and since when there are some.
+    draft: String,
+    drafted: String,
+    draft_since: Option<Instant>,
+    is_at_work: bool,
+}
+
+impl Speaker {
+    async fn run(mut self) {
+        while let Some(talk) = self.talk() {
+            self.chat = talk.chat;
+            self.after = talk.shown.parse().unwrap_or(EventNumber::START).max(self.after);
+            match self.bot.service.events(&self.session, Some(self.after)).await {
+                // The handle keeps the feed open.
+                Ok((_handle, events)) => self.follow(events).await,
+                Err(error) if error.code() == "unknown_session" => {
+                    self.bot.keep(|saved| saved.talks.remove(&self.session));
+                }
+                Err(error) => {
+                    (self.bot.tell)(&format!("Telegram: {}: {error}", self.session));
+                    tokio::time::sleep(AGAIN).await;
+                }
+            }
+        }
+        self.bot.memory().shown.remove(&self.session);
+    }
+
+    fn talk(&self) -> Option<Talk> {
+        self.bot.book.look(|saved| saved.talks.get(&self.session).cloned())
+    }
+
+    /// Shows events until some were missed, or the session has left memory.
+    async fn follow(&mut self, mut events: Subscription) {
+        let mut typing = tokio::time::interval(TYPING);
+        typing.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let due = self.draft_due();
+            tokio::select! {
+                event = events.next() => {
+                    let Some(event) = event else { return tokio::time::sleep(Duration::from_secs(1)).await };
+                    if matches!(event.body, EventBody::Missed) {
+                        return;
+                    }
+                    let was_at_work = self.is_at_work;
+                    self.take(&event).await;
+                    if self.is_at_work && !was_at_work {
+                        self.show_typing();
+                        typing.reset();
+                    }
+                }
+                () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    self.show_draft().await;
+                }
+                _ = typing.tick(), if self.is_at_work => self.show_typing(),
+            }
+        }
+    }
+
+    async fn take(&mut self, event: &SessionEvent) {
+        let number = event.number;
+        match &event.body {
+            EventBody::Writing { text } => {
+                self.draft.push_str(text);
+                self.draft_since.get_or_insert_with(Instant::now);
+                return;
+            }
+            EventBody::Failed { text, .. } => {
+                let words = fill(self.language.words().bot.stands_still, &[&obelus_kernel::visible(text)]);
+                return self.bot.note(self.chat, words);
+            }
+            EventBody::Files { .. } | EventBody::Moved { .. } | EventBody::Missed => return,
+            EventBody::ModelAsked { .. } => {
+                self.is_at_work = true;
+                self.draft.clear();
+            }
+            EventBody::UserSaid { .. } | EventBody::CallBegan { .. } | EventBody::Resumed { .. } => {
+                self.is_at_work = true;
+            }
+            EventBody::AgentSaid { text } => self.say(number, text).await,
+            EventBody::QuestionAsked { question } => self.ask(number, &question.id).await,
+            EventBody::QuestionAskedAgain { question, because } => {
+                self.ask(number, &question.id).await;
+                if *because == AskedAgain::ItWillLapse {
+                    self.bot.note(self.chat, self.language.words().bot.lapses_soon.to_owned());
+                }
+            }
+            EventBody::QuestionDecided { question, .. } | EventBody::QuestionExpired { question } => {
+                if let Some(token) = self.token_of(question) {
+                    self.bot.refresh_card(&token).await;
+                }
+            }
+            EventBody::Rested { reply } => {
+                self.is_at_work = false;
+                self.rest(number, reply).await;
+            }
+            _ => {}
+        }
+        self.after = number;
+    }
+
+    /// The last words of a turn that were not said before, and why it ended if it has no result.
+    async fn rest(&mut self, number: EventNumber, reply: &Reply) {
+        let output = reply.output.as_str().filter(|words| !reply.said.iter().any(|said| said == words));
+        let why = why_it_ended(reply, self.language);
+        let words: Vec<&str> = output.into_iter().chain(Some(why.as_str())).filter(|words| !words.is_empty()).collect();
+        if !words.is_empty() {
+            return self.say(number, &words.join("\n\n")).await;
+        }
+        // Words that were begun, and led to something else.
+        if let Some(message) = self.talk().and_then(|talk| talk.draft) {
+            let _ = self.bot.api.call("deleteMessage", &json!({"chat_id": self.chat, "message_id": message})).await;
+        }
+        self.shown(number);
+    }
+
+    /// Says something, in as many messages as it takes. Those that were sent before a restart are not sent again.
+    async fn say(&mut self, number: EventNumber, text: &str) {
+        let text = lines_visible(text);
+        let mut parts = split(&text, LONGEST);
+        let is_file = parts.len() > MOST_PARTS;
+        if is_file {
+            parts.truncate(1);
+        }
+        let Some(Talk { parts: sent, draft, .. }) = self.talk() else { return };
+        for (index, part) in parts.iter().enumerate().skip(sent) {
+            self.deliver(part, draft.filter(|_| index == 0)).await;
+            self.keep(|talk| {
+                talk.parts = index + 1;
+                talk.draft = None;
+            });
+        }
+        if is_file {
+            let caption = self.language.words().bot.reply_file;
+            self.bot.pace.turn(self.chat).await;
+            let sent = self.bot.api.send_text_file(self.chat, "reply.txt", &text, caption).await;
+            self.report(sent.map(drop));
+        }
+        self.shown(number);
+    }
+
+    /// Puts words in the place of those that were being written, or sends them.
+    async fn deliver(&self, text: &str, draft: Option<i64>) {
+        if let Some(message) = draft {
+            match self.bot.edit(self.chat, message, text, None).await {
+                Ok(()) => return,
+                // It was deleted meanwhile.
+                Err(ApiError::Refused { code: 400, .. }) => {}
+                Err(error) => return self.report(Err(error)),
+            }
+        }
+        self.report(self.bot.send(self.chat, text, None).await.map(drop));
+    }
+
+    /// Shows a question as a card, or the card that is there as the question is now.
+    async fn ask(&mut self, number: EventNumber, question: &QuestionId) {
+        self.is_at_work = false;
+        let known = self.token_of(question);
+        let has_message = |token: &String| {
+            self.bot.book.look(|saved| saved.cards.get(token).is_some_and(|card| card.message.is_some()))
+        };
+        match known {
+            Some(token) if has_message(&token) => self.bot.refresh_card(&token).await,
+            known => self.send_card(question, known).await,
+        }
+        self.keep(|talk| {
+            talk.shown = number.to_string();
+            talk.parts = 0;
+        });
+    }
+
+    /// Sends a card. Its token is kept before, so that its buttons work even if the process ends right after.
+    async fn send_card(&self, question: &QuestionId, known: Option<String>) {
+        let id = format!("{}:{question}", self.session);
+        let row = match self.bot.service.question(&id, Some(self.language)).await {
+            // Somebody was faster.
+            Ok(row) if row.status != "requested" => return,
+            Ok(row) => row,
+            Err(error) => return (self.bot.tell)(&format!("Telegram: {id}: {error}")),
+        };
+        let token = match known.map_or_else(card::draw_token, Ok) {
+            Ok(token) => token,
+            Err(why) => return (self.bot.tell)(&format!("Telegram: {why}")),
+        };
+        let card = Card {
+            session: self.session.clone(),
+            question: id,
+            digest: row.digest.clone(),
+            chat: self.chat,
+            message: None,
+            is_denying: false,
+        };
+        self.bot.keep(|saved| saved.cards.insert(token.clone(), card));
+        if let Some(whole) = card::whole_if_long(&row) {
+            self.bot.pace.turn(self.chat).await;
+            self.report(self.bot.api.send_text_file(self.chat, "question.txt", &whole, "").await.map(drop));
+        }
+        let (text, keyboard) = card::open_card(&row, &token, false, self.language);
+        match self.bot.send(self.chat, &text, Some(&keyboard)).await {
+            Ok(message) => {
+                self.bot.keep(|saved| saved.cards.get_mut(&token).map(|card| card.message = Some(message)));
+            }
+            Err(error) => self.report(Err(error)),
+        }
+    }
+
+    fn token_of(&self, question: &QuestionId) -> Option<String> {
+        let id = format!("{}:{question}", self.session);
+        self.bot.book.look(|saved| saved.card_of(&id).map(|(token, _)| token.clone()))
+    }
+
+    /// Keeps that everything up to an event was shown.
+    fn shown(&mut self, number: EventNumber) {
+        self.keep(|talk| {
+            talk.shown = number.to_string();
+            talk.parts = 0;
+            talk.draft = None;
+        });
+        self.draft.clear();
+        self.drafted.clear();
+        self.draft_since = None;
+    }
+
+    fn keep(&self, change: impl FnOnce(&mut Talk)) {
+        self.bot.keep(|saved| saved.talks.get_mut(&self.session).map(change));
+    }
+
+    /// When words that are being written are shown next.
+    fn draft_due(&self) -> Option<Instant> {
+        let since = self.draft_since.filter(|_| !self.draft.trim().is_empty() && self.draft != self.drafted)?;
+        Some(self.bot.pace.free_at(self.chat).max(since + BEFORE_DRAFT))
+    }
+
+    async fn show_draft(&mut self) {
+        let text = beginning(&lines_visible(&self.draft), LONGEST - 2);
+        self.drafted.clone_from(&self.draft);
+        let text = format!("{} …", text.trim());
+        match self.talk().and_then(|talk| talk.draft) {
+            // The complete words come later anyway.
+            Some(message) => drop(self.bot.edit(self.chat, message, &text, None).await),
+            None => match self.bot.send(self.chat, &text, None).await {
+                Ok(message) => self.keep(|talk| talk.draft = Some(message)),
+                Err(error) => self.report(Err(error)),
+            },
+        }
+    }
+
+    fn show_typing(&self) {
+        let (bot, action) = (Arc::clone(&self.bot), json!({"chat_id": self.chat, "action": "typing"}));
+        self.bot.spawn(async move { drop(bot.api.call("sendChatAction", &action).await) });
+    }
+
+    /// A chat that takes nothing, because the user has blocked the bot, is no reason to stop.
+    fn report(&self, sent: Result<(), ApiError>) {
+        if let Err(error) = sent {
+            (self.bot.tell)(&format!("Telegram: {}: {error}", self.session));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Texts in parts that a message can hold.
+
+/// The most that one message holds, in units of UTF-16, as the Bot API counts.
+pub(super) const LONGEST: usize = 4096;
+
+/// A text in parts of at most `longest` units: between paragraphs if possible, else between lines, else between words,
+/// else between characters. So no surrogate pair is cut, and no address or name that has no space in it unless it fills
+/// a part alone.
+pub(super) fn split(text: &str, longest: usize) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text.trim_matches('\n').trim_end();
+    while units(rest) > longest {
+        let room = &rest[..fitting(rest, longest)];
+        // The end of a part that is too short is not worth a better place.
+        let found = ["\n\n", "\n", " "].iter().find_map(|sign| room.rfind(sign).filter(|at| *at >= room.len() / 4));
+        let at = found.filter(|at| !room[..*at].trim().is_empty()).unwrap_or(room.len());
+        let part = rest[..at].trim_end();
+        // A message of nothing but space is refused.
+        if !part.is_empty() {
+            parts.push(part);
+        }
+        rest = rest[at..].trim_start_matches(['\n', ' ']);
+    }
+    if !rest.trim().is_empty() {
+        parts.push(rest);
+    }
+    parts
+}
+
+/// The beginning of a text that is still being written, with a sign that more follows.
+pub(super) fn beginning(text: &str, longest: usize) -> String {
+    match units(text) > longest {
+        true => format!("{} …", &text[..fitting(text, longest.saturating_sub(2))]),
+        false => text.to_owned(),
+    }
+}
+
+/// How many units of UTF-16 a text has.
+pub(super) fn units(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+/// How many bytes of a text fit into so many units.
+fn fitting(text: &str, longest: usize) -> usize {
+    let mut sum = 0;
+    let past = text.char_indices().find(|(_, c)| {
+        sum += c.len_utf16();
+        sum > longest
+    });
+    past.map_or(text.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_end_at_paragraphs_lines_or_words() {
+        assert_eq!(split("one", 10), ["one"]);
+        assert!(split(" \n\n", 10).is_empty());
+        assert_eq!(split("aaaa bb\n\ncc dd", 12), ["aaaa bb", "cc dd"]);
+        assert_eq!(split("aaaa bb\ncc dddd", 12), ["aaaa bb", "cc dddd"]);
+        assert_eq!(split("aaaa bbbb cccc", 10), ["aaaa bbbb", "cccc"]);
+        assert_eq!(split("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+    }
+
+    #[test]
+    fn no_surrogate_pair_is_cut() {
+        let text = "🙂".repeat(5);
+        assert_eq!(split(&text, 3), ["🙂"; 5]);
+        assert_eq!(split(&text, 4), ["🙂🙂", "🙂🙂", "🙂"]);
+        assert_eq!(beginning(&text, 5), "🙂 …");
+    }
+
+    #[test]
+    fn nothing_but_space_is_lost_and_every_part_fits() {
+        let signs = ['a', 'b', 'я', '🙂', ' ', ' ', '\n'];
+        let mut seed = 7_u32;
+        let mut draw = |below: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % below
+        };
+        for _ in 0..2_000 {
+            let length = draw(120);
+            let text: String = (0..length).map(|_| signs[draw(7) as usize]).collect();
+            let longest = 2 + draw(30) as usize;
+            let parts = split(&text, longest);
+            for part in &parts {
+                assert!(units(part) <= longest && !part.trim().is_empty(), "{text:?} {longest} {part:?}");
+            }
+            let bare = |text: &str| text.split_whitespace().collect::<String>();
+            assert_eq!(bare(&parts.concat()), bare(&text), "{text:?} {longest}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What a bot must know after a restart: the next update, how far each conversation was shown, and the open cards.
+//!
+//! It is one small file in the store's folder, written whole. Updates are told to sessions by their numbers (DUR-13),
+//! and what is shown follows from the numbered events of a session, so a crash between two writes repeats work without
+//! effect: an update is taken once, a message is sent again at most if the crash came before its number was written.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use obelus_kernel::Time;
+use serde::{Deserialize, Serialize};
+
+/// The file, in the store's folder.
+const FILE: &str = "telegram.json";
+/// After a week without updates the numbers begin anew; a number that is older than this is not asked from.
+const NUMBERS_HOLD: i64 = 6 * 24 * 3600 * 1000;
+
+/// Everything that is kept.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Saved {
+    /// The number of the bot. Those of another one mean nothing.
+    pub(super) bot: i64,
+    /// The next update.
+    pub(super) offset: i64,
+    /// When the latest update came, in milliseconds since 1970.
+    pub(super) offset_at: i64,
+    /// How many conversations each place had before.
+    #[serde(default)]
+    pub(super) ended: BTreeMap<String, u32>,
+    /// The conversations, by their sessions.
+    #[serde(default)]
+    pub(super) talks: BTreeMap<String, Talk>,
+    /// The cards whose buttons work, by their tokens.
+    #[serde(default)]
+    pub(super) cards: BTreeMap<String, Card>,
+}
+
+/// A conversation of one user in one chat.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Talk {
+    /// Whose it is.
+    pub(super) user: i64,
+    /// Where it is shown.
+    pub(super) chat: i64,
+    /// The language of the user.
+    pub(super) lang: String,
+    /// The latest event that was shown, as `RECORD-PART`.
+    pub(super) shown: String,
+    /// How many messages of the next event were sent.
+    #[serde(default)]
+    pub(super) parts: usize,
+    /// The message that is edited while words are being written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) draft: Option<i64>,
+}
+
+/// A question that was sent with buttons.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Card {
+    /// The session.
+    pub(super) session: String,
+    /// The question, as `SESSION:QUESTION`.
+    pub(super) question: String,
+    /// What was shown, in short.
+    pub(super) digest: String,
+    /// The chat.
+    pub(super) chat: i64,
+    /// The message; none while it is being sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) message: Option<i64>,
+    /// Whether a no was pressed, and a reason may follow.
+    #[serde(default)]
+    pub(super) is_denying: bool,
+}
+
+impl Saved {
+    /// The number of the update to ask from.
+    pub(super) fn offset_at(&self, now: Time) -> Option<i64> {
+        (self.offset > 0 && now.0 - self.offset_at < NUMBERS_HOLD).then_some(self.offset)
+    }
+
+    /// The session of a user in a chat. What is said in private is not shown in a group.
+    pub(super) fn session_of(&self, user: i64, chat: i64) -> String {
+        let place = place_of(user, chat);
+        match self.ended.get(&place) {
+            None => format!("telegram-{place}"),
+            Some(ended) => format!("telegram-{place}_{}", ended + 1),
+        }
+    }
+
+    /// Lets the next words of a user in a chat begin a new session.
+    pub(super) fn end_talk(&mut self, user: i64, chat: i64) {
+        *self.ended.entry(place_of(user, chat)).or_default() += 1;
+    }
+
+    /// The card of a message.
+    pub(super) fn card_at(&self, chat: i64, message: i64) -> Option<(&String, &Card)> {
+        self.cards.iter().find(|(_, card)| card.chat == chat && card.message == Some(message))
+    }
+
+    /// The card of a question.
+    pub(super) fn card_of(&self, question: &str) -> Option<(&String, &Card)> {
+        self.cards.iter().find(|(_, card)| card.question == question)
+    }
+}
+
+fn place_of(user: i64, chat: i64) -> String {
+    match user == chat {
+        true => user.to_string(),
+        false => format!("{user}-in-{}", chat.unsigned_abs()),
+    }
+}
+
+/// The file, and what it says.
+pub(super) struct Book {
+    path: PathBuf,
+    saved: Mutex<Saved>,
+}
+
+impl Book {
+    /// Reads the file in a folder. What is there of another bot is let go.
+    pub(super) fn open(folder: &Path, bot: i64) -> Result<Self, String> {
+        let path = folder.join(FILE);
+        let wrong = |why: String| format!("{}: {why}", path.display());
+        let saved = match fs::read_to_string(&path) {
+            Ok(text) => serde_json::from_str(&text).map_err(|error| {
+                wrong(format!("it cannot be read ({error}): restore it, or remove it to lose its open cards"))
+            })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Saved::default(),
+            Err(error) => return Err(wrong(error.to_string())),
+        };
+        let saved = if saved.bot == bot { saved } else { Saved { bot, ended: saved.ended, ..Saved::default() } };
+        Ok(Self { path, saved: Mutex::new(saved) })
+    }
+
+    /// Reads something.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Saved) -> T) -> T {
+        look(&self.lock())
+    }
+
+    /// Changes something. It is durable when this returns; an error says that it holds in memory only.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Saved) -> T) -> io::Result<T> {
+        let mut saved = self.lock();
+        let done = change(&mut saved);
+        let text = serde_json::to_string(&*saved).map_err(io::Error::other)?;
+        write_whole(&self.path, text.as_bytes())?;
+        Ok(done)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Saved> {
+        self.saved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let other = path.with_extension("json.tmp");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&other)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&other, path)?;
+    match path.parent() {
+        // The name is durable when the folder is.
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("obelus-telegram-state-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn what_was_written_is_there_again_and_another_bot_begins_anew() {
+        let folder = folder("again");
+        let card = Card {
+            session: "s".to_owned(),
+            question: "s:q1".to_owned(),
+            digest: "d".to_owned(),
+            chat: 5,
+            message: Some(7),
+            is_denying: false,
+        };
+        let book = Book::open(&folder, 1).unwrap();
+        book.change(|saved| saved.cards.insert("t".to_owned(), card.clone())).unwrap();
+        book.change(|saved| saved.offset = 12).unwrap();
+        let again = Book::open(&folder, 1).unwrap();
+        assert_eq!(again.look(|saved| saved.card_at(5, 7).map(|(_, card)| card.clone())), Some(card));
+        assert_eq!(again.look(|saved| saved.offset), 12);
+        let other = Book::open(&folder, 2).unwrap();
+        assert_eq!(other.look(|saved| (saved.cards.len(), saved.offset, saved.bot)), (0, 0, 2));
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused() {
+        let folder = folder("damaged");
+        fs::write(folder.join(FILE), "{\"bot\": 1, \"off").unwrap();
+        assert!(Book::open(&folder, 1).err().unwrap().contains("telegram.json"));
+    }
+
+    #[test]
+    fn each_user_has_a_session_of_their_own_and_groups_have_others() {
+        let mut saved = Saved::default();
+        assert_eq!(saved.session_of(42, 42), "telegram-42");
+        assert_eq!(saved.session_of(42, -1001), "telegram-42-in-1001");
+        saved.end_talk(42, 42);
+        assert_eq!(saved.session_of(42, 42), "telegram-42_2");
+        assert_eq!(saved.session_of(43, 43), "telegram-43");
+    }
+
+    #[test]
+    fn numbers_of_updates_hold_for_less_than_a_week() {
+        let saved = Saved { offset: 9, offset_at: 1_000, ..Saved::default() };
+        assert_eq!(saved.offset_at(Time(2_000)), Some(9));
+        assert_eq!(saved.offset_at(Time(8 * 24 * 3600 * 1000)), None);
+        assert_eq!(Saved::default().offset_at(Time(1)), None);
+    }
+}

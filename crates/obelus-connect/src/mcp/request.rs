@@ -1,0 +1,219 @@
+//! One request, and the elicitations while it runs.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use obelus_runtime::{Elicited, Elicitor};
+use rmcp::ServiceError;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ElicitResult, ElicitationAction, InputRequest, InputRequiredResult,
+    InputResponses,
+};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::connection::Connection;
+use super::error::{McpError, Trouble, shortened};
+use super::handler::{Question, form_of};
+
+/// How often a server may ask for more before it has to have a result.
+const MOST_ROUNDS: usize = 10;
+
+/// How many characters of a question are shown.
+const MOST_WORDS: usize = 4000;
+
+/// The answer of a person, once there is one. Dropping it withdraws the question.
+pub type AskedFuture<'a> = Pin<Box<dyn Future<Output = Elicited> + Send + 'a>>;
+
+/// Somebody to ask while a call is at work.
+pub trait Elicit: Send + Sync {
+    /// Asks a person. The words and the schema of the answer are those of a server, and not to be trusted.
+    fn ask(&self, words: String, schema: Value) -> AskedFuture<'_>;
+}
+
+impl Elicit for Elicitor {
+    fn ask(&self, words: String, schema: Value) -> AskedFuture<'_> {
+        Box::pin(Elicitor::ask(self, words, schema))
+    }
+}
+
+/// The time that a call has left. It stands still while a person is asked.
+pub(super) struct Clock {
+    pub(super) left: Duration,
+}
+
+impl Clock {
+    fn spent(&mut self, since: Instant) {
+        self.left = self.left.saturating_sub(since.elapsed());
+    }
+}
+
+/// Makes a call, in as many rounds as the server needs.
+pub(super) async fn call(
+    connection: &Connection,
+    mut params: CallToolRequestParams,
+    elicitor: Option<&dyn Elicit>,
+    clock: &mut Clock,
+) -> Result<rmcp::model::CallToolResult, McpError> {
+    for _ in 0..MOST_ROUNDS {
+        match once(connection, params.clone(), elicitor, clock).await? {
+            CallToolResponse::Complete(result) => return Ok(result),
+            CallToolResponse::InputRequired(asks) => {
+                params.request_state = asks.request_state.clone();
+                params.input_responses = Some(answers(connection, asks, elicitor).await?);
+            }
+            _ => {
+                let words = "it made a task of the call, to be looked at later; tasks are not supported";
+                return Err(connection.error(Trouble::Garbage, words));
+            }
+        }
+    }
+    Err(connection.error(Trouble::Said, format!("it asked {MOST_ROUNDS} times for more and has no result")))
+}
+
+/// One request. Dropping this tells the server that nobody waits for the answer any more.
+async fn once(
+    connection: &Connection,
+    params: CallToolRequestParams,
+    elicitor: Option<&dyn Elicit>,
+    clock: &mut Clock,
+) -> Result<CallToolResponse, McpError> {
+    let mut seat = elicitor.map(|elicitor| (elicitor, connection.shared.seat()));
+    let mut too_long = connection.too_long.clone();
+    too_long.mark_unchanged();
+    let response = connection.peer.call_tool_once(params);
+    tokio::pin!(response);
+    let mut asking: Option<Pin<Box<dyn Future<Output = ()> + Send + '_>>> = None;
+    loop {
+        let since = Instant::now();
+        let is_asking = asking.is_some();
+        tokio::select! {
+            biased;
+            () = line_too_long(&mut too_long) => {
+                return Err(connection.error(Trouble::TooLarge, "it sent a message that is too large, which was dropped"));
+            }
+            result = &mut response => return match result {
+                Ok(response) => Ok(response),
+                Err(error) => Err(connection.failed(error).await),
+            },
+            () = or_never(&mut asking) => asking = None,
+            question = next(&mut seat), if !is_asking => {
+                clock.spent(since);
+                let (elicitor, question) = question;
+                asking = Some(Box::pin(put(connection, elicitor, question)));
+            }
+            () = tokio::time::sleep(clock.left), if !is_asking => {
+                return Err(connection.failed(ServiceError::Timeout { timeout: clock.left }).await);
+            }
+        }
+        if !is_asking && asking.is_none() {
+            clock.spent(since);
+        }
+    }
+}
+
+async fn line_too_long(seen: &mut watch::Receiver<u64>) {
+    if seen.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn or_never(asking: &mut Option<Pin<Box<dyn Future<Output = ()> + Send + '_>>>) {
+    match asking {
+        Some(asking) => asking.await,
+        None => std::future::pending().await,
+    }
+}
+
+type Seated<'a> = (&'a dyn Elicit, (super::handler::Seat, tokio::sync::mpsc::Receiver<Question>));
+
+async fn next<'a>(seat: &mut Option<Seated<'a>>) -> (&'a dyn Elicit, Question) {
+    if let Some((elicitor, (_, questions))) = seat
+        && let Some(question) = questions.recv().await
+    {
+        return (*elicitor, question);
+    }
+    std::future::pending().await
+}
+
+/// Puts a question to a person, until it is answered or taken back.
+async fn put(connection: &Connection, elicitor: &dyn Elicit, question: Question) {
+    let Question { words, schema, mut answer } = question;
+    let told = tokio::select! {
+        told = elicitor.ask(connection.words_of(&words), schema.clone()) => told,
+        () = answer.closed() => return,
+    };
+    let _ = answer.send(result_of(told, &schema));
+}
+
+/// Answers to what a result asks for. The time of the call stands still meanwhile.
+async fn answers(
+    connection: &Connection,
+    asks: InputRequiredResult,
+    elicitor: Option<&dyn Elicit>,
+) -> Result<InputResponses, McpError> {
+    let mut answers = InputResponses::new();
+    for (key, request) in asks.input_requests.unwrap_or_default() {
+        let answer = match request {
+            InputRequest::Elicitation(request) => {
+                let told = match (form_of(request.params), elicitor) {
+                    (Some((words, schema)), Some(elicitor)) => {
+                        let told = elicitor.ask(connection.words_of(&words), schema.clone()).await;
+                        result_of(told, &schema)
+                    }
+                    _ => ElicitResult::new(ElicitationAction::Decline),
+                };
+                serde_json::to_value(told).unwrap_or_else(|_| json!({"action": "cancel"}))
+            }
+            InputRequest::ListRoots(_) => json!({"roots": []}),
+            _ => {
+                let words = "it asks for a model of ours to work for it, which it was not offered";
+                return Err(connection.error(Trouble::Said, words));
+            }
+        };
+        answers.insert(key, answer);
+    }
+    Ok(answers)
+}
+
+/// The answer as a server gets it. A form is an object: a bare value is that of its only field.
+fn result_of(told: Elicited, schema: &Value) -> ElicitResult {
+    let content = match told {
+        Elicited::Value(value @ Value::Object(_)) => value,
+        Elicited::Value(value) => {
+            let fields = schema.get("properties").and_then(Value::as_object);
+            match fields.map(|fields| fields.keys().collect::<Vec<_>>()).as_deref() {
+                Some([only]) => json!({ only.as_str(): value }),
+                _ => return ElicitResult::new(ElicitationAction::Cancel),
+            }
+        }
+        Elicited::Declined(_) => return ElicitResult::new(ElicitationAction::Decline),
+        Elicited::Gone => return ElicitResult::new(ElicitationAction::Cancel),
+    };
+    ElicitResult::new(ElicitationAction::Accept).with_content(content)
+}
+
+impl Connection {
+    /// A question of the server, with its name before it: its words are not ours.
+    fn words_of(&self, words: &str) -> String {
+        format!("{}: {}", self.server, shortened(words, MOST_WORDS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_says_becomes_what_the_protocol_says() {
+        let schema = json!({"properties": {"name": {"type": "string"}}});
+        let said = |told: Elicited, schema: &Value| serde_json::to_value(result_of(told, schema)).unwrap();
+        let accept = json!({"action": "accept", "content": {"name": "Ann"}});
+        assert_eq!(said(Elicited::Value(json!({"name": "Ann"})), &schema), accept);
+        assert_eq!(said(Elicited::Value(json!("Ann")), &schema), accept);
+        assert_eq!(said(Elicited::Value(json!("Ann")), &json!({})), json!({"action": "cancel"}));
+        assert_eq!(said(Elicited::Declined("no".to_owned()), &schema), json!({"action": "decline"}));
+        assert_eq!(said(Elicited::Gone, &schema), json!({"action": "cancel"}));
+    }
+}

@@ -1,0 +1,63 @@
+//! Words of messengers, and of clients that have nothing but words.
+
+phrases! {
+    /// What the bot says of its own.
+    BotWords {
+        hello:
+            "Здравствуйте! Пишите, что нужно сделать. /new — начать разговор заново, /stop — остановить работу.",
+            "Hello! Write what is to be done. /new begins a new conversation, /stop stops the work.";
+        begun_anew: "Начинаем разговор заново.", "This is a new conversation.";
+        outsider:
+            "Вас нет в списке тех, кому отвечает этот бот. Ваш номер: {}. Передайте его владельцу бота.",
+            "You are not on the list of people whom this bot answers. Your number is {}. Tell it to the owner of the bot.";
+        text_only:
+            "Понимаю только текст: голос, картинки и файлы прочесть не могу. Напишите словами, пожалуйста.",
+            "I understand text only: voice, pictures and files cannot be read. Please write it in words.";
+        not_taken: "Не принято: {}", "Not taken: {}";
+        stands_still: "Работа остановилась: {}", "The work stands still: {}";
+        approve: "✅ Да, выполнить", "✅ Yes, do it";
+        deny: "❌ Нет", "❌ No";
+        deny_now: "❌ Нет, без причины", "❌ No, without a reason";
+        back: "↩ Назад", "↩ Back";
+        happened: "Это произошло", "It happened";
+        did_not: "Этого не было, выполнить", "It did not, do it";
+        decline: "❌ Не отвечать", "❌ Do not answer";
+        give_value: "Ответьте на это сообщение значением.", "Reply to this message with the value.";
+        give_reason:
+            "Отклонить? Можно ответить на это сообщение причиной.",
+            "Deny it? You may reply to this message with the reason.";
+        in_the_file: "Всё целиком — в файле выше.", "All of it is in the file above.";
+        lapses_soon: "Этот вопрос ещё ждёт ответа, и скоро его срок выйдет.", "This question still waits, and lapses soon.";
+        taken: "Принято", "Taken";
+        not_yours: "Этот бот вам не отвечает.", "This bot does not answer you.";
+        used: "На этот вопрос уже ответили.", "This question was answered already.";
+        approved: "✅ Подтвердил(а): {}", "✅ Approved by {}";
+        denied: "❌ Отклонил(а): {}", "❌ Denied by {}";
+        answered: "✔ Ответил(а): {}", "✔ Answered by {}";
+        approved_elsewhere: "✅ Уже подтвердили: {}", "✅ Already approved by {}";
+        denied_elsewhere: "❌ Уже отклонили: {}", "❌ Already denied by {}";
+        answered_elsewhere: "✔ Уже ответили: {}", "✔ Already answered by {}";
+        expired: "⌛ Срок ответа вышел: это считается отказом.", "⌛ It lapsed: that is taken as a no.";
+        name_in: "{} (откуда: {})", "{} in {}";
+        at_terminal: "человек за терминалом", "a person at the terminal";
+        at_command_line: "человек в командной строке", "a person at the command line";
+        in_conversation: "пользователь, в разговоре", "the user, in conversation";
+        reply_file: "Ответ длинный: целиком он в файле.", "The reply is long: all of it is in the file.";
+    }
+}
+
+phrases! {
+    /// How a question is answered by a code, in clients that have nothing but words.
+    CodeWords {
+        decide:
+            "Чтобы ответить, напишите `approve {}` (да) или `deny {} причина` (нет).",
+            "To answer, write `approve {}` or `deny {} reason`.";
+        value: "Чтобы ответить, напишите `answer {} ответ`.", "To answer, write `answer {} your answer`.";
+        in_doubt:
+            "Чтобы ответить, напишите `happened {}` (произошло) или `did_not {}` (не произошло).",
+            "To answer, write `happened {}` or `did_not {}`.";
+        used:
+            "Кода {} среди открытых вопросов нет: на этот вопрос уже ответили, или он изменился.",
+            "No open question has the code {}: it was answered before, or has changed.";
+    }
+}

@@ -1,0 +1,106 @@
+//! What is said of questions and of what came of steps, in every channel.
+
+phrases! {
+    /// The words of a question.
+    QuestionWords {
+        call: "Нужно ваше решение", "Your decision is needed";
+        calls: "Нужно ваше решение по {}", "Your decision is needed on {}";
+        plan: "Выполнить этот план?", "May this plan run?";
+        input: "Нужен ваш ответ", "Your answer is needed";
+        in_doubt:
+            "Неизвестно, произошло ли это. Проверьте, пожалуйста",
+            "It is not known whether this happened. Please check";
+        steps: "{} шагу|{} шагам|{} шагам", "{} step|{} steps";
+        picture: "снимок страницы: ", "picture of the page: ";
+        came_as: "перенесено со словами: ", "brought along with the words: ";
+        because: "почему спрашиваю: ", "asked because ";
+        marked: "отмеченного нет в ваших словах", "what is marked is not in your words";
+        in_agents_words: "слова агента:", "in the agent's words:";
+        result_to: "результат запишется в", "the result goes to";
+        is_shown: "увидит", "is shown";
+        carried_out_by: "выполнит", "is carried out by";
+        you_named: "названо вами:", "named by you:";
+        number: "номер", "number";
+        now: "сейчас ", "now ";
+        now_unknown: "сейчас неизвестно", "now unknown";
+        no_change: " (без изменений)", " (no change)";
+        not_trusted: "взято из {}, непроверенный источник", "from {}, not trusted";
+        asked_by: "«{}» спрашивает по ходу работы, своими словами:", "«{}» asks, in its own words:";
+    }
+}
+
+phrases! {
+    /// What a call brought.
+    ResultWords {
+        no: "нет", "no";
+        nothing_found: "ничего не найдено", "nothing found";
+        records: "найдено: {}", "{} found";
+        records_of: "найдено: {}, показано: {}", "{} found, {} shown";
+    }
+}
+
+phrases! {
+    /// Why a person is asked, or a call is refused.
+    ReasonWords {
+        sets: "меняется {}", "it sets {}";
+        after_reading:
+            "агент решил это после чтения: {}",
+            "it was decided after reading {}";
+        is_shown: "ему передают данные из непроверенного источника: {}", "it is shown what is not trusted: {}";
+        comes_from: "{} взято из непроверенного: {}", "{} comes from what is not trusted: {}";
+        come_from: "{} взяты из непроверенного: {}", "{} come from what is not trusted: {}";
+        deletes: "это удаляет", "it deletes";
+        configures: "это меняет настройки на будущее", "it changes how things behave from now on";
+        agent_asks: "так просит агент", "the agent asks for it";
+        listed: "это в списке разрешённого", "it is on the allow-list";
+        policy_allows: "это разрешают правила", "the policy allows it";
+        policy_asks: "так требуют правила", "the policy asks for it";
+        policy_forbids: "это запрещают правила", "the policy forbids it";
+        consented: "на это есть ваше согласие {}", "your standing consent {} covers it";
+        not_listed: "«{}» нет в списке разрешённого", "“{}” is not on the allow-list";
+        in_shadow: "в режиме shadow ничего не выполняется", "in the mode shadow nothing is executed";
+        in_canary:
+            "в режиме canary без вашего решения выполняются только чтение и создание",
+            "in the mode canary only reading and creating run without your decision";
+        plan: "план выполняется только с вашего согласия", "a plan runs when it is approved";
+        interrupted:
+            "работа прервалась, и неизвестно, было ли это сделано",
+            "the work was interrupted, and it is not known whether this happened";
+        lost:
+            "ответ потерян, и неизвестно, было ли это сделано: {}",
+            "its answer was lost, and it is not known whether this happened: {}";
+        started:
+            "начато {}; возможно, ещё выполняется",
+            "it was started at {}, and may still be at work";
+    }
+}
+
+phrases! {
+    /// What is wrong with a value or a name.
+    MisfitWords {
+        at: "`{}`: {}", "`{}`: {}";
+        missing: "не хватает `{}`", "`{}` is missing";
+        wrong_type: "нужно другое: {}", "it must be: {}";
+        one_of: "подходит только одно из: {}", "it must be one of: {}";
+        at_least: "должно быть не меньше {}", "it must be at least {}";
+        at_most: "должно быть не больше {}", "it must be at most {}";
+        more_than: "должно быть больше {}", "it must be more than {}";
+        less_than: "должно быть меньше {}", "it must be less than {}";
+        too_short: "слишком коротко, символов нужно не меньше {}", "it is too short: at least {} characters";
+        too_long: "слишком длинно, символов можно не больше {}", "it is too long: at most {} characters";
+        too_few: "слишком мало, элементов нужно не меньше {}", "there are too few: at least {} items";
+        too_many: "слишком много, элементов можно не больше {}", "there are too many: at most {} items";
+        no_such_field: "такого здесь нет: {}", "it has no such field: {}";
+        no_param: "параметра `{}` нет", "there is no parameter `{}`";
+        no_param_near: "параметра `{}` нет; возможно, `{}`?", "there is no parameter `{}`; did you mean `{}`?";
+        or: " или ", " or ";
+        text: "текст", "text";
+        whole_number: "целое число", "a whole number";
+        number: "число", "a number";
+        boolean: "да или нет (`true`, `false`)", "yes or no (`true`, `false`)";
+        list: "список", "a list";
+        object: "объект", "an object";
+        nothing: "пусто (`null`)", "nothing (`null`)";
+        other: "значение не подходит ({})", "the value does not fit ({})";
+    }
+}

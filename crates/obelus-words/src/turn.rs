@@ -1,0 +1,113 @@
+//! What every channel says of a turn, its steps and its limits.
+
+phrases! {
+    /// What a turn came to.
+    TurnWords {
+        limit_reached: "Достигнут предел", "A limit was reached";
+        limit_advice: "Скажите «продолжай», и работа пойдёт дальше.", "Say “continue” to go on.";
+        stopped: "Остановлено.", "Stopped.";
+        limit_requests: "обращений к модели за один ход: {}", "{} requests to the model in one turn";
+        limit_tokens: "токенов за один ход: {}", "{} tokens in one turn";
+        limit_calls: "действий за один ход: {}", "{} calls in one turn";
+        limit_steps: "шагов за один ход: {}", "{} steps in one turn";
+        same_failure:
+            "одно и то же действие несколько раз подряд не вышло по одной и той же причине",
+            "the same action failed several times in a row for the same reason";
+        done: "Сделано", "Done";
+        not_done: "Не сделано", "Not done";
+        failed: "Не вышло", "Failed";
+    }
+}
+
+phrases! {
+    /// What became of a step.
+    StepWords {
+        done: "сделано", "done";
+        waits: "ждёт вашего подтверждения", "waits for your confirmation";
+        denied: "отклонено: {}", "denied: {}";
+        refused: "запрещено: {}", "refused: {}";
+        outside_mode:
+            "не выполнено: режим {} этого не позволяет, шаг остаётся в плане",
+            "not done: the mode {} does not permit it, the step stays planned";
+        not_started: "не начато: ход закончился раньше", "not started: the turn ended before";
+        skipped: "пропущено: нет данных от другого шага", "skipped: another step brought no data";
+        planned: "запланировано", "planned";
+        under_way: "в работе", "under way";
+        failed: "не вышло: {}", "failed: {}";
+        wrong_call: "вызов составлен неверно", "the call is not made right";
+        no_tool: "такого действия у агента нет", "the agent cannot do that";
+        missing: "не хватает обязательных данных, укажите: {}", "required data is missing, please give: {}";
+    }
+}
+
+phrases! {
+    /// Why an input was refused, by the code of the refusal. `{}` is what the session says of it.
+    RefusalWords {
+        unknown_question: "такого вопроса нет или он уже закрыт", "there is no such question, or it is closed";
+        already_decided: "на этот вопрос уже ответили", "the question is decided already";
+        expired: "срок ответа вышел, это считается отказом", "the question lapsed: it is taken as a no";
+        ending: "ход заканчивается; ответьте, когда он закончится", "the turn is ending; answer when it has ended";
+        unfit_answer:
+            "так на этот вопрос не отвечают; как ответить, показывает obelus inbox",
+            "this does not answer the question; `obelus inbox` shows how it is answered";
+        in_doubt:
+            "скажите, произошло ли это: happened или did-not",
+            "say whether it happened: happened or did-not";
+        bad_edit: "изменение не подходит: {}", "the edit does not fit: {}";
+        bad_answer: "ответ не подходит: {}", "the answer does not fit: {}";
+        several_calls: "несколько шагов сразу изменить нельзя", "several calls cannot be edited as one";
+        at_work: "сессия уже работает", "the session is at work already";
+        too_many_pictures: "слишком много картинок за раз", "too many pictures at once";
+        consent_ended: "это согласие уже не действует", "the consent has ended already";
+        unknown_consent: "такого согласия нет", "there is no such consent";
+        unfit_consent: "так согласиться нельзя", "there is no such consent";
+        not_in_this_mode: "в этом режиме это не выполняется", "the mode does not permit it";
+        no_plan: "в запросе нет плана", "the request has no plan to run";
+        bad_state: "состояние не подходит: {}", "the state does not fit: {}";
+        gone: "сессия тем временем закончила работу", "the session has ended its work meanwhile";
+        damaged: "журнал сессии повреждён: {}", "the journal of the session is damaged: {}";
+        unreadable: "сессию нельзя открыть: {}", "the session cannot be opened: {}";
+        not_durable: "это не удалось сохранить, и ничего не сделано: {}", "it could not be kept, and nothing was done: {}";
+    }
+}
+
+phrases! {
+    /// The days of the week, from Monday on.
+    Days {
+        monday: "понедельник", "Monday";
+        tuesday: "вторник", "Tuesday";
+        wednesday: "среда", "Wednesday";
+        thursday: "четверг", "Thursday";
+        friday: "пятница", "Friday";
+        saturday: "суббота", "Saturday";
+        sunday: "воскресенье", "Sunday";
+    }
+}
+
+phrases! {
+    /// The same in short.
+    ShortDays {
+        monday: "пн", "Mon";
+        tuesday: "вт", "Tue";
+        wednesday: "ср", "Wed";
+        thursday: "чт", "Thu";
+        friday: "пт", "Fri";
+        saturday: "сб", "Sat";
+        sunday: "вс", "Sun";
+    }
+}
+
+phrases! {
+    /// What the session itself says to people as a reason. These texts are in journals and must not change: a journal
+    /// replays to the same session, byte for byte.
+    SessionWords {
+        lapsed: "никто не ответил вовремя", "nobody answered in time";
+        declined: "отклонено в разговоре", "declined in conversation";
+        denied_before: "это уже отклонили раньше", "it was denied before";
+        went_on:
+            "пользователь не согласился, а написал другое",
+            "the user did not agree, and said something else";
+        stopped: "остановлено человеком", "stopped by a person";
+        answer_the_user: "Ответить пользователю", "Answer the user";
+    }
+}

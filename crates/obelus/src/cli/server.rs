@@ -1,0 +1,16 @@
+//! Which server is meant, where it is not a store.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// The server whose sessions are used.
+#[derive(Args, Clone, Default)]
+pub(crate) struct ServerAt {
+    /// Use the sessions of this server, such as https://agents.example.test, and not those of a store.
+    #[arg(long, value_name = "URL", conflicts_with = "store", global = true)]
+    pub(crate) server: Option<String>,
+    /// The file with the token for --server. By default the token is in OBELUS_TOKEN.
+    #[arg(long, value_name = "FILE", requires = "server", global = true)]
+    pub(crate) token_file: Option<PathBuf>,
+}

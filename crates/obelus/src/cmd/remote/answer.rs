@@ -1,0 +1,97 @@
+//! Answers questions of a server's sessions, and pauses, resumes, forks and removes them.
+
+use anyhow::{Context as _, Result, bail};
+use obelus_channel::client::{Client, encoded};
+use serde_json::{Value, json};
+
+use super::{rested, tell_turn, text};
+use crate::cli::Verb;
+use crate::cmd::people::value_said;
+use crate::language::{fill, words_of};
+use crate::output::{self, Exit, visible};
+
+/// Answers a question as it is now, and waits until the turn has come to rest.
+pub(super) async fn answer(client: &Client, id: &str, verb: &Verb, as_json: bool) -> Result<Exit> {
+    let path = format!("/api/v1/questions/{}", encoded(id));
+    let row = client.get(&path).await?;
+    let Some(mut body) = body_of(verb, &row)? else { return Ok(Exit::Waiting) };
+    body["digest"] = row["digest"].clone();
+    client.post(&format!("{path}/answer"), &body).await?;
+    finish(client, text(&row, "session"), as_json).await
+}
+
+/// What is sent; none where only the terms of a consent were printed.
+fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
+    let json = |name: &str, text: &str| -> Result<Value> {
+        serde_json::from_str(text).with_context(|| format!("{name} is JSON"))
+    };
+    Ok(Some(match verb {
+        Verb::Approve { also: None, .. } => json!({"decision": "approve"}),
+        Verb::Approve { also: Some(also), agreed, until } => {
+            let offers = row["consents"].as_array().into_iter().flatten();
+            let Some(offer) = offers.into_iter().find(|offer| offer["scope"] == also.name()) else {
+                bail!("--also {}: the question offers no such consent", also.name());
+            };
+            let Some(code) = agreed else {
+                output::answer(&visible(text(offer, "covers")));
+                output::note(&format!("--agreed {}", text(offer, "code")));
+                return Ok(None);
+            };
+            let mut body = json!({"decision": "consent", "code": code});
+            if let Some(until) = until {
+                body["until"] = until.as_str().into();
+            }
+            body
+        }
+        Verb::Deny { reason } => json!({"decision": "deny", "reason": reason}),
+        Verb::Edit { params } => match json("--params", params)? {
+            params @ Value::Object(_) => json!({"decision": "edit", "params": params}),
+            other => bail!("--params is a JSON object, not {}", obelus_kernel::type_name(&other)),
+        },
+        Verb::Value { value } => json!({"decision": "value", "value": value_said(value, row.get("schema"))}),
+        Verb::Happened { result } => {
+            let result = result.as_deref().map(|text| json("--result", text)).transpose()?;
+            json!({"decision": "happened", "result": result})
+        }
+        Verb::DidNot => json!({"decision": "did_not"}),
+    }))
+}
+
+/// Waits for the turn, and prints what it came to.
+async fn finish(client: &Client, session: &str, as_json: bool) -> Result<Exit> {
+    match rested(client, session).await? {
+        Value::Null => {
+            if as_json {
+                output::json(&json!({"taken": true}));
+            }
+            Ok(Exit::Done)
+        }
+        turn => tell_turn(client, &turn, text(&turn, "text"), as_json).await,
+    }
+}
+
+pub(super) async fn pause(client: &Client, id: &str) -> Result<Exit> {
+    client.post(&format!("/api/v1/sessions/{}/pause", encoded(id)), &json!({})).await?;
+    output::note(&fill(words_of(None).kept.paused_now, &[id, id]));
+    Ok(Exit::Done)
+}
+
+pub(super) async fn resume(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
+    client.post(&format!("/api/v1/sessions/{}/resume", encoded(id)), &json!({})).await?;
+    finish(client, id, as_json).await
+}
+
+pub(super) async fn fork(client: &Client, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
+    let mut body = json!({"id": new});
+    if let Some(at) = at {
+        body["at"] = at.into();
+    }
+    let forked = client.post(&format!("/api/v1/sessions/{}/fork", encoded(id)), &body).await?;
+    output::answer(&visible(text(&forked, "id")));
+    Ok(Exit::Done)
+}
+
+pub(super) async fn remove(client: &Client, id: &str) -> Result<Exit> {
+    client.delete(&format!("/api/v1/sessions/{}", encoded(id))).await?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,46 @@
+//! The file by which a server is found beside its store: where it listens, and which token is for this machine.
+//!
+//! Only its owner can read it. It counts while a process holds the store, and is removed when the server ends.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use obelus_runtime::Secret;
+use obelus_runtime::files::read_text;
+use serde_json::{Value, json};
+
+/// The file, in the store's folder.
+const FILE: &str = "server.json";
+
+/// The file of a server that runs. It is removed with this.
+pub(in crate::cmd) struct Beacon(PathBuf);
+
+impl Beacon {
+    /// Says where the server is.
+    pub(in crate::cmd) fn light(folder: &Path, address: SocketAddr, token_file: &Path) -> std::io::Result<Self> {
+        let host = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
+        let address = format!("http://{}", SocketAddr::new(host, address.port()));
+        let token_file = token_file.canonicalize().unwrap_or_else(|_| token_file.to_owned());
+        let path = folder.join(FILE);
+        let _ = fs::remove_file(&path);
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(json!({"address": address, "token_file": token_file}).to_string().as_bytes())?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Beacon {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Where the server of a store is, and the token for it.
+pub(super) fn find(folder: &Path) -> Option<(String, Secret)> {
+    let said: Value = serde_json::from_str(&read_text(&folder.join(FILE)).ok()?).ok()?;
+    let token = read_text(Path::new(said["token_file"].as_str()?)).ok()?;
+    Some((said["address"].as_str()?.to_owned(), Secret::new(token.trim())))
+}

@@ -1,0 +1,133 @@
+//! Looks at the sessions of a server.
+
+use anyhow::Result;
+use obelus_channel::client::{Client, encoded};
+use serde_json::{Value, json};
+
+use super::text;
+use crate::language::{fill, words_of};
+use crate::output::{self, BOLD, DIM, Exit, visible};
+
+/// An open question, and how it is answered.
+pub(super) fn tell_question(client: &Client, row: &Value) {
+    output::answer(&visible(text(row, "text")));
+    let answers = row["answers"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    // A consent is given by `approve --also`.
+    let answers: Vec<&str> = answers.filter(|answer| *answer != "consent").collect();
+    let answers = answers.join("|").replace('_', "-");
+    let (id, server) = (visible(text(row, "id")), client.address());
+    output::answer(&format!("  {DIM}obelus answer {id} {answers} --server {server}{DIM:#}"));
+}
+
+/// The same form as that of a store, and what the server adds.
+fn as_row(mut row: Value) -> Value {
+    row["call"] = row["calls"].get(0).cloned().unwrap_or_default();
+    row
+}
+
+pub(super) async fn inbox(client: &Client, as_json: bool) -> Result<Exit> {
+    let Value::Array(rows) = client.get("/api/v1/questions").await? else { return Ok(Exit::Done) };
+    if as_json {
+        output::json(&rows.into_iter().map(as_row).collect());
+        return Ok(Exit::Done);
+    }
+    rows.iter().for_each(|row| tell_question(client, row));
+    if rows.is_empty() {
+        output::note(words_of(None).answering.none);
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
+    let mut rows = Vec::new();
+    let mut path = "/api/v1/sessions?limit=200".to_owned();
+    loop {
+        let mut part = client.get(&path).await?;
+        if let Value::Array(sessions) = part["sessions"].take() {
+            rows.extend(sessions);
+        }
+        let Some(next) = part["next"].as_str() else { break };
+        path = format!("/api/v1/sessions?limit=200&after={}", encoded(next));
+    }
+    if as_json {
+        output::json(&rows.into());
+        return Ok(Exit::Done);
+    }
+    let phrases = words_of(None);
+    for row in &rows {
+        let records = phrases.count(phrases.kept.records, row["records"].as_u64().unwrap_or_default());
+        let when = row["last"].as_str().unwrap_or_else(|| text(row, "created"));
+        let (id, status, agent) = (text(row, "id"), text(row, "status"), visible(text(row, "agent")));
+        output::answer(&format!("{BOLD}{id:<24}{BOLD:#} {status:<18} {agent:<16} {when}  {DIM}{records}{DIM:#}"));
+    }
+    if rows.is_empty() {
+        output::note(phrases.kept.none);
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) async fn show(client: &Client, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
+    let path = format!("/api/v1/sessions/{}", encoded(id));
+    let at = at.map(|at| format!("?at={at}")).unwrap_or_default();
+    let session = client.get(&path).await?;
+    let state = client.get(&format!("{path}/state{at}")).await?;
+    if as_json {
+        let context = client.get(&format!("{path}/messages{at}")).await?;
+        let plan = client.get(&format!("{path}/plan")).await?;
+        let waiting = session["questions"].as_array().cloned().unwrap_or_default();
+        output::json(&json!({
+            "id": id, "context": context, "state": state, "calls": plan["calls"],
+            "waiting": waiting.into_iter().map(as_row).collect::<Vec<_>>(),
+            "node": session["node"], "spent": session["spent"], "status": session["status"], "agent": session["agent"],
+        }));
+        return Ok(Exit::Done);
+    }
+    let phrases = words_of(None);
+    let parts = [&visible(text(&session, "agent")), text(&session, "status"), text(&session, "mode")];
+    output::answer(&format!("{BOLD}{}{BOLD:#}  {}", visible(id), fill(phrases.kept.head, &parts)));
+    output::answer(&format!("{BOLD}†state{BOLD:#} {}", visible(&format!("{state:#}"))));
+    let words = text(&session["turn"], "text");
+    if !words.is_empty() {
+        output::answer(&visible(words));
+    }
+    session["questions"].as_array().into_iter().flatten().for_each(|row| tell_question(client, row));
+    Ok(Exit::Done)
+}
+
+pub(super) async fn why(client: &Client, id: &str, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
+    let instance = instance.map(|instance| format!("&instance={}", encoded(instance))).unwrap_or_default();
+    let path = format!("/api/v1/sessions/{}/provenance?path={}{instance}", encoded(id), encoded(expr));
+    let why = client.get(&path).await?;
+    match as_json {
+        true => output::json(&why),
+        false => output::answer(&visible(&format!("{why:#}"))),
+    }
+    Ok(Exit::Done)
+}
+
+/// The journal of a session: record by record as JSON, or what happened, an event a line.
+pub(super) async fn log(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
+    let (list, name) = if as_json { ("log", "records") } else { ("timeline", "events") };
+    let mut after = if as_json { "0" } else { "0-0" }.to_owned();
+    loop {
+        let path = format!("/api/v1/sessions/{}/{list}?limit=1000&after={after}", encoded(id));
+        let part = client.get(&path).await?;
+        for row in part[name].as_array().into_iter().flatten() {
+            match as_json {
+                true => output::json(&json!({"seq": row["record"], "at": row["at"], "input": row["input"]})),
+                false => tell_event(row),
+            }
+        }
+        match &part["next"] {
+            Value::Null => return Ok(Exit::Done),
+            next => after = next.as_str().map_or_else(|| next.to_string(), str::to_owned),
+        }
+    }
+}
+
+fn tell_event(event: &Value) {
+    let words = [text(event, "text"), text(event, "by"), text(&event["question"], "description")];
+    let words = words.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
+    let (number, at, name) = (text(event, "number"), text(event, "at"), text(event, "event"));
+    output::answer(format!("{DIM}{number:>7} {at}{DIM:#} {name} {}", visible(words)).trim_end());
+}

@@ -1,0 +1,250 @@
+//! A conversation with a session of a server, line by line.
+//!
+//! At a terminal questions are asked there: `y` approves exactly what is shown, anything else that is typed denies it
+//! with that reason, and an empty line leaves it open. Without a terminal nothing is approved.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+
+use anyhow::{Result, anyhow};
+use obelus_channel::client::{Client, ClientError, EventReader, encoded};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::{language, rested, text};
+use crate::cli::{Chat, Mode};
+use crate::cmd::people::value_said;
+use crate::language::{fill, words_of};
+use crate::output::{self, BOLD, DIM, Exit, visible};
+
+/// A conversation.
+struct Remote<'a> {
+    client: &'a Client,
+    session: String,
+    lines: mpsc::Receiver<std::io::Result<String>>,
+    is_terminal: bool,
+    phrases: &'static crate::language::Words,
+}
+
+pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let phrases = words_of(None);
+    let session = open(client, args).await?;
+    let words = fill(phrases.serving.talks, &[&session, client.address()]);
+    output::note(&format!("{DIM}{}{DIM:#}", visible(&words)));
+    let mut remote = Remote { client, session, lines: stdin_lines(), is_terminal, phrases };
+    // What waited before is asked first.
+    let known = client.get(&remote.path("")).await?;
+    let mut ended = remote.ask(ids(&known["questions"], "id")).await?;
+    while let Some(line) = remote.line(&format!("{BOLD}›{BOLD:#} ")).await? {
+        match line.trim() {
+            "" => {}
+            "/quit" | "/exit" => break,
+            "/stop" => drop(client.post(&remote.path("/stop"), &json!({})).await?),
+            words if words.starts_with('/') => output::note(phrases.serving.remote_commands),
+            words => ended = remote.say(words).await?,
+        }
+    }
+    Ok(ended)
+}
+
+/// The session that is named, or a new one.
+async fn open(client: &Client, args: &Chat) -> Result<String> {
+    if let Some(id) = &args.how.session {
+        match client.get(&format!("/api/v1/sessions/{}", encoded(id))).await {
+            Err(ClientError::Refused { status: 404, .. }) => {}
+            known => return known.map(|_| id.clone()).map_err(Into::into),
+        }
+    }
+    let mut new = json!({"agent": args.agent.as_deref().unwrap_or("crm"), "lang": language().code()});
+    if let Some(id) = &args.how.session {
+        new["id"] = id.as_str().into();
+    }
+    if let Some(mode) = args.how.mode {
+        new["mode"] = match mode {
+            Mode::Shadow => "shadow",
+            Mode::Canary => "canary",
+            Mode::Full => "full",
+        }
+        .into();
+    }
+    let made = client.post("/api/v1/sessions", &new).await?;
+    made["id"].as_str().map(str::to_owned).ok_or_else(|| anyhow!("the server made a session without an id"))
+}
+
+impl Remote<'_> {
+    fn path(&self, rest: &str) -> String {
+        format!("/api/v1/sessions/{}{rest}", encoded(&self.session))
+    }
+
+    /// Says something, shows what comes of it, and asks what is to be asked.
+    async fn say(&mut self, words: &str) -> Result<Exit> {
+        let taken = self.client.post(&self.path("/messages"), &json!({"text": words})).await?;
+        let turn = self.follow(text(&taken, "event")).await?;
+        self.came_to(&turn).await
+    }
+
+    /// Shows events until the turn has come to rest. Whoever presses Ctrl-C stops it.
+    async fn follow(&mut self, after: &str) -> Result<Value> {
+        let mut after = after.to_owned();
+        let mut said: Vec<String> = Vec::new();
+        'again: loop {
+            let mut events = self.client.events(&self.session, &after).await?;
+            loop {
+                let Some(event) = self.next(&mut events).await? else { continue 'again };
+                match text(&event, "event") {
+                    "agent_said" => {
+                        output::answer(&visible(text(&event, "text")));
+                        said.push(text(&event, "text").to_owned());
+                    }
+                    "moved" => tell_steps(&event),
+                    "rested" => break 'again,
+                    "missed" => continue 'again,
+                    _ => {}
+                }
+                if !["writing", "moved", "files", "failed", "missed"].contains(&text(&event, "event")) {
+                    text(&event, "number").clone_into(&mut after);
+                }
+            }
+        }
+        let turn = rested(self.client, &self.session).await?;
+        tell_rest(&turn, &said);
+        Ok(turn)
+    }
+
+    async fn next(&self, events: &mut EventReader) -> Result<Option<Value>> {
+        loop {
+            tokio::select! {
+                event = events.next() => return Ok(event),
+                _ = tokio::signal::ctrl_c() => {
+                    self.client.post(&self.path("/stop"), &json!({})).await?;
+                }
+            }
+        }
+    }
+
+    async fn came_to(&mut self, turn: &Value) -> Result<Exit> {
+        match text(turn, "ends") {
+            "waiting" => {
+                let waiting = turn["waiting"].as_array().into_iter().flatten();
+                let waiting = waiting.filter_map(|id| id.as_str().map(str::to_owned)).collect();
+                self.ask(waiting).await
+            }
+            "output" => Ok(Exit::Done),
+            _ => Ok(Exit::Failed),
+        }
+    }
+
+    /// Asks questions, one after the other, until one stays open or none is left.
+    async fn ask(&mut self, mut waiting: Vec<String>) -> Result<Exit> {
+        while let Some(id) = waiting.first().cloned() {
+            let path = format!("/api/v1/questions/{}", encoded(&id));
+            let row = self.client.get(&path).await?;
+            super::look::tell_question(self.client, &row);
+            if !self.is_terminal {
+                return Ok(Exit::Waiting);
+            }
+            let prompt = format!("{} ", self.phrases.serving.remote_ask);
+            let Some(typed) = self.line(&prompt).await?.filter(|typed| !typed.trim().is_empty()) else {
+                return Ok(Exit::Waiting);
+            };
+            // An effect in doubt is answered by a plain yes or no.
+            let Some(mut body) = decision(typed.trim(), &row) else { continue };
+            body["digest"] = row["digest"].clone();
+            let taken = match self.client.post(&format!("{path}/answer"), &body).await {
+                Ok(taken) => taken,
+                // Somebody else was faster, or the answer does not fit: it is shown again.
+                Err(ClientError::Refused { message, .. }) => {
+                    output::warning(&message);
+                    let known = self.client.get(&self.path("")).await?;
+                    waiting = ids(&known["questions"], "id");
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let turn = self.follow(text(&taken, "event")).await?;
+            waiting =
+                turn["waiting"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+        }
+        Ok(Exit::Done)
+    }
+
+    /// The next line that is typed; none at the end.
+    async fn line(&mut self, prompt: &str) -> Result<Option<String>> {
+        if self.is_terminal {
+            let _ = write!(anstream::stderr(), "{prompt}");
+            let _ = anstream::stderr().flush();
+        }
+        Ok(self.lines.recv().await.transpose()?)
+    }
+}
+
+/// What was typed as an answer.
+fn decision(typed: &str, row: &Value) -> Option<Value> {
+    let has = |answer: &str| row["answers"].as_array().is_some_and(|all| all.iter().any(|known| known == answer));
+    let is_yes = ["y", "yes", "д", "да"].contains(&typed.to_lowercase().as_str());
+    let is_no = ["n", "no", "н", "нет"].contains(&typed.to_lowercase().as_str());
+    Some(match () {
+        () if has("value") => json!({"decision": "value", "value": value_said(typed, row.get("schema"))}),
+        () if has("happened") && is_yes => json!({"decision": "happened"}),
+        () if has("happened") && is_no => json!({"decision": "did_not"}),
+        () if has("happened") => return None,
+        () if is_yes => json!({"decision": "approve"}),
+        () => json!({"decision": "deny", "reason": if is_no { "" } else { typed }}),
+    })
+}
+
+/// The ids in a list of rows.
+fn ids(rows: &Value, name: &str) -> Vec<String> {
+    rows.as_array().into_iter().flatten().filter_map(|row| row[name].as_str().map(str::to_owned)).collect()
+}
+
+/// Steps that begin.
+fn tell_steps(moved: &Value) {
+    for step in moved["steps"].as_array().into_iter().flatten().filter(|step| step["status"] == "running") {
+        output::note(&format!("{DIM}▸ {}{DIM:#}", visible(text(step, "headline"))));
+    }
+}
+
+/// What a turn came to, without the words that were shown as they came.
+fn tell_rest(turn: &Value, said: &[String]) {
+    let mut rest = text(turn, "text");
+    for words in turn["said"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        let is_shown = said.iter().any(|shown| shown == words);
+        rest = rest.strip_prefix(visible(words).as_str()).filter(|_| is_shown).unwrap_or(rest).trim_start_matches('\n');
+    }
+    if !rest.is_empty() && !said.iter().any(|shown| shown == rest) {
+        output::answer(&visible(rest));
+    }
+}
+
+/// The lines of stdin.
+fn stdin_lines() -> mpsc::Receiver<std::io::Result<String>> {
+    let (sender, lines) = mpsc::channel(16);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_yes_approves() {
+        let call = json!({"answers": ["approve", "deny", "edit"]});
+        assert_eq!(decision("Да", &call), Some(json!({"decision": "approve"})));
+        assert_eq!(decision("n", &call), Some(json!({"decision": "deny", "reason": ""})));
+        assert_eq!(decision("not today", &call), Some(json!({"decision": "deny", "reason": "not today"})));
+        let value = json!({"answers": ["value", "deny"], "schema": {"type": "integer"}});
+        assert_eq!(decision("4", &value), Some(json!({"decision": "value", "value": 4})));
+        let doubt = json!({"answers": ["happened", "did_not"]});
+        assert_eq!(decision("y", &doubt), Some(json!({"decision": "happened"})));
+        assert_eq!(decision("no", &doubt), Some(json!({"decision": "did_not"})));
+        assert_eq!(decision("perhaps", &doubt), None, "nothing is done again because of a word like this");
+    }
+}

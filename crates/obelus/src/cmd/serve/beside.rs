@@ -1,0 +1,65 @@
+//! A server beside the demo: the same agent and portal, in a store of its own that is removed with the demo.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use obelus_channel::Service;
+use obelus_channel::http::{HttpOptions, HttpServer};
+use obelus_channel::tokens::{TOKEN_FILE, Tokens};
+use obelus_connect::StandardConnector;
+use obelus_runtime::files::AgentCatalogue;
+use obelus_runtime::{Host, Language, SessionSpec, SqliteStore};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// A server that runs beside something else.
+pub(in crate::cmd) struct Beside {
+    address: String,
+    host: Host,
+    folder: PathBuf,
+    end: oneshot::Sender<()>,
+    running: JoinHandle<()>,
+}
+
+impl Beside {
+    /// Starts a server at a free port of this machine. `prepare` changes what sessions are made of.
+    pub(in crate::cmd) async fn start(
+        language: Language,
+        prepare: impl Fn(SessionSpec) -> SessionSpec + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let folder = std::env::temp_dir().join(format!("obelus-demo-{}", std::process::id()));
+        // A folder of this name that is there already may be anybody's.
+        fs::DirBuilder::new().mode(0o700).create(&folder).with_context(|| folder.display().to_string())?;
+        let store = SqliteStore::open(&folder)?;
+        let host = Host::builder(StandardConnector::new()).store(store.shared()).files(&folder).build();
+        let service = Service::new(host.clone(), AgentCatalogue::default()).in_language(language).prepared(prepare);
+        let tokens = Tokens::in_folder(&folder);
+        tokens.ensure_first(&folder.join(TOKEN_FILE))?;
+        let options = HttpOptions { listen: ([127, 0, 0, 1], 0).into(), ..HttpOptions::default() };
+        let server = HttpServer::bind(service, tokens, options).await?;
+        let address = format!("http://{}", server.address());
+        let (end, ends) = oneshot::channel::<()>();
+        let running = tokio::spawn(server.serve(async move { drop(ends.await) }));
+        Ok(Self { address, host, folder, end, running })
+    }
+
+    /// Where it listens.
+    pub(in crate::cmd) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The file with its token.
+    pub(in crate::cmd) fn token_file(&self) -> PathBuf {
+        Path::new(&self.folder).join(TOKEN_FILE)
+    }
+
+    /// Ends it, and removes what it has kept.
+    pub(in crate::cmd) async fn stop(self) {
+        drop(self.end);
+        let _ = self.running.await;
+        self.host.close().await;
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,118 @@
+//! Events that a portal brings to the server: `POST /hooks/bitrix24/SECRET`.
+//!
+//! The secret in the path keeps strangers away, and the portal's own token says that it is the portal. An event is told to
+//! the sessions that have bound it to this address; each takes it once, however often it comes.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use obelus_channel::http::App;
+use obelus_channel::tokens::secret_in;
+use obelus_channel::{ChannelError, Service};
+use obelus_connect::bitrix24::{NotTaken, PortalEvent};
+use obelus_kernel::session::{Input, Session};
+use obelus_runtime::Secret;
+use obelus_runtime::masking::without_secrets;
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+/// The variable with the portal's token.
+const VARIABLE: &str = "BITRIX_APPLICATION_TOKEN";
+/// The file with the secret of the path, in the store's folder.
+const FILE: &str = "hook-secret";
+/// A form larger than this is no event: they carry ids only.
+const LARGEST: usize = 64 * 1024;
+/// Whoever takes longer to send an event has none.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Takes the events of a portal.
+pub(super) struct Hooks {
+    service: Service,
+    /// The whole path, with its secret.
+    path: String,
+    token: Secret,
+    /// What each session has bound, and after how many records that was read.
+    bound: Mutex<HashMap<String, (u64, Value)>>,
+}
+
+impl Hooks {
+    /// Takes events if the portal's token is in the environment. The secret is made at the first start.
+    pub(super) fn of(service: &Service, folder: &Path) -> Result<Option<Arc<Self>>> {
+        let Some(token) = Secret::from_env(VARIABLE) else { return Ok(None) };
+        let secret = secret_in(&folder.join(FILE))?;
+        let path = format!("/hooks/bitrix24/{}", secret.expose());
+        Ok(Some(Arc::new(Self { service: service.clone(), path, token, bound: Mutex::default() })))
+    }
+
+    /// The routes, for the server.
+    pub(super) fn routes(self: Arc<Self>) -> Router<App> {
+        Router::new().route("/hooks/bitrix24/{secret}", post(move |request: Request| self.take(request)))
+    }
+
+    async fn take(self: Arc<Self>, request: Request) -> Response {
+        let path = request.uri().path().to_owned();
+        if !is_same(&path, &self.path) {
+            return StatusCode::NOT_FOUND.into_response();
+        }
+        let body: Body = request.into_body();
+        let form = match tokio::time::timeout(PATIENCE, to_bytes(body, LARGEST)).await {
+            Ok(Ok(form)) => form,
+            Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+            Err(_) => return StatusCode::REQUEST_TIMEOUT.into_response(),
+        };
+        match PortalEvent::read(&form, &self.token) {
+            Err(NotTaken::TooLarge) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+            Err(NotTaken::NoEvent) => StatusCode::BAD_REQUEST.into_response(),
+            Err(NotTaken::Stranger) => StatusCode::FORBIDDEN.into_response(),
+            Ok(event) => match self.tell(&event, &path).await {
+                Ok(()) => StatusCode::OK.into_response(),
+                Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+            },
+        }
+    }
+
+    /// Tells an event to the sessions that want it. It is durable in all of them when this returns.
+    async fn tell(&self, event: &PortalEvent, path: &str) -> Result<(), ChannelError> {
+        let host = self.service.host().clone();
+        let rows = tokio::task::spawn_blocking(move || host.list()).await;
+        let rows = rows.map_err(|_| ChannelError::Closing)??;
+        // Sessions keep no secret, so the address that they have bound has none either.
+        let hidden = without_secrets(path);
+        let mut bound = self.bound.lock().await;
+        bound.retain(|id, _| rows.iter().any(|row| row.id == *id));
+        for row in rows {
+            let is_known = bound.get(&row.id).is_some_and(|(records, _)| *records == row.records);
+            if !is_known {
+                // A session that cannot be read wants nothing.
+                let bindings = self.service.read(&row.id, bindings).await.unwrap_or_default();
+                bound.insert(row.id.clone(), (row.records, bindings));
+            }
+            let is_wanted = |bindings| event.is_wanted(bindings, path) || event.is_wanted(bindings, &hidden);
+            if bound.get(&row.id).is_some_and(|(_, bindings)| is_wanted(bindings)) {
+                let input = Input::Event { id: event.id.clone(), event: event.to_value() };
+                self.service.tell(&row.id, input, Some(&format!("event:{}", event.id))).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a session wants to be told of by its portal.
+fn bindings(session: &Session) -> Value {
+    let path = obelus_kernel::Path::field("state", "event_bindings");
+    session.context().read(&path, None).map(std::borrow::Cow::into_owned).unwrap_or_default()
+}
+
+/// Whether two texts are the same, without telling by the time it takes how much of them is.
+fn is_same(one: &str, other: &str) -> bool {
+    one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}

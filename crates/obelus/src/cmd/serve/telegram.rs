@@ -1,0 +1,51 @@
+//! The Telegram bot of a server.
+
+use std::path::Path;
+
+use anyhow::Result;
+use obelus_channel::Service;
+use obelus_channel::telegram::{Telegram, TelegramConfig, TelegramError};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::output;
+
+/// A bot that runs beside the server, or none.
+pub(super) struct Bot {
+    running: Option<JoinHandle<Result<(), TelegramError>>>,
+    end: Option<oneshot::Sender<()>>,
+    failure: Option<anyhow::Error>,
+}
+
+impl Bot {
+    /// Runs the bot of a file. What it must know after a restart is kept in the store's folder.
+    pub(super) fn start(config: Option<TelegramConfig>, service: &Service, folder: &Path) -> Self {
+        let (end, ends) = oneshot::channel::<()>();
+        let running = config.map(|config| {
+            let tell = |words: &str| output::warning(&output::visible(words));
+            let bot = Telegram::new(service.clone(), config, folder, tell);
+            tokio::spawn(bot.run(async move { drop(ends.await) }))
+        });
+        Self { running, end: Some(end), failure: None }
+    }
+
+    /// Waits until the bot cannot go on; forever where there is none.
+    pub(super) async fn failed(&mut self) {
+        let Some(running) = &mut self.running else { return std::future::pending().await };
+        let ended = running.await;
+        self.running = None;
+        self.failure = match ended {
+            Ok(ended) => ended.err().map(Into::into),
+            Err(error) => Some(error.into()),
+        };
+    }
+
+    /// Ends the bot, and says why it could not go on before.
+    pub(super) async fn stop(mut self) -> Result<()> {
+        drop(self.end.take());
+        if self.running.is_some() {
+            self.failed().await;
+        }
+        self.failure.map_or(Ok(()), Err)
+    }
+}
