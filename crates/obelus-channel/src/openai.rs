@@ -6,7 +6,6 @@
 //! | `chats` | the session of a conversation |
 //! | `codes` | answers to questions as words: `approve CODE` |
 //! | `completion` | what the agent says, plain or as a stream |
-//! | `words` | what is said to people, in both languages |
 
 mod chats;
 mod codes;

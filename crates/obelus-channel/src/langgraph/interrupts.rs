@@ -222,6 +222,8 @@ mod tests {
             view: QuestionView::of(&question, "s:q1", &titles, Language::English),
             text: String::new(),
             consents: Vec::new(),
+            description: question.description.clone(),
+            reasons: Vec::new(),
             by: None,
         }
     }
