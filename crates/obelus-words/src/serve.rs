@@ -15,6 +15,14 @@ phrases! {
         remote_ask:
             "Да (y), нет (n) или причина отказа; пустая строка — потом:",
             "Yes (y), no (n) or the reason of a no; an empty line leaves it open:";
+        remote_doubt:
+            "Введите happened (это произошло) или did-not (этого не было, выполнить); пустая строка — потом:",
+            "Type happened, or did-not to run it; an empty line leaves it open:";
+        no_token:
+            "для --server нужен токен: назовите его файл в --token-file или задайте {}",
+            "--server needs a token: name its file with --token-file, or set {}";
+        not_remote: "у этой команды нет --server", "this command knows no --server";
+        no_session_id: "сервер создал сессию без номера", "the server made a session without an id";
         beside: "Сервер: {} (токен в файле {})", "Server: {} (its token is in {})";
         ending: "завершаю работу…", "ending…";
         token_once: "Токен показан только сейчас, сохраните его:", "The token is shown only now, keep it:";

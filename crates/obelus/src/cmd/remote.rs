@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::host::store_folder;
 use super::run::on;
 use crate::cli::{Command, ServerAt, Sessions, StoreAt, Verb};
-use crate::language::words_of;
+use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 use crate::trouble::Declined;
 
@@ -74,7 +74,7 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
         Command::Sessions(Sessions::Resume { id, json, .. }) => answer::resume(client, id, *json).await,
         Command::Sessions(Sessions::Fork { id, new, at, .. }) => answer::fork(client, id, new, *at).await,
         Command::Sessions(Sessions::Rm { id, .. }) => answer::remove(client, id).await,
-        _ => Err(anyhow!("this command knows no --server")),
+        _ => Err(anyhow!(words_of(None).serving.not_remote)),
     }
 }
 
@@ -100,8 +100,7 @@ fn token(at: &ServerAt) -> Result<Secret> {
             let text = read_text(file).with_context(|| format!("--token-file {}", file.display()))?;
             Ok(Secret::new(text.trim()))
         }
-        None => Secret::from_env(TOKEN)
-            .ok_or_else(|| anyhow!("--server needs a token: name its file with --token-file, or set {TOKEN}")),
+        None => Secret::from_env(TOKEN).ok_or_else(|| anyhow!(fill(words_of(None).serving.no_token, &[TOKEN]))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Answers questions of a server's sessions, and pauses, resumes, forks and removes them.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, anyhow, bail};
 use obelus_channel::client::{Client, encoded};
 use serde_json::{Value, json};
 
@@ -23,14 +23,18 @@ pub(super) async fn answer(client: &Client, id: &str, verb: &Verb, as_json: bool
 /// What is sent; none where only the terms of a consent were printed.
 fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
     let json = |name: &str, text: &str| -> Result<Value> {
-        serde_json::from_str(text).with_context(|| format!("{name} is JSON"))
+        serde_json::from_str(text).map_err(|error| {
+            let (line, column) = (error.line().to_string(), error.column().to_string());
+            anyhow!(fill(words_of(None).answering.is_json, &[name, &line, &column]))
+        })
     };
     Ok(Some(match verb {
         Verb::Approve { also: None, .. } => json!({"decision": "approve"}),
         Verb::Approve { also: Some(also), agreed, until } => {
-            let offers = row["consents"].as_array().into_iter().flatten();
-            let Some(offer) = offers.into_iter().find(|offer| offer["scope"] == also.name()) else {
-                bail!("--also {}: the question offers no such consent", also.name());
+            let offers: Vec<&Value> = row["consents"].as_array().into_iter().flatten().collect();
+            let Some(offer) = offers.iter().find(|offer| offer["scope"] == also.name()) else {
+                let others: Vec<&str> = offers.iter().map(|offer| text(offer, "scope")).collect();
+                bail!("{}", fill(words_of(None).answering.other_scopes, &[also.name(), &others.join(", ")]));
             };
             let Some(code) = agreed else {
                 output::answer(&visible(text(offer, "covers")));
@@ -46,7 +50,7 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
         Verb::Deny { reason } => json!({"decision": "deny", "reason": reason}),
         Verb::Edit { params } => match json("--params", params)? {
             params @ Value::Object(_) => json!({"decision": "edit", "params": params}),
-            other => bail!("--params is a JSON object, not {}", obelus_kernel::type_name(&other)),
+            _ => bail!("{}", fill(words_of(None).answering.is_an_object, &["--params"])),
         },
         Verb::Value { value } => json!({"decision": "value", "value": value_said(value, row.get("schema"))}),
         Verb::Happened { result } => {

@@ -68,7 +68,7 @@ async fn open(client: &Client, args: &Chat) -> Result<String> {
         .into();
     }
     let made = client.post("/api/v1/sessions", &new).await?;
-    made["id"].as_str().map(str::to_owned).ok_or_else(|| anyhow!("the server made a session without an id"))
+    made["id"].as_str().map(str::to_owned).ok_or_else(|| anyhow!(words_of(None).serving.no_session_id))
 }
 
 impl Remote<'_> {
@@ -143,11 +143,13 @@ impl Remote<'_> {
             if !self.is_terminal {
                 return Ok(Exit::Waiting);
             }
-            let prompt = format!("{} ", self.phrases.serving.remote_ask);
+            let words = &self.phrases.serving;
+            let is_doubt = allows(&row, "happened");
+            let prompt = format!("{} ", if is_doubt { words.remote_doubt } else { words.remote_ask });
             let Some(typed) = self.line(&prompt).await?.filter(|typed| !typed.trim().is_empty()) else {
                 return Ok(Exit::Waiting);
             };
-            // An effect in doubt is answered by a plain yes or no.
+            // Nobody repeats an effect by a yes (ASK-8): other words than these two are asked for again.
             let Some(mut body) = decision(typed.trim(), &row) else { continue };
             body["digest"] = row["digest"].clone();
             let taken = match self.client.post(&format!("{path}/answer"), &body).await {
@@ -178,19 +180,29 @@ impl Remote<'_> {
     }
 }
 
-/// What was typed as an answer.
+/// What was typed as an answer; none where it does not answer the question.
 fn decision(typed: &str, row: &Value) -> Option<Value> {
-    let has = |answer: &str| row["answers"].as_array().is_some_and(|all| all.iter().any(|known| known == answer));
-    let is_yes = ["y", "yes", "д", "да"].contains(&typed.to_lowercase().as_str());
-    let is_no = ["n", "no", "н", "нет"].contains(&typed.to_lowercase().as_str());
-    Some(match () {
-        () if has("value") => json!({"decision": "value", "value": value_said(typed, row.get("schema"))}),
-        () if has("happened") && is_yes => json!({"decision": "happened"}),
-        () if has("happened") && is_no => json!({"decision": "did_not"}),
-        () if has("happened") => return None,
-        () if is_yes => json!({"decision": "approve"}),
-        () => json!({"decision": "deny", "reason": if is_no { "" } else { typed }}),
+    let said = typed.to_lowercase();
+    if allows(row, "value") {
+        return Some(json!({"decision": "value", "value": value_said(typed, row.get("schema"))}));
+    }
+    if allows(row, "happened") {
+        return match said.as_str() {
+            "happened" => Some(json!({"decision": "happened"})),
+            "did-not" | "did_not" => Some(json!({"decision": "did_not"})),
+            _ => None,
+        };
+    }
+    Some(match said.as_str() {
+        "y" | "yes" | "д" | "да" => json!({"decision": "approve"}),
+        "n" | "no" | "н" | "нет" => json!({"decision": "deny", "reason": ""}),
+        _ => json!({"decision": "deny", "reason": typed}),
     })
+}
+
+/// Whether a question can be answered so.
+fn allows(row: &Value, answer: &str) -> bool {
+    row["answers"].as_array().is_some_and(|all| all.iter().any(|known| known == answer))
 }
 
 /// The ids in a list of rows.
