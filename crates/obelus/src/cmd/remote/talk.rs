@@ -255,8 +255,10 @@ mod tests {
         let value = json!({"answers": ["value", "deny"], "schema": {"type": "integer"}});
         assert_eq!(decision("4", &value), Some(json!({"decision": "value", "value": 4})));
         let doubt = json!({"answers": ["happened", "did_not"]});
-        assert_eq!(decision("y", &doubt), Some(json!({"decision": "happened"})));
-        assert_eq!(decision("no", &doubt), Some(json!({"decision": "did_not"})));
-        assert_eq!(decision("perhaps", &doubt), None, "nothing is done again because of a word like this");
+        assert_eq!(decision("happened", &doubt), Some(json!({"decision": "happened"})));
+        assert_eq!(decision("did-not", &doubt), Some(json!({"decision": "did_not"})));
+        for word in ["y", "yes", "no", "perhaps"] {
+            assert_eq!(decision(word, &doubt), None, "`{word}` does not say whether it happened");
+        }
     }
 }
