@@ -42,6 +42,7 @@ mod decide;
 mod delegate;
 mod doubt;
 mod earlier;
+mod edit_call;
 mod edit_plan;
 mod eliciting;
 mod flow;
@@ -299,9 +300,9 @@ impl Session {
                 self.memory.forget_observations();
                 self.tell_children(&Input::ProcessLost);
             }
-            Input::Decide { question, decision, by } => {
+            Input::Decide { question, decision, by, digest } => {
                 let words = question.local().map(|number| self.words_of_decision(number, &decision));
-                self.decide(&question, decision, &by)?;
+                self.decide(&question, decision, &by, digest.as_deref())?;
                 self.inbox.note_written(words.unwrap_or_default());
             }
             Input::Revoke { consent, by } => self.revoke(consent, &by)?,
@@ -385,6 +386,13 @@ impl Session {
             Some(job) => Some(self.delegates.get(job)?.question(&below)?.below(job)),
             None => self.inbox.get(id.local()?).cloned(),
         }
+    }
+
+    /// The context that a question's calls belong to: that of the delegate that asks, or the session's own.
+    pub fn context_of(&self, id: &QuestionId) -> &Context {
+        let mut below = id.clone();
+        let child = below.pop_job().and_then(|job| self.delegates.get(job));
+        child.map_or_else(|| self.context(), |child| child.context_of(&below))
     }
 
     /// What became of the turn's calls, and the status of those under way.

@@ -5,20 +5,31 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `question` | a question as data: records, fields before and after, marks, reasons, details |
+//! | `question`, `details` | a question as data: records, fields before and after, marks, reasons; details |
 //! | `lines` | the same as lines of text |
+//! | `form` | the fields of a call that a person changes, one by one |
+//! | `steps` | a step and what became of it |
 //! | `titles` | what tools and parameters are called |
 //! | `results` | what a call brought, in a few words |
 
+mod details;
+mod form;
 mod lines;
 mod question;
 mod results;
+mod steps;
 mod titles;
 
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
 mod tests;
 
+pub use form::{EditForm, FieldKind, FormField};
 pub use lines::{Tone, ViewLine};
-pub use question::QuestionView;
+pub use question::{CallView, QuestionView, RowView};
 pub use results::result_in_words;
+pub use steps::StepLine;
 pub use titles::Titles;

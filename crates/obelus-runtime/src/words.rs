@@ -2,6 +2,7 @@
 
 mod consents;
 mod degraded;
+mod forms;
 mod misfits;
 mod phrases;
 mod questions;
@@ -69,6 +70,12 @@ impl Language {
             Language::Russian => russian,
             Language::English => english,
         }
+    }
+}
+
+impl serde::Serialize for Language {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code())
     }
 }
 
@@ -159,6 +166,7 @@ pub fn refusal_by_code(
         "unfit_answer" => words.unfit_answer,
         "bad_edit" => words.bad_edit,
         "bad_answer" => words.bad_answer,
+        "question_changed" => words.question_changed,
         "several_calls" => words.several_calls,
         "at_work" => words.at_work,
         "too_many_pictures" => words.too_many_pictures,

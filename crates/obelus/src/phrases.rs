@@ -23,7 +23,7 @@ use obelus_runtime::Language;
 pub(crate) use obelus_runtime::people::fill;
 
 pub(crate) use ask::{Asking, Because};
-pub(crate) use chat::{Chat, Counts, Errors, Files, Help, Modes, Statuses};
+pub(crate) use chat::{Chat, Counts, Errors, Files, Help, Modes};
 pub(crate) use kept::{Answering, KeptWords, Running, StoryWords};
 pub(crate) use store::StoreWords;
 
@@ -34,7 +34,6 @@ pub(crate) struct Phrases {
     pub(crate) code: &'static str,
     pub(crate) chat: Chat,
     pub(crate) modes: Modes,
-    pub(crate) status: Statuses,
     pub(crate) counts: Counts,
     pub(crate) help: Help,
     pub(crate) files: Files,
@@ -56,7 +55,6 @@ macro_rules! in_language {
             code: $code,
             chat: Chat::$which,
             modes: Modes::$which,
-            status: Statuses::$which,
             counts: Counts::$which,
             help: Help::$which,
             files: Files::$which,

@@ -21,7 +21,19 @@ phrases! {
         result_to: "результат запишется в", "the result goes to";
         is_shown: "увидит", "is shown";
         carried_out_by: "выполнит", "is carried out by";
-        you_named: "названо вами:", "named by you:";
+        hash: "хеш вызова", "hash of the call";
+        in_your_words: "названо вами", "named by you";
+        in_result: "из проверенного ответа «{}»", "from what “{}” returned, which is trusted";
+        by_name: "вы назвали эту запись", "you named this record";
+        created_here: "создано в этом разговоре", "created in this conversation";
+        in_message: "сообщение {}", "message {}";
+        in_answer: "в вашем ответе", "in your answer";
+        edited: "Будет выполнено с вашими изменениями", "With your changes, this will run";
+        instead_of: "   ✎ вместо {}", "   ✎ instead of {}";
+        not_set: "ничего", "nothing";
+        details:
+            "ещё {} подробность|ещё {} подробности|ещё {} подробностей",
+            "{} more detail|{} more details";
         number: "номер", "number";
         now: "сейчас ", "now ";
         now_unknown: "сейчас неизвестно", "now unknown";

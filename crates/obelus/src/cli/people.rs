@@ -10,9 +10,12 @@ use super::StoreAt;
 pub(crate) struct Inbox {
     #[command(flatten)]
     pub(crate) store: StoreAt,
-    /// Print `[{id, about, session, call, description, reasons, schema?, asked_by?, requested_at, expires_at}]`.
+    /// Print `[{id, about, session, call, description, reasons, schema?, asked_by?, requested_at, expires_at, digest, view}]`.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show the details too: meta-properties, hashes, the agent's comment, where values come from.
+    #[arg(long)]
+    pub(crate) details: bool,
 }
 
 /// Answer a question of a saved session and continue the session.
@@ -38,6 +41,9 @@ pub(crate) struct Answer {
     /// Print one JSON document, as `obelus run` does.
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// The digest of the question as it was shown, from `obelus inbox --json`. The answer is refused if it has changed.
+    #[arg(long, global = true, value_name = "DIGEST")]
+    pub(crate) digest: Option<String>,
 }
 
 /// A person's answer to a question.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use obelus_kernel::session::{Mode, Question, Session};
+use obelus_runtime::people::QuestionView;
 use obelus_runtime::{HostError, SessionSpec, SqliteStore, StoreError};
 use serde_json::{Value, json};
 
@@ -47,11 +48,16 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreAt, import: &Import<'_>, as_j
             Err(HostError::Refused(refused)) => bail!("{name}: {refused}"),
             adopted => adopted?,
         };
-        let is_open = |question: &Question| question.is_open();
+        let name = id.clone();
         let look = move |session: &Session| {
-            (session.state(), session.questions().into_iter().filter(is_open).collect(), Narrator::of(session))
+            let look = Narrator::of(session);
+            let view = |question: &Question| {
+                QuestionView::of(session, question, look.phrases.language).under(format!("{name}:{}", question.id))
+            };
+            let open = session.questions().iter().filter(|question| question.is_open()).map(view).collect();
+            (session.state(), open, look)
         };
-        let seen: (Value, Vec<Question>, Narrator) = handle.inspect(look).await?;
+        let seen: (Value, Vec<QuestionView>, Narrator) = handle.inspect(look).await?;
         host.close().await;
         Ok(seen)
     })?;
@@ -60,7 +66,7 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreAt, import: &Import<'_>, as_j
         return Ok(Exit::Done);
     }
     for question in &open {
-        output::answer(&look.question(question, &format!("{id}:{}", question.id)));
+        output::answer(&look.question(question, false));
     }
     output::note(&format!("continue `{}` with `obelus chat --session {id}`", visible(&id)));
     Ok(Exit::Done)

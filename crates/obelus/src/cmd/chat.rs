@@ -51,7 +51,7 @@ use crate::cli::{Chat, How};
 use crate::output::Exit;
 use crate::phrases::{Phrases, fill};
 use editor::Editor;
-pub(crate) use question::lines as question_lines;
+pub(crate) use question::{lines as question_lines, styled};
 use screen::{Part, Surface};
 pub(crate) use talk::Work;
 use talk::{Talk, Worked};

@@ -19,15 +19,17 @@ mod look;
 mod story;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Decision, Input, Question, QuestionId, QuestionStatus, Session};
+use obelus_kernel::session::{About, Decision, Input, Question, QuestionId, QuestionStatus, Session};
+use obelus_runtime::people::{QuestionView, refused_in_words};
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::{Value, json};
 
 use super::adopt::Import;
+use super::chat::question_lines;
 use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
-use super::people::{AT_COMMAND_LINE, by_in_words};
+use super::people::{AT_COMMAND_LINE, Narrator, by_in_words};
 use super::run::{Begin, Shown, Stage, on, play};
-use crate::cli::{Answer, Inbox, Sessions, StoreAt, Verb};
+use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreAt, Verb};
 use crate::output::{self, Exit, visible};
 use crate::phrases::{Phrases, fill};
 use crate::trouble::Declined;
@@ -84,7 +86,16 @@ pub(crate) fn inbox(args: &Inbox) -> Result<Exit> {
     look::inbox(args)
 }
 
+pub(crate) fn approve(args: &Approve) -> Result<Exit> {
+    decide(&args.id, Decision::Approve { only: None }, None, &args.store, args.json)
+}
+
+pub(crate) fn deny(args: &Deny) -> Result<Exit> {
+    decide(&args.id, Decision::Deny { reason: args.reason.clone() }, None, &args.store, args.json)
+}
+
 pub(crate) fn answer(args: &Answer) -> Result<Exit> {
+    let mut digest = args.digest.clone();
     let json = |name: &str, text: &str| -> Result<Value> {
         serde_json::from_str(text).with_context(|| format!("{name} is JSON"))
     };
@@ -98,7 +109,11 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
         }
         Verb::Deny { reason } => Decision::Deny { reason: reason.clone() },
         Verb::Edit { params } => match json("--params", params)? {
-            Value::Object(params) => Decision::Edit { params },
+            Value::Object(params) => {
+                let shown = show_edit(args, &params)?;
+                digest = digest.or(shown);
+                Decision::Edit { params }
+            }
             other => bail!("--params is a JSON object, not {}", obelus_kernel::type_name(&other)),
         },
         Verb::Value { value } => {
@@ -111,7 +126,28 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
         }
         Verb::DidNot => Decision::DidNot,
     };
-    decide(&args.id, decision, &args.store, args.json)
+    decide(&args.id, decision, digest, &args.store, args.json)
+}
+
+/// Shows a call as an edit makes it, before it runs so; the digest of what is shown. A plan that is changed is asked about
+/// anew instead.
+fn show_edit(args: &Answer, params: &serde_json::Map<String, Value>) -> Result<Option<String>> {
+    if asked(&args.id, &args.store)?.about != About::Call {
+        return Ok(None);
+    }
+    let (name, number) = parts(&args.id)?;
+    let session = look::read(&look::open_for(&args.store, name)?, name, None)?;
+    let look = Narrator::of(&session);
+    let language = look.phrases.language;
+    let view = QuestionView::edited(&session, &number, params, language).map_err(|refused| {
+        let words = refused_in_words(&refused, Some(About::Call), language);
+        Declined { code: refused.code.to_owned(), words, language }
+    })?;
+    if !args.json {
+        let lines = question_lines(&view.clone().under(&args.id), false);
+        lines.iter().for_each(|line| output::note(&line.styled()));
+    }
+    Ok(Some(view.digest))
 }
 
 /// The session and the question that an id names.
@@ -153,11 +189,11 @@ fn asked(id: &str, store: &StoreAt) -> Result<Question> {
 
 /// Tells a kept session what a person decided, and drives it to its rest; where another process holds the store, that
 /// one does.
-pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: bool) -> Result<Exit> {
+fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreAt, as_json: bool) -> Result<Exit> {
     let (session, question) = parts(id)?;
     // Refuse an invalid answer before anything is written.
     asked(id, store)?;
-    let input = Input::Decide { question: question.to_owned(), decision, by: AT_COMMAND_LINE.to_owned() };
+    let input = Input::Decide { question: question.to_owned(), decision, by: AT_COMMAND_LINE.to_owned(), digest };
     let Some(open) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&open, store, session).await?;

@@ -8,26 +8,11 @@ const EN: &Phrases = &ENGLISH;
 /// Every phrase of a language, in the same order for both.
 fn all(of: &Phrases) -> Vec<&'static str> {
     let Phrases {
-        chat,
-        modes,
-        status,
-        counts,
-        help,
-        files,
-        errors,
-        ask,
-        because,
-        kept,
-        story,
-        answering,
-        running,
-        store,
-        ..
+        chat, modes, counts, help, files, errors, ask, because, kept, story, answering, running, store, ..
     } = of;
     [
         chat.all(),
         modes.all(),
-        status.all(),
         counts.all(),
         help.all(),
         files.all(),

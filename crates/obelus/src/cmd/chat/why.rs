@@ -126,9 +126,13 @@ fn cut(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cmd::chat::question::tests::sample;
+    use crate::cmd::chat::question::sample::context;
     use obelus_kernel::{Context, Expr};
     use serde_json::json;
+
+    fn titles() -> Titles {
+        Titles::of(&context(json!([])), "ru")
+    }
 
     #[test]
     fn a_value_is_traced_to_whoever_said_it() {
@@ -138,7 +142,7 @@ mod tests {
         ]));
         let context = context.expect("a context");
         let why = obelus_kernel::policy::why(&context, &Expr::parse("†state.x").expect("a path"), None, None);
-        let told: Vec<String> = lines(&why, &sample("ru"), Phrases::of(Some("ru"))).iter().map(Line::plain).collect();
+        let told: Vec<String> = lines(&why, &titles(), Phrases::of(Some("ru"))).iter().map(Line::plain).collect();
         assert_eq!(
             told,
             [
@@ -150,7 +154,7 @@ mod tests {
             ]
         );
         let nothing = obelus_kernel::policy::why(&context, &Expr::parse("†error.y").expect("a path"), None, None);
-        let told = lines(&nothing, &sample("ru"), Phrases::of(Some("ru")));
+        let told = lines(&nothing, &titles(), Phrases::of(Some("ru")));
         assert_eq!(told.iter().map(Line::plain).collect::<Vec<_>>(), ["†error.y: сюда никто ничего не записывал"]);
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Ends, Question, Session};
+use obelus_runtime::people::QuestionView;
 use obelus_runtime::sessions::SessionRow;
 use obelus_runtime::{EventBody, HostError, SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::{Value, json};
@@ -226,7 +227,8 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
         }
     }
     for question in &open_questions(session) {
-        output::answer(&format!("\n{}", look.question(question, &format!("{id}:{}", question.id))));
+        let view = QuestionView::of(session, question, phrases.language).under(format!("{id}:{}", question.id));
+        output::answer(&format!("\n{}", look.question(&view, false)));
     }
     let (turn, whole) = session.spent();
     if whole.requests > 0 {
@@ -286,6 +288,7 @@ struct InboxEntry {
     id: String,
     session: String,
     question: Question,
+    view: QuestionView,
     look: std::rc::Rc<Narrator>,
 }
 
@@ -294,6 +297,7 @@ impl InboxEntry {
         let mut row = self.question.to_json();
         row["id"] = self.id.as_str().into();
         row["session"] = self.session.as_str().into();
+        row["view"] = json!(self.view);
         row
     }
 }
@@ -315,7 +319,8 @@ fn waiting(store: &SqliteStore) -> Result<Vec<InboxEntry>> {
         // Expired questions cannot be answered; the session closes them when it is opened.
         for question in open_questions(&session).into_iter().filter(|question| question.expires_at > now) {
             let id = format!("{}:{}", row.id, question.id);
-            all.push(InboxEntry { id, session: row.id.clone(), question, look: std::rc::Rc::clone(&look) });
+            let view = QuestionView::of(&session, &question, look.phrases.language).under(id.clone());
+            all.push(InboxEntry { id, session: row.id.clone(), question, view, look: std::rc::Rc::clone(&look) });
         }
     }
     Ok(all)
@@ -327,9 +332,9 @@ pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
         output::json(&waiting.iter().map(InboxEntry::to_json).collect());
         return Ok(Exit::Done);
     }
-    for InboxEntry { id, question, look, .. } in &waiting {
-        output::answer(&look.question(question, id));
-        output::answer(&look.how_to_answer(question, id));
+    for InboxEntry { id, question, view, look, .. } in &waiting {
+        output::answer(&look.question(view, args.details));
+        output::answer(&look.how_to_answer(question.about, id));
     }
     if waiting.is_empty() {
         output::note(Phrases::of(None).answering.none);
