@@ -59,6 +59,7 @@ pub mod jq {
 /// What memory is made of, for those who read it message by message.
 pub mod memory {
     pub use obelus_notebook::context::LoadPast;
+    pub use obelus_notebook::message::Member;
     pub use obelus_notebook::origin::{Origin, Origins};
     pub use obelus_notebook::path::Segment;
 }

@@ -225,6 +225,7 @@ impl Session {
             settings,
         };
         session.memory.context.keep_spelling(!session.settings.guards_names);
+        session.memory.context.order_instances_by_name(!session.settings.orders_rows);
         session.tell_given_texts();
         Ok(session)
     }

@@ -4,13 +4,12 @@ mod limits;
 mod offered;
 mod strict;
 
-use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::context::Context;
+use crate::context::{Context, Instances};
 use crate::dialect::entries::ENTRIES;
 use crate::fold::Method;
 use crate::message::PlanMode;
@@ -161,7 +160,7 @@ fn named_params(tool: &Tool, by_reference: bool, notes: &mut Notes) -> Map<Strin
 }
 
 /// The schema of one call of a tool. What the tool is for stands with the tools.
-fn call(tool: &Tool, instances: &BTreeSet<String>, brings_output: bool, notes: &mut Notes) -> Value {
+fn call(tool: &Tool, instances: &Instances, brings_output: bool, notes: &mut Notes) -> Value {
     let mut properties = Map::from_iter([("_reasoningForCall".to_owned(), json!({"type": ["string", "null"]}))]);
     properties.extend(named_params(tool, true, notes));
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
@@ -201,11 +200,11 @@ fn call(tool: &Tool, instances: &BTreeSet<String>, brings_output: bool, notes: &
     closed(properties)
 }
 
-fn instances(names: &BTreeSet<String>) -> Value {
+fn instances(names: &Instances) -> Value {
     if names.len() > limits::MOST_INSTANCES {
         return json!({"type": ["string", "null"], "description": "The name of an instance"});
     }
-    one_of(names.iter().map(|name| name.as_str().into()))
+    one_of(names.in_order().into_iter().map(|name| name.as_str().into()))
 }
 
 /// One of these texts, or null.

@@ -1,16 +1,18 @@
 //! The context: an append-only list of messages, and its fold.
 
+mod instances;
 mod past;
 mod view;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use smallvec::SmallVec;
 
+pub use instances::Instances;
 pub use past::ContextCheckpoint;
 pub use past::LoadPast;
 use past::Past;
@@ -41,7 +43,7 @@ pub struct Context {
     tools: BTreeMap<String, Arc<Tool>>,
     /// Names of tools in the order of their first definition, as the model sees them.
     tool_order: Vec<String>,
-    instances: BTreeSet<String>,
+    instances: Instances,
     /// Index of the latest plan message.
     plan: Option<usize>,
     /// The latest plan from before the context was restored.
@@ -64,6 +66,11 @@ impl Context {
     /// earlier versions ran so.
     pub fn keep_spelling(&mut self, keeps: bool) {
         self.keeps_spelling = keeps;
+    }
+
+    /// Whether instances are treated in the order of their names: in sessions of earlier versions they were.
+    pub fn order_instances_by_name(&mut self, by_name: bool) {
+        self.instances.order_by_name(by_name);
     }
 
     /// The fields of a call with the names of parameters as its tool declares them; none if nothing changes. Two names
@@ -200,8 +207,8 @@ impl Context {
                 if let Some(view) = self.views.get_mut(&data.kind) {
                     view.note(data, undo.created_place());
                 }
-                if let Some(instance) = data.instance.as_ref().filter(|name| !self.instances.contains(*name)) {
-                    self.instances.insert(instance.clone());
+                if let Some(instance) = &data.instance {
+                    self.instances.add(instance);
                 }
             }
             (Message::Tool(_), Taken::Tools(tools)) => {
@@ -287,7 +294,7 @@ impl Context {
     }
 
     /// The names of all instances that have data.
-    pub fn instances(&self) -> &BTreeSet<String> {
+    pub fn instances(&self) -> &Instances {
         &self.instances
     }
 

@@ -22,6 +22,7 @@ use crate::context::Context;
 use crate::dotted::values_at;
 use crate::mention::addresses::{Address, addresses, plain_url};
 use crate::mention::decimal::Decimal;
+use crate::mention::phones::whole_phone;
 use crate::mention::text::folded;
 use crate::names::alike;
 use crate::origin::{Origin, Origins};
@@ -312,13 +313,22 @@ impl Grounding<'_> {
             return None;
         }
         if text.bytes().all(|digit| digit.is_ascii_digit()) {
-            return self.number(value, &Decimal::new(false, text, ""), Some(text), names);
+            let number = self.number(value, &Decimal::new(false, text, ""), Some(text), names);
+            return number.or_else(|| self.phone(text).filter(|_| names.is_none()));
         }
         let said = self.index.said(self.instance).find(|said| said.has_words(text));
         said.map(|said| Evidence::new(Letter::A, said.place))
+            .or_else(|| self.phone(text).filter(|_| names.is_none()))
             .or_else(|| self.brought(text))
             .or_else(|| names.and_then(|names| self.named_row(value, names)))
             .or_else(|| self.created(value, names))
+    }
+
+    /// A telephone number that the user wrote in another way.
+    fn phone(&self, text: &str) -> Option<Evidence> {
+        let digits = whole_phone(text)?;
+        let said = self.index.said(self.instance).find(|said| said.has_phone(&digits))?;
+        Some(Evidence::new(Letter::A, said.place))
     }
 
     /// The number of a record behind the mark of its kind: `D_41`.

@@ -9,4 +9,5 @@ pub mod decimal;
 mod digits;
 pub mod names;
 pub mod numbers;
+pub mod phones;
 pub mod text;

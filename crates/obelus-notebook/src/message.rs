@@ -11,8 +11,7 @@ use crate::fold::Method;
 use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
-pub use form::depth_of_text;
-pub use form::{depth, unknown_method};
+pub use form::{Member, depth, depth_of_text, unknown_method};
 
 /// One entry of a context.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cpu_time::{ProcessTime, ThreadTime};
 use futures_util::future::join_all;
 use obelus_kernel::session::{Ends, Input, Mode, Outcome, Settings};
 use obelus_kernel::{Context, Time};
@@ -38,13 +39,14 @@ fn main() {
     let folder = Path::new(&folder);
     match figure.as_str() {
         "one" => one(folder),
-        "many" => many(folder),
+        "many" => many(folder, args.next().and_then(|n| n.parse().ok()).unwrap_or(MANY_ROUNDS)),
+        "drive" => drive(folder, args.next().and_then(|n| n.parse().ok()).unwrap_or(TURNS)),
         "bytes" => bytes(folder),
         "fill" => fill(folder, args.next().and_then(|n| n.parse().ok()).unwrap_or(10)),
         "open" => open(folder),
         "age" => age(folder, args.next().and_then(|n| n.parse().ok()).unwrap_or(1_000)),
         "resume" => resume(folder),
-        _ => panic!("one, many, bytes, fill N, open, age N or resume"),
+        _ => panic!("one, many [ROUNDS], drive [TURNS], bytes, fill N, open, age N or resume"),
     }
 }
 
@@ -152,45 +154,63 @@ fn one(folder: &Path) {
 }
 
 /// Many sessions at once, each with one durable step after the other: through their handles, and the store alone.
-fn many(folder: &Path) {
+fn many(folder: &Path, rounds: usize) {
     let runtime = runtime();
-    let rounds: Vec<[f64; 3]> = (0..MANY_ROUNDS)
-        .map(|_| [raw(folder, SESSIONS, SESSIONS * STEPS), driven(folder, &runtime), stored(folder, &runtime)])
-        .collect();
-    let all = |figure: fn(&[f64; 3]) -> f64| median(rounds.iter().map(figure).collect());
-    print("rate", all(|[_, driven, _]| *driven));
-    print("raw", all(|[raw, ..]| *raw));
-    print("ratio", all(|[raw, driven, _]| driven / raw));
-    print("store_rate", all(|[.., stored]| *stored));
-    print("store_ratio", all(|[raw, _, stored]| stored / raw));
+    let round =
+        |_| (raw(folder, SESSIONS, SESSIONS * STEPS), driven(folder, &runtime, TURNS), stored(folder, &runtime));
+    let rounds: Vec<(f64, Driven, f64)> = (0..rounds).map(round).collect();
+    let all = |figure: fn(&(f64, Driven, f64)) -> f64| median(rounds.iter().map(figure).collect());
+    print("rate", all(|(_, driven, _)| driven.rate));
+    print("raw", all(|(raw, ..)| *raw));
+    print("ratio", all(|(raw, driven, _)| driven.rate / raw));
+    print("store_rate", all(|(.., stored)| *stored));
+    print("store_ratio", all(|(raw, _, stored)| stored / raw));
+    print("sessions_cpu", all(|(_, driven, _)| driven.sessions));
+    print("store_cpu", all(|(_, driven, _)| driven.store));
+}
+
+/// The same sessions once, for a few turns each: for profilers, which are slow.
+fn drive(folder: &Path, turns: usize) {
+    let Driven { sessions, store, .. } = driven(folder, &runtime(), turns);
+    print("sessions_cpu", sessions);
+    print("store_cpu", store);
+}
+
+/// Steps a second, and the CPU time of a step in microseconds: on the thread of the sessions, and on that of the store.
+struct Driven {
+    rate: f64,
+    sessions: f64,
+    store: f64,
 }
 
 fn names() -> Vec<String> {
     (0..SESSIONS).map(|i| format!("s-{i}")).collect()
 }
 
-/// Whole sessions, each of which runs its plan again and again; steps a second. It counts when everything is on the
-/// disk, checkpoints too.
-fn driven(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
+/// Whole sessions, each of which runs its plan again and again. It counts when everything is on the disk, checkpoints
+/// too.
+fn driven(folder: &Path, runtime: &tokio::runtime::Runtime, turns: usize) -> Driven {
     let (store, names, calls) = (fresh(folder), names(), STEPS / 3);
     let host = host(store.shared());
     let create = |name: &String| runtime.block_on(host.create(name, chain(calls))).expect("a session");
     let handles: Vec<SessionHandle> = names.iter().map(create).collect();
-    let turns = |handle: SessionHandle| async move {
-        for _ in 0..TURNS {
+    let work = |handle: SessionHandle| async move {
+        for _ in 0..turns {
             run(&handle).await;
         }
     };
-    let began = Instant::now();
+    let (began, own, whole) = (Instant::now(), ThreadTime::now(), ProcessTime::now());
     runtime.block_on(async {
-        join_all(handles.into_iter().map(turns)).await;
+        join_all(handles.into_iter().map(work)).await;
         host.close().await;
     });
     drop((host, store));
-    let rate = (SESSIONS * calls * TURNS) as f64 / began.elapsed().as_secs_f64();
+    let steps = (SESSIONS * calls * turns) as f64;
+    let (rate, own, whole) = (steps / began.elapsed().as_secs_f64(), own.elapsed(), whole.elapsed());
+    let cost = |time: Duration| time.as_secs_f64() * 1e6 / steps;
     let store = SqliteStore::look(&folder.join("store")).expect("a store");
     assert!(names.iter().all(|name| store.snapshot(name).expect("it can be read").is_some()), "each was kept");
-    rate
+    Driven { rate, sessions: cost(own), store: cost(whole.saturating_sub(own)) }
 }
 
 /// Records of as many sessions, without what makes them; records a second.

@@ -30,7 +30,7 @@ mod report;
 mod tell;
 mod waiters;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,6 +61,9 @@ pub const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 /// The code of a refusal because an earlier part of the session, which was needed, cannot be read.
 pub const DAMAGED: &str = "damaged";
 
+/// The code of a refusal because the id of an input was used for another one (DUR-13).
+const ID_REUSED: &str = "id_reused";
+
 /// The code of a refusal because the session is not there any more.
 pub const GONE: &str = "gone";
 
@@ -69,6 +72,13 @@ const MOST_AT_ONCE: usize = 256;
 
 /// Batches after which other sessions have a turn, where this one never waits.
 const BATCHES_IN_A_ROW: u32 = 64;
+
+/// How long a session is at rest before it is kept: the next turn may follow at once, and a checkpoint is as long as the
+/// memory of the session.
+const KEPT_AFTER: Duration = Duration::from_millis(20);
+
+/// A session at rest is kept at once after so many records, so that restoring it never replays many more.
+const MOST_RECORDS: u64 = 1024;
 
 /// How long after a failure it is tried again whether records can be kept: at first, and at most.
 const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
@@ -81,6 +91,8 @@ pub(crate) struct Actor {
     latest: Time,
     /// How many inputs the session has taken.
     record: u64,
+    /// How many it had taken when it was last kept at rest, or opened.
+    kept: u64,
     journal: Option<Journal>,
     work: AtWork,
     report: Report,
@@ -99,8 +111,8 @@ pub(crate) struct Actor {
     is_settling: bool,
     /// Whether the session believes in something that only an earlier process knew.
     forgets: bool,
-    /// Ids of inputs that were taken, where no store knows them.
-    taken: BTreeSet<InputId>,
+    /// Ids of inputs that were taken and their records, where no store knows them.
+    taken: BTreeMap<InputId, u64>,
     /// The latest moment at which questions were due.
     ticked: Option<Time>,
     failure: Option<Failure>,
@@ -156,6 +168,7 @@ enum Wake {
     Command(Option<Command>),
     Due,
     Retry,
+    Keep,
     Idle,
 }
 
@@ -167,6 +180,7 @@ impl Actor {
         Self {
             latest: Time::default(),
             record,
+            kept: record,
             journal,
             work,
             report: Report::new(feed, files, spec.language.as_deref()),
@@ -180,7 +194,7 @@ impl Actor {
             is_awake: false,
             is_settling: false,
             forgets,
-            taken: BTreeSet::new(),
+            taken: BTreeMap::new(),
             ticked: None,
             failure: None,
             failures: 0,
@@ -220,6 +234,7 @@ impl Actor {
                     Wake::Command(None) => return End::Told,
                     Wake::Due => self.tick().await,
                     Wake::Retry => self.failure = None,
+                    Wake::Keep => self.keep_rest(),
                     Wake::Idle if may_end(&self.commands) => return End::Idle,
                     Wake::Idle => {}
                 }
@@ -236,8 +251,9 @@ impl Actor {
         }
     }
 
-    /// Ends what was started for the session, and tells whoever still waits.
+    /// Keeps the session, ends what was started for it, and tells whoever still waits.
     pub(crate) async fn end(mut self) {
+        self.keep_rest();
         let refused = match self.failure.take() {
             Some(failure) => failure.refused,
             None => gone(),
@@ -257,9 +273,6 @@ impl Actor {
 
     /// Waits for the next thing that was done or said. Nothing is lost if the waiting is given up.
     async fn wait(&mut self) -> Wake {
-        let (now, due) = ((self.clock)(), self.due());
-        let due = due.map(|Time(due)| Duration::from_millis(u64::try_from(due.saturating_sub(now.0)).unwrap_or(0)));
-        let idle = self.idle_after.filter(|_| self.is_idle());
         if let Some(failure) = &self.failure {
             let mut retry = std::pin::pin!(tokio::time::sleep(failure.pause));
             loop {
@@ -274,18 +287,28 @@ impl Actor {
                 self.work.add_outcomes(outcome);
             }
         }
+        let mut timer = std::pin::pin!(timer(self.next_timer()));
         loop {
             let news = tokio::select! {
                 biased;
                 news = self.work.next() => news,
                 command = self.commands.recv() => return Wake::Command(command),
-                () = tokio::time::sleep(due.unwrap_or_default()), if due.is_some() => return Wake::Due,
-                () = tokio::time::sleep(idle.unwrap_or_default()), if idle.is_some() => return Wake::Idle,
+                wake = &mut timer => return wake,
             };
             if let Some(input) = self.outcome(news) {
                 return Wake::Outcome(input);
             }
         }
+    }
+
+    /// What is to be done first if nothing happens, and after how long.
+    fn next_timer(&self) -> Option<(Duration, Wake)> {
+        let until =
+            |Time(due): Time| Duration::from_millis(u64::try_from(due.saturating_sub((self.clock)().0)).unwrap_or(0));
+        let due = self.due().map(|due| (until(due), Wake::Due));
+        let keep = self.is_unkept().then_some((KEPT_AFTER, Wake::Keep));
+        let idle = self.idle_after.filter(|_| self.is_idle()).map(|idle| (idle, Wake::Idle));
+        [due, keep, idle].into_iter().flatten().min_by_key(|(after, _)| *after)
     }
 
     /// What the session is to be told of something that came of its work.
@@ -389,6 +412,13 @@ impl Actor {
             WaitFor::Stillness => is_still.then(|| session.reply()),
         });
     }
+}
+
+/// Waits for a timer; for ever where there is none.
+async fn timer(next: Option<(Duration, Wake)>) -> Wake {
+    let Some((after, wake)) = next else { return std::future::pending().await };
+    tokio::time::sleep(after).await;
+    wake
 }
 
 /// The refusal of whatever is said to a session that is not there any more.

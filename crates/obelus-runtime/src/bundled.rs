@@ -34,14 +34,9 @@ const FILES: [(&str, &str); 17] = bundled![
 ];
 
 /// The folders of the bundled agents.
-pub fn bundled_agents() -> Vec<PathBuf> {
+pub(crate) fn bundled_agents() -> Vec<PathBuf> {
     let names = FILES.iter().filter_map(|(file, _)| file.strip_suffix("/agent.yaml"));
     names.map(|name| Path::new(FOLDER).join(name)).collect()
-}
-
-/// The folder of the bundled agent of this name.
-pub fn bundled_agent(name: &str) -> Option<PathBuf> {
-    bundled_agents().into_iter().find(|folder| folder.file_name().is_some_and(|known| known == name))
 }
 
 /// Whether a path is one of those that lie nowhere on the disk.

@@ -39,7 +39,7 @@ pub fn fork(
     // First of all, so that what the following inputs would set to work stays where it is.
     add(Input::Pause { by: by.to_owned() });
     for (id, is_harmless) in open {
-        let ended = after.iter().map(|record| &record.input).find(|input| match input {
+        let ended = after.iter().map(|record| &*record.input).find(|input| match input {
             Input::Ended { id: of, outcome } => *of == id && !matches!(outcome, Outcome::Lost { .. }),
             _ => false,
         });

@@ -117,6 +117,12 @@ impl SessionHandle {
 
     /// Tells the session something, for whoever has it as an [`Input`]. What only the runtime can know is refused.
     pub async fn tell(&self, input: Input) -> Result<(), Refused> {
+        self.tell_recorded(input).await.map(drop)
+    }
+
+    /// The same; the number of the record with which the input was taken. What follows from it is told by events after
+    /// `RECORD-0`.
+    pub async fn tell_recorded(&self, input: Input) -> Result<u64, Refused> {
         if !is_from_outside(&input) {
             let text = "only the runtime itself tells a session what came of its work".to_owned();
             return Err(Refused::new("not_from_outside", text));

@@ -30,7 +30,7 @@ use crate::events::{EventNumber, SessionEvent};
 use crate::handle::SessionHandle;
 use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
-use crate::store::{SessionRow, Store, StoreError};
+use crate::store::{InboxRow, Record, SessionRow, Store, StoreError};
 pub use carry::{Export, Forked};
 pub use rules::RulesChange;
 pub use slot::Reopened;
@@ -261,9 +261,33 @@ impl Host {
         self.inner.history(id, EventNumber::START, EventNumber::end_of(u64::MAX))
     }
 
+    /// The same, after an event that was seen before.
+    pub fn history_after(&self, id: &str, after: EventNumber) -> Result<Vec<Arc<SessionEvent>>, HostError> {
+        self.inner.history(id, after, EventNumber::end_of(u64::MAX))
+    }
+
+    /// The records of a session's journal after one, up to and including another. A damaged end is left out.
+    pub fn records(&self, id: &str, after: u64, upto: u64) -> Result<Vec<Record>, HostError> {
+        Ok(self.inner.store()?.load(id, after, Some(upto))?.records)
+    }
+
     /// Every session that is kept, newest first.
     pub fn list(&self) -> Result<Vec<SessionRow>, HostError> {
         Ok(self.inner.store()?.list()?)
+    }
+
+    /// Every session with open questions, or with work that an earlier process left: its questions are not known then.
+    pub fn inbox(&self) -> Result<Vec<InboxRow>, HostError> {
+        Ok(self.inner.store()?.inbox()?)
+    }
+
+    /// Waits until nothing is under way in any session that is in memory now.
+    pub async fn settled(&self) {
+        let slots: Vec<Arc<Slot>> = self.inner.slots().values().filter_map(Weak::upgrade).collect();
+        for slot in slots.into_iter().filter(|slot| slot.is_live()) {
+            // Whoever opens the session next hears of a failure.
+            let _ = SessionHandle::new(slot).finished().await;
+        }
     }
 
     /// Drops a session from memory. What it has under way is taken up when it is opened next.

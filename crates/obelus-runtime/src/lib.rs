@@ -38,11 +38,11 @@
 //! |---|---|
 //! | `host`, `handle` | opens, finds, lists and lets go of sessions; the handle to one |
 //! | `actor` | the task that owns a session, keeps its inputs and performs what follows |
-//! | `events` | what happens in a session, as numbered events |
+//! | `events`, `status` | what happens in a session, as numbered events; where it is |
 //! | `spec`, `connector` | what a session is made of, and what it is connected to |
 //! | `store`, `restore`, `fork` | journals of sessions, and sessions made of them again |
 //! | `activity`, `elicitor`, `observation`, `model` | what carries out calls and answers requests |
-//! | `agent`, `bindings`, `bundled`, `request`, `places`, `policy_names`, `read` | agents and requests as files |
+//! | `agent`, `bindings`, `bundled`, `catalogue`, `request`, `places`, `policy_names`, `read` | agents and requests as files |
 //! | `session_files`, `state_file`, `iteration_log`, `images`, `mask` | what stands beside a journal for people |
 //! | `opening` | reads that a session begins with |
 //! | `secret` | texts that can be used and cannot be shown |
@@ -53,6 +53,7 @@ mod actor;
 mod agent;
 mod bindings;
 mod bundled;
+mod catalogue;
 mod clock;
 mod connector;
 mod delegates;
@@ -77,6 +78,7 @@ mod secret;
 mod session_files;
 mod spec;
 mod state_file;
+mod status;
 mod store;
 mod view;
 mod whole_file;
@@ -110,6 +112,7 @@ pub mod sessions {
     pub use crate::actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
     pub use crate::events::StepView;
     pub use crate::host::{Export, Forked, Reopened, RulesChange};
+    pub use crate::status::SessionStatus;
     pub use crate::store::{InboxRow, InputId, SessionRow};
 }
 
@@ -131,7 +134,8 @@ pub mod engine {
 pub mod files {
     pub use crate::agent::Problem;
     pub use crate::bindings::BindingFault;
-    pub use crate::bundled::{bundled_agent, bundled_agents, is_bundled};
+    pub use crate::bundled::is_bundled;
+    pub use crate::catalogue::AgentCatalogue;
     pub use crate::images::{ImageError, ImageStore};
     pub use crate::places::Places;
     pub use crate::read::{Unreadable, must_be_small, read_text, read_text_from};

@@ -3,29 +3,40 @@
 mod common;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use common::{Folder, host, run_plan, spec};
 use obelus_kernel::session::Ends;
 use obelus_runtime::sessions::DAMAGED;
-use obelus_runtime::{Activities, Connections, Host, SqliteStore, Store as _};
+use obelus_runtime::{Activities, Connections, Host, MemoryStore, SessionSpec, SqliteStore, Store};
 use serde_json::{Value, json};
 
 /// Calls of a turn: with what begins it, a turn is one record more.
 const CALLS: usize = 31;
 
 fn open(store: &SqliteStore) -> Host {
-    let mut activities = Activities::new();
-    activities.register("step", |work| async move { Ok(json!(work.key)) });
-    host(Connections::new(activities), store.shared())
+    open_shared(store.shared())
 }
 
-/// So many turns, of some calls whose results are written over those before.
-async fn grow(store: &SqliteStore, turns: usize) -> Host {
+fn open_shared(store: Arc<dyn Store>) -> Host {
+    let mut activities = Activities::new();
+    activities.register("step", |work| async move { Ok(json!(work.key)) });
+    host(Connections::new(activities), store)
+}
+
+/// A plan of some calls whose results are written over those before.
+fn plan() -> SessionSpec {
     let call = |i| json!({"_tool": "step", "_outputPath": format!("†state.v{i}")});
     let plan: Value = (0..CALLS).map(call).collect();
     let step = json!({"type": "object", "x-effect": "read", "x-trust": "trusted"});
+    spec(json!({"step": step}), plan)
+}
+
+/// So many turns of that plan.
+async fn grow(store: &SqliteStore, turns: usize) -> Host {
     let host = open(store);
-    let handle = host.create("s", spec(json!({"step": step}), plan)).await.unwrap();
+    let handle = host.create("s", plan()).await.unwrap();
     for _ in 0..turns {
         assert_eq!(run_plan(&handle).await.ends, Ends::Output);
     }
@@ -88,4 +99,24 @@ async fn a_snapshot_needs_nothing_of_what_came_before_until_somebody_asks() {
     let refused = handle.run_plan().await.unwrap_err();
     assert_eq!(refused.code, DAMAGED);
     assert!(refused.text.contains("record 10"), "{}", refused.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_kept_when_it_rests_for_a_while_after_many_records_and_at_its_end() {
+    let store = Arc::new(MemoryStore::new());
+    let host = open_shared(store.clone());
+    let handle = host.create("s", plan()).await.unwrap();
+    let kept = || store.snapshot("s").unwrap().map(|snapshot| snapshot.seq);
+    let records = |turns: u64| turns * (CALLS as u64 + 1);
+    run_plan(&handle).await;
+    run_plan(&handle).await;
+    assert_eq!(kept(), None, "another turn may follow at once");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(kept(), Some(records(2)));
+    for _ in 0..40 {
+        run_plan(&handle).await;
+    }
+    assert_eq!(kept(), Some(records(2 + 32)), "1,024 records");
+    host.close().await;
+    assert_eq!(kept(), Some(records(42)));
 }

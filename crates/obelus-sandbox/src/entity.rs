@@ -3,6 +3,7 @@
 //! One implementation of adding, reading, listing and changing serves them all. To add a field, add a line here.
 
 mod crm;
+mod item;
 mod office;
 mod product;
 mod task;
@@ -10,6 +11,7 @@ mod task;
 use serde_json::{Value, json};
 
 pub(crate) use crm::{ACTIVITY, COMMENT, COMPANY, CONTACT, DEAL, LEAD};
+pub(crate) use item::{INVOICE, QUOTE};
 pub(crate) use office::{CATEGORY, DEPARTMENT, GROUP, GROUP_USER, HANDLER, MULTI, STATUS, USER, USER_FIELD};
 pub(crate) use product::{PRODUCT, PRODUCT_ROW};
 pub(crate) use task::{CHECK_ITEM, TASK, TASK_COMMENT};
@@ -251,7 +253,7 @@ impl Entity {
 pub(crate) const MULTI_TYPES: [&str; 4] = ["PHONE", "EMAIL", "WEB", "IM"];
 
 /// All tables.
-pub(crate) static ALL: [&Entity; 20] = [
+pub(crate) static ALL: [&Entity; 22] = [
     &DEAL,
     &CONTACT,
     &COMPANY,
@@ -272,6 +274,8 @@ pub(crate) static ALL: [&Entity; 20] = [
     &MULTI,
     &PRODUCT,
     &PRODUCT_ROW,
+    &INVOICE,
+    &QUOTE,
 ];
 
 /// `CREATED_BY` as `createdBy`.

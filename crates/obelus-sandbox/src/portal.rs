@@ -288,7 +288,8 @@ fn open(path: Option<&Path>, now: i64, deals: usize, language: PortalLanguage) -
     let failed = |error| StartError::Database { path: path.map(Path::to_owned), error };
     let (store, opened) = Store::open(path).map_err(failed)?;
     match opened {
-        Opened::Existing => {}
+        // An earlier version may have had fewer tables.
+        Opened::Existing => store.create().map_err(failed)?,
         Opened::Foreign => return Err(StartError::Foreign(path.map(Path::to_owned).unwrap_or_default())),
         Opened::New => {
             let transaction = store.db.unchecked_transaction().map_err(failed)?;

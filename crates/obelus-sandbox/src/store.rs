@@ -59,15 +59,20 @@ impl Store {
         Ok((Store { db }, opened))
     }
 
-    /// Creates the tables. The caller sets the layout version with [`Store::mark`] after the seed data is in.
+    /// Creates the tables that there are not yet. The caller sets the layout version with [`Store::mark`] after the seed data is in.
     pub(crate) fn create(&self) -> rusqlite::Result<()> {
         for entity in ALL {
             let columns: Vec<String> = entity.fields.iter().map(column).collect();
             let own = if entity.has_custom_fields { ", \"OWN\" TEXT NOT NULL DEFAULT '{}'" } else { "" };
-            self.db.execute_batch(&format!("CREATE TABLE \"{}\" ({}{own})", entity.table, columns.join(", ")))?;
+            self.db.execute_batch(&format!(
+                "CREATE TABLE IF NOT EXISTS \"{}\" ({}{own})",
+                entity.table,
+                columns.join(", ")
+            ))?;
         }
         self.db.execute_batch(
-            "CREATE INDEX multi_owner ON multi (\"OWNER\", \"OWNER_ID\"); CREATE INDEX deal_stage ON deal (\"STAGE_ID\")",
+            "CREATE INDEX IF NOT EXISTS multi_owner ON multi (\"OWNER\", \"OWNER_ID\"); \
+             CREATE INDEX IF NOT EXISTS deal_stage ON deal (\"STAGE_ID\")",
         )
     }
 

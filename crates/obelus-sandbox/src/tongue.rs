@@ -124,6 +124,8 @@ const WORDS: &[(&str, &str)] = &[
     ("Телефон или e-mail", "Phone or e-mail"),
     ("Товар", "Product"),
     ("Товарная позиция", "Product of a record"),
+    ("Счёт", "Invoice"),
+    ("Предложение", "Quote"),
 ];
 
 #[cfg(test)]

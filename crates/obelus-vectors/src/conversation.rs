@@ -12,7 +12,7 @@ use std::sync::Arc;
 use obelus_connect::model::{PromptMeter, PromptOptions, SentChars, render};
 use obelus_kernel::Time;
 use obelus_kernel::session::{Decision, Ends, Input, Question, RequestId, Session, Settings, Start, Task};
-use obelus_runtime::files::bundled_agent;
+use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::people::render_report;
 use obelus_runtime::{Agent, Language, ObservationSlot};
 use serde_json::{Value, json};
@@ -224,7 +224,7 @@ fn agent(name: &str) -> Result<Agent, String> {
     if let Some(agent) = KNOWN.with_borrow(|known| known.get(name).cloned()) {
         return Ok(agent);
     }
-    let folder = bundled_agent(name).ok_or_else(|| format!("there is no bundled agent `{name}`"))?;
+    let folder = AgentCatalogue::default().find(name).ok_or_else(|| format!("there is no bundled agent `{name}`"))?;
     let agent = Agent::load(&folder)
         .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
     KNOWN.with_borrow_mut(|known| known.insert(name.to_owned(), agent.clone()));

@@ -3,6 +3,8 @@
 mod agents;
 mod people;
 mod plan;
+#[cfg(feature = "serve")]
+mod serve;
 mod sessions;
 
 use std::path::PathBuf;
@@ -12,6 +14,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use agents::{Agents, Explain, Login, Pin, Policy};
 pub(crate) use people::{AlsoFor, Answer, Approve, Deny, Inbox, Verb};
 pub(crate) use plan::{Check, Format, Graph, Plan, PlanFile, RunPlan, Simulate};
+#[cfg(feature = "serve")]
+pub(crate) use serve::{RoleName, Serve, Tokens};
 pub(crate) use sessions::Sessions;
 
 /// Agents that do real work under human control.
@@ -96,6 +100,11 @@ pub(crate) enum Command {
     Eval(crate::cmd::eval::Eval),
     #[command(subcommand, after_help = "Example:\n  obelus sandbox bitrix24")]
     Sandbox(crate::cmd::sandbox::Sandbox),
+    #[cfg(feature = "serve")]
+    Serve(Serve),
+    #[cfg(feature = "serve")]
+    #[command(subcommand, after_help = "Example:\n  obelus tokens add anna --role operator")]
+    Tokens(Tokens),
     Doctor(Doctor),
     Completions(Completions),
 }

@@ -16,6 +16,8 @@ mod policy;
 mod resolve;
 mod run;
 pub(crate) mod sandbox;
+#[cfg(feature = "serve")]
+mod serve;
 mod sessions;
 mod spent;
 mod vectors;
@@ -39,6 +41,10 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Approve(args) => sessions::approve(&args),
         Command::Deny(args) => sessions::deny(&args),
         Command::Sandbox(args) => sandbox::run(args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(args),
+        #[cfg(feature = "serve")]
+        Command::Tokens(args) => serve::tokens(args),
         Command::Doctor(args) => Ok(doctor::run(&args)),
         Command::Resolve(args) => resolve::run(&args),
         Command::Plan(Plan::Check(args)) => plan::check(&args),

@@ -8,11 +8,13 @@
 //! | `chat` | the conversation in the terminal |
 //! | `ask` | questions, their reasons, where values come from |
 //! | `kept` | sessions, the inbox, answers and runs at the command line |
+//! | `serve` | the server |
 //! | `store` | why a store or a session cannot be used |
 
 mod ask;
 mod chat;
 mod kept;
+mod serve;
 mod store;
 
 use std::sync::OnceLock;
@@ -25,6 +27,7 @@ pub(crate) use obelus_runtime::people::fill;
 pub(crate) use ask::{Asking, Because};
 pub(crate) use chat::{Chat, Counts, Errors, Files, Help, Modes};
 pub(crate) use kept::{Answering, KeptWords, Running, StoryWords};
+pub(crate) use serve::ServingWords;
 pub(crate) use store::StoreWords;
 
 /// The phrases of a language, by subject.
@@ -44,6 +47,7 @@ pub(crate) struct Phrases {
     pub(crate) story: StoryWords,
     pub(crate) answering: Answering,
     pub(crate) running: Running,
+    pub(crate) serving: ServingWords,
     pub(crate) store: StoreWords,
 }
 
@@ -65,6 +69,7 @@ macro_rules! in_language {
             story: StoryWords::$which,
             answering: Answering::$which,
             running: Running::$which,
+            serving: ServingWords::$which,
             store: StoreWords::$which,
         }
     };

@@ -17,23 +17,31 @@ pub(super) fn calendar(now: Time, zone: Option<&str>, language: Option<&str>) ->
     let local = moment.to_zoned(zone);
     let day = |offset: i64| {
         let date = local.date().checked_add(offset.days()).ok()?;
-        Some(json!({"date": date.to_string(), "day": weekday(date.weekday(), language)}))
+        Some(json!({"date": date.to_string(), "day": weekday(date.weekday(), language).1}))
     };
     json!({
         "now": local.strftime("%Y-%m-%d %H:%M").to_string(),
-        "day": weekday(local.weekday(), language),
+        "day": weekday(local.weekday(), language).0,
         "zone": local.time_zone().iana_name().unwrap_or("UTC"),
         "offset": local.strftime("%:z").to_string(),
         "days": (0..DAYS).filter_map(day).collect::<Vec<_>>(),
     })
 }
 
-fn weekday(day: Weekday, language: Option<&str>) -> &'static str {
-    let names = match language {
-        Some("ru") => ["понедельник", "вторник", "среда", "четверг", "пятница", "суббота", "воскресенье"],
-        _ => ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
+/// A weekday, whole and in short.
+fn weekday(day: Weekday, language: Option<&str>) -> (&'static str, &'static str) {
+    let (names, short) = match language {
+        Some("ru") => (
+            ["понедельник", "вторник", "среда", "четверг", "пятница", "суббота", "воскресенье"],
+            ["пн", "вт", "ср", "чт", "пт", "сб", "вс"],
+        ),
+        _ => (
+            ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
+            ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
+        ),
     };
-    names[day.to_monday_zero_offset().unsigned_abs() as usize]
+    let index = day.to_monday_zero_offset().unsigned_abs() as usize;
+    (names[index], short[index])
 }
 
 #[cfg(test)]
@@ -47,7 +55,7 @@ mod tests {
         let calendar = calendar(now, Some("Europe/Moscow"), Some("ru"));
         assert_eq!((&calendar["now"], &calendar["day"]), (&json!("2024-05-01 01:30"), &json!("среда")));
         assert_eq!(calendar["offset"], "+03:00");
-        assert_eq!(calendar["days"][2], json!({"date": "2024-05-03", "day": "пятница"}));
+        assert_eq!(calendar["days"][2], json!({"date": "2024-05-03", "day": "пт"}));
     }
 
     #[test]

@@ -8,12 +8,16 @@
 //! |---|---|
 //! | `tools` | the tools on offer |
 //! | `told` | the session so far |
+//! | `outcome` | what became of a call |
+//! | `values` | values as lines |
 //!
-//! Text that is not the agent's author's is inserted as JSON on one line, so that a tool's result, a file or a web page
-//! cannot start a section of the prompt. The user's words are separate messages.
+//! Text that is not the agent's author's stays on its line, so that a tool's result, a file or a web page cannot start a
+//! section of the prompt. The user's words are separate messages.
 
+mod outcome;
 mod told;
 mod tools;
+mod values;
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -30,7 +34,7 @@ use serde_json::{Map, Value, json};
 use super::calendar::calendar;
 use super::jinja::{self, on_one_line};
 use told::Told;
-use tools::{ToolSummary, recipe, signature};
+use tools::{ToolSummary, recipe, signatures};
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,7 +139,7 @@ pub fn render(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessag
 fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, RenderError> {
     let mut messages = vec![system(prompt, options)?];
     if !prompt.given.is_empty() {
-        let given = TemplateValue::from_pairs([("given", lines(GIVEN, &prompt.given)?)]);
+        let given = TemplateValue::from_pairs([("given", memory(&prompt.given))]);
         messages.push(message_of(ChatRole::User, GIVEN, given)?);
     }
     if !matches!(prompt.transcript.first().map(|entry| &entry.what), Some(Happened::User { .. })) {
@@ -159,7 +163,7 @@ fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, Rende
     // The blocks dialect has no schema of the answer, so each tool is shown with its parameters.
     let template = if is_blocks { SYSTEM_BLOCKS } else { SYSTEM };
     let tools: TemplateValue = match is_blocks {
-        true => prompt.catalogue.iter().map(|tool| TemplateValue::from(signature(tool))).collect(),
+        true => signatures(&prompt.catalogue).into_iter().map(TemplateValue::from).collect(),
         false => lines(template, prompt.catalogue.iter().map(|tool| ToolSummary::of(tool)))?,
     };
     let is_step = prompt.is_step;
@@ -173,7 +177,7 @@ fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, Rende
     let data = TemplateValue::from_pairs([
         ("instructions", TemplateValue::from(Serde(&prompt.instructions))),
         ("tools", tools),
-        ("recipes", prompt.recipes.iter().map(|kind| TemplateValue::from(recipe(kind))).collect()),
+        ("recipes", prompt.recipes.iter().map(|kind| TemplateValue::from(recipe(kind, !is_blocks))).collect()),
         ("follow_up", TemplateValue::from(Serde(&prompt.follow_up))),
         ("mode", prompt.mode.into()),
         ("plan_mode", prompt.plan_mode.into()),
@@ -211,8 +215,8 @@ fn now(prompt: &Prompt, options: &PromptOptions, day: Option<&Value>) -> Result<
     let is_in_state = |question: &Value| prompt.state_has_questions && question["about"] == "call";
     let questions = prompt.questions.iter().filter(|question| !is_in_state(question));
     let parts = [
-        ("state", lines(NOW, &prompt.state)?),
-        ("open", lines(NOW, &prompt.open)?),
+        ("state", memory(&prompt.state)),
+        ("open", prompt.open.iter().map(|report| TemplateValue::from(outcome::open_call(prompt, report))).collect()),
         ("questions", lines(NOW, questions.map(shorten_question))?),
         ("steps", TemplateValue::from(Serde(&prompt.step))),
         ("time", time.as_ref().map_or(TemplateValue::from(()), jinja::value)),
@@ -294,6 +298,22 @@ fn present_fields(fields: &[(&str, Option<&Value>)]) -> Value {
 /// A question without its times and without the description for people.
 fn shorten_question(question: &Value) -> Value {
     present_fields(&["id", "about", "calls", "reasons", "schema"].map(|name| (name, question.get(name))))
+}
+
+/// Values of memory as lines, each with its path.
+fn memory(kinds: &[Value]) -> TemplateValue {
+    let mut lines = Vec::new();
+    for kind in kinds {
+        let name = tools::name(kind["kind"].as_str().unwrap_or_default());
+        if let Some(value) = kind.get("value") {
+            values::under(&name, value, &mut lines);
+        }
+        for (instance, value) in kind.get("instances").and_then(Value::as_object).into_iter().flatten() {
+            let of_instance = format!("{name} of {}", values::json(&instance.as_str().into()));
+            values::under(&of_instance, value, &mut lines);
+        }
+    }
+    lines.into_iter().map(TemplateValue::from).collect()
 }
 
 /// Each value as one line of JSON.

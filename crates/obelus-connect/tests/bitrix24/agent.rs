@@ -7,7 +7,7 @@ use std::time::Duration;
 use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
 use obelus_kernel::session::{CallStatus, Ends, Mode, Outcome, Settings};
 use obelus_kernel::{Context, Tool};
-use obelus_runtime::files::bundled_agent;
+use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::{Activities, Agent, Connections, Elicitor, Host, Reconciled, SessionSpec, Work};
 use obelus_sandbox::Portal;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::{activity, run, value, work};
 
 fn tools() -> Map<String, Value> {
-    let agent = Agent::load(&bundled_agent("crm").unwrap()).unwrap();
+    let agent = Agent::load(&AgentCatalogue::default().find("crm").unwrap()).unwrap();
     agent.context.tools().map(|tool| (tool.name.clone(), tool.schema.clone())).collect()
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use obelus_connect::StandardConnector;
 use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
 use obelus_kernel::session::Outcome;
-use obelus_runtime::files::bundled_agent;
+use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::{Agent, Connector, Elicitor, Language, Secret, SessionSpec, Work};
 use obelus_sandbox::{Events, Portal, SandboxOptions};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ impl Office {
         let portal = Portal::start(SandboxOptions { rate: false, ..SandboxOptions::default() }).await.unwrap();
         let options = Options { rate: None, settle: Duration::ZERO, language: Language::Russian, ..Options::default() };
         let client = Bitrix24::new(Webhook::parse(portal.base_url()).unwrap(), options);
-        Self { portal, client, agent: Agent::load(&bundled_agent("crm").unwrap()).unwrap() }
+        Self { portal, client, agent: Agent::load(&AgentCatalogue::default().find("crm").unwrap()).unwrap() }
     }
 
     async fn outcome(&self, tool: &str, call: Value) -> Outcome {
@@ -89,6 +89,23 @@ async fn products_make_the_amount_of_a_deal() {
     assert_eq!(names, ["Окно", "Замена стеклопакетов"]);
     let record = office.call("crm.deal.get", json!({ "id": deal })).await;
     assert_eq!(record["OPPORTUNITY"], "106000.00");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn invoices_and_quotes_are_created_changed_and_deleted() {
+    let office = Office::new().await;
+    for type_id in [31, 7] {
+        let fields = json!({"title": "Окна", "opportunity": 5000, "companyId": 1});
+        let made = office.call("crm.item.add", json!({"entityTypeId": type_id, "fields": fields})).await;
+        let id = &made["item"]["id"];
+        let change = json!({"entityTypeId": type_id, "id": id, "fields": {"title": "Двери"}});
+        office.call("crm.item.update", change).await;
+        let of = json!({"entityTypeId": type_id, "id": id});
+        let item = office.call("crm.item.get", of.clone()).await["item"].clone();
+        assert_eq!((&item["title"], &item["opportunity"]), (&json!("Двери"), &json!(5000.0)), "{item}");
+        office.call("crm.item.delete", of.clone()).await;
+        assert!(matches!(office.outcome("crm.item.get", of).await, Outcome::Error(_)), "{type_id}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -162,7 +179,7 @@ async fn a_task_has_the_portals_own_key_and_no_visible_marker() {
 async fn begun(events: Events, variable: &str, mode: &str, policy: Value) -> SessionSpec {
     let portal = Portal::start(SandboxOptions { rate: false, events, ..SandboxOptions::default() }).await.unwrap();
     Secret::provide(variable, Secret::new(portal.base_url()));
-    let mut spec = SessionSpec::from_agent(Agent::load(&bundled_agent("crm").unwrap()).unwrap());
+    let mut spec = SessionSpec::from_agent(Agent::load(&AgentCatalogue::default().find("crm").unwrap()).unwrap());
     spec.activities[0].bound["bitrix24"]["bitrix24"]["webhook"] = format!("${variable}").into();
     spec.settings.mode = serde_json::from_value(json!(mode)).unwrap();
     spec.settings.policy = serde_json::from_value(policy).unwrap();
@@ -213,7 +230,7 @@ async fn what_the_policy_refuses_is_not_read_at_the_beginning() {
 
 #[test]
 fn records_that_the_portal_answers_with_are_not_trusted() {
-    let agent = Agent::load(&bundled_agent("crm").unwrap()).unwrap();
+    let agent = Agent::load(&AgentCatalogue::default().find("crm").unwrap()).unwrap();
     for name in ["tasks.task.update", "tasks.task.complete", "crm.item.update", "crm.product.list", "sonet.group.get"] {
         assert!(!agent.context.tool(name).unwrap().trusted, "{name}");
     }
@@ -221,7 +238,7 @@ fn records_that_the_portal_answers_with_are_not_trusted() {
 
 #[test]
 fn deals_and_contacts_are_changed_by_their_own_methods_alone() {
-    let agent = Agent::load(&bundled_agent("crm").unwrap()).unwrap();
+    let agent = Agent::load(&AgentCatalogue::default().find("crm").unwrap()).unwrap();
     for (name, params) in [
         ("crm.item.add", json!({"fields": {"title": "x"}})),
         ("crm.item.update", json!({"id": 1, "fields": {"title": "x"}})),

@@ -6,7 +6,7 @@ use obelus_connect::activity::bind;
 use obelus_connect::bitrix24::check_tool;
 use obelus_kernel::Tool;
 use obelus_runtime::Agent;
-use obelus_runtime::files::bundled_agent;
+use obelus_runtime::files::AgentCatalogue;
 use serde_json::Value;
 
 #[test]
@@ -33,7 +33,7 @@ fn every_example_of_the_manual_can_be_used() {
 #[test]
 fn every_tool_of_the_crm_agent_can_be_used() {
     for language in ["ru", "en"] {
-        let agent = Agent::load_in(&bundled_agent("crm").unwrap(), Some(language)).unwrap();
+        let agent = Agent::load_in(&AgentCatalogue::default().find("crm").unwrap(), Some(language)).unwrap();
         bind(&agent.activities, &agent.folder).unwrap();
         for tool in agent.context.tools() {
             check_tool(tool).unwrap_or_else(|error| panic!("{error}"));

@@ -5,7 +5,7 @@ use obelus_connect::activity::bind;
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Structured};
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{Decision, Ends, Mode, Question, Reply};
-use obelus_runtime::files::bundled_agent;
+use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::{Agent, Connections, EventBody, Host, Secret, SessionHandle, SessionSpec, Subscription};
 use obelus_sandbox::{Portal, SandboxOptions};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ async fn the_crm_agent_works_in_the_strict_form() {
     let options = OpenAiOptions { structured: Structured::Strict, retries: 0, ..OpenAiOptions::named("gpt-test") };
     let model = OpenAi::new(options, Access::new(Some(&server.base), None));
 
-    let agent = Agent::load(&bundled_agent("crm").unwrap()).unwrap();
+    let agent = Agent::load(&AgentCatalogue::default().find("crm").unwrap()).unwrap();
     let activities = bind(&agent.activities, &agent.folder).unwrap();
     let mut spec = SessionSpec::from_agent(agent);
     (spec.settings.dialect, spec.settings.mode) = (Dialect::Json, Mode::Full);

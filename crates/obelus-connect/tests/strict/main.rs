@@ -23,7 +23,7 @@ use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{Input, Prompt, Session, Task};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::Agent;
-use obelus_runtime::files::{bundled_agents, read_document};
+use obelus_runtime::files::{AgentCatalogue, read_document};
 use serde_json::{Value, json};
 
 use rules::breaches;
@@ -56,7 +56,7 @@ fn prompt_of(agent: Agent) -> Prompt {
 
 #[test]
 fn the_schema_of_every_bundled_agent_is_strict() {
-    let agents = bundled_agents();
+    let agents = AgentCatalogue::default().all();
     assert!(!agents.is_empty());
     for folder in agents {
         let name = folder.display().to_string();

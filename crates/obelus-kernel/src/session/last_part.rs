@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Session;
 use super::output::{CallReport, CallStatus};
 use super::telling::told_form;
-use super::transcript::{Happened, is_empty, shorten};
+use super::transcript::{Happened, TranscriptEntry, is_empty, shorten};
 use crate::context::View;
 use crate::path::Path;
 use crate::tool::Tool;
@@ -113,9 +113,14 @@ impl Session {
         self.memory.given_instances().filter_map(left).collect()
     }
 
-    /// The state without the goals and deeds that the transcript tells.
+    /// The state without the goals, deeds and denials that the transcript tells.
     fn untold_state(&self) -> Value {
         let mut state = self.state_for_model();
+        if let Some(Value::Object(confirmations)) =
+            self.settings.managed.confirmations.as_ref().and_then(|name| state.get_mut(name))
+        {
+            confirmations.retain(|_, entry| !self.tells_denial(entry));
+        }
         let goals = self.settings.managed.goals.as_deref();
         for (name, field) in state.as_object_mut().into_iter().flatten() {
             let Value::Array(items) = field else { continue };
@@ -126,6 +131,23 @@ impl Session {
             }
         }
         state
+    }
+
+    /// Whether the transcript tells that a person denied the step of a confirmation.
+    fn tells_denial(&self, confirmation: &Value) -> bool {
+        let (tool, params) = (&confirmation["action"]["method"], &confirmation["action"]["params"]);
+        let has_params = |call: &Value| {
+            let own = call.as_object().into_iter().flatten().filter(|(name, _)| !name.starts_with('_'));
+            own.clone().count() == params.as_object().map_or(0, Map::len)
+                && own.into_iter().all(|(name, value)| params.get(name) == Some(value))
+        };
+        let is_told = |entry: &TranscriptEntry| match &entry.what {
+            Happened::Call(call) => {
+                call.status == CallStatus::Denied && call.call["_tool"] == *tool && has_params(&call.call)
+            }
+            _ => false,
+        };
+        confirmation["status"] == "denied" && self.transcript.sent().iter().any(is_told)
     }
 
     /// The values that calls have brought, as the transcript tells them.

@@ -10,13 +10,13 @@ mod scopes;
 mod side_writes;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::context::{Context, View};
+use crate::context::{Context, Instances, View};
 use crate::fault::Fault;
 use crate::fold::Method;
 use crate::message::{Data, Message, Plan, Role};
@@ -35,7 +35,7 @@ pub(super) struct Memory {
     /// Kinds that the request itself brought, each with its value then.
     given: BTreeMap<Name, Option<Value>>,
     /// Instances that the request itself brought.
-    given_instances: BTreeSet<String>,
+    given_instances: Instances,
     now: Time,
     /// `now` as text, because many results bear the same date.
     date: Option<(Time, Arc<str>)>,

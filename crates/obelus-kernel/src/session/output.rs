@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::ids::{CallId, JobRef, QuestionId, RequestId};
 use super::input::CallError;
-use super::scheduler::NOT_CHOSEN;
+use super::scheduler::{NO_ROWS, NOT_CHOSEN};
 use crate::time::Time;
 use crate::tool::Tool;
 
@@ -212,9 +212,9 @@ pub enum CallStatus {
 }
 
 impl CallReport {
-    /// Whether the call was skipped because its branch was not chosen: nothing is amiss then.
+    /// Whether the call was skipped because its branch was not chosen, or its list has no rows: nothing is amiss then.
     pub fn is_off_branch(&self) -> bool {
-        let is_not_chosen = |error: &Value| error["code"] == NOT_CHOSEN;
+        let is_not_chosen = |error: &Value| error["code"] == NOT_CHOSEN || error["code"] == NO_ROWS;
         self.status == CallStatus::Skipped && self.error.as_ref().is_some_and(is_not_chosen)
     }
 }

@@ -328,7 +328,7 @@ impl Session {
                 }
             }
             if view.is_instanced() {
-                let instances = self.memory.context.instances().iter();
+                let instances = self.memory.context.instances().in_order().into_iter();
                 let values =
                     instances.filter_map(|name| Some((name.clone(), view.read(&[], Some(name))?.into_owned())));
                 shown["instances"] = Value::Object(values.collect());
@@ -342,7 +342,7 @@ impl Session {
     /// Adds schemas and descriptions that instances have of their own: once where all have the same, else by instance.
     pub(super) fn show_recipes_of_instances(&self, view: &View, shown: &mut Value) {
         let names: Vec<&String> =
-            self.memory.context.instances().iter().filter(|name| view.has_instance(name)).collect();
+            self.memory.context.instances().in_order().into_iter().filter(|name| view.has_instance(name)).collect();
         let descriptions = names.iter().map(|name| view.description(Some(name)).map(Value::from)).collect();
         let schemas = names.iter().map(|name| view.schema(Some(name)).cloned()).collect();
         show_own(shown, &names, "description", descriptions);

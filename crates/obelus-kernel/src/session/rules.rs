@@ -47,11 +47,11 @@ impl Session {
     /// choice for this session stays.
     pub(super) fn set_rules(&mut self, settings: Settings) {
         let mode = if settings.mode == self.rules.mode { self.settings.mode } else { settings.mode };
-        let Settings { activities, persistent, .. } = (*self.settings).clone();
+        let Settings { activities, persistent, orders_rows, .. } = (*self.settings).clone();
         self.rules = FileRules { mode: settings.mode, told: Some(Box::new(settings.clone())) };
         let policy = settings.policy.clone();
         self.memory.context.keep_spelling(!settings.guards_names);
-        self.settings = Arc::new(Settings { activities, persistent, mode, ..settings });
+        self.settings = Arc::new(Settings { activities, persistent, mode, orders_rows, ..settings });
         for child in self.delegates.iter_mut() {
             let own = Arc::make_mut(&mut child.settings);
             (own.policy, own.mode) = (policy.clone(), mode);

@@ -22,7 +22,7 @@ use crate::origin::Origins;
 use active_steps::ActiveSteps;
 pub(super) use early::Claimed;
 use early::EarlyCalls;
-pub(crate) use missing::{NO_VALUE, NOT_CHOSEN};
+pub(crate) use missing::{NO_ROWS, NO_VALUE, NOT_CHOSEN};
 use step::Settled;
 pub(crate) use step::{Frozen, Job, Status, Step, Trigger, with_instance};
 

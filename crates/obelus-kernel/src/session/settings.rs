@@ -142,6 +142,10 @@ pub struct Settings {
     /// spelling that their tool declares. Sessions that began before there was such a setting replay without it.
     #[serde(default)]
     pub guards_names: bool,
+    /// Whether instances are treated in the order in which they came, and not in that of their names. Sessions that began
+    /// before there was such a setting go on without it.
+    #[serde(default)]
+    pub orders_rows: bool,
 }
 
 impl Default for Settings {
@@ -176,6 +180,7 @@ impl Default for Settings {
             persistent: false,
             expands_rows: true,
             guards_names: true,
+            orders_rows: true,
         }
     }
 }
@@ -240,5 +245,6 @@ mod tests {
         let earlier: Settings = serde_json::from_value(serde_json::json!({"mode": "full"})).unwrap();
         assert!(!earlier.expands_rows && Settings::default().expands_rows);
         assert!(!earlier.guards_names && Settings::default().guards_names);
+        assert!(!earlier.orders_rows && Settings::default().orders_rows);
     }
 }

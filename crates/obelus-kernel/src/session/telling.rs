@@ -135,7 +135,7 @@ impl Session {
         }
         if tool.is_some_and(|tool| tool.instances.is_some()) {
             let own = |name: &&String| name.strip_prefix(path.kind.as_str()).is_some_and(|rest| rest.starts_with(' '));
-            let names = self.memory.context.instances().iter().filter(own);
+            let names = self.memory.context.instances().in_order().into_iter().filter(own);
             let rows = names.filter_map(|name| self.memory.context.read(path, Some(name)));
             return Some(told_form(tool.map(AsRef::as_ref), &rows.map(Cow::into_owned).collect()));
         }

@@ -194,3 +194,40 @@ fn ctx_13_what_cannot_stand_in_a_text_is_an_error_or_skips_the_call_with_the_rea
     assert_eq!(ended, [("failed", true), ("failed", true), ("done", false), ("skipped", true)], "{:?}", prompt.plan);
     assert!(prompt.errors.iter().any(|error| error["error"]["rule"] == "PLAN-4"), "{:?}", prompt.errors);
 }
+
+/// A session whose tool `look` brings rows that become instances.
+fn with_rows(settings: Value) -> Harness {
+    let look =
+        json!({"x-trust": "trusted", "x-effect": "read", "x-instances": "id", "x-issued": ["id"], "properties": {}});
+    let mut harness = Harness::on(json!([{"type": "tool", "tool": {"look": look}}]), settings);
+    harness.start();
+    let change = json!({"_tool": "change", "id": "†set.id", "_outputPath": "†set.changed"});
+    let tell = json!({"_tool": "make", "q": "†set.changed", "_outputPath": "†set.told"});
+    let look = json!({"_tool": "look", "_outputPath": "†set"});
+    harness.solve_in_order(json!([look, change, tell]), json!("over"));
+    harness
+}
+
+#[test]
+fn a_list_without_rows_leaves_nothing_to_do_and_is_no_failure() {
+    let mut harness = with_rows(json!({"expands_rows": true}));
+    harness.returns("look", json!([]));
+    assert_eq!((harness.states("change"), harness.states("make")), (vec!["skipped"], vec!["skipped"]));
+    let reply = harness.rests.last().expect("the turn is over");
+    for report in reply.calls.iter().filter(|report| report.call["_tool"] != "look") {
+        assert_eq!(report.error, Some(json!({"code": "no_rows", "message": "no rows, nothing to do"})));
+        assert!(report.is_off_branch(), "nothing is amiss");
+    }
+}
+
+#[test]
+fn rows_are_treated_as_they_came_and_in_sessions_of_earlier_versions_by_name() {
+    for (settings, expected) in
+        [(json!({"expands_rows": true, "orders_rows": true}), [9, 10, 1]), (json!({"expands_rows": true}), [1, 10, 9])]
+    {
+        let mut harness = with_rows(settings);
+        harness.returns("look", json!([{"id": 9}, {"id": 10}, {"id": 1}]));
+        let ids: Vec<Value> = harness.handed_out("change").iter().map(|call| call["id"].clone()).collect();
+        assert_eq!(ids, expected.map(Value::from));
+    }
+}

@@ -1,12 +1,11 @@
 //! What the schema of an answer depends on, and a cache of the latest.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
 use super::{Composed, Offer, composed};
-use crate::context::Context;
+use crate::context::{Context, Instances};
 use crate::message::PlanMode;
 use crate::tool::Tool;
 
@@ -14,7 +13,7 @@ use crate::tool::Tool;
 #[derive(Debug, PartialEq)]
 pub struct Offered {
     pub(super) tools: Vec<OfferedTool>,
-    pub(super) instances: BTreeSet<String>,
+    pub(super) instances: Instances,
     pub(super) output: Option<Value>,
 }
 

@@ -125,9 +125,9 @@ pub fn write(blocks: &Blocks) -> String {
     let steps: Vec<String> = blocks.steps.iter().map(|step| step.to_json().to_string()).collect();
     let action = match steps.is_empty() {
         true => "[]".to_owned(),
-        false => format!("[\n  {}\n]", steps.join(",\n  ")),
+        false => format!("[{}]", steps.join(",\n")),
     };
-    format!("THOUGHT:\n{}\nACTION:\n{action}\nASSISTANT:\n{}", escaped(&blocks.thought), escaped(&blocks.words))
+    format!("THOUGHT: {}\nACTION: {action}\nASSISTANT: {}", escaped(&blocks.thought), escaped(&blocks.words))
 }
 
 /// Where the answer begins after `<think>…</think>`, in which some models write drafts of blocks.

@@ -13,6 +13,7 @@ use crate::mention::addresses::{Address, addresses, compact};
 use crate::mention::decimal::Decimal;
 use crate::mention::names::{Fit, mentions};
 use crate::mention::numbers::{Numeral, numerals, word_before};
+use crate::mention::phones::phones;
 use crate::mention::text::{folded, whole_words};
 use crate::message::{Data, Message, Role};
 use crate::origin::Origin;
@@ -181,6 +182,11 @@ impl Said {
     /// Where all words of a part of a name, folded, stand here one after another.
     pub(super) fn mentions(&self, part: &str) -> Vec<Vec<(&str, Fit)>> {
         mentions(&self.text, part)
+    }
+
+    /// Whether a telephone number of these digits stands here.
+    pub(super) fn has_phone(&self, digits: &str) -> bool {
+        phones(&self.text, &self.numerals).iter().any(|phone| phone == digits)
     }
 
     /// Whether a telephone number or an account stands here.

@@ -29,6 +29,16 @@ impl Numeral {
         self.values.contains(value)
     }
 
+    /// Whether it is a number.
+    pub(super) fn is_number(&self) -> bool {
+        !self.values.is_empty()
+    }
+
+    /// Whether it belongs to a date or a time.
+    pub(super) fn is_of_calendar(&self) -> bool {
+        self.is_calendar
+    }
+
     /// Whether a number begins or ends within it.
     pub fn is_cut_by(&self, start: usize, end: usize) -> bool {
         let holds = |at: usize| self.start < at && at < self.end;

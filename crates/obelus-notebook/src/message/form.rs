@@ -1,5 +1,6 @@
 //! The JSON forms of messages: canonical and short ones are read, the canonical one is written.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -10,7 +11,7 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::origin::Origins;
-use crate::path::{MAX_DEPTH, Path};
+use crate::path::{MAX_DEPTH, Path, Segment, nested};
 use crate::wording::type_name;
 
 /// Fields of the engine that the model never sees.
@@ -55,7 +56,7 @@ impl Message {
     pub fn to_json(&self) -> Value {
         match self {
             Message::Text(text) => json!({"type": "text", "role": text.role.name(), "text": text.text}),
-            Message::Data(data) => data_to_json(data),
+            Message::Data(data) => data.to_json(),
             Message::Tool(tools) => json!({"type": "tool", "tool": tools}),
             Message::Plan(plan) => json!({"type": "plan", "mode": plan.mode.name(), "plan": plan.calls}),
         }
@@ -213,36 +214,71 @@ fn take_string(fields: &mut Map<String, Value>, name: &str) -> Result<Option<Str
     }
 }
 
-fn data_to_json(data: &Data) -> Value {
-    let mut fields = Map::new();
-    let own_type = matches!(data.kind.as_str(), "input" | "state" | "error");
-    fields.insert("type".into(), if own_type { data.kind.as_str() } else { "data" }.into());
-    if !own_type && data.kind != "data" {
-        fields.insert("kind".into(), data.kind.as_str().into());
+/// A member of the canonical form of data.
+pub enum Member<'a> {
+    /// A text.
+    Text(Cow<'a, str>),
+    /// Any value.
+    Value(Cow<'a, Value>),
+    /// Nested objects along these segments, with this value at the end.
+    Nested(&'a [Segment], &'a Value),
+}
+
+impl Member<'_> {
+    fn into_json(self) -> Value {
+        match self {
+            Member::Text(text) => text.into_owned().into(),
+            Member::Value(value) => value.into_owned(),
+            Member::Nested(segments, value) => nested(segments, value.clone()),
+        }
     }
-    let mut put = |name: &str, value: Option<Value>| {
-        fields.extend(value.map(|value| (name.to_owned(), value)));
-    };
-    put("description", data.description.as_deref().map(Value::from));
-    put("schema", data.schema.as_deref().cloned());
-    put("data", Some(data.data().into_owned()));
-    if let Some(output) = &data.output {
-        put("_call", Some((*output.call).clone()));
-        put("_outputPath", Some(output.path.to_string().into()));
-        put("_date", output.date.as_deref().map(Value::from));
+}
+
+impl Data {
+    /// Visits the members of the canonical form in their order. No name comes twice.
+    pub fn each_member<'a>(&'a self, visit: &mut impl FnMut(&'a str, Member<'a>)) {
+        let text = |text: &'a str| Member::Text(Cow::Borrowed(text));
+        let value = |value: &'a Value| Member::Value(Cow::Borrowed(value));
+        let own_type = matches!(self.kind.as_str(), "input" | "state" | "error");
+        visit("type", text(if own_type { &self.kind } else { "data" }));
+        if !own_type && self.kind != "data" {
+            visit("kind", text(&self.kind));
+        }
+        let mut put = |name: &'a str, member: Option<Member<'a>>| {
+            if let Some(member) = member {
+                visit(name, member);
+            }
+        };
+        put("description", self.description.as_deref().map(text));
+        put("schema", self.schema.as_deref().map(value));
+        match &self.output {
+            Some(output) if output.bare => put("data", Some(Member::Nested(&output.path.segments, &self.content))),
+            _ => put("data", Some(value(&self.content))),
+        }
+        if let Some(output) = &self.output {
+            put("_call", Some(value(&output.call)));
+            put("_outputPath", Some(Member::Text(output.path.to_string().into())));
+            put("_date", output.date.as_deref().map(text));
+        }
+        // CALL-8: a result always has its method; plain data only if it was given.
+        let method = self.method.or(self.output.as_ref().map(|_| Method::Set));
+        put("_outputMethod", method.map(|method| text(method.name())));
+        put("_instance", self.instance.as_deref().map(text));
+        for (name, other) in self.meta.iter().flat_map(|meta| meta.iter()).filter(|(name, _)| *name != "_labels") {
+            put(name, Some(value(other)));
+        }
+        let owned = |value: Value| Member::Value(Cow::Owned(value));
+        let labels = self.origins.as_ref().map(|origins| owned(origins.to_json()));
+        put("_labels", labels.or_else(|| self.meta.as_ref()?.get("_labels").map(value)));
+        let part = |(path, of): &(String, Origins)| (path.clone(), of.to_json());
+        put("_partLabels", self.parts.as_ref().map(|parts| owned(Value::Object(parts.iter().map(part).collect()))));
     }
-    // CALL-8: a result always has its method; plain data only if it was given.
-    let method = data.method.or(data.output.as_ref().map(|_| Method::Set));
-    put("_outputMethod", method.map(|method| method.name().into()));
-    put("_instance", data.instance.as_deref().map(Value::from));
-    for (name, value) in data.meta.iter().flat_map(|meta| meta.iter()).filter(|(name, _)| *name != "_labels") {
-        put(name, Some(value.clone()));
+
+    fn to_json(&self) -> Value {
+        let mut fields = Map::new();
+        self.each_member(&mut |name, member| drop(fields.insert(name.to_owned(), member.into_json())));
+        Value::Object(fields)
     }
-    let labels = data.origins.as_ref().map(Origins::to_json);
-    put("_labels", labels.or_else(|| data.meta.as_ref()?.get("_labels").cloned()));
-    let part = |(path, of): &(String, Origins)| (path.clone(), of.to_json());
-    put("_partLabels", data.parts.as_ref().map(|parts| Value::Object(parts.iter().map(part).collect())));
-    Value::Object(fields)
 }
 
 /// The limit is for what a message contains, so its own braces do not count.

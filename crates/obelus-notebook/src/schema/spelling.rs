@@ -25,6 +25,12 @@ pub struct NameClash {
 /// The fields of an object with each name that is alike to a declared one, and is none itself, in the declared spelling.
 /// Names that begin with an underscore are left as they are. None if nothing changes.
 pub fn as_declared(fields: &Map<String, Value>, schema: &Value) -> Result<Option<Map<String, Value>>, NameClash> {
+    let known = resolved(schema, schema).and_then(properties);
+    let is_declared = |name: &str| known.is_some_and(|known| known.contains_key(name));
+    // Most calls have declared names and plain values alone.
+    if fields.iter().all(|(name, value)| name.starts_with('_') || (is_declared(name) && !is_nested(value))) {
+        return Ok(None);
+    }
     let mut walk = Walk { root: schema, place: Vec::new() };
     walk.fields(fields, &walk.parts_of(&[schema]), |name| name.starts_with('_'))
 }
@@ -74,7 +80,7 @@ impl<'s> Walk<'s> {
                 if let Some(declared) = declared_for(&name, parts) {
                     name = Cow::Owned(declared.to_owned());
                 }
-                if matches!(value, Value::Object(_) | Value::Array(_)) {
+                if is_nested(value) {
                     self.place.push(name.to_string());
                     let inner = self.value(value, &below(&name, parts))?;
                     self.place.pop();
@@ -113,6 +119,10 @@ impl<'s> Walk<'s> {
         }
         parts
     }
+}
+
+fn is_nested(value: &Value) -> bool {
+    matches!(value, Value::Object(_) | Value::Array(_))
 }
 
 fn properties(part: &Value) -> Option<&Map<String, Value>> {

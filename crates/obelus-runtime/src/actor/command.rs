@@ -43,11 +43,12 @@ pub(crate) struct Tell {
     pub(crate) input: Input,
     /// The same id again acts once (DUR-13).
     pub(crate) id: Option<InputId>,
-    pub(crate) answer: oneshot::Sender<Result<(), Refused>>,
+    pub(crate) answer: oneshot::Sender<Result<u64, Refused>>,
 }
 
 impl Tell {
-    pub(crate) fn answer(self, taken: Result<(), Refused>) {
+    /// Says with which record it was taken.
+    pub(crate) fn answer(self, taken: Result<u64, Refused>) {
         // Whoever told it may have left.
         let _ = self.answer.send(taken);
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Refused, Task};
 
-use super::{Actor, DAMAGED, EventBody, Failure, MOST_AT_ONCE, RETRY};
+use super::{Actor, DAMAGED, EventBody, Failure, ID_REUSED, MOST_AT_ONCE, RETRY};
 use crate::restore::{Advanced, Remake, advance, restore};
-use crate::store::{InputId, Record, Rest, SessionLock, Store};
+use crate::store::{InputId, Record, Rest, SessionLock, Store, StoreError};
 
 /// An input that the session is about to take.
 pub(super) struct Incoming {
@@ -25,7 +25,7 @@ impl Incoming {
 /// An input that the session has taken and that is not durable yet.
 pub(super) struct Taken {
     pub(super) at: Time,
-    pub(super) input: Input,
+    pub(super) input: Arc<Input>,
     /// What the session wants done about it.
     pub(super) tasks: Vec<Task>,
     /// What is told of it.
@@ -45,10 +45,18 @@ impl Journal {
         Self { store, id: id.into(), remake, _lock: lock }
     }
 
-    /// Whether the input of this id was taken before.
-    pub(super) fn has_taken(&self, id: &InputId) -> Result<bool, Refused> {
-        let taken = self.store.taken(&self.id, id);
-        taken.map(|seq| seq.is_some()).map_err(|error| Refused::new(DAMAGED, error.to_string()))
+    /// The record with which the input of this id was taken before. Another input than that one is refused.
+    pub(super) fn taken(&self, id: &InputId, input: &Input) -> Result<Option<u64>, Refused> {
+        let damaged = |error: StoreError| Refused::new(DAMAGED, error.to_string());
+        let Some(seq) = self.store.taken(&self.id, id).map_err(damaged)? else { return Ok(None) };
+        let first = self.store.load(&self.id, seq.saturating_sub(1), Some(seq)).map_err(damaged)?;
+        match first.records.first() {
+            Some(record) if record.input != *input => {
+                let text = format!("the id `{id}` was used for another input, with record {seq}: use a new id");
+                Err(Refused::new(ID_REUSED, text))
+            }
+            _ => Ok(Some(seq)),
+        }
     }
 
     pub(super) fn keep_rest(&self, seq: u64, rest: Rest) {
@@ -148,9 +156,10 @@ impl Actor {
         let (mut all, mut records, mut refusal) = (Vec::new(), Vec::new(), Ok(()));
         for Incoming { at, input, id } in batch {
             let before = self.session.context().length();
-            match advance(&mut self.session, at, input.clone()) {
+            let input = Arc::new(input);
+            match advance(&mut self.session, at, Input::clone(&input)) {
                 Ok(Advanced { tasks, digest }) => {
-                    records.push(Record { at, input: input.clone(), id, digest: Some(digest) });
+                    records.push(Record { at, input: Arc::clone(&input), id, digest: Some(digest) });
                     let mut events = Vec::new();
                     if self.report.feed.is_on() {
                         let is_news = self.session.context().length() > before;
@@ -190,7 +199,8 @@ impl Actor {
         };
         let last = restored.as_ref().map_or(self.record, |restored| restored.last);
         let kept = usize::try_from(last.saturating_sub(self.record)).unwrap_or_default().min(taken.len());
-        let lost: Vec<Input> = taken.split_off(kept).into_iter().map(|taken| taken.input).collect();
+        let lost: Vec<Input> =
+            taken.split_off(kept).into_iter().map(|taken| Arc::unwrap_or_clone(taken.input)).collect();
         let is_lost = !lost.is_empty();
         self.forgets |= lost.iter().any(|input| matches!(input, Input::ProcessLost));
         let outcomes: Vec<Input> = lost.into_iter().filter(is_outcome).collect();

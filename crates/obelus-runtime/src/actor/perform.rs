@@ -6,7 +6,7 @@ use obelus_kernel::session::{Input, Question, Refused, Reply, Task};
 
 use super::intake::Taken;
 use super::parts::PartOf;
-use super::{Actor, EventBody};
+use super::{Actor, EventBody, MOST_RECORDS};
 use crate::model::Part;
 use crate::session_files::SessionFiles;
 use crate::state_file::FileNews;
@@ -114,7 +114,7 @@ impl Actor {
         }
     }
 
-    /// The end of a batch: how steps stand now, files, and what is kept of a session at rest.
+    /// The end of a batch: how steps stand now, files, and now and then what is kept of a session at rest.
     pub(super) fn finish(&mut self, at: Time, rest: Option<Box<Reply>>) {
         if self.report.feed.is_watched() {
             let moved = self.report.moved(&self.session);
@@ -127,11 +127,23 @@ impl Actor {
             None if is_at_rest => self.about_files(SessionFiles::if_put),
             None => {}
         }
-        if let Some(journal) = self.journal.as_ref().filter(|_| is_at_rest) {
-            let open = self.session.questions().into_iter().filter(Question::is_open);
-            let questions = open.map(|question| question.to_json()).collect();
-            journal.keep_rest(self.record, Rest { checkpoint: self.session.checkpoint(), questions });
+        if self.record >= self.kept + MOST_RECORDS {
+            self.keep_rest();
         }
+    }
+
+    /// Whether the session is at rest, and not kept so yet. A broken one has taken what its journal does not have.
+    pub(super) fn is_unkept(&self) -> bool {
+        self.record > self.kept && self.journal.is_some() && self.session.is_at_rest() && !self.is_broken()
+    }
+
+    /// Keeps a session at rest: a checkpoint, and its open questions.
+    pub(super) fn keep_rest(&mut self) {
+        let Some(journal) = self.journal.as_ref().filter(|_| self.is_unkept()) else { return };
+        let open = self.session.questions().into_iter().filter(Question::is_open);
+        let questions = open.map(|question| question.to_json()).collect();
+        journal.keep_rest(self.record, Rest { checkpoint: self.session.checkpoint(), questions });
+        self.kept = self.record;
     }
 
     /// Has something done about the files, and tells what people should know of it.

@@ -21,8 +21,8 @@ impl Actor {
     /// Tells the session something, and whoever said it what became of it.
     pub(super) async fn tell(&mut self, tell: Tell) {
         match self.is_taken(&tell) {
-            Ok(false) => {}
-            Ok(true) => return tell.answer(Ok(())),
+            Ok(None) => {}
+            Ok(Some(record)) => return tell.answer(Ok(record)),
             Err(refused) => return tell.answer(Err(refused)),
         }
         // There may be room again.
@@ -38,16 +38,16 @@ impl Actor {
         tell.answer(taken);
     }
 
-    /// Whether the same input was taken before (DUR-13).
-    fn is_taken(&self, tell: &Tell) -> Result<bool, Refused> {
+    /// The record with which the same input was taken before (DUR-13). Another input under its id is refused.
+    fn is_taken(&self, tell: &Tell) -> Result<Option<u64>, Refused> {
         match (&tell.id, &self.journal) {
-            (None, _) => Ok(false),
-            (Some(id), None) => Ok(self.taken.contains(id)),
-            (Some(id), Some(journal)) => journal.has_taken(id),
+            (None, _) => Ok(None),
+            (Some(id), None) => Ok(self.taken.get(id).copied()),
+            (Some(id), Some(journal)) => journal.taken(id, &without_secrets_of(tell.input.clone())),
         }
     }
 
-    async fn take_told(&mut self, tell: &Tell) -> Result<(), Refused> {
+    async fn take_told(&mut self, tell: &Tell) -> Result<u64, Refused> {
         let now = self.now();
         let mut batch = Vec::new();
         // What has lapsed meanwhile cannot be answered any more.
@@ -60,18 +60,20 @@ impl Actor {
         }
         batch.push(Incoming { at: now, input: without_secrets_of(tell.input.clone()), id: tell.id.clone() });
         self.take(batch).await?;
+        // It is the last one of its batch.
+        let record = self.record;
         if has_words {
             self.attached.clear();
         }
         if let Some(id) = tell.id.clone().filter(|_| self.journal.is_none()) {
-            self.taken.insert(id);
+            self.taken.insert(id, record);
         }
         if matches!(tell.input, Input::Stop) {
             self.work.stop_all();
         }
         self.is_awake = true;
         self.start_held();
-        Ok(())
+        Ok(record)
     }
 
     /// Takes a picture from a file. It goes with the words that begin the next turn, and is shown for that turn.

@@ -7,6 +7,7 @@ use crate::events::{EventBody, EventNumber, SessionEvent};
 use crate::restore::{Advanced, advance, look_at};
 use crate::spec::SessionSpec;
 use crate::store::{Record, StoreError};
+use obelus_kernel::session::Input;
 
 impl Inner {
     /// The events of a session after one and up to another, as they were told when they happened. Passing ones are not
@@ -30,7 +31,7 @@ impl Inner {
             let Record { at, input, .. } = kept;
             let before = session.context().length();
             // Older versions kept inputs before they were taken, refused ones too.
-            let Ok(Advanced { tasks, .. }) = advance(&mut session, at, input.clone()) else { continue };
+            let Ok(Advanced { tasks, .. }) = advance(&mut session, at, Input::clone(&input)) else { continue };
             let mut bodies = Vec::new();
             EventBody::of(&session, at, &input, session.context().length() > before, &tasks, &mut bodies);
             let numbered = (1..).zip(bodies).map(|(part, body)| (EventNumber { record, part }, body));

@@ -98,7 +98,8 @@ fn today(spec: &SessionSpec) -> Result<Result<Option<Today>, PathBuf>, HostError
 pub(super) async fn tell(slot: &Arc<Slot>, input: Input) -> Result<(), HostError> {
     let (answer, answered) = oneshot::channel();
     slot.send_live(Command::Tell(Box::new(Tell { input, id: None, answer })))?;
-    Ok(answered.await.map_err(|_| gone())??)
+    answered.await.map_err(|_| gone())??;
+    Ok(())
 }
 
 /// Bindings of the present file for activities that the session did not know when it was made.

@@ -6,8 +6,9 @@
 
 use std::fmt::Display;
 
-use obelus_kernel::Context;
+use obelus_kernel::memory::Member;
 use obelus_kernel::session::{AskedAgain, ElicitationAnswer, Reply, Start, Task};
+use obelus_kernel::{Context, Message};
 use serde_json::Value;
 
 use crate::store::Digest;
@@ -29,7 +30,7 @@ pub(crate) fn digest_of(tasks: &[Task], context: &Context, appended: usize) -> D
     let mut of_tasks = Hash::default();
     tasks.iter().for_each(|task| of_tasks.task(task));
     let mut of_messages = Hash::default();
-    context.latest().take(appended).for_each(|message| of_messages.value(&message.to_json()));
+    context.latest().take(appended).for_each(|message| of_messages.message(message));
     Digest(of_tasks.half() << 32 | of_messages.half())
 }
 
@@ -41,6 +42,23 @@ impl Default for Hash {
     fn default() -> Self {
         // Any number but 0, which words of 0 would leave as it is.
         Self(0x6f62_656c_7573_0001)
+    }
+}
+
+/// The members of an object: their order makes no difference.
+#[derive(Default)]
+struct Members {
+    count: u64,
+    sum: u64,
+}
+
+impl Members {
+    fn add(&mut self, name: &str, value: impl FnOnce(&mut Hash)) {
+        let mut hash = Hash::default();
+        hash.text(name);
+        value(&mut hash);
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(hash.0);
     }
 }
 
@@ -63,7 +81,7 @@ impl Hash {
         self.text(&id.to_string());
     }
 
-    /// A JSON value. The order of the members of an object makes no difference.
+    /// A JSON value.
     fn value(&mut self, value: &Value) {
         match value {
             Value::Null => self.word(0),
@@ -82,17 +100,40 @@ impl Hash {
                 self.word(items.len() as u64);
                 items.iter().for_each(|item| self.value(item));
             }
-            Value::Object(members) => {
-                self.word(8);
-                self.word(members.len() as u64);
-                let member = |(name, value): (&String, &Value)| {
-                    let mut hash = Self::default();
-                    hash.text(name);
-                    hash.value(value);
-                    hash.0
-                };
-                let all = members.iter().map(member).fold(0, u64::wrapping_add);
-                self.word(all);
+            Value::Object(fields) => {
+                let mut members = Members::default();
+                fields.iter().for_each(|(name, value)| members.add(name, |hash| hash.value(value)));
+                self.object(&members);
+            }
+        }
+    }
+
+    fn object(&mut self, members: &Members) {
+        self.word(8);
+        self.word(members.count);
+        self.word(members.sum);
+    }
+
+    /// The canonical form of a message. That of data is hashed where it lies: results are long, and each is hashed.
+    fn message(&mut self, message: &Message) {
+        let Message::Data(data) = message else { return self.value(&message.to_json()) };
+        let mut members = Members::default();
+        data.each_member(&mut |name, member| members.add(name, |hash| hash.member(&member)));
+        self.object(&members);
+    }
+
+    fn member(&mut self, member: &Member<'_>) {
+        match member {
+            Member::Text(text) => {
+                self.word(6);
+                self.text(text);
+            }
+            Member::Value(value) => self.value(value),
+            Member::Nested([], value) => self.value(value),
+            Member::Nested([first, below @ ..], value) => {
+                let mut members = Members::default();
+                members.add(&first.key(), |hash| hash.member(&Member::Nested(below, value)));
+                self.object(&members);
             }
         }
     }
@@ -210,6 +251,27 @@ mod tests {
         }
         let (one, other) = (r#"{"a": 1, "b": {"c": 2, "d": 3}}"#, r#"{"b": {"d": 3, "c": 2}, "a": 1}"#);
         assert_eq!(of_value(&serde_json::from_str(one).unwrap()), of_value(&serde_json::from_str(other).unwrap()));
+    }
+
+    #[test]
+    fn a_message_has_the_hash_of_its_json() {
+        let call = json!({"_tool": "t", "n": 1, "_outputPath": "†state.deal.rows"});
+        let messages = json!([
+            {"type": "text", "role": "user", "text": "hello"},
+            {"type": "tool", "tool": {"t": {"properties": {}}}},
+            {"type": "plan", "plan": [{"_tool": "t"}]},
+            {"type": "state", "data": {"deal": {"rows": {"id": 7}}}, "_call": call, "_outputPath": "†state.deal.rows",
+             "_date": "2026-01-01T00:00:00Z", "_labels": ["user", "untrusted:t"], "_partLabels": {"id": ["author"]}},
+            {"type": "state", "data": {"deal": 1, "beside": 2}, "_call": {"_tool": "t"}, "_outputPath": "†state.deal"},
+            {"type": "data", "kind": "notes", "data": [1], "description": "Notes", "schema": {"type": "array"},
+             "_instance": "one", "_reasoningForCall": "none", "_outputMethod": "concat"},
+            {"type": "error", "data": {"error": {"message": "no"}}},
+        ]);
+        for message in Context::from_value(messages).unwrap().messages() {
+            let mut hash = Hash::default();
+            hash.message(message);
+            assert_eq!(hash.0, of_value(&message.to_json()), "{message:?}");
+        }
     }
 
     /// These stand in journals: whatever changes them stops every session that is in the middle of a turn.

@@ -1,6 +1,7 @@
 //! Replay: the one way in which a session is told again what it was told (DUR-1, DUR-12).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Refused, Reply, Session, Start, Task};
@@ -101,7 +102,9 @@ pub(crate) fn replay(
     for (seq, record) in (journaled.after + 1..).zip(journaled.records) {
         let Record { at, mut input, digest, .. } = record;
         // What a person was shown was held against the question when the answer was taken.
-        if let Input::Decide { digest, .. } = &mut input {
+        if let Input::Decide { digest: Some(_), .. } = &*input
+            && let Input::Decide { digest, .. } = Arc::make_mut(&mut input)
+        {
             *digest = None;
         }
         replayed.under_way.hear(&input);
@@ -112,7 +115,7 @@ pub(crate) fn replay(
             what,
             rest: replayed.last_rest.unwrap_or(journaled.after),
         };
-        let tasks = match (advance(session, at, input), digest) {
+        let tasks = match (advance(session, at, Arc::unwrap_or_clone(input)), digest) {
             (Ok(advanced), None) => advanced.tasks,
             (Ok(advanced), Some(digest)) => match difference(digest, &advanced) {
                 None => advanced.tasks,

@@ -47,7 +47,7 @@ fn paths_are_kept_absolute_but_for_bundled_agents() {
     let spec = SessionSpec::from_request(Path::new("request.json"), request).unwrap();
     let here = std::env::current_dir().unwrap();
     assert_eq!(spec.genesis().unwrap()["folder"], json!(here));
-    let agent = Agent::load(&crate::bundled::bundled_agent("notes").unwrap()).unwrap();
+    let agent = Agent::load(&crate::catalogue::AgentCatalogue::default().find("notes").unwrap()).unwrap();
     let genesis = SessionSpec::from_agent(agent).genesis().unwrap();
     assert_eq!(genesis["folder"], "@bundled/notes");
     assert_eq!(genesis["activities"][0]["folder"], "@bundled/notes");

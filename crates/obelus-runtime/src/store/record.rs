@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
@@ -15,8 +16,8 @@ use super::StoreError;
 pub struct Record {
     /// When the session took it.
     pub at: Time,
-    /// The input.
-    pub input: Input,
+    /// The input, which its session has beside the store until it is durable.
+    pub input: Arc<Input>,
     /// The id under which somebody outside sent it, if it came from outside.
     pub id: Option<InputId>,
     /// What the input led to. Records of older versions have none.
@@ -25,8 +26,8 @@ pub struct Record {
 
 impl Record {
     /// A record without id and digest.
-    pub fn new(at: Time, input: Input) -> Self {
-        Self { at, input, id: None, digest: None }
+    pub fn new(at: Time, input: impl Into<Arc<Input>>) -> Self {
+        Self { at, input: input.into(), id: None, digest: None }
     }
 }
 

@@ -209,9 +209,9 @@ impl Maker<'_> {
 fn answers(about: About, open: usize) -> Vec<&'static str> {
     match about {
         About::Call if open > 1 => vec!["approve", "deny"],
-        About::Call | About::Plan => vec!["approve", "edit", "deny"],
+        About::Call | About::Plan => vec!["approve", "deny", "edit"],
         About::Input => vec!["value", "deny"],
-        About::InDoubt => vec!["happened", "did-not"],
+        About::InDoubt => vec!["happened", "did_not"],
     }
 }
 

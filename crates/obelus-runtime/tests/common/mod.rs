@@ -161,7 +161,7 @@ impl Drop for Folder {
 
 /// The inputs of a session, as its store has them.
 pub(crate) fn journal(store: &dyn Store, id: &str) -> Vec<Input> {
-    store.load(id, 0, None).unwrap().records.into_iter().map(|record| record.input).collect()
+    store.load(id, 0, None).unwrap().records.into_iter().map(|record| Arc::unwrap_or_clone(record.input)).collect()
 }
 
 /// A host of sessions in this store.

@@ -26,7 +26,7 @@ fn a_session_is_restored_as_it_was_wherever_its_journal_ends() {
         let replayed = look_at(&scene.store, "s", &Made::default().remake(), Some(at)).unwrap();
         let mut told = Made::default().session();
         for record in &records[..usize::try_from(at).unwrap()] {
-            told.handle(record.at, record.input.clone()).unwrap();
+            told.handle(record.at, Input::clone(&record.input)).unwrap();
             while told.poll().is_some() {}
         }
         assert_eq!(replayed.snapshot().to_string(), told.snapshot().to_string(), "after record {at}");

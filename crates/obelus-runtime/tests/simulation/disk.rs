@@ -32,7 +32,7 @@ pub(crate) struct Disk {
 #[derive(Serialize, Deserialize)]
 struct Line {
     at: Time,
-    input: Input,
+    input: Arc<Input>,
     id: Option<InputId>,
     digest: Option<Digest>,
 }

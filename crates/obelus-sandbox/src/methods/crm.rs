@@ -112,7 +112,13 @@ fn rules(call: &Call<'_>, entity: &Entity, row: &mut Row, before: Option<&Row>) 
     match entity.type_id {
         1 => lead_rules(call, row, before),
         2 => deal::rules(call, row, before),
-        _ => Ok(()),
+        type_id => {
+            let first_stage = [(7, "DRAFT"), (31, "DT31_1:N")].into_iter().find(|(of, _)| *of == type_id);
+            if let (Some((_, stage)), None) = (first_stage, before) {
+                default(row, "STAGE_ID", stage);
+            }
+            Ok(())
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Call, Methods, Outcome, crm, int_of, text_of};
-use crate::entity::{COMPANY, CONTACT, DEAL, Entity, Field, LEAD, camel, is_yes};
+use crate::entity::{COMPANY, CONTACT, DEAL, Entity, Field, INVOICE, LEAD, QUOTE, camel, is_yes};
 use crate::filter;
 use crate::list::{Selection, page};
 use crate::store::{OWN, Row};
@@ -59,7 +59,8 @@ fn not_found() -> Fault {
 
 fn entity(call: &Call<'_>) -> Result<&'static Entity, Fault> {
     let wanted = call.params.int("entityTypeId");
-    let found = [&LEAD, &DEAL, &CONTACT, &COMPANY].into_iter().find(|entity| Some(entity.type_id) == wanted);
+    let known = [&LEAD, &DEAL, &CONTACT, &COMPANY, &INVOICE, &QUOTE];
+    let found = known.into_iter().find(|entity| Some(entity.type_id) == wanted);
     found.ok_or_else(|| Fault::new(400, "NOT_FOUND", "Smart process not found"))
 }
 

@@ -105,6 +105,25 @@ fn origin_id_finds_a_record_whose_answer_was_lost() {
 }
 
 #[test]
+fn invoices_and_quotes_are_kept_by_the_methods_for_all_types() {
+    let portal = TestPortal::new();
+    for (type_id, first_stage, next_stage) in [(31, "DT31_1:N", "DT31_1:P"), (7, "DRAFT", "SENT")] {
+        let fields = json!({"title": "Окна", "opportunity": 5000, "companyId": 1});
+        let made = portal.call("crm.item.add", &json!({"entityTypeId": type_id, "fields": fields}))["item"].clone();
+        let named = [&made["title"], &made["stageId"], &made["currencyId"], &made["entityTypeId"]];
+        assert_eq!(named, [&json!("Окна"), &json!(first_stage), &json!("RUB"), &json!(type_id)]);
+        let of = json!({"entityTypeId": type_id, "id": made["id"]});
+        let mut change = of.clone();
+        change["fields"] = json!({"stageId": next_stage});
+        portal.call("crm.item.update", &change);
+        let listed = portal.call("crm.item.list", &json!({"entityTypeId": type_id, "filter": {"stageId": next_stage}}));
+        assert_eq!(listed["items"][0]["id"], made["id"]);
+        portal.call("crm.item.delete", &of);
+        assert_eq!(portal.fault("crm.item.get", &of).1, "NOT_FOUND");
+    }
+}
+
+#[test]
 fn a_universal_activity_needs_no_communications() {
     let portal = TestPortal::new();
     let todo = json!({

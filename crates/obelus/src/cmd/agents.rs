@@ -15,7 +15,7 @@ use obelus_connect::model::{ChatMessage, PromptMeter, PromptOptions, render};
 use obelus_kernel::compose::{Offer, compose};
 use obelus_kernel::session::{Answer, Input, Prompt, Session, Solution, Task};
 use obelus_kernel::{PlanMode, Tool};
-use obelus_runtime::files::{Places, Problem};
+use obelus_runtime::files::{AgentCatalogue, Places, Problem};
 use obelus_runtime::{Agent, Connector as _, SessionSpec, system_clock};
 use serde_json::{Value, json};
 
@@ -38,39 +38,24 @@ pub(crate) fn run(args: &Agents) -> Result<Exit> {
     }
 }
 
-/// The folders of agents: `agents/` here, and those named by `OBELUS_AGENTS`.
+/// The folders of the user's agents: in `agents/` here, and in those named by `OBELUS_AGENTS`.
 pub(crate) fn found() -> Vec<PathBuf> {
-    let named = std::env::var_os("OBELUS_AGENTS").map(|paths| std::env::split_paths(&paths).collect::<Vec<_>>());
-    let roots = std::iter::once(PathBuf::from("agents")).chain(named.unwrap_or_default());
-    let mut found: Vec<PathBuf> = roots
-        .filter_map(|root| std::fs::read_dir(root).ok())
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.join("agent.yaml").is_file())
-        .collect();
-    found.sort();
-    found
+    AgentCatalogue::of_environment().own()
 }
 
 /// All agents. An agent of the user hides a bundled one with the same name.
 fn all() -> Vec<PathBuf> {
-    let own = found();
-    let is_own = |path: &PathBuf| own.iter().any(|own| own.file_name() == path.file_name());
-    let bundled: Vec<PathBuf> =
-        obelus_runtime::files::bundled_agents().into_iter().filter(|path| !is_own(path)).collect();
-    own.into_iter().chain(bundled).collect()
+    AgentCatalogue::of_environment().all()
 }
 
 /// The agent with this name, if there is no such file.
 pub(crate) fn named_by(path: &Path) -> Option<PathBuf> {
-    if path.exists() { None } else { all().into_iter().find(|agent| agent.file_name() == Some(path.as_os_str())) }
+    if path.exists() { None } else { AgentCatalogue::of_environment().find(path.to_str()?) }
 }
 
 /// The most similar agent name.
 pub(crate) fn near(path: &Path) -> Option<String> {
-    let all = all();
-    let names: Vec<&str> = all.iter().filter_map(|agent| agent.file_name()?.to_str()).collect();
-    obelus_kernel::closest(path.to_str()?, &names).map(str::to_owned)
+    AgentCatalogue::of_environment().near(path.to_str()?)
 }
 
 /// Finds an agent by its name, folder or file.
@@ -81,13 +66,7 @@ pub(crate) fn locate(agent: &str) -> Result<PathBuf> {
     }
     let hint = match near(path) {
         Some(near) => format!("; did you mean `{near}`?"),
-        None => {
-            let all = all();
-            let mut names: Vec<&str> = all.iter().filter_map(|agent| agent.file_name()?.to_str()).collect();
-            names.sort_unstable();
-            names.dedup();
-            format!("; there are: {}", names.join(", "))
-        }
+        None => format!("; there are: {}", AgentCatalogue::of_environment().names().join(", ")),
     };
     bail!("there is no agent `{agent}`{hint}")
 }

@@ -129,8 +129,14 @@ fn e_edits_and_an_edit_is_checked() {
 #[test]
 fn a_question_mark_unfolds_the_details() {
     let harness = Harness::new("details", "ru");
-    let person = asked(&harness, 500);
-    person.sees("ещё 3 подробности").sees("? подробности");
+    let person = Person::at(&harness, &[]);
+    person
+        .prompted(1)
+        .types("amount 500")
+        .types(ENTER)
+        .sees("Esc позже")
+        .sees("ещё 3 подробности")
+        .sees("? подробности");
     assert!(!person.screen().contains("†state.one"), "{}", person.screen());
     person.types("?").sees("слова агента: \"as you said\\u{1b}[2J\"").sees("результат запишется в †state.one");
     person.sees_times("Esc позже", 2).types("y").sees("Вы разрешили.").prompted(2);

@@ -179,6 +179,22 @@ fn agents_are_listed_shown_and_checked() {
     assert!(prompt["messages"].as_array().is_some_and(|messages| !messages.is_empty()));
 }
 
+#[test]
+fn the_figures_of_a_prompt_tell_how_much_is_a_prefix_of_the_request_before() {
+    let figures = ["agents", "prompt", "examples/steps", "--say", "hi", "--say", "and now?", "--stats"];
+    let counted = document(&obelus(&[&figures[..], &["--json"]].concat()).exits(0));
+    let [first, second] = &counted["requests"].as_array().expect("a list")[..] else { panic!("not two: {counted}") };
+    let number = |request: &Value, name: &str| request[name].as_u64().expect("a number");
+    assert_eq!((number(first, "prefix"), number(first, "percent")), (0, 0), "there is no request before");
+    assert!(number(second, "chars") > number(first, "chars"), "the words are added: {counted}");
+    let (chars, prefix) = (number(second, "chars"), number(second, "prefix"));
+    assert!(prefix * 2 > chars && prefix < chars, "instructions and tools stay as they were: {counted}");
+    let sum: u64 = [first, second].map(|request| number(request, "chars")).iter().sum();
+    assert_eq!(number(&counted["sum"], "chars"), sum);
+    let line = format!("request 2: {chars} characters, {prefix} of them ({} %)", number(second, "percent"));
+    obelus(&figures).exits(0).prints(&line);
+}
+
 /// A plan with a call that a person approves, and that fails then.
 const FAILING: &str = "
 context:

@@ -1,14 +1,21 @@
 //! The session so far as chat messages. Entries become messages one by one and in order, so that each request begins
 //! with the messages of the one before it.
 
+use std::fmt::Write as _;
+
 use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::blocks::{self, Blocks, Step};
 use obelus_kernel::session::{CallEntry, CallStatus, Happened, Prompt, TranscriptEntry};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::outcome::{Proposed, error_words, head, names_in_short, params};
+use super::values::{self, json};
 use super::{ChatMessage, ChatRole, RESULTS, RenderError, TIME, line, message, message_of};
 use crate::model::calendar::calendar;
+
+/// What stands for a thought: it is for the log, and its block shows the form of an answer.
+const THOUGHT: &str = "…";
 
 /// Messages under way.
 pub(super) struct Told<'a> {
@@ -17,8 +24,8 @@ pub(super) struct Told<'a> {
     /// Lines of the results that were sent with one request.
     lines: Vec<String>,
     batch: u64,
-    /// The calls of the latest answer: what stands there need not be said again.
-    proposed: &'a [Value],
+    /// What the latest calls were: what stands there need not be said again.
+    proposed: Proposed<'a>,
     /// The day that the latest calendar begins with.
     day: Option<Value>,
 }
@@ -26,7 +33,14 @@ pub(super) struct Told<'a> {
 impl<'a> Told<'a> {
     /// The messages, and the day that the latest calendar among them begins with.
     pub(super) fn render(prompt: &'a Prompt) -> Result<(Vec<ChatMessage>, Option<Value>), RenderError> {
-        let mut told = Told { prompt, messages: Vec::new(), lines: Vec::new(), batch: 0, proposed: &[], day: None };
+        let mut told = Told {
+            prompt,
+            messages: Vec::new(),
+            lines: Vec::new(),
+            batch: 0,
+            proposed: Proposed::default(),
+            day: None,
+        };
         let mut entries = prompt.transcript.as_slice();
         while let Some((first, rest)) = entries.split_first() {
             let alike = alike(entries);
@@ -51,27 +65,25 @@ impl<'a> Told<'a> {
                 self.end_results()?;
                 self.say(ChatRole::Assistant, text.clone());
             }
-            Happened::Answer { thought, say, calls, output, .. } => {
+            Happened::Answer { say, calls, output, .. } => {
                 self.end_results()?;
-                self.proposed = calls;
+                self.proposed.note(calls, entry.batch);
                 match entry.is_digest {
                     true => say.iter().for_each(|words| self.say(ChatRole::Assistant, words.clone())),
                     false => {
-                        let text = self.answer(thought.as_deref(), say.as_deref(), calls, output)?;
+                        let text = self.answer(say.as_deref(), calls, output)?;
                         self.say(ChatRole::Assistant, text);
                     }
                 }
             }
-            Happened::Call(call) => {
-                let form = self.call(call, entry.is_digest);
-                self.line(entry.batch, &form)?;
-            }
-            Happened::Decision { decision } => self.line(entry.batch, &json!({"decided": decision}))?,
-            Happened::Error { error } => self.line(entry.batch, &without_nulls(error))?,
-            Happened::Event { event } => self.line(entry.batch, &json!({"event": event}))?,
+            Happened::Call(call) => self.call(call, entry.batch, entry.is_digest)?,
+            Happened::Decision { decision } => self.line(entry.batch, format!("decided: {}", json(decision)))?,
+            Happened::Error { error } => self.line(entry.batch, self.proposed.fault(error, entry.batch))?,
+            Happened::Event { event } => self.line(entry.batch, format!("event: {}", json(event)))?,
             Happened::LeftOut { count, calls } => {
-                let form = json!({"left_out": format!("{count} earlier entries"), "calls_among_them": calls});
-                self.line(entry.batch, &form)?;
+                let calls = calls.iter().map(|(name, count)| format!("; {}: {count}", json(&name.as_str().into())));
+                let calls: String = calls.collect();
+                self.line(entry.batch, format!("‹{count} earlier entries left out{calls}›"))?;
             }
         }
         Ok(())
@@ -93,23 +105,20 @@ impl<'a> Told<'a> {
         Ok(())
     }
 
-    /// An answer of the model in its own dialect.
-    fn answer(
-        &self,
-        thought: Option<&str>,
-        say: Option<&str>,
-        calls: &[Value],
-        output: &Value,
-    ) -> Result<String, RenderError> {
+    /// An answer of the model in its own dialect, without what it said about its calls.
+    fn answer(&self, say: Option<&str>, calls: &[Value], output: &Value) -> Result<String, RenderError> {
         if self.prompt.dialect == Dialect::Json {
             return line(RESULTS, &json!({"say": say, "calls": calls, "output": output}));
         }
         let steps = calls.iter().map(|call| {
             let tool = self.tool(call["_tool"].as_str().unwrap_or_default());
-            Step::from_call(call, |name| tool.is_some_and(|tool| has_param(tool, name)))
+            let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| has_param(tool, name)));
+            // What is said about a step is for people, and the program sees to it whom it asks.
+            step.beside.retain(|name, _| !matches!(name.as_str(), "comment" | "requires_confirmation" | "http_method"));
+            step
         });
         Ok(blocks::write(&Blocks {
-            thought: thought.unwrap_or_default().to_owned(),
+            thought: THOUGHT.to_owned(),
             steps: steps.collect(),
             words: say.unwrap_or_default().to_owned(),
         }))
@@ -120,59 +129,57 @@ impl<'a> Told<'a> {
     }
 
     /// What became of a call. Its parameters are left out where the answer above has them.
-    fn call(&self, entry: &CallEntry, is_digest: bool) -> Value {
-        let mut form = Map::from_iter([("call".to_owned(), entry.call["_tool"].clone())]);
-        let mut put = |name: &str, value: Value| form.insert(name.to_owned(), value);
-        if let Some(name) = entry.call.get("_instance") {
-            put("instance", name.clone());
-        }
+    fn call(&mut self, entry: &'a CallEntry, batch: u64, is_digest: bool) -> Result<(), RenderError> {
         let params = params(&entry.call);
-        let is_above = self.proposed.iter().any(|call| call["_tool"] == entry.call["_tool"] && has_all(call, &params));
-        if (is_digest || !is_above) && !params.is_empty() {
-            put("params", params.into());
+        let is_known = !is_digest && self.proposed.has(&entry.call, &params, batch);
+        let mut line = head(&entry.call, entry.status, entry.approved, (!is_known).then_some(&params));
+        line.push_str(&error_words(entry));
+        let shown = entry.result.as_ref().map(values::result);
+        let part = shown.as_ref().and_then(|shown| shown.part.as_deref());
+        // A value that is told whole need not be looked up.
+        let is_told = shown.as_ref().is_some_and(|shown| shown.beside.is_some());
+        for (index, path) in entry.at.iter().enumerate().filter(|_| !is_told || entry.at.len() > 1) {
+            let path = part.map_or_else(|| path.clone(), |part| values::member(path, part));
+            let _ = write!(line, "{} {path}", if index == 0 { "" } else { "," });
         }
-        put("status", entry.status.name().into());
-        if entry.approved {
-            put("approved", true.into());
+        if let [path] = entry.at.as_slice()
+            && let Some(result) = &entry.result
+        {
+            self.proposed.values.insert(path, result);
         }
-        if let Some(error) = &entry.error {
-            put("error", without_nulls(error));
+        let (beside, below) = shown.map_or((None, Vec::new()), |shown| (shown.beside, shown.below));
+        if let Some(value) = beside {
+            let _ = write!(line, ": {value}");
         }
-        match entry.at.as_slice() {
-            [] => {}
-            [path] => drop(put("at", path.as_str().into())),
-            paths => drop(put("at", paths.into())),
-        }
-        if let Some(result) = &entry.result {
-            put("result", table(result).unwrap_or_else(|| result.clone()));
-        }
-        form.into()
+        self.line(batch, line)?;
+        self.lines.extend(below);
+        Ok(())
     }
 
     /// One line for a call that came to the same end for several instances.
     fn instances(&mut self, entries: &'a [TranscriptEntry]) -> Result<(), RenderError> {
-        let calls = entries.iter().filter_map(|entry| match &entry.what {
-            Happened::Call(call) => Some(call),
-            _ => None,
-        });
-        let names: Vec<&Value> = calls.clone().filter_map(|call| call.call.get("_instance")).collect();
-        let Some(first) = calls.clone().next() else { return Ok(()) };
-        let mut form = json!({"call": first.call["_tool"], "status": first.status.name(), "instances": names});
-        if first.approved {
-            form["approved"] = true.into();
-        }
-        if let Some(error) = &first.error {
-            form["error"] = without_nulls(error);
-        }
-        self.line(entries[0].batch, &form)
+        let calls: Vec<&CallEntry> = entries
+            .iter()
+            .filter_map(|entry| match &entry.what {
+                Happened::Call(call) => Some(&**call),
+                _ => None,
+            })
+            .collect();
+        let Some(first) = calls.first() else { return Ok(()) };
+        let names: Vec<&str> = calls.iter().filter_map(|call| call.call.get("_instance")?.as_str()).collect();
+        let call = json!({"_tool": first.call["_tool"]});
+        let head = head(&call, first.status, first.approved, None);
+        let words = error_words(first);
+        self.line(entries[0].batch, format!("{head}{words} for {} instances: {}", names.len(), names_in_short(&names)))
     }
 
-    fn line(&mut self, batch: u64, form: &Value) -> Result<(), RenderError> {
+    /// A line of the results that are sent with one request.
+    fn line(&mut self, batch: u64, line: String) -> Result<(), RenderError> {
         if batch != self.batch {
             self.end_results()?;
             self.batch = batch;
         }
-        self.lines.push(line(RESULTS, form)?);
+        self.lines.push(line);
         Ok(())
     }
 
@@ -200,69 +207,6 @@ fn alike(entries: &[TranscriptEntry]) -> usize {
     entries.iter().take_while(|entry| key(entry).as_ref() == Some(&first)).count()
 }
 
-/// Records as a table, which names each field once. What is no record, such as a note on rows left out, stands below it.
-fn table(result: &Value) -> Option<Value> {
-    const FEWEST: usize = 3;
-    let items = result.as_array()?;
-    let is_row = |item: &&Value| item.as_object().is_some_and(|row| !row.keys().all(|name| name.starts_with('_')));
-    let (rows, others): (Vec<&Value>, Vec<&Value>) = items.iter().partition(is_row);
-    if rows.len() < FEWEST {
-        return None;
-    }
-    let mut columns: Vec<&String> = Vec::new();
-    for name in rows.iter().filter_map(|row| row.as_object()).flat_map(Map::keys) {
-        if !columns.contains(&name) {
-            columns.push(name);
-        }
-    }
-    let cells = |row: &&Value| columns.iter().map(|name| row.get(name.as_str()).cloned().unwrap_or_default()).collect();
-    let rows: Vec<Value> = rows.iter().map(cells).collect();
-    let mut form = json!({"columns": columns, "rows": rows});
-    if !others.is_empty() {
-        form["note"] = json!(others);
-    }
-    Some(form)
-}
-
-fn params(call: &Value) -> Map<String, Value> {
-    let fields = call.as_object().into_iter().flatten().filter(|(name, _)| !name.starts_with('_'));
-    fields.map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
-fn has_all(call: &Value, params: &Map<String, Value>) -> bool {
-    params.iter().all(|(name, value)| call.get(name) == Some(value))
-}
-
 fn has_param(tool: &Tool, name: &str) -> bool {
     tool.params().get("properties").is_some_and(|properties| properties.get(name).is_some())
-}
-
-/// An object without the fields that are null.
-fn without_nulls(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let fields = fields.iter().filter(|(_, value)| !value.is_null());
-            fields.map(|(name, value)| (name.clone(), without_nulls(value))).collect()
-        }
-        other => other.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn records_are_shown_as_a_table_and_other_values_as_they_are() {
-        let rows = json!([{"id": 1, "a": "x"}, {"id": 2}, {"b": [1], "id": 3}, {"_more": {"total": 9}}]);
-        let expected = json!({
-            "columns": ["id", "a", "b"],
-            "rows": [[1, "x", null], [2, null, null], [3, null, [1]]],
-            "note": [{"_more": {"total": 9}}],
-        });
-        assert_eq!(table(&rows), Some(expected));
-        for other in [json!([{"id": 1}, {"id": 2}]), json!([1, 2, 3]), json!({"a": 1}), json!("x")] {
-            assert_eq!(table(&other), None, "{other}");
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! The tools on offer, one per line.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
-use obelus_kernel::Tool;
+use obelus_kernel::{Effect, Tool};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -33,20 +34,38 @@ impl<'a> ToolSummary<'a> {
     }
 }
 
-/// A tool with its parameters, for a dialect without a schema: `deal.get(id) read "One deal"`. A parameter without
-/// a type is a number or a text.
-pub(super) fn signature(tool: &Tool) -> String {
-    let mut text = format!("{}({}) {}", name(&tool.name), members(tool.params()), tool.effect.name());
-    if let Some(words) = tool.schema.get("description") {
-        let _ = write!(text, " {}", line(words));
+/// The shortest list of parameters that is worth a reference to another tool's.
+const LONG: usize = 30;
+
+/// Tools with their parameters, for a dialect without a schema: `deal.get(id): One deal`. Parameters that an earlier tool
+/// has too are shown by its name, and an effect where a tool does more than read.
+pub(super) fn signatures(tools: &[Arc<Tool>]) -> Vec<String> {
+    let mut seen: Vec<(String, &str)> = Vec::new();
+    let mut lines = Vec::new();
+    for tool in tools {
+        let mut params = members(tool.params());
+        match seen.iter().find(|(known, _)| *known == params) {
+            Some((_, first)) => params = format!("as {}", name(first)),
+            None if params.chars().count() >= LONG => seen.push((params.clone(), &tool.name)),
+            None => {}
+        }
+        lines.push(signature(tool, &params));
     }
-    if let Some(source) = tool.words_of() {
-        let _ = write!(text, " unchecked_words_of {}", line(&source.into()));
+    lines
+}
+
+fn signature(tool: &Tool, params: &str) -> String {
+    let mut text = format!("{}({params})", name(&tool.name));
+    if tool.effect != Effect::Read {
+        let _ = write!(text, " {}", tool.effect.name());
     }
-    let places = tool.schema.get("x-risky").and_then(Value::as_array).into_iter().flatten();
-    let places: Vec<String> = places.filter_map(Value::as_str).map(name).collect();
-    if !places.is_empty() {
-        let _ = write!(text, " asks about {}", places.join(", "));
+    let words = tool.schema.get("description");
+    match tool.words_of() {
+        Some(source) => {
+            let words = words.map(|words| format!(" {}", line(words))).unwrap_or_default();
+            let _ = write!(text, "{words} unchecked_words_of {}", line(&source.into()));
+        }
+        None => text.push_str(&words.map(plain_words).unwrap_or_default()),
     }
     if let Some(result) = tool.output() {
         let _ = write!(text, " returns {}", type_of(result));
@@ -54,15 +73,30 @@ pub(super) fn signature(tool: &Tool) -> String {
     text
 }
 
-/// A kind of memory: its name, what it is for, and what its value looks like.
-pub(super) fn recipe(kind: &Value) -> String {
+/// Words of the agent's author, in quotes where they have several lines.
+fn plain_words(words: &Value) -> String {
+    match words.as_str() {
+        Some(text) if !text.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) => {
+            format!(": {text}")
+        }
+        _ => format!(": {}", line(words)),
+    }
+}
+
+/// A kind of memory: its name, what it is for, and what its value looks like. Where the model does not write it, the
+/// names of its members are enough.
+pub(super) fn recipe(kind: &Value, is_written: bool) -> String {
     let mut text = name(kind["kind"].as_str().unwrap_or_default());
-    if let Some(words) = kind.get("description") {
-        let _ = write!(text, " {}", line(words));
+    match kind.get("schema") {
+        Some(schema) if is_written => drop(write!(text, " {}", type_of(schema))),
+        Some(schema) => {
+            let members = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+            let members: Vec<String> = members.map(|(member, schema)| name(member) + &described(schema)).collect();
+            let _ = write!(text, " {{{}}}", members.join(", "));
+        }
+        None => {}
     }
-    if let Some(schema) = kind.get("schema") {
-        let _ = write!(text, ": {}", type_of(schema));
-    }
+    text.push_str(&kind.get("description").map(plain_words).unwrap_or_default());
     // What single instances have of their own.
     for own in ["descriptions", "schemas"] {
         if let Some(of_instances) = kind.get(own) {
@@ -80,11 +114,17 @@ fn members(schema: &Value) -> String {
     let member = |(field, schema): (&String, &Value)| {
         let mark = if is_required(field) { "" } else { "?" };
         match type_of(schema).as_str() {
-            "int|str" => format!("{}{mark}", name(field)),
+            // A text, or a number for whom it fits.
+            "str" | "int|str" | "number|str" => format!("{}{mark}", name(field)),
             type_ => format!("{}{mark}: {type_}", name(field)),
         }
     };
     properties.filter(|(field, _)| !field.starts_with('_')).map(member).collect::<Vec<_>>().join(", ")
+}
+
+/// The description of a schema behind it.
+fn described(schema: &Value) -> String {
+    schema.get("description").map(|words| format!(" {}", line(words))).unwrap_or_default()
 }
 
 /// A schema in short. What has no short form is shown as it is.
@@ -109,12 +149,10 @@ fn type_of(schema: &Value) -> String {
     }
     let mut text = match (fields.get("const"), fields.get("enum").and_then(Value::as_array)) {
         (Some(only), _) => line(only),
-        (_, Some(choices)) => choices.iter().map(line).collect::<Vec<_>>().join("|"),
+        (_, Some(choices)) => choices.iter().map(choice).collect::<Vec<_>>().join("|"),
         _ => types(fields),
     };
-    if let Some(words) = fields.get("description") {
-        let _ = write!(text, " {}", line(words));
-    }
+    text.push_str(&described(schema));
     text
 }
 
@@ -125,9 +163,10 @@ fn types(fields: &Map<String, Value>) -> String {
             let open = fields.get("additionalProperties").is_none_or(|more| *more != Value::Bool(false));
             format!("{{{}{}}}", members(&own), if open { ", …" } else { "" })
         }
-        "array" => match fields.get("items") {
-            Some(items) => format!("[{}]", type_of(items)),
-            None => "array".to_owned(),
+        "object" => "{…}".to_owned(),
+        "array" => match fields.get("items").map(type_of).as_deref() {
+            None | Some("str" | "int|str" | "number|str" | "{…}") => "[…]".to_owned(),
+            Some(items) => format!("[{items}]"),
         },
         "integer" => "int".to_owned(),
         "string" => "str".to_owned(),
@@ -136,13 +175,22 @@ fn types(fields: &Map<String, Value>) -> String {
     };
     match fields.get("type") {
         Some(Value::String(name)) => one(name),
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(one).collect::<Vec<_>>().join("|"),
+        Some(Value::Array(names)) => {
+            // What may be null may be left out.
+            let names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            names.map(one).collect::<Vec<_>>().join("|")
+        }
         _ => "any".to_owned(),
     }
 }
 
+/// A choice: a name as it is.
+fn choice(value: &Value) -> String {
+    value.as_str().map_or_else(|| line(value), name)
+}
+
 /// A name as it is, or in quotes where it has other signs than names have.
-fn name(name: &str) -> String {
+pub(super) fn name(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
     match name.chars().all(is_plain) && !name.is_empty() {
         true => name.to_owned(),
@@ -160,8 +208,10 @@ mod tests {
 
     use super::*;
 
-    fn shown(name: &str, schema: &Value) -> String {
-        signature(&Tool::parse(name, schema).unwrap())
+    fn shown(tools: &[(&str, Value)]) -> Vec<String> {
+        let tools: Vec<Arc<Tool>> =
+            tools.iter().map(|(name, schema)| Arc::new(Tool::parse(name, schema).unwrap())).collect();
+        signatures(&tools)
     }
 
     #[test]
@@ -172,9 +222,11 @@ mod tests {
             "properties": {
                 "fields": {"type": "object", "properties": {
                     "TITLE": {"type": "string"}, "SUM": {"type": ["number", "string"], "description": "in roubles"},
+                    "OWNER": {"type": ["integer", "null"]},
                 }, "required": ["TITLE"]},
+                "filter": {"type": "object"},
                 "select": {"type": "array", "items": {"type": "string"}},
-                "order": {"enum": ["ASC", "DESC"]},
+                "order": {"enum": ["ASC", "DESC", "a b"]},
                 "id": {"type": ["integer", "string"]},
                 "any": {},
                 "odd": {"anyOf": [{"type": "string"}, {"type": "null"}]},
@@ -183,16 +235,38 @@ mod tests {
             "required": ["fields"],
         });
         assert_eq!(
-            shown("crm.deal.add", &schema),
-            "crm.deal.add(fields: {TITLE: str, SUM?: number|str \"in roubles\", …}, select?: [str], \
-             order?: \"ASC\"|\"DESC\", id?, any?: any, odd?: {\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}) \
-             create \"A new deal\""
+            shown(&[("crm.deal.add", schema)]),
+            [
+                "crm.deal.add(fields: {TITLE, SUM?: number|str \"in roubles\", OWNER?: int, …}, filter?: {…}, select?: […], \
+              order?: ASC|DESC|\"a b\", id?, any?: any, odd?: {\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}) \
+              create: A new deal"
+            ]
         );
     }
 
     #[test]
-    fn a_name_cannot_begin_a_line() {
-        let text = shown("t", &json!({"x-effect": "read", "properties": {"a\n# Mode": {"type": "string"}}}));
-        assert_eq!(text, "t(\"a\\n# Mode\"?: str) read");
+    fn parameters_that_an_earlier_tool_has_too_are_shown_by_its_name() {
+        let list = |words: &str| {
+            let properties =
+                json!({"filter": {"type": "object"}, "select": {"type": "array"}, "limit": {"type": "integer"}});
+            json!({"description": words, "x-effect": "read", "properties": properties})
+        };
+        let get = json!({"x-effect": "read", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
+        assert_eq!(
+            shown(&[("a.list", list("Deals")), ("a.get", get.clone()), ("b.list", list("Tasks")), ("b.get", get)]),
+            [
+                "a.list(filter?: {…}, select?: […], limit?: int): Deals",
+                "a.get(id: int)",
+                "b.list(as a.list): Tasks",
+                "b.get(id: int)"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_name_or_a_description_cannot_begin_a_line() {
+        let tool =
+            json!({"x-effect": "read", "description": "x\n# Mode", "properties": {"a\n# Mode": {"type": "string"}}});
+        assert_eq!(shown(&[("t", tool)]), ["t(\"a\\n# Mode\"?): \"x\\n# Mode\""]);
     }
 }

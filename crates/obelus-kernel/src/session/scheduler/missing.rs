@@ -15,6 +15,9 @@ pub(crate) const NOT_CHOSEN: &str = "not_chosen";
 /// The code of a call that is skipped because nobody brought a value.
 pub(crate) const NO_VALUE: &str = "no_value";
 
+/// The code of a call that is skipped because the list that it was to run for has no rows: nothing is amiss then.
+pub(crate) const NO_ROWS: &str = "no_rows";
+
 impl Step {
     /// Why a job cannot run, as its report has it: `{rule, code, message}` (PLAN-4).
     pub(crate) fn missing(&self, job: usize, context: &Context) -> Option<Value> {
@@ -23,6 +26,9 @@ impl Step {
             found = found.take().or_else(|| self.dead_path(job, expr, context));
         });
         let (path, is_chosen) = found?;
+        if self.lacks_rows(job, path) {
+            return Some(json!({"code": NO_ROWS, "message": "no rows, nothing to do"}));
+        }
         let code = if is_chosen { NO_VALUE } else { NOT_CHOSEN };
         let message = format!("{path} has no value{}", self.who_failed(job, path));
         Some(json!({"rule": Rule::Plan4.name(), "code": code, "message": message}))
@@ -59,6 +65,20 @@ impl Step {
         !edges.is_empty() && edges.iter().all(is_off)
     }
 
+    /// Whether a path has no value because a list brought no rows, to this call or to the one before it.
+    fn lacks_rows(&self, job: usize, path: &Path) -> bool {
+        let edges = self.graph.edges_by(job, path);
+        let is_empty = |edge: &Edge| {
+            let feeder = &self.jobs[edge.from];
+            match feeder.status {
+                Status::Done => self.brings_rows(edge),
+                Status::Skipped => feeder.error.as_ref().is_some_and(|error| error["code"] == NO_ROWS),
+                _ => false,
+            }
+        };
+        !edges.is_empty() && edges.iter().all(is_empty)
+    }
+
     /// Whether the call behind an edge chose this path, or one above or below it.
     fn has_written(&self, edge: &Edge, path: &Path) -> bool {
         let written = self.jobs[edge.from].written.as_ref();
@@ -79,7 +99,7 @@ impl Step {
             Status::Denied => (1, "was denied"),
             Status::Refused => (2, "was refused"),
             Status::Skipped => (3, "was skipped"),
-            _ if self.brings_rows(edge) => (4, "brought no row"),
+            _ if self.brings_rows(edge) => (4, "brought no rows"),
             _ if self.has_written(edge, path) => (4, "did not bring it"),
             _ => (5, "chose another path"),
         };

@@ -159,7 +159,7 @@ impl TranscriptEntry {
 impl Happened {
     fn size(&self) -> usize {
         let chars = |text: &str| text.chars().count();
-        let of = |value: &Value| if value.is_null() { 0 } else { chars(&value.to_string()) };
+        let of = |value: &Value| if value.is_null() { 0 } else { length_of_json(value) };
         FRAME
             + match self {
                 Happened::User { text, .. } | Happened::Assistant { text } => chars(text),
@@ -179,12 +179,39 @@ impl Happened {
     }
 }
 
+/// How many characters a value has as JSON. Each result is counted, so the text is not made.
+fn length_of_json(value: &Value) -> usize {
+    match value {
+        Value::String(text) => length_of_text(text),
+        Value::Array(items) => 2 + items.len().saturating_sub(1) + items.iter().map(length_of_json).sum::<usize>(),
+        Value::Object(fields) => {
+            let of_field = |(name, value): (&String, &Value)| length_of_text(name) + 1 + length_of_json(value);
+            2 + fields.len().saturating_sub(1) + fields.iter().map(of_field).sum::<usize>()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string().len(),
+    }
+}
+
+/// The same of a text, with its quotes and escapes.
+fn length_of_text(text: &str) -> usize {
+    let is_escaped = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    let added = |byte: u8| if matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c) { 1 } else { 5 };
+    // Most texts have no escapes, and counting is quicker than adding.
+    let escapes = match text.bytes().filter(is_escaped).count() {
+        0 => 0,
+        _ => text.bytes().filter(is_escaped).map(added).sum(),
+    };
+    2 + text.chars().count() + escapes
+}
+
 /// A text of at most so many characters.
 pub(in crate::session) fn clip(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
+    let end = match text.as_bytes().get(..most) {
+        None => return text.to_owned(),
+        Some(head) if head.is_ascii() => most,
+        Some(_) => text.char_indices().nth(most).map_or(text.len(), |(end, _)| end),
+    };
+    if end == text.len() { text.to_owned() } else { format!("{}…", &text[..end]) }
 }
 
 /// A call with parameters of a few words each.
@@ -204,5 +231,45 @@ fn in_short(call: &Value) -> Value {
     match call {
         Value::Object(fields) => Value::Object(fields.iter().map(short).collect()),
         other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_length_of_a_value_is_that_of_its_text() {
+        for value in [
+            json!(null),
+            json!(true),
+            json!(-1.5e300),
+            json!("plain"),
+            json!("«ёлка» 🌲 \"quoted\" \\ \n\r\t\u{8}\u{c}\u{1}\u{1f}\u{7f}\u{2028}"),
+            json!([]),
+            json!([1]),
+            json!([1, [2, "three"]]),
+            json!({}),
+            json!({"a": 1}),
+            json!({"ключ": {"b": [], "c\"": null}, "d": "e"}),
+        ] {
+            assert_eq!(length_of_json(&value), value.to_string().chars().count(), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_cut_by_characters() {
+        for (text, most, cut) in [
+            ("", 0, ""),
+            ("abc", 3, "abc"),
+            ("abcd", 3, "abc…"),
+            ("ёлка", 4, "ёлка"),
+            ("ёлка", 3, "ёлк…"),
+            ("abё", 2, "ab…"),
+        ] {
+            assert_eq!(clip(text, most), cut);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Records: how they are written, and how they are read again.
 
+use std::sync::Arc;
+
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
 use obelus_kernel::text::depth_of_text;
@@ -17,6 +19,9 @@ const FORM: i64 = 4;
 
 /// Levels of a record that can be read: those of the deepest JSON that anybody reads, and some.
 const MOST_LEVELS: usize = 160;
+
+/// Room for a record, so that most need no more.
+const USUAL_BYTES: usize = 1024;
 
 /// The columns of a record that [`decode`] reads, by their places.
 const COLUMNS: &str = "at, form, record.sum, digest, input_id, input";
@@ -37,8 +42,10 @@ impl Encoded {
     }
 
     fn of(session: &str, record: Record) -> Result<Self, StoreError> {
-        let text = serde_json::to_string(&record.input)
-            .map_err(|error| StoreError::Unwritable { session: session.to_owned(), problem: error.to_string() })?;
+        let unwritable = |problem| StoreError::Unwritable { session: session.to_owned(), problem };
+        let mut text = Vec::with_capacity(USUAL_BYTES);
+        serde_json::to_writer(&mut text, &record.input).map_err(|error| unwritable(error.to_string()))?;
+        let text = String::from_utf8(text).map_err(|error| unwritable(error.to_string()))?;
         let text_sum = sum::of_text(&text);
         Ok(Self { at: record.at, text, text_sum, digest: record.digest, id: record.id })
     }
@@ -163,7 +170,7 @@ impl Reading<'_> {
 pub(super) fn last_word(connection: &Connection, index: &RecordIndex, id: &str) -> Result<Option<Input>, StoreError> {
     let session = sessions::number(connection, id)?;
     let word = |row: &Row<'_>, seq| {
-        let input = decode(row, session, seq).ok().map(|record| record.input);
+        let input = decode(row, session, seq).ok().map(|record| Arc::unwrap_or_clone(record.input));
         input.filter(|input| matches!(input, Input::Start | Input::RunPlan | Input::User { .. }))
     };
     let mut select = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM record WHERE place = ?1"))?;
@@ -205,7 +212,7 @@ fn decode(row: &Row<'_>, session: i64, seq: i64) -> Result<Record, String> {
     // All forms spell inputs alike: form 1 has no sum, form 2 another one, form 3 neither digest nor id.
     let input = parsed(text)?;
     let id = id.map(str::parse).transpose().map_err(|error: StoreError| error.to_string())?;
-    Ok(Record { at: Time(at), input, id, digest: digest.map(|digest| Digest(digest.cast_unsigned())) })
+    Ok(Record { at: Time(at), input: Arc::new(input), id, digest: digest.map(|digest| Digest(digest.cast_unsigned())) })
 }
 
 /// A column as text. Bytes that are no text are damage too.

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Take, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::Time;
@@ -70,7 +71,7 @@ struct Head {
 struct Line {
     seq: u64,
     at: Time,
-    input: Input,
+    input: Arc<Input>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<InputId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use anyhow::{Context as _, Result, bail};
-use obelus_kernel::session::{Ends, Question, Session};
+use obelus_kernel::session::{Question, Session};
 use obelus_runtime::people::QuestionView;
-use obelus_runtime::sessions::SessionRow;
+use obelus_runtime::sessions::{SessionRow, SessionStatus};
 use obelus_runtime::{EventBody, HostError, SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::{Value, json};
 
@@ -54,60 +54,19 @@ pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Ses
     }
 }
 
-/// Where a session is.
-#[derive(Clone, Copy)]
-enum KeptStatus {
-    New,
-    UnderWay,
-    Waiting,
-    Paused,
-    Ended(Ends),
-    Unreadable,
-}
-
-impl KeptStatus {
-    fn of(session: &Session) -> Self {
-        if session.paused().is_some() {
-            return KeptStatus::Paused;
-        }
-        if session.questions().iter().any(Question::is_open) {
-            return KeptStatus::Waiting;
-        }
-        match session.reply() {
-            Some(reply) => KeptStatus::Ended(reply.ends),
-            None if session.is_at_rest() => KeptStatus::New,
-            None => KeptStatus::UnderWay,
-        }
-    }
-
-    /// The name by which other programs know it.
-    fn name(self) -> &'static str {
-        match self {
-            KeptStatus::New => "new",
-            KeptStatus::UnderWay => "under_way",
-            KeptStatus::Waiting | KeptStatus::Ended(Ends::Waiting) => "waiting",
-            KeptStatus::Paused => "paused",
-            KeptStatus::Ended(Ends::Output) => "done",
-            KeptStatus::Ended(Ends::Degraded) => "degraded",
-            KeptStatus::Ended(Ends::Limit) => "limit",
-            KeptStatus::Ended(Ends::Stopped) => "stopped",
-            KeptStatus::Unreadable => "unreadable",
-        }
-    }
-
-    fn words(self, phrases: &Phrases) -> &'static str {
-        let kept = &phrases.kept;
-        match self {
-            KeptStatus::New => kept.is_new,
-            KeptStatus::UnderWay => kept.under_way,
-            KeptStatus::Waiting | KeptStatus::Ended(Ends::Waiting) => kept.waits,
-            KeptStatus::Paused => kept.paused,
-            KeptStatus::Ended(Ends::Output) => kept.done,
-            KeptStatus::Ended(Ends::Degraded) => kept.degraded,
-            KeptStatus::Ended(Ends::Limit) => kept.limit,
-            KeptStatus::Ended(Ends::Stopped) => kept.stopped,
-            KeptStatus::Unreadable => kept.unreadable,
-        }
+/// Where a session is, in words.
+fn status_in_words(status: SessionStatus, phrases: &Phrases) -> &'static str {
+    let kept = &phrases.kept;
+    match status {
+        SessionStatus::New => kept.is_new,
+        SessionStatus::UnderWay => kept.under_way,
+        SessionStatus::Waiting => kept.waits,
+        SessionStatus::Paused => kept.paused,
+        SessionStatus::Done => kept.done,
+        SessionStatus::Degraded => kept.degraded,
+        SessionStatus::Limit => kept.limit,
+        SessionStatus::Stopped => kept.stopped,
+        SessionStatus::Unreadable => kept.unreadable,
     }
 }
 
@@ -115,14 +74,15 @@ impl KeptStatus {
 struct Listed {
     row: SessionRow,
     agent: String,
-    status: KeptStatus,
+    status: SessionStatus,
 }
 
 impl Listed {
     fn of(store: &SqliteStore, row: SessionRow) -> Self {
         let agent = agent_of(store, &row.id);
         // An unreadable session does not hide the others.
-        let status = read(store, &row.id, None).map_or(KeptStatus::Unreadable, |session| KeptStatus::of(&session));
+        let status =
+            read(store, &row.id, None).map_or(SessionStatus::Unreadable, |session| SessionStatus::of(&session));
         Self { row, agent, status }
     }
 
@@ -137,8 +97,8 @@ impl Listed {
 
     fn line(&self, phrases: &Phrases) -> String {
         let SessionRow { id, created, records, last_at } = &self.row;
-        let (status, when) = (self.status.words(phrases), last_at.unwrap_or(*created));
-        let colour = if matches!(self.status, KeptStatus::Waiting | KeptStatus::Paused) {
+        let (status, when) = (status_in_words(self.status, phrases), last_at.unwrap_or(*created));
+        let colour = if matches!(self.status, SessionStatus::Waiting | SessionStatus::Paused) {
             YELLOW
         } else {
             anstyle::Style::new()
@@ -207,7 +167,7 @@ fn shown(session: &Session, id: &str) -> Value {
 fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Result<()> {
     let look = Narrator::of(session);
     let (phrases, agent) = (look.phrases, agent_of(store, id));
-    let status = KeptStatus::of(session).words(phrases);
+    let status = status_in_words(SessionStatus::of(session), phrases);
     let head = fill(phrases.kept.head, &[&visible(&agent), status, session.settings().mode.name()]);
     output::answer(&format!("{BOLD}{}{BOLD:#}  {head}", visible(id)));
     let mut story = Story::new(&look, &agent);

@@ -1,0 +1,195 @@
+//! What can go wrong with a call, with a stable code, an HTTP status and words in both languages.
+
+use obelus_kernel::session::Refused;
+use obelus_runtime::people::{fill, refused_in_words};
+use obelus_runtime::sessions::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
+use obelus_runtime::{HostError, Language, StoreError};
+
+use crate::words::ErrorWords;
+
+/// Why a call failed. Nothing has happened then, unless the code is `outcome_unknown`.
+#[derive(Debug, thiserror::Error)]
+pub enum ChannelError {
+    /// The session refused the input.
+    #[error("{0}")]
+    Refused(#[from] Refused),
+    /// The session cannot be opened, made or read.
+    #[error("{0}")]
+    Host(#[from] HostError),
+    /// There is no agent of this name; the nearest name.
+    #[error("there is no agent `{0}`")]
+    UnknownAgent(String, Option<String>),
+    /// The agent's file has errors.
+    #[error("the agent `{agent}` has errors:\n{problems}")]
+    BadAgent {
+        /// The agent.
+        agent: String,
+        /// What is wrong, a line each.
+        problems: String,
+    },
+    /// There is no question of this id.
+    #[error("there is no question `{0}`")]
+    UnknownQuestion(String),
+    /// There is no such thing at all: a path, a record.
+    #[error("there is no such thing: {0}")]
+    NotFound(String),
+    /// The question is not what the caller was shown.
+    #[error("the question `{0}` has changed since it was shown: look at it again")]
+    Changed(String),
+    /// What was sent cannot be read, or breaks its form.
+    #[error("{0}")]
+    BadRequest(String),
+    /// What was sent is too large: the limit, in words.
+    #[error("too large: {0}")]
+    TooLarge(String),
+    /// The body is not JSON by its content type.
+    #[error("the body must be JSON, with the header `Content-Type: application/json`")]
+    NotJson,
+    /// There is no token, or one that nobody was given.
+    #[error("a token is needed: send the header `Authorization: Bearer TOKEN`")]
+    Unauthorized,
+    /// The token does not permit this; the role that would.
+    #[error("this needs a token with the role {0}")]
+    Forbidden(&'static str),
+    /// The request comes from a page or for a host that is not allowed.
+    #[error("the {0} of the request is not allowed here")]
+    NotAllowed(&'static str),
+    /// Too many requests or streams of one token.
+    #[error("too many {0}: try again later")]
+    TooMany(&'static str),
+    /// Nothing came in time.
+    #[error("the request took too long to arrive")]
+    TimedOut,
+    /// The server is about to end.
+    #[error("the server is ending: try again")]
+    Closing,
+}
+
+impl ChannelError {
+    /// The stable name of the cause.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Refused(refused) => refused.code,
+            Self::Host(error) => host_code(error),
+            Self::UnknownAgent(..) => "unknown_agent",
+            Self::BadAgent { .. } => "bad_agent",
+            Self::UnknownQuestion(_) => "unknown_question",
+            Self::NotFound(_) => "not_found",
+            Self::Changed(_) => "changed",
+            Self::BadRequest(_) => "bad_request",
+            Self::TooLarge(_) => "too_large",
+            Self::NotJson => "not_json",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden(_) => "forbidden",
+            Self::NotAllowed(_) => "not_allowed",
+            Self::TooMany(_) => "too_many",
+            Self::TimedOut => "timed_out",
+            Self::Closing => "closing",
+        }
+    }
+
+    /// The HTTP status that says the same.
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Refused(refused) => refused_status(refused.code),
+            Self::Host(error) => host_status(error),
+            Self::UnknownAgent(..) | Self::UnknownQuestion(_) | Self::NotFound(_) => 404,
+            Self::BadAgent { .. } => 422,
+            Self::Changed(_) => 409,
+            Self::BadRequest(_) => 400,
+            Self::TooLarge(_) => 413,
+            Self::NotJson => 415,
+            Self::Unauthorized => 401,
+            Self::Forbidden(_) | Self::NotAllowed(_) => 403,
+            Self::TooMany(_) => 429,
+            Self::TimedOut => 408,
+            Self::Closing => 503,
+        }
+    }
+
+    /// What went wrong and what to do, for a person. Untrusted text in it is escaped.
+    pub fn words(&self, language: Language) -> String {
+        let words = ErrorWords::of(language);
+        let phrase = match self {
+            Self::Refused(refused) => return refused_in_words(refused, None, language),
+            Self::UnknownAgent(name, Some(near)) => fill(words.unknown_agent_near, &[name, near]),
+            Self::UnknownAgent(name, None) => fill(words.unknown_agent, &[name]),
+            Self::BadAgent { agent, problems } => fill(words.bad_agent, &[agent, problems]),
+            Self::UnknownQuestion(id) => fill(words.unknown_question, &[id]),
+            Self::NotFound(what) => fill(words.not_found, &[what]),
+            Self::Changed(id) => fill(words.changed, &[id]),
+            Self::BadRequest(why) => fill(words.bad_request, &[why]),
+            Self::TooLarge(limit) => fill(words.too_large, &[limit]),
+            Self::NotJson => words.not_json.to_owned(),
+            Self::Unauthorized => words.unauthorized.to_owned(),
+            Self::Forbidden(role) => fill(words.forbidden, &[role]),
+            Self::NotAllowed(what) => fill(words.not_allowed, &[what]),
+            Self::TooMany(_) => words.too_many.to_owned(),
+            Self::TimedOut => words.timed_out.to_owned(),
+            Self::Closing => words.closing.to_owned(),
+            Self::Host(HostError::Refused(refused)) => return refused_in_words(refused, None, language),
+            Self::Host(HostError::Store(StoreError::Unknown(id))) => fill(words.unknown_session, &[id]),
+            Self::Host(HostError::Store(StoreError::Exists(id))) => fill(words.exists, &[id]),
+            Self::Host(HostError::Store(StoreError::BadName(id))) => fill(words.bad_id, &[id]),
+            Self::Host(HostError::NoRecord { records, at, .. }) => {
+                fill(words.no_record, &[&records.to_string(), &at.to_string()])
+            }
+            Self::Host(error) => fill(words.host, &[&error.to_string()]),
+        };
+        phrase.split('\n').map(obelus_kernel::visible).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl From<StoreError> for ChannelError {
+    fn from(error: StoreError) -> Self {
+        Self::Host(error.into())
+    }
+}
+
+fn refused_status(code: &str) -> u16 {
+    match code {
+        "unknown_question" | "unknown_call" => 404,
+        "already_decided" | "expired" | "ending" | "at_work" => 409,
+        NOT_DURABLE | OUTCOME_UNKNOWN | GONE => 503,
+        DAMAGED | "unreadable" => 500,
+        _ => 422,
+    }
+}
+
+fn host_code(error: &HostError) -> &'static str {
+    match error {
+        HostError::Store(error) => store_code(error),
+        HostError::Refused(refused) => refused.code,
+        HostError::NoRecord { .. } => "no_record",
+        HostError::NoStore => "no_store",
+        HostError::Restore(_) => DAMAGED,
+        HostError::Connect(_) => "not_connected",
+        HostError::Spec(_) | HostError::Agent(_) => "bad_agent",
+    }
+}
+
+fn store_code(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Unknown(_) => "unknown_session",
+        StoreError::Exists(_) | StoreError::NameUsed(_) => "exists",
+        StoreError::BadName(_) => "bad_id",
+        StoreError::BadInputId(_) => "bad_input_id",
+        StoreError::Held { .. } | StoreError::Locked(_) | StoreError::MovedOn { .. } => "held",
+        StoreError::Damaged { .. } | StoreError::DamagedIndex => DAMAGED,
+        StoreError::OutcomeUnknown(_) => OUTCOME_UNKNOWN,
+        _ => "store",
+    }
+}
+
+fn host_status(error: &HostError) -> u16 {
+    match error {
+        HostError::Refused(refused) => refused_status(refused.code),
+        HostError::NoRecord { .. } | HostError::Store(StoreError::Unknown(_)) => 404,
+        HostError::Store(StoreError::BadName(_) | StoreError::BadInputId(_)) => 400,
+        HostError::Store(StoreError::Exists(_) | StoreError::NameUsed(_)) => 409,
+        HostError::Store(StoreError::Held { .. } | StoreError::Locked(_) | StoreError::MovedOn { .. }) => 503,
+        HostError::Connect(_) => 502,
+        HostError::Spec(_) | HostError::Agent(_) => 422,
+        HostError::Store(_) | HostError::Restore(_) | HostError::NoStore => 500,
+    }
+}

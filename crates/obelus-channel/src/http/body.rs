@@ -1,0 +1,95 @@
+//! Bodies of requests: JSON within limits.
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use serde::de::DeserializeOwned;
+
+use super::App;
+use super::reply::Failure;
+use crate::ChannelError;
+
+/// A body that was read as JSON.
+pub struct JsonBody<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
+        let is_json = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(is_json);
+        if !is_json {
+            return Err(ChannelError::NotJson.into());
+        }
+        let bytes = read(request, app).await?;
+        if depth_of(&bytes) > app.inner.options.depth {
+            let limit = format!("JSON may be nested {} deep", app.inner.options.depth);
+            return Err(ChannelError::TooLarge(limit).into());
+        }
+        let value = serde_json::from_slice(&bytes);
+        Ok(Self(value.map_err(|error| ChannelError::BadRequest(error.to_string()))?))
+    }
+}
+
+/// Reads a body, no more of it than is allowed, and no longer.
+async fn read(request: Request, app: &App) -> Result<bytes::Bytes, ChannelError> {
+    let limit = app.inner.options.body;
+    let too_large = || ChannelError::TooLarge(format!("a body may have {limit} bytes"));
+    let said = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if said.is_some_and(|said| said > limit as u64) {
+        return Err(too_large());
+    }
+    let body: Body = request.into_body();
+    match tokio::time::timeout(app.inner.options.arrival, to_bytes(body, limit)).await {
+        Err(_) => Err(ChannelError::TimedOut),
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) => {
+            use std::error::Error as _;
+            let is_limit = error.source().is_some_and(|source| source.to_string().contains("length limit"));
+            Err(if is_limit { too_large() } else { ChannelError::BadRequest("the body ended early".to_owned()) })
+        }
+    }
+}
+
+fn is_json(value: &str) -> bool {
+    value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// How deep a JSON text is nested. Brackets in strings do not count.
+fn depth_of(text: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut is_escaped) = (0_usize, 0, false, false);
+    for byte in text {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_brackets_outside_of_strings() {
+        assert_eq!(depth_of(br#"{"a": [1, {"b": "[[[["}], "c": "\"[{"}"#), 3);
+        assert_eq!(depth_of(b"[[[]]][[]]"), 3);
+        assert_eq!(depth_of(b"1"), 0);
+    }
+
+    #[test]
+    fn only_json_is_json() {
+        assert!(is_json("application/json") && is_json("Application/JSON; charset=utf-8"));
+        for wrong in ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx"]
+        {
+            assert!(!is_json(wrong), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Each request: host, origin, token, role, rate; and the headers of each answer.
+
+use std::time::Instant;
+
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use obelus_runtime::Language;
+
+use super::App;
+use super::reply::{Failed, Failure, error_response};
+use crate::ChannelError;
+use crate::tokens::{Caller, Role};
+
+/// Who calls, and in which language they want to be answered. A handler asks for the role that it needs.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Who calls.
+    pub caller: Caller,
+    /// The language that the client asks for, by `lang` in the query or by `Accept-Language`.
+    pub language: Option<Language>,
+    /// The id of the input, by the header `Idempotency-Key` (DUR-13).
+    pub input_id: Option<String>,
+}
+
+impl Access {
+    /// Refuses whoever has a lower role.
+    pub fn needs(&self, role: Role) -> Result<(), ChannelError> {
+        match self.caller.role >= role {
+            true => Ok(()),
+            false => Err(ChannelError::Forbidden(role.name())),
+        }
+    }
+
+    /// Who, and from where, as journals keep it.
+    pub fn by(&self) -> String {
+        self.caller.by("api")
+    }
+
+    /// The id of the input.
+    pub fn input_id(&self) -> Option<&str> {
+        self.input_id.as_deref()
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Access {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        parts.extensions.get::<Access>().cloned().ok_or_else(|| ChannelError::Unauthorized.into())
+    }
+}
+
+/// Paths that are answered without a token: whether the server lives, and the page that has no data.
+const OPEN: [&str; 4] = ["/healthz", "/readyz", "/api/", "/api/try.js"];
+
+/// How the subprotocol that carries a token begins, for browsers, whose WebSockets have no other headers.
+const TOKEN_PROTOCOL: &str = "obelus.token.";
+
+/// Judges a request before anything else sees it, and dresses the answer.
+pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let language = language_of(&request);
+    let origin = request.headers().get(ORIGIN).cloned();
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
+    let mut response = match judge(&app, &request) {
+        Err(error) => error_response(&error, language.unwrap_or(Language::English)),
+        Ok(_) if method == Method::OPTIONS && origin.is_some() => StatusCode::NO_CONTENT.into_response(),
+        Ok(access) => {
+            if let Some(caller) = access {
+                let input_id = request.headers().get("idempotency-key").map(|key| key.to_str().unwrap_or_default());
+                let input_id = input_id.map(str::to_owned);
+                request.extensions_mut().insert(Access { caller, language, input_id });
+            }
+            next.run(request).await
+        }
+    };
+    // Handlers do not know the language of their errors.
+    if let Some(Failed(error)) = response.extensions_mut().remove::<Failed>()
+        && let Some(language) = language
+    {
+        response = error_response(&error, language);
+    }
+    dress(&mut response, origin.filter(|_| method != Method::CONNECT), &app);
+    app.inner.metrics.request(method.as_str(), &route, response.status().as_u16(), started.elapsed());
+    response
+}
+
+/// Who calls; none where no token is needed.
+fn judge(app: &App, request: &Request) -> Result<Option<Caller>, ChannelError> {
+    let headers = request.headers();
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+    if headers.get_all(HOST).iter().count() != 1 || !app.inner.hosts.contains(&host) {
+        return Err(ChannelError::NotAllowed("Host"));
+    }
+    if let Some(origin) = headers.get(ORIGIN) {
+        let origin = origin.to_str().unwrap_or_default().to_ascii_lowercase();
+        if !app.inner.origins.contains(&origin) {
+            return Err(ChannelError::NotAllowed("Origin"));
+        }
+    }
+    let is_preflight = request.method() == Method::OPTIONS && headers.contains_key(ORIGIN);
+    if is_preflight || OPEN.contains(&request.uri().path()) {
+        return Ok(None);
+    }
+    if app.is_closing() {
+        return Err(ChannelError::Closing);
+    }
+    let caller = token_of(headers).and_then(|token| app.inner.tokens.caller(token));
+    let caller = caller.ok_or(ChannelError::Unauthorized)?;
+    app.inner.limits.request(&caller.name)?;
+    if headers.get("idempotency-key").is_some_and(|key| key.to_str().is_err()) {
+        return Err(ChannelError::BadRequest("`Idempotency-Key` is a text in ASCII".to_owned()));
+    }
+    Ok(Some(caller))
+}
+
+/// The token of a request.
+fn token_of(headers: &HeaderMap) -> Option<&str> {
+    let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.split_once(' '));
+    if let Some((scheme, token)) = bearer {
+        return scheme.eq_ignore_ascii_case("bearer").then(|| token.trim());
+    }
+    let protocols = headers.get("sec-websocket-protocol").and_then(|value| value.to_str().ok())?;
+    protocols.split(',').find_map(|protocol| protocol.trim().strip_prefix(TOKEN_PROTOCOL))
+}
+
+/// The language that a client asks for.
+fn language_of(request: &Request) -> Option<Language> {
+    let known = |code: &str| match code.get(..2)?.to_ascii_lowercase().as_str() {
+        "ru" => Some(Language::Russian),
+        "en" => Some(Language::English),
+        _ => None,
+    };
+    let query = request.uri().query().unwrap_or_default();
+    let said = query.split('&').find_map(|pair| pair.strip_prefix("lang="));
+    let accepted = || {
+        let header = request.headers().get("accept-language")?.to_str().ok()?;
+        header.split(',').find_map(|part| known(part.trim()))
+    };
+    said.and_then(known).or_else(accepted)
+}
+
+/// The headers of each answer.
+fn dress(response: &mut Response, origin: Option<HeaderValue>, app: &App) {
+    let headers = response.headers_mut();
+    let fixed = [
+        (
+            "content-security-policy",
+            "default-src 'none'; connect-src 'self'; script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        ),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("cache-control", "no-store"),
+    ];
+    for (name, value) in fixed {
+        headers.entry(HeaderName::from_static(name)).or_insert(HeaderValue::from_static(value));
+    }
+    let known = |origin: &HeaderValue| {
+        origin.to_str().is_ok_and(|origin| app.inner.origins.contains(&origin.to_ascii_lowercase()))
+    };
+    if let Some(origin) = origin.filter(known) {
+        headers.insert("access-control-allow-origin", origin);
+        headers.insert("vary", HeaderValue::from_static("origin"));
+        let allowed = "authorization, content-type, idempotency-key, last-event-id, accept-language";
+        headers.insert("access-control-allow-headers", HeaderValue::from_static(allowed));
+        headers.insert("access-control-allow-methods", HeaderValue::from_static("GET, POST, PUT, DELETE"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+
+    #[test]
+    fn a_token_comes_by_a_header_and_never_by_the_address() {
+        let with = |name: &'static str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, HeaderValue::from_str(value).unwrap());
+            token_of(&headers).map(str::to_owned)
+        };
+        assert_eq!(with("authorization", "Bearer abc").as_deref(), Some("abc"));
+        assert_eq!(with("authorization", "bearer  abc").as_deref(), Some("abc"));
+        assert_eq!(with("authorization", "Basic abc"), None);
+        assert_eq!(with("sec-websocket-protocol", "obelus.events, obelus.token.abc").as_deref(), Some("abc"));
+        assert_eq!(with("cookie", "token=abc"), None);
+    }
+
+    #[test]
+    fn the_language_is_that_of_the_query_or_the_header() {
+        let of = |uri: &str, accept: &str| {
+            let request = Request::builder().uri(uri).header("accept-language", accept).body(Body::empty()).unwrap();
+            language_of(&request)
+        };
+        assert_eq!(of("/x?lang=ru", "en"), Some(Language::Russian));
+        assert_eq!(of("/x", "de, ru;q=0.5"), Some(Language::Russian));
+        assert_eq!(of("/x?lang=%00", "€"), None);
+    }
+}

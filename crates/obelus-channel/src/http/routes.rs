@@ -1,0 +1,116 @@
+//! The routes of the API.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `agents` | agents |
+//! | `sessions` | sessions, and what is in them |
+//! | `talk` | words, stop, pause, resume |
+//! | `questions` | the inbox, answers, consents |
+//! | `past` | timeline, log, fork |
+//! | `health` | whether the server lives; metrics |
+
+mod agents;
+mod health;
+mod past;
+mod questions;
+mod sessions;
+mod talk;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::docs::BearerToken;
+use super::reply::{ErrorBody, Failure};
+use super::{App, docs, guard, socket, stream};
+use crate::ChannelError;
+
+/// What a handler returns.
+type Answered<T> = Result<super::Json<T>, Failure>;
+
+/// The description of the API; paths and schemas are added by the routes.
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "Obelus", description = "Sessions with agents: words, events, questions and answers."),
+    components(schemas(ErrorBody)),
+    modifiers(&BearerToken),
+    security(("token" = []))
+)]
+struct Description;
+
+/// All routes and the description of the API.
+fn api() -> (Router<App>, utoipa::openapi::OpenApi) {
+    OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(agents::list))
+        .routes(routes!(agents::show))
+        .routes(routes!(sessions::list, sessions::create))
+        .routes(routes!(sessions::show, sessions::remove))
+        .routes(routes!(sessions::state, sessions::edit_state))
+        .routes(routes!(sessions::messages, talk::say))
+        .routes(routes!(sessions::plan))
+        .routes(routes!(sessions::provenance))
+        .routes(routes!(talk::turn))
+        .routes(routes!(talk::stop))
+        .routes(routes!(talk::pause))
+        .routes(routes!(talk::resume))
+        .routes(routes!(questions::inbox))
+        .routes(routes!(questions::show))
+        .routes(routes!(questions::answer))
+        .routes(routes!(questions::consents))
+        .routes(routes!(questions::revoke))
+        .routes(routes!(past::timeline))
+        .routes(routes!(past::log))
+        .routes(routes!(past::fork))
+        .routes(routes!(stream::events))
+        .routes(routes!(socket::connect))
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(health::metrics))
+        .split_for_parts()
+}
+
+/// The router with everything, below the guard.
+pub(super) fn router(app: &App, more: Vec<Router<App>>) -> Router {
+    let (mut router, description) = api();
+    for routes in more {
+        router = router.merge(routes);
+    }
+    let description = docs::as_text(&description);
+    router
+        .route("/api/openapi.json", get(move || docs::description(description.clone())))
+        .route("/api/", get(docs::page))
+        .route("/api/try.js", get(docs::script))
+        .fallback(unknown)
+        .method_not_allowed_fallback(unknown)
+        .layer(from_fn_with_state(app.clone(), guard::guard))
+        .with_state(app.clone())
+}
+
+async fn unknown(request: axum::extract::Request) -> Failure {
+    let path: String = request.uri().path().chars().take(200).collect();
+    ChannelError::NotFound(format!("{} {path}", request.method())).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_of_the_api_is_described_with_its_errors() {
+        let (_, description) = api();
+        assert!(description.paths.paths.len() >= 20);
+        let text = docs::as_text(&description);
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for (path, methods) in value["paths"].as_object().unwrap() {
+            for (method, call) in methods.as_object().unwrap() {
+                let responses = call["responses"].as_object().unwrap();
+                let is_plain = ["/healthz", "/readyz", "/metrics"].contains(&path.as_str());
+                assert!(is_plain || responses.contains_key("4XX"), "{method} {path}");
+                assert!(call["operationId"].is_string(), "{method} {path}");
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Whether the server lives, and metrics.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+
+use crate::http::reply::{Failures, text};
+use crate::http::{Access, App};
+
+/// Whether the process lives
+#[utoipa::path(get, path = "/healthz", tag = "server", operation_id = "healthz", security(()),
+    responses((status = 200, description = "it lives", body = String)))]
+pub(super) async fn healthz() -> Response {
+    text("text/plain; charset=utf-8", "ok\n")
+}
+
+/// Whether the store can be read and the server is not about to end
+#[utoipa::path(get, path = "/readyz", tag = "server", operation_id = "readyz", security(()),
+    responses((status = 200, description = "ready", body = String), (status = 503, description = "not ready", body = String)))]
+pub(super) async fn readyz(State(app): State<App>) -> Response {
+    match !app.is_closing() && app.service().is_ready().await {
+        true => text("text/plain; charset=utf-8", "ready\n"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response(),
+    }
+}
+
+/// Counters in the text form of Prometheus
+#[utoipa::path(get, path = "/metrics", tag = "server", operation_id = "metrics",
+    responses((status = 200, description = "counters", body = String, content_type = "text/plain"), Failures))]
+pub(super) async fn metrics(State(app): State<App>, _: Access) -> Response {
+    text("text/plain; version=0.0.4; charset=utf-8", app.inner.metrics.text(app.inner.started.elapsed()))
+}

@@ -1,0 +1,95 @@
+//! Timeline, log, fork.
+
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use obelus_runtime::EventNumber;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::Answered;
+use crate::ChannelError;
+use crate::http::body::JsonBody;
+use crate::http::reply::{Failure, Failures};
+use crate::http::{Access, App, Json};
+use crate::tokens::Role;
+use crate::types::{ForkView, Log, Timeline};
+
+/// Part of the events
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct EventsQuery {
+    /// The event after which the part begins, `RECORD-PART`.
+    #[param(pattern = "^[0-9]+-[0-9]+$")]
+    after: Option<String>,
+    /// The most events, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+/// Part of the records
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct RecordsQuery {
+    /// The record after which the part begins.
+    after: Option<u64>,
+    /// The most records, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+/// Where a new session begins
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct NewFork {
+    /// The id of the new session. One is drawn where there is none.
+    #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$")]
+    id: Option<String>,
+    /// The record after which it begins; where the other one is now if there is none.
+    at: Option<u64>,
+}
+
+/// What happened, oldest first
+#[utoipa::path(get, path = "/api/v1/sessions/{id}/timeline", tag = "past", operation_id = "showTimeline", params(("id" = String, Path, description = "the session"), EventsQuery),
+    responses((status = 200, body = Timeline), Failures))]
+pub(super) async fn timeline(
+    State(app): State<App>,
+    _: Access,
+    Path(id): Path<String>,
+    Query(query): Query<EventsQuery>,
+) -> Answered<Timeline> {
+    let after = query.after.as_deref().map(event_number).transpose()?;
+    Ok(Json(app.service().timeline(&id, after, query.limit.unwrap_or(200)).await?))
+}
+
+/// The records of the journal, oldest first
+#[utoipa::path(get, path = "/api/v1/sessions/{id}/log", tag = "past", operation_id = "showLog", params(("id" = String, Path, description = "the session"), RecordsQuery),
+    responses((status = 200, body = Log), Failures))]
+pub(super) async fn log(
+    State(app): State<App>,
+    _: Access,
+    Path(id): Path<String>,
+    Query(query): Query<RecordsQuery>,
+) -> Answered<Log> {
+    Ok(Json(app.service().log(&id, query.after.unwrap_or(0), query.limit.unwrap_or(200)).await?))
+}
+
+/// Begin a session where this one was
+#[utoipa::path(post, path = "/api/v1/sessions/{id}/fork", tag = "past", operation_id = "fork", request_body = NewFork,
+    params(("id" = String, Path, description = "the session")),
+    responses((status = 201, body = ForkView), Failures))]
+pub(super) async fn fork(
+    State(app): State<App>,
+    access: Access,
+    Path(id): Path<String>,
+    JsonBody(new): JsonBody<NewFork>,
+) -> Result<Response, Failure> {
+    access.needs(Role::Operator)?;
+    let fork = app.service().fork(&id, new.id, new.at).await?;
+    Ok((StatusCode::CREATED, Json(fork)).into_response())
+}
+
+/// Reads the number of an event.
+pub(in crate::http) fn event_number(text: &str) -> Result<EventNumber, ChannelError> {
+    text.parse::<EventNumber>().map_err(|error| ChannelError::BadRequest(error.to_string()))
+}

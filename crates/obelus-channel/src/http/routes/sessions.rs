@@ -1,0 +1,156 @@
+//! Sessions, and what is in them.
+
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use super::Answered;
+use crate::http::body::JsonBody;
+use crate::http::reply::{Failure, Failures};
+use crate::http::{Access, App, Json};
+use crate::tokens::Role;
+use crate::types::{NewSession, Page, PlanView, SessionList, SessionView, Taken};
+
+/// Part of a list
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PageQuery {
+    /// The `next` of the part before.
+    after: Option<String>,
+    /// The most entries, 1 to 200.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<usize>,
+}
+
+/// A time in the past
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct AtQuery {
+    /// The record after which the session is looked at; now where there is none.
+    at: Option<u64>,
+}
+
+/// The value whose history is wanted
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct WhyQuery {
+    /// An expression such as `state.deal.title`.
+    path: String,
+    /// The instance that reads it.
+    instance: Option<String>,
+}
+
+/// A state that takes the place of the session's own
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewState {
+    /// The whole state.
+    state: Value,
+}
+
+/// Sessions, newest first
+#[utoipa::path(get, path = "/api/v1/sessions", tag = "sessions", operation_id = "listSessions", params(PageQuery),
+    responses((status = 200, body = SessionList), Failures))]
+pub(super) async fn list(State(app): State<App>, _: Access, Query(page): Query<PageQuery>) -> Answered<SessionList> {
+    let page = Page { after: page.after, limit: page.limit.unwrap_or(50) };
+    Ok(Json(app.service().sessions(page).await?))
+}
+
+/// Make a session with an agent
+#[utoipa::path(post, path = "/api/v1/sessions", tag = "sessions", operation_id = "createSession", request_body = NewSession,
+    params(("idempotency-key" = Option<String>, Header, description = "the same key again makes the session once")),
+    responses((status = 201, body = SessionView), (status = 200, description = "it was made before", body = SessionView), Failures))]
+pub(super) async fn create(
+    State(app): State<App>,
+    access: Access,
+    JsonBody(new): JsonBody<NewSession>,
+) -> Result<Response, Failure> {
+    access.needs(Role::Operator)?;
+    let (session, is_new) = app.service().create_session_once(new, &access.caller.name, access.input_id()).await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let place = format!("/api/v1/sessions/{}", session.id);
+    Ok((status, [("location", place)], Json(session)).into_response())
+}
+
+/// A session as it is now
+#[utoipa::path(get, path = "/api/v1/sessions/{id}", tag = "sessions", operation_id = "showSession",
+    params(("id" = String, Path, description = "the session")),
+    responses((status = 200, body = SessionView), Failures))]
+pub(super) async fn show(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered<SessionView> {
+    Ok(Json(app.service().session(&id, access.language).await?))
+}
+
+/// Remove a session and everything that is kept of it
+#[utoipa::path(delete, path = "/api/v1/sessions/{id}", tag = "sessions", operation_id = "removeSession",
+    params(("id" = String, Path, description = "the session")),
+    responses((status = 204, description = "it is removed"), Failures))]
+pub(super) async fn remove(
+    State(app): State<App>,
+    access: Access,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Failure> {
+    access.needs(Role::Admin)?;
+    app.service().remove(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The state, now or after a record
+#[utoipa::path(get, path = "/api/v1/sessions/{id}/state", tag = "sessions", operation_id = "showState", params(("id" = String, Path, description = "the session"), AtQuery),
+    responses((status = 200, body = Value), Failures))]
+pub(super) async fn state(
+    State(app): State<App>,
+    _: Access,
+    Path(id): Path<String>,
+    Query(query): Query<AtQuery>,
+) -> Answered<Value> {
+    Ok(Json(app.service().state(&id, query.at).await?))
+}
+
+/// Put another state in the place of the session's own
+#[utoipa::path(put, path = "/api/v1/sessions/{id}/state", tag = "sessions", operation_id = "editState", request_body = NewState,
+    params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
+    responses((status = 200, body = Taken), Failures))]
+pub(super) async fn edit_state(
+    State(app): State<App>,
+    access: Access,
+    Path(id): Path<String>,
+    JsonBody(new): JsonBody<NewState>,
+) -> Answered<Taken> {
+    access.needs(Role::Admin)?;
+    Ok(Json(app.service().edit_state(&id, new.state, &access.by(), access.input_id()).await?))
+}
+
+/// The messages of the context, now or after a record
+#[utoipa::path(get, path = "/api/v1/sessions/{id}/messages", tag = "sessions", operation_id = "listMessages", params(("id" = String, Path, description = "the session"), AtQuery),
+    responses((status = 200, body = Vec<Value>), Failures))]
+pub(super) async fn messages(
+    State(app): State<App>,
+    _: Access,
+    Path(id): Path<String>,
+    Query(query): Query<AtQuery>,
+) -> Answered<Value> {
+    Ok(Json(app.service().messages(&id, query.at).await?))
+}
+
+/// The calls of the latest turn, and how they stand
+#[utoipa::path(get, path = "/api/v1/sessions/{id}/plan", tag = "sessions", operation_id = "showPlan",
+    params(("id" = String, Path, description = "the session")),
+    responses((status = 200, body = PlanView), Failures))]
+pub(super) async fn plan(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered<PlanView> {
+    Ok(Json(app.service().plan(&id, access.language).await?))
+}
+
+/// Where a value comes from
+#[utoipa::path(get, path = "/api/v1/sessions/{id}/provenance", tag = "sessions", operation_id = "showProvenance", params(("id" = String, Path, description = "the session"), WhyQuery),
+    responses((status = 200, body = Value), Failures))]
+pub(super) async fn provenance(
+    State(app): State<App>,
+    _: Access,
+    Path(id): Path<String>,
+    Query(query): Query<WhyQuery>,
+) -> Answered<Value> {
+    Ok(Json(app.service().why(&id, &query.path, query.instance.as_deref()).await?))
+}

@@ -1,0 +1,124 @@
+//! Words, stop, pause, resume, and what a turn came to.
+
+use std::time::Duration;
+
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::Answered;
+use crate::http::body::JsonBody;
+use crate::http::reply::{Failure, Failures};
+use crate::http::{Access, App, Json};
+use crate::tokens::Role;
+use crate::types::{Taken, TurnView};
+
+/// The longest time to wait for a turn, in seconds.
+const LONGEST: u64 = 600;
+
+/// What the user says
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Words {
+    /// The words.
+    text: String,
+    /// Whether to answer when the turn has come to rest.
+    #[serde(default)]
+    wait: bool,
+    /// The most seconds to wait, up to 600; 60 where nothing is said.
+    timeout: Option<u64>,
+}
+
+/// Words that were taken, and what came of them if that was waited for
+#[derive(Serialize, ToSchema)]
+pub(super) struct Said {
+    #[serde(flatten)]
+    taken: Taken,
+    /// What the turn came to; none where it was not waited for, or still works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<TurnView>,
+}
+
+/// How long to wait
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct WaitQuery {
+    /// The most seconds to wait, up to 600; 60 where nothing is said.
+    timeout: Option<u64>,
+}
+
+/// Say something as the user
+#[utoipa::path(post, path = "/api/v1/sessions/{id}/messages", tag = "talk", operation_id = "say", request_body = Words,
+    params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input: sent again, it acts once")),
+    responses((status = 200, description = "the turn has come to rest", body = Said), (status = 202, description = "the words are durable", body = Said), Failures))]
+pub(super) async fn say(
+    State(app): State<App>,
+    access: Access,
+    Path(id): Path<String>,
+    JsonBody(words): JsonBody<Words>,
+) -> Result<Response, Failure> {
+    access.needs(Role::Operator)?;
+    let taken = app.service().say(&id, &words.text, &access.by(), access.input_id()).await?;
+    let turn = match words.wait {
+        true => rested(&app, &id, &access, words.timeout).await?,
+        false => None,
+    };
+    let status = if turn.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, Json(Said { taken, turn })).into_response())
+}
+
+/// Waits for a turn, until the time is over or the server is about to end.
+async fn rested(app: &App, id: &str, access: &Access, seconds: Option<u64>) -> Result<Option<TurnView>, Failure> {
+    let limit = Duration::from_secs(seconds.unwrap_or(60).min(LONGEST));
+    tokio::select! {
+        rested = app.service().rested(id, access.language) => Ok(rested?),
+        () = tokio::time::sleep(limit) => Ok(None),
+        () = app.closing() => Ok(None),
+    }
+}
+
+/// Wait for the turn, and see what it came to
+#[utoipa::path(get, path = "/api/v1/sessions/{id}/turn", tag = "talk", operation_id = "showTurn", params(("id" = String, Path, description = "the session"), WaitQuery),
+    responses((status = 200, body = TurnView), (status = 204, description = "it is still at work, or nothing has begun"), Failures))]
+pub(super) async fn turn(
+    State(app): State<App>,
+    access: Access,
+    Path(id): Path<String>,
+    Query(query): Query<WaitQuery>,
+) -> Result<Response, Failure> {
+    // Waiting lets work of an earlier process go on.
+    access.needs(Role::Operator)?;
+    Ok(match rested(&app, &id, &access, query.timeout).await? {
+        Some(turn) => Json(turn).into_response(),
+        None => StatusCode::NO_CONTENT.into_response(),
+    })
+}
+
+/// Stop the turn
+#[utoipa::path(post, path = "/api/v1/sessions/{id}/stop", tag = "talk", operation_id = "stop",
+    params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
+    responses((status = 200, body = Taken), Failures))]
+pub(super) async fn stop(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered<Taken> {
+    access.needs(Role::Operator)?;
+    Ok(Json(app.service().stop(&id, &access.by(), access.input_id()).await?))
+}
+
+/// Let the session pause
+#[utoipa::path(post, path = "/api/v1/sessions/{id}/pause", tag = "talk", operation_id = "pause",
+    params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
+    responses((status = 200, body = Taken), Failures))]
+pub(super) async fn pause(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered<Taken> {
+    access.needs(Role::Operator)?;
+    Ok(Json(app.service().pause(&id, &access.by(), access.input_id()).await?))
+}
+
+/// Let a paused session go on
+#[utoipa::path(post, path = "/api/v1/sessions/{id}/resume", tag = "talk", operation_id = "resume",
+    params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
+    responses((status = 200, body = Taken), Failures))]
+pub(super) async fn resume(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered<Taken> {
+    access.needs(Role::Operator)?;
+    Ok(Json(app.service().resume(&id, &access.by(), access.input_id()).await?))
+}

@@ -1,0 +1,151 @@
+//! Events as a stream: server-sent events, from which a client goes on by the id of the last one.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use obelus_runtime::{EventBody, EventNumber, SessionEvent, SessionHandle, Subscription};
+use serde::Deserialize;
+use tokio::sync::OwnedSemaphorePermit;
+use utoipa::IntoParams;
+
+use super::reply::{Failure, Failures, text};
+use super::{Access, App};
+use crate::ChannelError;
+
+/// Where a stream begins
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct AfterQuery {
+    /// The event after which the stream begins, `RECORD-PART`; `0-0` is the beginning. From now on where there is none.
+    #[param(pattern = "^[0-9]+-[0-9]+$")]
+    pub(super) after: Option<String>,
+}
+
+/// The events of a session, for one client.
+pub(super) struct Events {
+    app: App,
+    events: Subscription,
+    /// Keeps the session's feed open.
+    _handle: SessionHandle,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// What comes next for a client.
+pub(super) enum Next {
+    Event(Arc<SessionEvent>),
+    /// Nothing has happened for a while.
+    Silence,
+    /// The stream ends.
+    End,
+}
+
+impl Events {
+    /// Opens a stream after an event, within the limits of the token.
+    pub(super) async fn open(app: &App, access: &Access, id: &str, after: Option<&str>) -> Result<Self, Failure> {
+        let permit = app.inner.limits.stream(&access.caller.name)?;
+        let number =
+            |text: &str| text.parse::<EventNumber>().map_err(|error| ChannelError::BadRequest(error.to_string()));
+        let after = after.map(number).transpose()?;
+        let (handle, events) = app.service().events(id, after).await?;
+        app.inner.metrics.stream(1);
+        Ok(Self { app: app.clone(), events, _handle: handle, _permit: permit })
+    }
+
+    pub(super) async fn next(&mut self) -> Next {
+        tokio::select! {
+            event = self.events.next() => match event {
+                Some(event) => {
+                    self.app.inner.metrics.event();
+                    Next::Event(event)
+                }
+                None => Next::End,
+            },
+            () = tokio::time::sleep(self.app.inner.options.keep_alive) => Next::Silence,
+            () = self.app.closing() => Next::End,
+        }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.app.inner.metrics.stream(-1);
+    }
+}
+
+/// What happens in a session, as server-sent events
+///
+/// Each event has its number as id. `Last-Event-ID`, or `after`, goes on after it, also when the server was restarted in
+/// between. Passing events, such as words that are still being written, have no id. After `missed` the stream ends: go on
+/// by the last id.
+#[utoipa::path(get, path = "/api/v1/sessions/{id}/events", tag = "events", operation_id = "streamEvents",
+    params(("id" = String, Path, description = "the session"), AfterQuery, ("last-event-id" = Option<String>, Header, description = "the id of the last event that was seen")),
+    responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), Failures))]
+pub(super) async fn events(
+    State(app): State<App>,
+    access: Access,
+    Path(id): Path<String>,
+    Query(query): Query<AfterQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    let events = Events::open(&app, &access, &id, last.or(query.after.as_deref())).await?;
+    // The head is sent at once, whatever happens in the session.
+    let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b": open\n\n"))]);
+    let rest = stream::unfold(Some(events), |events| async move {
+        let mut events = events?;
+        match events.next().await {
+            Next::Event(event) => {
+                let is_last = matches!(event.body, EventBody::Missed);
+                Some((Ok(frame(&event)), Some(events).filter(|_| !is_last)))
+            }
+            Next::Silence => Some((Ok(Bytes::from_static(b": alive\n\n")), Some(events))),
+            Next::End => None,
+        }
+    });
+    use futures_util::StreamExt as _;
+    Ok(text("text/event-stream; charset=utf-8", Body::from_stream(first.chain(rest))))
+}
+
+/// An event as it is sent. Those that are not told again have no id.
+fn frame(event: &SessionEvent) -> Bytes {
+    let body = serde_json::to_value(event).unwrap_or_default();
+    let name = body["event"].as_str().unwrap_or("event").to_owned();
+    let id = if is_passing(&event.body) { String::new() } else { format!("id: {}\n", event.number) };
+    // JSON has no line breaks of its own.
+    Bytes::from(format!("{id}event: {name}\ndata: {body}\n\n"))
+}
+
+/// Whether an event is not told again, and bears the number of the one before.
+pub(super) fn is_passing(body: &EventBody) -> bool {
+    matches!(
+        body,
+        EventBody::Writing { .. }
+            | EventBody::Files { .. }
+            | EventBody::Moved { .. }
+            | EventBody::Failed { .. }
+            | EventBody::Missed
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use obelus_kernel::Time;
+
+    #[test]
+    fn an_event_has_its_number_as_id_unless_it_is_passing() {
+        let event = |body| SessionEvent { number: EventNumber { record: 12, part: 3 }, at: Time(0), body };
+        let told = |body| String::from_utf8(frame(&event(body)).to_vec()).unwrap();
+        let said = told(EventBody::AgentSaid { text: "a\nid: 99-9\n\nb".to_owned() });
+        assert!(said.starts_with("id: 12-3\nevent: agent_said\ndata: {"), "{said}");
+        assert_eq!(said.lines().count(), 4, "words of a model make no lines: {said}");
+        assert!(told(EventBody::Writing { text: "a".to_owned() }).starts_with("event: writing\n"));
+        assert!(told(EventBody::Missed).starts_with("event: missed\n"));
+    }
+}

@@ -1,0 +1,150 @@
+//! The calls that every channel uses, free of transport.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `agents` | the catalogue of agents |
+//! | `sessions` | making, listing, looking at and removing sessions |
+//! | `talk` | what is said to a session, and what came of it |
+//! | `questions` | the inbox, and answers |
+//! | `past` | events, timeline, log, fork |
+//! | `take_up` | work that an earlier process left |
+
+mod agents;
+mod past;
+mod questions;
+mod sessions;
+mod take_up;
+mod talk;
+
+use std::sync::Arc;
+
+use obelus_kernel::session::{Refused, Session};
+use obelus_kernel::{Message, Role};
+use obelus_runtime::files::AgentCatalogue;
+use obelus_runtime::sessions::InputId;
+use obelus_runtime::{Host, HostError, Language, SessionHandle, StoreError};
+
+use crate::ChannelError;
+pub use take_up::Started;
+
+/// The calls that every channel uses. Clones are the same service.
+#[derive(Clone)]
+pub struct Service {
+    host: Host,
+    agents: Arc<AgentCatalogue>,
+    /// The language where neither the caller nor the agent names one.
+    language: Option<Language>,
+}
+
+impl Service {
+    /// A service over a host with a store, for the agents of a catalogue.
+    pub fn new(host: Host, agents: AgentCatalogue) -> Self {
+        Self { host, agents: Arc::new(agents), language: None }
+    }
+
+    /// The same, in this language where neither the caller nor the agent names one.
+    #[must_use]
+    pub fn in_language(self, language: Language) -> Self {
+        Self { language: Some(language), ..self }
+    }
+
+    /// The host of the sessions.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The language for what is said outside of a session.
+    pub fn language(&self) -> Language {
+        self.language.unwrap_or(Language::English)
+    }
+
+    /// A session to talk to, restored if it is not in memory.
+    pub async fn open(&self, id: &str) -> Result<SessionHandle, ChannelError> {
+        check_id(id)?;
+        match self.host.find(id) {
+            Some(handle) => Ok(handle),
+            None => Ok(self.host.open(id).await?),
+        }
+    }
+
+    /// Reads something from a session. One that is not in memory is read from the store, and does not go on.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        id: &str,
+        look: impl FnOnce(&Session) -> T + Send + 'static,
+    ) -> Result<T, ChannelError> {
+        check_id(id)?;
+        if let Some(handle) = self.host.find(id) {
+            return Ok(handle.inspect(look).await?);
+        }
+        let id = id.to_owned();
+        self.blocking(move |host| Ok(look(&host.look_interrupted(&id)?))).await
+    }
+
+    /// Reads something from a session as it was after a record.
+    pub async fn read_at<T: Send + 'static>(
+        &self,
+        id: &str,
+        at: Option<u64>,
+        look: impl FnOnce(&Session) -> T + Send + 'static,
+    ) -> Result<T, ChannelError> {
+        let Some(at) = at else { return self.read(id, look).await };
+        check_id(id)?;
+        let id = id.to_owned();
+        let work = move |host: &Host| {
+            if at > 0 && host.records(&id, at - 1, at)?.is_empty() {
+                let rows = host.list()?;
+                let records = rows.iter().find(|row| row.id == id).map_or(0, |row| row.records);
+                return Err(HostError::NoRecord { session: id, records, at }.into());
+            }
+            Ok(look(&host.look(&id, Some(at))?))
+        };
+        self.blocking(work).await
+    }
+
+    /// Does work with the store on a thread that may wait for the disk.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Host) -> Result<T, ChannelError> + Send + 'static,
+    ) -> Result<T, ChannelError> {
+        let host = self.host.clone();
+        let done = tokio::task::spawn_blocking(move || work(&host)).await;
+        done.map_err(|_| ChannelError::Refused(Refused::new("internal", "the work was not done")))?
+    }
+
+    /// The language for a session: what the caller wants, else the agent's, else that of the user's words if they are
+    /// Russian, else the service's.
+    fn language_of(&self, session: &Session, wanted: Option<Language>) -> Language {
+        let agents = || session.settings().language.as_deref().map(|name| Language::named(Some(name)));
+        let heard = || {
+            let words = session.context().messages().iter().rev().find_map(|message| match message {
+                Message::Text(text) if text.role == Role::User => Some(Language::of(&text.text)),
+                _ => None,
+            });
+            words.filter(|language| *language == Language::Russian)
+        };
+        wanted.or_else(agents).or_else(heard).unwrap_or_else(|| self.language())
+    }
+}
+
+/// Checks the id of a session before anything is looked up by it.
+fn check_id(id: &str) -> Result<(), ChannelError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(StoreError::BadName(id.chars().take(64).collect()).into()),
+    }
+}
+
+/// An id that nobody can guess.
+fn drawn_id() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
+}
+
+/// The handle by which an input is told once, however often it is sent (DUR-13).
+fn once(handle: &SessionHandle, input_id: Option<&str>) -> Result<SessionHandle, ChannelError> {
+    match input_id {
+        Some(id) => Ok(handle.with_id(id.parse::<InputId>()?)),
+        None => Ok(handle.clone()),
+    }
+}

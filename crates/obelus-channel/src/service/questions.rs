@@ -1,0 +1,156 @@
+//! The inbox, and answers.
+
+use obelus_kernel::Time;
+use obelus_kernel::policy::ConsentTerms;
+use obelus_kernel::session::{Decision, Input, Question, QuestionId, Session};
+use obelus_runtime::people::{QuestionView, ViewLine, terms_in_words};
+use obelus_runtime::{Language, system_clock};
+
+use super::sessions::agent_in;
+use super::{Service, check_id};
+use crate::ChannelError;
+use crate::types::{AnswerBody, ConsentOffer, InboxFilter, QuestionRow, Taken};
+
+impl Service {
+    /// The open questions of all sessions, or of those that are wanted.
+    pub async fn inbox(&self, filter: InboxFilter, wanted: Option<Language>) -> Result<Vec<QuestionRow>, ChannelError> {
+        let sessions: Vec<String> = match filter.session {
+            Some(session) => vec![session],
+            None => {
+                let agent = filter.agent;
+                self.blocking(move |host| {
+                    let rows = host.inbox()?.into_iter();
+                    let rows = rows.filter(|row| row.questions.as_ref().is_none_or(|open| !open.is_empty()));
+                    let ids = rows.map(|row| row.session);
+                    Ok(ids.filter(|id| agent.as_ref().is_none_or(|agent| agent_in(host, id) == *agent)).collect())
+                })
+                .await?
+            }
+        };
+        let mut all = Vec::new();
+        for id in sessions {
+            let (service, name) = (self.clone(), id.clone());
+            // A session that cannot be read does not hide the others.
+            let open = self.read(&id, move |session| service.open_questions(session, &name, wanted)).await;
+            all.extend(open.unwrap_or_default());
+        }
+        Ok(all)
+    }
+
+    fn open_questions(&self, session: &Session, id: &str, wanted: Option<Language>) -> Vec<QuestionRow> {
+        let (language, now) = (self.language_of(session, wanted), system_clock());
+        let open = session.questions().into_iter().filter(|question| question.is_open() && question.expires_at > now);
+        open.map(|question| question_row(session, &question, id, language)).collect()
+    }
+
+    /// A question, open or decided, by its id `SESSION:QUESTION`.
+    pub async fn question(&self, id: &str, wanted: Option<Language>) -> Result<QuestionRow, ChannelError> {
+        let (session, number) = parts(id)?;
+        let (service, name) = (self.clone(), session.to_owned());
+        let look = move |session: &Session| {
+            let language = service.language_of(session, wanted);
+            session.question(&number).map(|question| question_row(session, &question, &name, language))
+        };
+        self.read(session, look).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))
+    }
+
+    /// Answers a question. `by` says who, and from where. With a digest the answer counts only for what was shown. The
+    /// same `input_id` again acts once (DUR-13).
+    pub async fn answer(
+        &self,
+        id: &str,
+        answer: AnswerBody,
+        by: &str,
+        digest: Option<&str>,
+        input_id: Option<&str>,
+    ) -> Result<Taken, ChannelError> {
+        let (session, number) = parts(id)?;
+        let (asked, offers) = {
+            let number = number.clone();
+            let look = move |session: &Session| (session.question(&number), session.consent_offers(&number));
+            self.read(session, look).await?
+        };
+        let asked = asked.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
+        // A decided question is refused by the session, or answered as before if the input is the same.
+        let decision = decision_of(answer, &offers)?;
+        let digest = digest.filter(|_| asked.is_open()).map(str::to_owned);
+        let input = Input::Decide { question: number, decision, by: by.to_owned(), digest };
+        self.tell(session, input, input_id).await.map_err(|error| match error {
+            ChannelError::Refused(refused) if refused.code == "question_changed" => {
+                ChannelError::Changed(id.to_owned())
+            }
+            other => other,
+        })
+    }
+}
+
+/// The session and the question that an id names.
+fn parts(id: &str) -> Result<(&str, QuestionId), ChannelError> {
+    let unknown = || ChannelError::UnknownQuestion(id.chars().take(100).collect());
+    let (session, question) = id.split_once(':').ok_or_else(unknown)?;
+    check_id(session)?;
+    Ok((session, question.parse().map_err(|_| unknown())?))
+}
+
+fn decision_of(answer: AnswerBody, offers: &[ConsentTerms]) -> Result<Decision, ChannelError> {
+    Ok(match answer {
+        AnswerBody::Approve { only } => Decision::Approve { only },
+        AnswerBody::Deny { reason, only: None } => Decision::Deny { reason },
+        AnswerBody::Deny { reason, only: Some(only) } => Decision::DenySome { only, reason },
+        AnswerBody::Edit { params } => Decision::Edit { params },
+        AnswerBody::Value { value } => Decision::Value { value },
+        AnswerBody::Happened { result } => Decision::Happened { result },
+        AnswerBody::DidNot => Decision::DidNot,
+        AnswerBody::Consent { code, until } => {
+            let terms = offers.iter().find(|terms| terms.code() == code);
+            let terms =
+                terms.ok_or_else(|| ChannelError::BadRequest("no consent of this code is offered".to_owned()))?;
+            let time = |text: String| {
+                Time::parse(&text).ok_or_else(|| {
+                    ChannelError::BadRequest("`until` is a time such as 2027-01-01T00:00:00Z".to_owned())
+                })
+            };
+            Decision::Consent { terms: terms.clone(), until: until.map(time).transpose()? }
+        }
+    })
+}
+
+/// A question as channels show it.
+pub(super) fn question_row(session: &Session, question: &Question, id: &str, language: Language) -> QuestionRow {
+    let whole = format!("{id}:{}", question.id);
+    let view = QuestionView::of(session, question, language).under(&whole);
+    let offers = if question.is_open() { session.consent_offers(&question.id) } else { Vec::new() };
+    let offer = |terms: &ConsentTerms| ConsentOffer {
+        scope: terms.scope.name().to_owned(),
+        covers: terms_in_words(terms, session, language),
+        code: terms.code(),
+    };
+    QuestionRow {
+        id: whole,
+        session: id.to_owned(),
+        about: question.about.name().to_owned(),
+        status: question.status.name().to_owned(),
+        requested_at: question.requested_at.to_string(),
+        expires_at: question.expires_at.to_string(),
+        answers: answers_of(question, &view, &offers),
+        digest: view.digest.clone(),
+        calls: question.calls.iter().map(|asked| (*asked.call).clone()).collect(),
+        schema: question.schema.clone(),
+        text: text_of(&view),
+        view,
+        consents: offers.iter().map(offer).collect(),
+        by: question.by.clone(),
+    }
+}
+
+/// The lines of a view, without their tones.
+fn text_of(view: &QuestionView) -> String {
+    let text = |line: &ViewLine| line.pieces.iter().map(|(_, text)| text.as_str()).collect::<String>();
+    view.lines().iter().map(text).collect::<Vec<_>>().join("\n")
+}
+
+/// What an answer may be; nothing for a question that is decided.
+fn answers_of(question: &Question, view: &QuestionView, offers: &[ConsentTerms]) -> Vec<String> {
+    let own = view.answers.iter().copied().filter(|_| question.is_open());
+    own.chain((!offers.is_empty()).then_some("consent")).map(str::to_owned).collect()
+}

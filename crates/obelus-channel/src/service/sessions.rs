@@ -1,0 +1,220 @@
+//! Making, listing, looking at and removing sessions.
+
+use obelus_kernel::session::{Mode, Question, Session};
+use obelus_runtime::sessions::{SessionRow, SessionStatus};
+use obelus_runtime::{Host, HostError, Language, SessionSpec, StoreError};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::questions::question_row;
+use super::talk::turn_view;
+use super::{Service, check_id, drawn_id};
+use crate::types::{CallRow, ModeName, NewSession, Page, PlanView, SessionList, SessionListRow, SessionView};
+use crate::{ChannelError, types::ConsentRow};
+
+/// The most sessions of one part of a list.
+const MOST_LISTED: usize = 200;
+
+impl Service {
+    /// Makes a session with an agent.
+    pub async fn create_session(&self, new: NewSession) -> Result<SessionView, ChannelError> {
+        let id = new.id.unwrap_or_else(drawn_id);
+        check_id(&id)?;
+        let wanted = new.lang.as_deref().map(|name| Language::named(Some(name)));
+        let agent = self.load_agent(&new.agent, wanted).await?;
+        let handle = self.host.create(&id, SessionSpec::from_agent(agent)).await?;
+        if let Some(mode) = new.mode {
+            handle.set_mode(mode.into()).await?;
+        }
+        self.session(&id, wanted).await
+    }
+
+    /// Makes a session once, however often it is asked for with the same key: the session's id is made of the key and of
+    /// the caller's name then. Whether it was made now.
+    pub async fn create_session_once(
+        &self,
+        mut new: NewSession,
+        caller: &str,
+        key: Option<&str>,
+    ) -> Result<(SessionView, bool), ChannelError> {
+        let Some(key) = key else { return Ok((self.create_session(new).await?, true)) };
+        let id = new.id.get_or_insert_with(|| id_of_key(caller, key)).clone();
+        let agent = new.agent.clone();
+        match self.create_session(new).await {
+            Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) => {
+                let known = self.session(&id, None).await?;
+                match known.agent == agent {
+                    true => Ok((known, false)),
+                    false => Err(StoreError::Exists(id).into()),
+                }
+            }
+            made => Ok((made?, true)),
+        }
+    }
+
+    /// Whether the store can be read.
+    pub async fn is_ready(&self) -> bool {
+        self.blocking(|host| host.spec("ready").map(drop).map_err(Into::into)).await.is_ok()
+    }
+
+    /// A session as it is now.
+    pub async fn session(&self, id: &str, wanted: Option<Language>) -> Result<SessionView, ChannelError> {
+        let (service, name) = (self.clone(), id.to_owned());
+        let spec = {
+            let name = name.clone();
+            self.blocking(move |host| Ok(host.spec(&name)?)).await?
+        };
+        let agent = spec.as_ref().map(agent_of).ok_or_else(|| StoreError::Unknown(name.clone()))?;
+        self.read(id, move |session| service.session_view(session, &name, agent, wanted)).await
+    }
+
+    fn session_view(&self, session: &Session, id: &str, agent: String, wanted: Option<Language>) -> SessionView {
+        let language = self.language_of(session, wanted);
+        let open = session.questions().into_iter().filter(Question::is_open);
+        let (turn, whole) = session.spent();
+        SessionView {
+            id: id.to_owned(),
+            agent,
+            lang: language.code().to_owned(),
+            status: SessionStatus::of(session),
+            mode: session.settings().mode.name().to_owned(),
+            paused_by: session.paused().map(str::to_owned),
+            node: session.node().map(str::to_owned),
+            questions: open.map(|question| question_row(session, &question, id, language)).collect(),
+            turn: session.reply().map(|reply| turn_view(session, &reply, id, language)),
+            spent: json!({"turn": turn, "session": whole}),
+        }
+    }
+
+    /// Sessions, newest first. One that cannot be read does not hide the others.
+    pub async fn sessions(&self, page: Page) -> Result<SessionList, ChannelError> {
+        let limit = page.limit.clamp(1, MOST_LISTED);
+        let (rows, next) = self
+            .blocking(move |host| {
+                let all = host.list()?;
+                let from = match &page.after {
+                    Some(after) => all.iter().position(|row| row.id == *after).map_or(all.len(), |at| at + 1),
+                    None => 0,
+                };
+                let rows: Vec<SessionRow> = all.iter().skip(from).take(limit).cloned().collect();
+                let next = rows.last().filter(|_| from + limit < all.len()).map(|row| row.id.clone());
+                Ok((rows, next))
+            })
+            .await?;
+        let mut sessions = Vec::new();
+        for row in rows {
+            let status = self.read(&row.id, SessionStatus::of).await.unwrap_or(SessionStatus::Unreadable);
+            let id = row.id.clone();
+            let agent = self.blocking(move |host| Ok(agent_in(host, &id))).await?;
+            sessions.push(SessionListRow {
+                id: row.id,
+                agent,
+                status,
+                created: row.created.to_string(),
+                last: row.last_at.map(|at| at.to_string()),
+                records: row.records,
+            });
+        }
+        Ok(SessionList { sessions, next })
+    }
+
+    /// Removes a session and everything that is kept of it.
+    pub async fn remove(&self, id: &str) -> Result<(), ChannelError> {
+        check_id(id)?;
+        Ok(self.host.remove(id).await?)
+    }
+
+    /// The state of a session, now or after a record.
+    pub async fn state(&self, id: &str, at: Option<u64>) -> Result<Value, ChannelError> {
+        self.read_at(id, at, Session::state).await
+    }
+
+    /// The messages of a session's context, now or after a record.
+    pub async fn messages(&self, id: &str, at: Option<u64>) -> Result<Value, ChannelError> {
+        self.read_at(id, at, |session| session.context().to_json()).await
+    }
+
+    /// The calls of the latest turn, and how they stand.
+    pub async fn plan(&self, id: &str, wanted: Option<Language>) -> Result<PlanView, ChannelError> {
+        let (service, name) = (self.clone(), id.to_owned());
+        self.read(id, move |session| {
+            let language = service.language_of(session, wanted);
+            PlanView { session: name, calls: call_rows(session, &session.calls(), language) }
+        })
+        .await
+    }
+
+    /// Where the value of an expression comes from, such as `†state.deal.title`. The `†` may be left out.
+    pub async fn why(&self, id: &str, expr: &str, instance: Option<&str>) -> Result<Value, ChannelError> {
+        let expr = match expr.starts_with('†') {
+            true => expr.to_owned(),
+            false => format!("†{expr}"),
+        };
+        let instance = instance.map(str::to_owned);
+        let why = self.read(id, move |session| session.why(&expr, instance.as_deref())).await?;
+        let why = why.map_err(|fault| ChannelError::BadRequest(fault.to_string()))?;
+        match why.is_absent() {
+            true => Err(ChannelError::NotFound("nothing has written there".to_owned())),
+            false => Ok(why.to_json()),
+        }
+    }
+
+    /// What people have agreed to for the rest of the session.
+    pub async fn consents(&self, id: &str, wanted: Option<Language>) -> Result<Vec<ConsentRow>, ChannelError> {
+        let service = self.clone();
+        self.read(id, move |session| {
+            let language = service.language_of(session, wanted);
+            let row = |consent: &obelus_kernel::policy::StandingConsent| ConsentRow {
+                id: consent.id(),
+                covers: obelus_runtime::people::terms_in_words(&consent.terms, session, language),
+                holds: consent.holds(session.now()),
+                by: consent.by.clone(),
+                at: consent.at.to_string(),
+                until: consent.until.map(|until| until.to_string()),
+                uses: consent.uses,
+            };
+            session.consents().iter().map(row).collect()
+        })
+        .await
+    }
+}
+
+impl From<ModeName> for Mode {
+    fn from(mode: ModeName) -> Self {
+        match mode {
+            ModeName::Shadow => Self::Shadow,
+            ModeName::Canary => Self::Canary,
+            ModeName::Full => Self::Full,
+        }
+    }
+}
+
+/// The id of the session that a caller makes under a key.
+fn id_of_key(caller: &str, key: &str) -> String {
+    let whole = Sha256::digest(format!("{caller}\n{key}").as_bytes());
+    whole.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) fn call_rows(
+    session: &Session,
+    calls: &[obelus_kernel::session::CallReport],
+    language: Language,
+) -> Vec<CallRow> {
+    let row = |report: &obelus_kernel::session::CallReport| CallRow {
+        headline: session.call_headline_in(&report.call, Some(language.code())),
+        call: (*report.call).clone(),
+        status: report.status.name().to_owned(),
+        error: report.error.clone(),
+    };
+    calls.iter().map(row).collect()
+}
+
+/// The name of a session's agent in the catalogue; of a request, that of its file.
+fn agent_of(spec: &SessionSpec) -> String {
+    let folder = spec.folder.file_name().filter(|_| !spec.agent.is_empty());
+    folder.map_or_else(|| spec.name.clone(), |name| name.to_string_lossy().into_owned())
+}
+
+pub(super) fn agent_in(host: &Host, id: &str) -> String {
+    host.spec(id).ok().flatten().as_ref().map(agent_of).unwrap_or_default()
+}

@@ -1,0 +1,116 @@
+//! What is said to a session, and what came of it.
+
+use obelus_kernel::session::{Input, Reply, Session};
+use obelus_kernel::visible;
+use obelus_runtime::Language;
+use obelus_runtime::people::why_it_ended;
+use serde_json::Value;
+
+use super::sessions::call_rows;
+use super::{Service, once};
+use crate::ChannelError;
+use crate::types::{Taken, TurnView};
+
+impl Service {
+    /// Says something as the user. It returns when the words are durable; [`Service::rested`] waits for the turn. The
+    /// same `input_id` again acts once (DUR-13).
+    pub async fn say(&self, id: &str, text: &str, by: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
+        // Journals keep the user's words without a name.
+        let _ = by;
+        self.tell(id, Input::User { text: text.to_owned() }, input_id).await
+    }
+
+    /// Stops the turn, and ends everything that is at work.
+    pub async fn stop(&self, id: &str, by: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
+        let _ = by;
+        self.tell(id, Input::Stop, input_id).await
+    }
+
+    /// Lets the session pause: what runs goes on to its end, and nothing starts. `by` says who, and from where.
+    pub async fn pause(&self, id: &str, by: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
+        self.tell(id, Input::Pause { by: by.to_owned() }, input_id).await
+    }
+
+    /// Lets a paused session go on.
+    pub async fn resume(&self, id: &str, by: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
+        self.tell(id, Input::Resume { by: by.to_owned() }, input_id).await
+    }
+
+    /// Puts another state in the place of the session's own.
+    pub async fn edit_state(
+        &self,
+        id: &str,
+        state: Value,
+        by: &str,
+        input_id: Option<&str>,
+    ) -> Result<Taken, ChannelError> {
+        self.tell(id, Input::State { state, by: by.to_owned() }, input_id).await
+    }
+
+    /// Takes back a standing consent (ASK-9), by its id such as `c1`.
+    pub async fn revoke(
+        &self,
+        id: &str,
+        consent: &str,
+        by: &str,
+        input_id: Option<&str>,
+    ) -> Result<Taken, ChannelError> {
+        let number = consent.strip_prefix('c').unwrap_or(consent).parse();
+        let consent = number.map_err(|_| ChannelError::NotFound(consent.chars().take(32).collect()))?;
+        self.tell(id, Input::Revoke { consent, by: by.to_owned() }, input_id).await
+    }
+
+    /// Tells a session something, for channels that have it as an input.
+    pub async fn tell(&self, id: &str, input: Input, input_id: Option<&str>) -> Result<Taken, ChannelError> {
+        let handle = self.open(id).await?;
+        let record = once(&handle, input_id)?.tell_recorded(input).await?;
+        Ok(Taken { session: id.to_owned(), record, event: format!("{record}-0") })
+    }
+
+    /// Waits until the turn has come to rest, and says what it came to; none, if nothing has begun yet or the session is
+    /// paused in the middle of a turn.
+    pub async fn rested(&self, id: &str, wanted: Option<Language>) -> Result<Option<TurnView>, ChannelError> {
+        let handle = self.open(id).await?;
+        let Some(reply) = handle.rested().await? else { return Ok(None) };
+        let (service, name) = (self.clone(), id.to_owned());
+        let view = move |session: &Session| turn_view(session, &reply, &name, service.language_of(session, wanted));
+        Ok(Some(handle.inspect(view).await?))
+    }
+}
+
+/// What a turn came to.
+pub(super) fn turn_view(session: &Session, reply: &Reply, id: &str, language: Language) -> TurnView {
+    TurnView {
+        ends: serde_json::to_value(reply.ends)
+            .ok()
+            .and_then(|ends| ends.as_str().map(str::to_owned))
+            .unwrap_or_default(),
+        text: text_of(reply, language),
+        output: reply.output.clone(),
+        said: reply.said.clone(),
+        calls: call_rows(session, &reply.calls, language),
+        waiting: reply.waiting.iter().map(|question| format!("{id}:{question}")).collect(),
+        reason: reply.reason.as_ref().and_then(|reason| serde_json::to_value(reason).ok()),
+        end: reply.end.clone(),
+        at: reply.at.to_string(),
+    }
+}
+
+/// Everything that the user is told of a turn: what was said on the way, the last words, and why it ended if it has no
+/// result.
+fn text_of(reply: &Reply, language: Language) -> String {
+    let mut parts: Vec<String> = reply.said.iter().map(|words| lines_visible(words)).collect();
+    if let Some(words) = reply.output.as_str().filter(|words| !reply.said.iter().any(|said| said == words)) {
+        parts.push(lines_visible(words));
+    }
+    parts.extend(Some(why_it_ended(reply, language)).filter(|why| !why.is_empty()));
+    parts.join("\n\n")
+}
+
+/// Text of a model, whose control and direction characters are escaped. Line breaks stay.
+pub(super) fn lines_visible(text: &str) -> String {
+    text.split('\n')
+        .map(|line| line.split('\t').map(visible).collect::<Vec<_>>().join("\t"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}

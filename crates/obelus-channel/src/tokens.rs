@@ -1,0 +1,296 @@
+//! Who may call: tokens with names and roles.
+//!
+//! The file `tokens.json` in the store's folder has the hash of each token, never the token. A token has 256 random
+//! bits, so that its SHA-256 can be kept and nobody can find the token for it.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use obelus_runtime::{Secret, system_clock};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// The file of the tokens, in the store's folder.
+pub const TOKENS_FILE: &str = "tokens.json";
+/// The file with the first token itself, for whoever starts the server.
+pub const TOKEN_FILE: &str = "token";
+/// The name of that token.
+pub const LOCAL: &str = "local";
+
+/// A larger file has no tokens that anybody was given.
+const LARGEST: u64 = 1 << 20;
+
+/// What a token permits. Each role may do everything that the one before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// To look.
+    Viewer,
+    /// To talk, and to answer questions.
+    Operator,
+    /// To remove sessions and to edit their states.
+    Admin,
+}
+
+impl Role {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Viewer => "viewer",
+            Role::Operator => "operator",
+            Role::Admin => "admin",
+        }
+    }
+}
+
+/// A token that somebody was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenEntry {
+    /// Whose it is. Answers carry it.
+    pub name: String,
+    /// What it permits.
+    pub role: Role,
+    /// When it was made.
+    pub created: String,
+    /// The SHA-256 of the token, in hexadecimal digits.
+    hash: String,
+}
+
+/// Whoever has called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The name of the token.
+    pub name: String,
+    /// What it permits.
+    pub role: Role,
+}
+
+impl Caller {
+    /// Who, and from where, as journals keep it.
+    pub fn by(&self, channel: &str) -> String {
+        format!("{channel}:{}", self.name)
+    }
+}
+
+/// Why tokens cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// A file cannot be read or written.
+    #[error("{0}: {1}")]
+    File(PathBuf, io::Error),
+    /// Others than its owner can read a file.
+    #[error("{0}: others can read this file: `chmod 600` it, and replace the tokens in it")]
+    Open(PathBuf),
+    /// The file is not one of tokens.
+    #[error("{0}: {1}")]
+    Form(PathBuf, String),
+    /// A text that is no name.
+    #[error("`{0}` is no name for a token: letters, digits, `-` and `_`, at most 64")]
+    BadName(String),
+    /// There is a token of this name.
+    #[error("there is a token `{0}` already")]
+    Exists(String),
+    /// There is none.
+    #[error("there is no token `{0}`")]
+    Unknown(String),
+    /// The system gives no random bytes.
+    #[error("the system gives no random bytes: {0}")]
+    NoRandomness(String),
+}
+
+/// The tokens of a store. The file is read again when it has changed.
+pub struct Tokens {
+    file: PathBuf,
+    read: Mutex<Read>,
+}
+
+#[derive(Default)]
+struct Read {
+    /// What the file looked like: when it was changed, and its inode.
+    seen: Option<(SystemTime, u64)>,
+    entries: Vec<TokenEntry>,
+}
+
+impl Tokens {
+    /// The tokens in a store's folder.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self { file: folder.join(TOKENS_FILE), read: Mutex::default() }
+    }
+
+    /// All tokens, by name.
+    pub fn list(&self) -> Result<Vec<TokenEntry>, TokenError> {
+        read_entries(&self.file)
+    }
+
+    /// Makes a token, and keeps its hash. Nobody can read the token later.
+    pub fn add(&self, name: &str, role: Role) -> Result<Secret, TokenError> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
+            return Err(TokenError::BadName(name.to_owned()));
+        }
+        let mut entries = self.list()?;
+        if entries.iter().any(|entry| entry.name == name) {
+            return Err(TokenError::Exists(name.to_owned()));
+        }
+        let token = drawn()?;
+        let (created, hash) = (system_clock().to_string(), hash_of(token.expose()));
+        entries.push(TokenEntry { name: name.to_owned(), role, created, hash });
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
+        self.write(&entries)?;
+        Ok(token)
+    }
+
+    /// Removes a token: from now on it permits nothing.
+    pub fn remove(&self, name: &str) -> Result<(), TokenError> {
+        let mut entries = self.list()?;
+        let before = entries.len();
+        entries.retain(|entry| entry.name != name);
+        match entries.len() < before {
+            true => self.write(&entries),
+            false => Err(TokenError::Unknown(name.to_owned())),
+        }
+    }
+
+    /// Makes the first token, where there is none, and writes it to a file that only its owner can read. Whether it was
+    /// made now.
+    pub fn ensure_first(&self, file: &Path) -> Result<bool, TokenError> {
+        if self.list()?.iter().any(|entry| entry.name == LOCAL) {
+            return Ok(false);
+        }
+        let token = self.add(LOCAL, Role::Admin)?;
+        write_private(file, format!("{}\n", token.expose()).as_bytes())?;
+        Ok(true)
+    }
+
+    /// Who has this token. It takes the same time whoever it is.
+    pub fn caller(&self, token: &str) -> Option<Caller> {
+        let given = hash_of(token);
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = fs::metadata(&self.file).and_then(|about| Ok((about.modified()?, about.ino()))).ok();
+        if seen.is_none() || read.seen != seen {
+            // A file that cannot be read permits nothing.
+            *read = Read { seen, entries: read_entries(&self.file).unwrap_or_default() };
+        }
+        let mut found = None;
+        for entry in &read.entries {
+            if is_same(&entry.hash, &given) {
+                found = Some(Caller { name: entry.name.clone(), role: entry.role });
+            }
+        }
+        found
+    }
+
+    fn write(&self, entries: &[TokenEntry]) -> Result<(), TokenError> {
+        let text = serde_json::to_string_pretty(entries).map_err(|error| self.form(&error.to_string()))?;
+        write_private(&self.file, text.as_bytes())
+    }
+
+    fn form(&self, why: &str) -> TokenError {
+        TokenError::Form(self.file.clone(), why.to_owned())
+    }
+}
+
+fn read_entries(file: &Path) -> Result<Vec<TokenEntry>, TokenError> {
+    let about = match fs::metadata(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        about => about.map_err(|error| TokenError::File(file.to_owned(), error))?,
+    };
+    must_be_private(file, &about)?;
+    if about.len() > LARGEST {
+        return Err(TokenError::Form(file.to_owned(), "the file is too large".to_owned()));
+    }
+    let text = fs::read_to_string(file).map_err(|error| TokenError::File(file.to_owned(), error))?;
+    serde_json::from_str(&text).map_err(|error| TokenError::Form(file.to_owned(), error.to_string()))
+}
+
+fn must_be_private(file: &Path, about: &fs::Metadata) -> Result<(), TokenError> {
+    match about.mode() & 0o077 {
+        0 => Ok(()),
+        _ => Err(TokenError::Open(file.to_owned())),
+    }
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
+fn write_private(file: &Path, bytes: &[u8]) -> Result<(), TokenError> {
+    let wrong = |error| TokenError::File(file.to_owned(), error);
+    let part = file.with_extension(format!("part{}", std::process::id()));
+    let _ = fs::remove_file(&part);
+    let mut new = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part).map_err(wrong)?;
+    new.write_all(bytes).and_then(|()| new.sync_all()).map_err(wrong)?;
+    fs::rename(&part, file).map_err(wrong)
+}
+
+/// A token that nobody can guess.
+fn drawn() -> Result<Secret, TokenError> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).map_err(|error| TokenError::NoRandomness(error.to_string()))?;
+    Ok(Secret::new(format!("obelus_{}", URL_SAFE_NO_PAD.encode(bytes))))
+}
+
+fn hash_of(token: &str) -> String {
+    Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether two hashes are the same, without telling by the time it takes how much of them is.
+fn is_same(one: &str, other: &str) -> bool {
+    one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("obelus-tokens-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_token_is_known_until_it_is_removed_and_is_kept_as_a_hash() {
+        let folder = folder("known");
+        let tokens = Tokens::in_folder(&folder);
+        let (anna, boris) = (tokens.add("anna", Role::Operator).unwrap(), tokens.add("boris", Role::Viewer).unwrap());
+        let caller = tokens.caller(anna.expose()).unwrap();
+        assert_eq!((caller.by("api").as_str(), caller.role), ("api:anna", Role::Operator));
+        assert_eq!(tokens.caller(boris.expose()).unwrap().name, "boris");
+        assert_eq!(tokens.caller("obelus_other"), None);
+        assert_eq!(tokens.caller(""), None);
+        let text = fs::read_to_string(folder.join(TOKENS_FILE)).unwrap();
+        assert!(!text.contains(anna.expose()) && text.contains("anna"));
+        assert!(matches!(tokens.add("anna", Role::Admin), Err(TokenError::Exists(_))));
+        assert!(matches!(tokens.add("../x", Role::Admin), Err(TokenError::BadName(_))));
+        tokens.remove("anna").unwrap();
+        assert_eq!(tokens.caller(anna.expose()), None, "the file is read again");
+        assert!(matches!(tokens.remove("anna"), Err(TokenError::Unknown(_))));
+    }
+
+    #[test]
+    fn files_that_others_can_read_permit_nothing() {
+        let folder = folder("open");
+        let tokens = Tokens::in_folder(&folder);
+        let first = folder.join(TOKEN_FILE);
+        assert!(tokens.ensure_first(&first).unwrap() && !tokens.ensure_first(&first).unwrap());
+        let mode = |file: &Path| fs::metadata(file).unwrap().mode() & 0o777;
+        assert_eq!((mode(&first), mode(&folder.join(TOKENS_FILE))), (0o600, 0o600));
+        let token = fs::read_to_string(&first).unwrap();
+        assert_eq!(tokens.caller(token.trim()).unwrap().role, Role::Admin);
+        fs::set_permissions(folder.join(TOKENS_FILE), fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(tokens.list(), Err(TokenError::Open(_))));
+        let anew = Tokens::in_folder(&folder);
+        assert_eq!(anew.caller(token.trim()), None);
+    }
+
+    #[test]
+    fn roles_include_those_below() {
+        assert!(Role::Admin > Role::Operator && Role::Operator > Role::Viewer);
+    }
+}

@@ -1,0 +1,67 @@
+//! The names of instances, in the order in which they came.
+
+use std::collections::BTreeMap;
+
+/// Names of instances, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Instances {
+    /// How many others were there when one came, by its name.
+    came: BTreeMap<String, usize>,
+    /// Whether they are treated in the order of their names.
+    by_name: bool,
+}
+
+impl Instances {
+    /// Whether there is one of this name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.came.contains_key(name)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.came.is_empty()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.came.len()
+    }
+
+    /// The names in the order of their letters, in which they are looked up.
+    pub fn iter(&self) -> impl Iterator<Item = &String> {
+        self.came.keys()
+    }
+
+    /// The names in the order in which instances are treated and shown: that in which they came.
+    pub fn in_order(&self) -> Vec<&String> {
+        let mut all: Vec<(&String, &usize)> = self.came.iter().collect();
+        if !self.by_name {
+            all.sort_by_key(|(_, came)| **came);
+        }
+        all.into_iter().map(|(name, _)| name).collect()
+    }
+
+    pub(super) fn add(&mut self, name: &str) {
+        if !self.contains(name) {
+            self.came.insert(name.to_owned(), self.came.len());
+        }
+    }
+
+    pub(super) fn order_by_name(&mut self, by_name: bool) {
+        self.by_name = by_name;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_keep_the_order_in_which_they_came_unless_a_session_began_before_there_was_one() {
+        let mut instances = Instances::default();
+        ["set 9", "set 10", "set 1", "set 10"].into_iter().for_each(|name| instances.add(name));
+        assert_eq!(instances.in_order(), ["set 9", "set 10", "set 1"]);
+        instances.order_by_name(true);
+        assert_eq!(instances.in_order(), ["set 1", "set 10", "set 9"]);
+    }
+}

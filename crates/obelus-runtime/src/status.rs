@@ -1,0 +1,64 @@
+//! Where a session is, in one word for every channel.
+
+use obelus_kernel::session::{Ends, Question, Session};
+use serde::Serialize;
+
+/// Where a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionStatus {
+    /// Nothing has been said yet.
+    New,
+    /// A turn is at work.
+    UnderWay,
+    /// A person is asked.
+    Waiting,
+    /// A person has paused it.
+    Paused,
+    /// The latest turn has a result.
+    Done,
+    /// The latest turn ended without the model.
+    Degraded,
+    /// The latest turn met a limit.
+    Limit,
+    /// A person stopped the latest turn.
+    Stopped,
+    /// It cannot be restored.
+    Unreadable,
+}
+
+impl SessionStatus {
+    /// Where a session is.
+    pub fn of(session: &Session) -> Self {
+        if session.paused().is_some() {
+            return Self::Paused;
+        }
+        if session.questions().iter().any(Question::is_open) {
+            return Self::Waiting;
+        }
+        match session.reply().map(|reply| reply.ends) {
+            Some(Ends::Output) => Self::Done,
+            Some(Ends::Waiting) => Self::Waiting,
+            Some(Ends::Degraded) => Self::Degraded,
+            Some(Ends::Limit) => Self::Limit,
+            Some(Ends::Stopped) => Self::Stopped,
+            None if session.is_at_rest() => Self::New,
+            None => Self::UnderWay,
+        }
+    }
+
+    /// The name by which other programs know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::UnderWay => "under_way",
+            Self::Waiting => "waiting",
+            Self::Paused => "paused",
+            Self::Done => "done",
+            Self::Degraded => "degraded",
+            Self::Limit => "limit",
+            Self::Stopped => "stopped",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `obelus serve` and `obelus tokens`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::StoreAt;
+
+/// Serve agents over HTTP.
+///
+/// The API is below /api/v1, its description at /api/openapi.json, a page to try it at /api/. Every call needs a token.
+/// The first one is made at the first start, in a file of the store's folder that only you can read; `obelus tokens`
+/// makes others.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus serve
+  obelus serve --listen 127.0.0.1:9000 --store ./store --agents ./agents
+  obelus serve --host agents.example.test          behind a reverse proxy of this name
+  curl -H \"Authorization: Bearer $(cat ./store/token)\" http://127.0.0.1:9000/api/v1/agents")]
+pub(crate) struct Serve {
+    /// The address. One that other machines reach needs --public.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8321")]
+    pub(crate) listen: SocketAddr,
+    /// Permit an address that other machines reach.
+    #[arg(long)]
+    pub(crate) public: bool,
+    /// A folder with agents, in addition to the bundled ones. May be given several times; by default `agents` here and
+    /// the folders in OBELUS_AGENTS.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) agents: Vec<PathBuf>,
+    /// The file for the first token. By default `token` in the store's folder.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Another name under which the server is reached, such as that of a reverse proxy. May be given several times.
+    #[arg(long = "host", value_name = "NAME")]
+    pub(crate) hosts: Vec<String>,
+    /// A page of another origin that may call the server, such as https://console.example.test. May be given several
+    /// times.
+    #[arg(long = "origin", value_name = "ORIGIN")]
+    pub(crate) origins: Vec<String>,
+    /// The requests of one token in a second.
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    pub(crate) rate: u32,
+    /// The open streams of one token.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub(crate) streams: usize,
+    /// Seconds that work may take to end when the server is told to end. What takes longer goes on at the next start.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) grace: u64,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
+}
+
+/// Tokens for `obelus serve`.
+#[derive(Subcommand)]
+pub(crate) enum Tokens {
+    /// Make a token. It is printed once.
+    Add {
+        /// Whose it is. Journals carry the name with each answer.
+        name: String,
+        /// What it permits.
+        #[arg(long, value_enum, default_value = "operator")]
+        role: RoleName,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        store: StoreAt,
+    },
+    /// List the tokens.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        store: StoreAt,
+    },
+    /// Remove a token. A server that runs refuses it from now on.
+    Rm {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        store: StoreAt,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum RoleName {
+    /// Looks.
+    Viewer,
+    /// Talks and answers questions.
+    Operator,
+    /// Also removes sessions and edits their states.
+    Admin,
+}

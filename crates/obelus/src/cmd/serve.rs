@@ -1,0 +1,147 @@
+//! `obelus serve` and `obelus tokens`
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use obelus_channel::Service;
+use obelus_channel::http::{HttpOptions, HttpServer};
+use obelus_channel::tokens::{Role, TOKEN_FILE, TokenEntry, Tokens as TokenStore};
+use obelus_runtime::files::AgentCatalogue;
+use obelus_runtime::{Host, SqliteStore};
+use serde_json::{Value, json};
+
+use super::holder::Holder;
+use super::host::{Notices, connector, store_folder};
+use crate::cli::{RoleName, Serve, Tokens};
+use crate::output::{self, BOLD, DIM, Exit};
+use crate::phrases::{Phrases, fill};
+
+pub(crate) fn run(args: Serve) -> Result<Exit> {
+    let options = HttpOptions {
+        listen: args.listen,
+        hosts: args.hosts.clone(),
+        origins: args.origins.clone(),
+        rate: args.rate,
+        streams: args.streams,
+        grace: Duration::from_secs(args.grace),
+        ..HttpOptions::default()
+    };
+    options.check(args.public).context("--listen")?;
+    raise_open_files();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = runtime.block_on(serve(&args, options));
+    runtime.shutdown_background();
+    done
+}
+
+async fn serve(args: &Serve, options: HttpOptions) -> Result<Exit> {
+    let store = SqliteStore::open(&store_folder(&args.store)?)?;
+    let folder = store.folder().to_owned();
+    let connector = connector(&args.store, &Notices::default());
+    let host = Host::builder(connector).store(store.shared()).files(&folder).build();
+    let agents = match args.agents.is_empty() {
+        true => AgentCatalogue::of_environment(),
+        false => AgentCatalogue::new(args.agents.clone()),
+    };
+    let phrases = Phrases::of(None);
+    let service = Service::new(host.clone(), agents).in_language(phrases.language);
+    let tokens = TokenStore::in_folder(&folder);
+    let token_file = args.token_file.clone().unwrap_or_else(|| folder.join(TOKEN_FILE));
+    let is_first = tokens.ensure_first(&token_file)?;
+    let grace = options.grace;
+    let server = HttpServer::bind(service.clone(), tokens, options).await.context("--listen")?;
+    // Programs read the address from here.
+    output::answer(&format!("http://{}", server.address()));
+    tell_start(&server, is_first, &token_file, phrases);
+    // Other processes reach the sessions through this one.
+    let (over, is_over) = tokio::sync::oneshot::channel();
+    let held = tokio::spawn(Holder::open(host.clone(), &folder)?.serve(is_over));
+    let took_up = tokio::spawn(async move { service.take_up().await });
+    server.serve(told_to_end()?).await;
+    output::note(&format!("{DIM}{}{DIM:#}", phrases.serving.ending));
+    // What is at work ends, or is parked and goes on at the next start.
+    let _ = tokio::time::timeout(grace, host.settled()).await;
+    took_up.abort();
+    drop(over);
+    held.abort();
+    host.close().await;
+    Ok(Exit::Done)
+}
+
+fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Phrases) {
+    let words = &phrases.serving;
+    let address = format!("http://{}/api/", server.address());
+    output::note(&fill(words.listens, &[&format!("{BOLD}{address}{BOLD:#}")]));
+    let token_file = output::visible(&token_file.display().to_string());
+    let phrase = if is_first { words.first_token } else { words.token };
+    output::note(&format!("{DIM}{}{DIM:#}", fill(phrase, &[&token_file])));
+}
+
+/// Ends with Ctrl-C or when the system tells the process to end.
+fn told_to_end() -> Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// Lets the process have as many connections as the system allows.
+fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // With fewer there is less room, and nothing else changes.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+pub(crate) fn tokens(args: Tokens) -> Result<Exit> {
+    let open = |store| -> Result<TokenStore> {
+        let folder = store_folder(store)?;
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        Ok(TokenStore::in_folder(&folder))
+    };
+    let words = &Phrases::of(None).serving;
+    match args {
+        Tokens::Add { name, role, json, store } => {
+            let token = open(&store)?.add(&name, role.into())?;
+            match json {
+                true => {
+                    output::json(&json!({"name": name, "role": Role::from(role).name(), "token": token.expose()}));
+                }
+                false => {
+                    output::note(words.token_once);
+                    output::answer(token.expose());
+                }
+            }
+        }
+        Tokens::List { json, store } => {
+            let all = open(&store)?.list()?;
+            let row =
+                |entry: &TokenEntry| json!({"name": entry.name, "role": entry.role.name(), "created": entry.created});
+            match json {
+                true => output::json(&all.iter().map(row).collect::<Vec<Value>>().into()),
+                false => all.iter().for_each(|entry| {
+                    output::answer(&format!("{:<24} {:<10} {}", entry.name, entry.role.name(), entry.created));
+                }),
+            }
+        }
+        Tokens::Rm { name, store } => open(&store)?.remove(&name)?,
+    }
+    Ok(Exit::Done)
+}
+
+impl From<RoleName> for Role {
+    fn from(role: RoleName) -> Self {
+        match role {
+            RoleName::Viewer => Role::Viewer,
+            RoleName::Operator => Role::Operator,
+            RoleName::Admin => Role::Admin,
+        }
+    }
+}
