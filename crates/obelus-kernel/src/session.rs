@@ -389,13 +389,6 @@ impl Session {
         }
     }
 
-    /// The context that a question's calls belong to: that of the delegate that asks, or the session's own.
-    pub fn context_of(&self, id: &QuestionId) -> &Context {
-        let mut below = id.clone();
-        let child = below.pop_job().and_then(|job| self.delegates.get(job));
-        child.map_or_else(|| self.context(), |child| child.context_of(&below))
-    }
-
     /// What became of the turn's calls, and the status of those under way.
     pub fn calls(&self) -> Vec<CallReport> {
         self.transcript.ended().iter().cloned().chain(self.scheduler.reports()).collect()

@@ -151,12 +151,9 @@ pub mod masking {
 /// What people see, in Russian and English: questions, what came of steps and turns.
 pub mod people {
     pub use crate::report::{render_report, undone};
-    pub use crate::view::{
-        CallView, EditForm, FieldKind, FormField, QuestionView, RowView, StepLine, Titles, Tone, ViewLine,
-        result_in_words,
-    };
+    pub use crate::view::{EditForm, QuestionView, StepLine, Titles, Tone, ViewLine, result_in_words};
     pub use crate::words::{
-        PhraseTable, consent_in_words, error_words, fault_of, fill, how_it_ended, never_in_words, one_line,
-        refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
+        PhraseTable, consent_in_words, fault_of, fill, how_it_ended, never_in_words, one_line, refusal_by_code,
+        refused_in_words, terms_in_words, why_it_ended,
     };
 }

@@ -27,9 +27,9 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
-pub use form::{EditForm, FieldKind, FormField};
+pub use form::EditForm;
 pub use lines::{Tone, ViewLine};
-pub use question::{CallView, QuestionView, RowView};
+pub use question::QuestionView;
 pub use results::result_in_words;
 pub use steps::StepLine;
 pub use titles::Titles;

@@ -16,8 +16,7 @@ use serde_json::Value;
 
 pub use consents::{consent_in_words, never_in_words, terms_in_words};
 pub use phrases::{PhraseTable, fault_of, fill};
-pub use reasons::refusal_in_words;
-pub(crate) use reasons::{ToolNames, listed_titles, reasons_in_words};
+pub(crate) use reasons::{ToolNames, listed_titles, reasons_in_words, refusal_in_words};
 
 use crate::actor::NOT_DURABLE;
 use misfits::misfit_in_words;
@@ -206,7 +205,7 @@ pub fn one_line(report: &CallReport) -> String {
 }
 
 /// An error as it stands in a report or a message, in words.
-pub fn error_words(error: &Value) -> String {
+fn error_words(error: &Value) -> String {
     let text = |name: &str| error[name].as_str().unwrap_or_default();
     let code = if text("rule").is_empty() { text("code") } else { text("rule") };
     match (code, text("message")) {

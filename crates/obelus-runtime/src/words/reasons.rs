@@ -44,7 +44,7 @@ phrases! {
 }
 
 /// What people call tools and their parameters.
-pub trait ToolNames {
+pub(crate) trait ToolNames {
     /// The title of a tool.
     fn tool(&self, name: &str) -> String;
 
@@ -97,7 +97,7 @@ pub(crate) fn reasons_in_words(
 }
 
 /// Why the policy refused a call, from the error in the call's report.
-pub fn refusal_in_words(error: &Value, tool: &str, names: &dyn ToolNames, language: Language) -> String {
+pub(crate) fn refusal_in_words(error: &Value, tool: &str, names: &dyn ToolNames, language: Language) -> String {
     let words = match Reason::deserialize(&error["reason"]) {
         Ok(reason) => reason_in_words(&reason, tool, names, language),
         // Sessions of earlier versions have the words alone.
