@@ -151,7 +151,7 @@ pub mod masking {
 /// What people see, in Russian and English: questions, what came of steps and turns.
 pub mod people {
     pub use crate::report::{render_report, undone};
-    pub use crate::view::{PageNotes, QuestionView, Titles, Tone, ViewLine, result_in_words};
+    pub use crate::view::{EditForm, PageNotes, QuestionView, StepLine, Titles, Tone, ViewLine, result_in_words};
     pub use crate::words::{
         consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended, never_in_words, one_line,
         refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,

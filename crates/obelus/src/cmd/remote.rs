@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::host::store_folder;
 use super::run::on;
 use crate::cli::{Command, ServerAt, Sessions, StoreAt, Verb};
-use crate::language::words_of;
+use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 use crate::trouble::Declined;
 
@@ -55,14 +55,14 @@ pub(super) fn run(command: &Command) -> Result<Option<Exit>> {
 async fn perform(client: &Client, command: &Command) -> Result<Exit> {
     match command {
         Command::Chat(args) => talk::converse(client, args).await,
-        Command::Inbox(args) => look::inbox(client, args.json).await,
-        Command::Answer(args) => answer::answer(client, &args.id, &args.verb, args.json).await,
+        Command::Inbox(args) => look::inbox(client, args.json, args.details).await,
+        Command::Answer(args) => answer::answer(client, &args.id, &args.verb, args.digest.as_deref(), args.json).await,
         Command::Approve(args) => {
             let verb = Verb::Approve { also: None, agreed: None, until: None };
-            answer::answer(client, &args.id, &verb, args.json).await
+            answer::answer(client, &args.id, &verb, None, args.json).await
         }
         Command::Deny(args) => {
-            answer::answer(client, &args.id, &Verb::Deny { reason: args.reason.clone() }, args.json).await
+            answer::answer(client, &args.id, &Verb::Deny { reason: args.reason.clone() }, None, args.json).await
         }
         Command::Sessions(Sessions::List { json, .. }) => look::list(client, *json).await,
         Command::Sessions(Sessions::Show { id, at, why, instance, json, .. }) => match why {
@@ -74,7 +74,7 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
         Command::Sessions(Sessions::Resume { id, json, .. }) => answer::resume(client, id, *json).await,
         Command::Sessions(Sessions::Fork { id, new, at, .. }) => answer::fork(client, id, new, *at).await,
         Command::Sessions(Sessions::Rm { id, .. }) => answer::remove(client, id).await,
-        _ => Err(anyhow!("this command knows no --server")),
+        _ => Err(anyhow!("{}", words_of(None).serving.no_server)),
     }
 }
 
@@ -100,8 +100,9 @@ fn token(at: &ServerAt) -> Result<Secret> {
             let text = read_text(file).with_context(|| format!("--token-file {}", file.display()))?;
             Ok(Secret::new(text.trim()))
         }
-        None => Secret::from_env(TOKEN)
-            .ok_or_else(|| anyhow!("--server needs a token: name its file with --token-file, or set {TOKEN}")),
+        None => {
+            Secret::from_env(TOKEN).ok_or_else(|| anyhow!("{}", fill(words_of(None).serving.needs_token, &[TOKEN])))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Answers questions of a server's sessions, and pauses, resumes, forks and removes them.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, anyhow, bail};
 use obelus_channel::client::{Client, encoded};
 use serde_json::{Value, json};
 
@@ -10,12 +10,18 @@ use crate::cmd::people::value_said;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
-/// Answers a question as it is now, and waits until the turn has come to rest.
-pub(super) async fn answer(client: &Client, id: &str, verb: &Verb, as_json: bool) -> Result<Exit> {
+/// Answers a question as it is now, or as it was shown with a digest, and waits until the turn has come to rest.
+pub(super) async fn answer(
+    client: &Client,
+    id: &str,
+    verb: &Verb,
+    digest: Option<&str>,
+    as_json: bool,
+) -> Result<Exit> {
     let path = format!("/api/v1/questions/{}", encoded(id));
     let row = client.get(&path).await?;
     let Some(mut body) = body_of(verb, &row)? else { return Ok(Exit::Waiting) };
-    body["digest"] = row["digest"].clone();
+    body["digest"] = digest.map_or_else(|| row["digest"].clone(), Value::from);
     client.post(&format!("{path}/answer"), &body).await?;
     finish(client, text(&row, "session"), as_json).await
 }
@@ -23,14 +29,17 @@ pub(super) async fn answer(client: &Client, id: &str, verb: &Verb, as_json: bool
 /// What is sent; none where only the terms of a consent were printed.
 fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
     let json = |name: &str, text: &str| -> Result<Value> {
-        serde_json::from_str(text).with_context(|| format!("{name} is JSON"))
+        serde_json::from_str(text).map_err(|error| {
+            let (line, column) = (error.line().to_string(), error.column().to_string());
+            anyhow!("{}", fill(words_of(None).answering.is_json, &[name, &line, &column]))
+        })
     };
     Ok(Some(match verb {
         Verb::Approve { also: None, .. } => json!({"decision": "approve"}),
         Verb::Approve { also: Some(also), agreed, until } => {
             let offers = row["consents"].as_array().into_iter().flatten();
             let Some(offer) = offers.into_iter().find(|offer| offer["scope"] == also.name()) else {
-                bail!("--also {}: the question offers no such consent", also.name());
+                bail!("{}", fill(words_of(None).serving.no_offer, &[also.name()]));
             };
             let Some(code) = agreed else {
                 output::answer(&visible(text(offer, "covers")));
@@ -46,7 +55,7 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
         Verb::Deny { reason } => json!({"decision": "deny", "reason": reason}),
         Verb::Edit { params } => match json("--params", params)? {
             params @ Value::Object(_) => json!({"decision": "edit", "params": params}),
-            other => bail!("--params is a JSON object, not {}", obelus_kernel::type_name(&other)),
+            _ => bail!("{}", fill(words_of(None).answering.is_an_object, &["--params"])),
         },
         Verb::Value { value } => json!({"decision": "value", "value": value_said(value, row.get("schema"))}),
         Verb::Happened { result } => {

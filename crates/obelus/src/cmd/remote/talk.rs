@@ -68,7 +68,7 @@ async fn open(client: &Client, args: &Chat) -> Result<String> {
         .into();
     }
     let made = client.post("/api/v1/sessions", &new).await?;
-    made["id"].as_str().map(str::to_owned).ok_or_else(|| anyhow!("the server made a session without an id"))
+    made["id"].as_str().map(str::to_owned).ok_or_else(|| anyhow!("{}", words_of(None).serving.nameless))
 }
 
 impl Remote<'_> {
