@@ -226,11 +226,10 @@ mod tests {
     }
 
     fn rested(record: u64, output: &str) -> SessionEvent {
-        let reply = serde_json::from_value(json!({
-            "ends": "output", "output": output, "said": [], "calls": [], "waiting": [], "reason": null,
-            "at": 0,
-        }));
-        event(record, EventBody::Rested { reply: Box::new(reply.unwrap()) })
+        let (said, calls, waiting) = (Vec::new(), Vec::new(), Vec::new());
+        let (ends, output) = (Ends::Output, output.into());
+        let reply = Reply { ends, output, said, calls, waiting, reason: None, end: None, at: Time(0) };
+        event(record, EventBody::Rested { reply: Box::new(reply) })
     }
 
     fn said(record: u64, text: &str) -> SessionEvent {

@@ -14,7 +14,10 @@ pub(super) fn split(text: &str, longest: usize) -> Vec<&str> {
         // The end of a part that is too short is not worth a better place.
         let found = ["\n\n", "\n", " "].iter().find_map(|sign| room.rfind(sign).filter(|at| *at >= room.len() / 4));
         let at = found.filter(|at| !room[..*at].trim().is_empty()).unwrap_or(room.len());
-        parts.push(rest[..at].trim_end());
+        let part = rest[..at].trim_end();
+        if !part.is_empty() {
+            parts.push(part);
+        }
         rest = rest[at..].trim_start_matches(['\n', ' ']);
     }
     if !rest.trim().is_empty() {

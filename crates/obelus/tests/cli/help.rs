@@ -32,6 +32,7 @@ const COMMANDS: &[&[&str]] = &[
     &["run"],
     &["sandbox"],
     &["sandbox", "bitrix24"],
+    &["serve"],
     &["sessions"],
     &["sessions", "adopt"],
     &["sessions", "back"],
@@ -46,6 +47,7 @@ const COMMANDS: &[&[&str]] = &[
     &["sessions", "resume"],
     &["sessions", "rm"],
     &["sessions", "show"],
+    &["tokens"],
     &["vectors"],
     &[],
 ];
