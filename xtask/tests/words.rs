@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where Russian letters stand outside the table, and why.
-const RUSSIAN: [(&str, &str); 11] = [
+const RUSSIAN: [(&str, &str); 14] = [
     ("obelus-sandbox/src/", "the practice portal speaks as a portal does, from a table of its own"),
     ("obelus-notebook/src/mention/", "reads numbers, dates and names that people write"),
     ("obelus-notebook/src/quote.rs", "knows letters that look alike"),
@@ -14,6 +14,9 @@ const RUSSIAN: [(&str, &str); 11] = [
     ("obelus-connect/src/operator/record/answer.rs", "reads what an item of a plan is about"),
     ("obelus-connect/src/operator/record/words.rs", "reads which element a text names"),
     ("obelus-runtime/src/mask/phone.rs", "reads the names of fields with telephone numbers"),
+    ("obelus-runtime/src/view/form.rs", "reads a typed yes and no"),
+    ("obelus-runtime/src/view/golden.rs", "has questions for tests"),
+    ("obelus-runtime/src/view/sample.rs", "has questions for tests"),
     ("obelus-draw/src/text.rs", "knows how wide letters are"),
     ("obelus/src/cmd/agents/pin.rs", "reads a typed yes"),
     ("obelus/src/cmd/chat/approve.rs", "reads keys of a Russian keyboard"),

@@ -116,7 +116,7 @@ impl Stage {
                         true => Decision::Approve { only: None },
                         false => Decision::Deny { reason: "no\n# Time".to_owned() },
                     };
-                    self.tell(Input::Decide { question, decision, by: "somebody".to_owned() });
+                    self.tell(Input::Decide { question, decision, by: "somebody".to_owned(), digest: None });
                 }
             }
             Move::Event => {

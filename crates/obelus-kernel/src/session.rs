@@ -24,10 +24,9 @@
 //! |---|---|
 //! | `input`, `output`, `ids`, `solution` | what comes in, what goes out |
 //! | `flow` | a turn from its beginning to its rest; `solve`: what the model answered |
-//! | `calls`, `freeze`, `results` | a call's way from blocked to its end |
-//! | `grounds` | what values of calls are found in |
+//! | `calls`, `freeze`, `results` | a call's way from blocked to its end; `grounds`: what its values are found in |
 //! | `asking`, `looks`, `eliciting` | questions are asked |
-//! | `decide`, `edit_plan`, `earlier`, `doubt` | what people say, and what that does |
+//! | `decide`, `edit_call`, `edit_plan`, `earlier`, `doubt` | what people say, and what that does |
 //! | `prompt`, `telling`, `last_part`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state as people know it, and one from elsewhere |
 //! | `rules` | what the agent's file says now |
@@ -42,6 +41,7 @@ mod decide;
 mod delegate;
 mod doubt;
 mod earlier;
+mod edit_call;
 mod edit_plan;
 mod eliciting;
 mod flow;
@@ -301,9 +301,9 @@ impl Session {
                 self.transcript.forget_observations();
                 self.tell_children(&Input::ProcessLost);
             }
-            Input::Decide { question, decision, by } => {
+            Input::Decide { question, decision, by, digest } => {
                 let words = question.local().map(|number| self.words_of_decision(number, &decision));
-                self.decide(&question, decision, &by)?;
+                self.decide(&question, decision, &by, digest.as_deref())?;
                 self.inbox.note_written(words.unwrap_or_default());
             }
             Input::Revoke { consent, by } => self.revoke(consent, &by)?,

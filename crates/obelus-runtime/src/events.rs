@@ -266,7 +266,7 @@ impl EventBody {
             Input::User { text } => Self::UserSaid { text: text.clone() },
             Input::Used { id, used } => Self::Used { request: id.clone(), used: *used },
             Input::Ended { id, outcome } => Self::CallEnded { id: id.clone(), outcome: outcome.clone() },
-            Input::Decide { question, decision, by } => {
+            Input::Decide { question, decision, by, .. } => {
                 Self::QuestionDecided { question: question.clone(), decision: decision.clone(), by: by.clone() }
             }
             Input::Revoke { consent, by } => Self::ConsentRevoked { consent: *consent, by: by.clone() },

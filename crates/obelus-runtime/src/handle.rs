@@ -66,7 +66,18 @@ impl SessionHandle {
 
     /// Answers a question. `by` says who, and from where.
     pub async fn answer(&self, question: QuestionId, decision: Decision, by: &str) -> Result<(), Refused> {
-        self.tell(Input::Decide { question, decision, by: by.to_owned() }).await
+        self.tell(Input::Decide { question, decision, by: by.to_owned(), digest: None }).await
+    }
+
+    /// Answers a question as it was shown: the answer is refused if the question has another digest by now (ASK-1).
+    pub async fn answer_as_shown(
+        &self,
+        question: QuestionId,
+        digest: &str,
+        decision: Decision,
+        by: &str,
+    ) -> Result<(), Refused> {
+        self.tell(Input::Decide { question, decision, by: by.to_owned(), digest: Some(digest.to_owned()) }).await
     }
 
     /// Takes back a standing consent (ASK-9). [`Session::consents`] lists them, by [`SessionHandle::inspect`].

@@ -84,7 +84,9 @@ impl IterationLog {
             Input::Used { used, .. } => return self.current.used.add(*used),
             Input::Loaded { .. } | Input::Tick => return,
             Input::User { text } => json!({"user": text}),
-            Input::Decide { question, decision, by } => json!({"decision": decision, "question": question, "by": by}),
+            Input::Decide { question, decision, by, .. } => {
+                json!({"decision": decision, "question": question, "by": by})
+            }
             other => serde_json::to_value(other).unwrap_or_default(),
         };
         self.current.at.get_or_insert(at);

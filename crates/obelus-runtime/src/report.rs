@@ -4,7 +4,8 @@ use obelus_kernel::session::{CallReport, CallStatus, Ends, Reply, Session};
 use obelus_kernel::visible;
 use serde_json::Value;
 
-use crate::words::{Ending, Language, ToolNames, failure_in_words, fill, how_it_ended, refusal_in_words};
+use crate::view::StepLine;
+use crate::words::{Ending, Language, fill, how_it_ended};
 
 /// Everything the user is told at the end of a turn, the words that were said on the way excepted.
 pub fn render_report(session: &Session, reply: &Reply, language: Language) -> String {
@@ -56,57 +57,7 @@ pub fn undone(session: &Session, reply: &Reply, language: Language) -> Vec<Strin
 }
 
 fn line(report: &CallReport, session: &Session, language: Language) -> String {
-    let what = session.call_headline_in(&report.call, Some(language.code()));
-    let (mark, note) = outcome(report, session, language);
-    let note = if note.is_empty() { String::new() } else { format!(" — {note}") };
-    format!("{mark} {what}{note}")
-}
-
-/// The names that a session's tools have for people.
-struct SessionNames<'a> {
-    session: &'a Session,
-    language: Language,
-}
-
-impl ToolNames for SessionNames<'_> {
-    fn tool(&self, name: &str) -> String {
-        let tool = self.session.context().tool(name);
-        tool.and_then(|tool| tool.title(Some(self.language.code()))).unwrap_or(name).to_owned()
-    }
-
-    fn param(&self, tool: &str, place: &str) -> Option<String> {
-        self.session.label_of(tool, place, Some(self.language.code())).map(str::to_owned)
-    }
-}
-
-/// A sign, and what is to be said.
-fn outcome(report: &CallReport, session: &Session, language: Language) -> (char, String) {
-    let error = report.error.as_ref();
-    let words = &language.words().steps;
-    let reason = || visible(error.and_then(|error| error["message"].as_str()).unwrap_or_default());
-    match report.status {
-        CallStatus::Done => match session.consent_of(report.place) {
-            Some(consent) => ('✓', fill(language.words().consents.by_consent, &[&consent.id()])),
-            None => ('✓', words.done.to_owned()),
-        },
-        CallStatus::Failed => ('✗', failure(report, session, language)),
-        CallStatus::Waiting => ('?', words.waits.to_owned()),
-        CallStatus::Denied => ('✗', fill(words.denied, &[&reason()])),
-        CallStatus::Refused if error.is_some_and(|error| error["rule"] == "POL-1") => {
-            ('·', fill(words.outside_mode, &[session.settings().mode.name()]))
-        }
-        CallStatus::Refused => {
-            let tool = report.call["_tool"].as_str().unwrap_or_default();
-            let why = error.map(|error| refusal_in_words(error, tool, &SessionNames { session, language }, language));
-            ('✗', fill(words.refused, &[&why.unwrap_or_default()]))
-        }
-        CallStatus::Skipped if error.is_some_and(|error| error["code"] == "not_started") => {
-            ('·', words.not_started.to_owned())
-        }
-        CallStatus::Skipped => ('·', words.skipped.to_owned()),
-        CallStatus::Planned => ('·', words.planned.to_owned()),
-        CallStatus::Blocked | CallStatus::Ready | CallStatus::Running => ('…', words.under_way.to_owned()),
-    }
+    StepLine::of_report(report, session, language).line().plain()
 }
 
 /// What a call lacked that could not even begin, in the user's language: its tool, or required data.
@@ -125,13 +76,4 @@ pub(crate) fn missing_data(report: &CallReport, session: &Session, language: Lan
         None => whole,
     };
     Some(fill(language.words().steps.missing, &[&visible(&missing)]))
-}
-
-/// What went wrong: what is missing in the user's language, a service's error with its code and words.
-fn failure(report: &CallReport, session: &Session, language: Language) -> String {
-    if let Some(words) = missing_data(report, session, language) {
-        return words;
-    }
-    let what = failure_in_words(report.error.as_ref().unwrap_or(&Value::Null), language);
-    fill(language.words().steps.failed, &[&what])
 }

@@ -141,12 +141,12 @@ pub(crate) fn without_secrets_of(input: Input) -> Input {
             mask_value(&mut state);
             Input::State { state, by }
         }
-        Input::Decide { question, mut decision, by } => {
+        Input::Decide { question, mut decision, by, digest } => {
             if let Ok(mut form) = serde_json::to_value(&decision) {
                 mask_value(&mut form);
                 decision = serde_json::from_value(form).unwrap_or(decision);
             }
-            Input::Decide { question, decision, by }
+            Input::Decide { question, decision, by, digest }
         }
         other => other,
     }

@@ -105,6 +105,7 @@ pub fn refusal_by_code(
         "unfit_answer" => words.unfit_answer,
         "bad_edit" => words.bad_edit,
         "bad_answer" => words.bad_answer,
+        "question_changed" => words.question_changed,
         "several_calls" => words.several_calls,
         "at_work" => words.at_work,
         "too_many_pictures" => words.too_many_pictures,

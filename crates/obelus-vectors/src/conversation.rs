@@ -148,7 +148,7 @@ impl<P: Peers> Conversation<P> {
             "edit" => Decision::Edit { params: answer["params"].as_object().cloned().unwrap_or_default() },
             other => return self.fail(format!("unknown answer `{other}`: use approve, deny or edit")),
         };
-        self.handle(Input::Decide { question, decision, by: "a person".to_owned() });
+        self.handle(Input::Decide { question, decision, by: "a person".to_owned(), digest: None });
     }
 
     /// How the last turn ended. A refused answer does not change it.

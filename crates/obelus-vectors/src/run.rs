@@ -194,7 +194,7 @@ impl Run {
         };
         if let Some(chosen) = about_plan {
             let Some(question) = open.iter().find(|question| question.about == About::Plan) else { return false };
-            self.handle(decided(&question.id, chosen));
+            self.handle(decided(&question.id, chosen, None));
             return true;
         }
         for question in open.iter().filter(|question| question.about == About::Call) {
@@ -216,9 +216,14 @@ impl Run {
                 },
                 None => continue,
             };
-            // A refused edit leaves the question open; it is not a problem of the case.
+            // A refused answer leaves the question open; it is not a problem of the case.
             let before = self.problems.take();
-            self.handle(decided(&question.id, chosen));
+            let digest = match decision["shown"].as_bool() {
+                Some(true) => Some(question.digest()),
+                Some(false) => Some("of another question".to_owned()),
+                None => None,
+            };
+            self.handle(decided(&question.id, chosen, digest));
             self.problems = before;
             return true;
         }
@@ -253,6 +258,6 @@ impl Run {
     }
 }
 
-fn decided(question: &QuestionId, decision: Decision) -> Input {
-    Input::Decide { question: question.clone(), decision, by: "a person".to_owned() }
+fn decided(question: &QuestionId, decision: Decision, digest: Option<String>) -> Input {
+    Input::Decide { question: question.clone(), decision, by: "a person".to_owned(), digest }
 }

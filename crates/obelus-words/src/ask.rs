@@ -7,6 +7,9 @@ phrases! {
         key_all: "да, все", "yes, all";
         key_part: "только часть", "some of them";
         key_edit: "изменить", "edit";
+        key_edit_again: "изменить ещё", "edit again";
+        key_details: "подробности", "details";
+        key_back: "назад", "back";
         key_no: "нет", "no";
         key_answer: "ответить", "answer";
         key_decline: "отказаться", "decline";
@@ -27,7 +30,9 @@ phrases! {
         no_reason: "без объяснения", "declined";
         numbers: "Какие выполнить (например 1-3, 7)", "Which ones (such as 1-3, 7)";
         bad_numbers: "«{}» — не номер из списка. Номера: {}.", "`{}` is not in the list. The list has: {}.";
-        params: "Параметры (JSON)", "Parameters (JSON)";
+        which_fields:
+            "Какие поля изменить (например 1-3, 7; или параметры как JSON)",
+            "Which fields to change (such as 1-3, 7; or parameters as JSON)";
         bad_params: "Это не JSON: {}", "This is not JSON: {}";
         not_an_object:
             "Параметры — это объект JSON: {\"имя\": значение}.",

@@ -84,26 +84,6 @@ phrases! {
 }
 
 phrases! {
-    /// The status of a step.
-    Statuses {
-        planned: "в плане", "planned";
-        done: "готово", "done";
-        waiting: "ждёт вашего решения", "waits for your decision";
-        failed: "не вышло", "failed";
-        stopped: "остановлено вами", "stopped by you";
-        too_late: "не вышло: нет ответа за отведённое время", "failed: no answer in time";
-        not_started: "не начато: ход закончился раньше", "not started: the turn ended before";
-        skipped: "пропущено: нет данных от предыдущих шагов", "skipped: earlier steps gave no value for it";
-        denied: "отклонено", "denied";
-        refused: "не разрешено", "not allowed";
-        outside_mode: "режим {} этого не выполняет", "the mode {} does not execute this";
-        only_planned:
-            "записано в план, режим shadow ничего не выполняет",
-            "stays in the plan, the mode shadow executes nothing";
-    }
-}
-
-phrases! {
     /// Messages about the session's files.
     Files {
         taken: "Ваши правки в файле состояния учтены: {}", "Your changes to the state are adopted: {}";

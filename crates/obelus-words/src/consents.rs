@@ -17,7 +17,7 @@ phrases! {
         given: "{}: {}. Согласие дано {} ({}), шагов без вопроса: {}", "{}: {}. Given {} ({}), steps without a question: {}";
         revoked: "отозвано {}", "taken back {}";
         ended: "срок вышел", "its time is over";
-        by_consent: "сделано, по вашему согласию {}", "done, by your consent {}";
+        by_consent: "по вашему согласию {}", "by your consent {}";
         never_effect:
             "об удалении и о настройках спрашивают каждый раз",
             "deletions and configuration are asked about every time";

@@ -58,7 +58,6 @@ phrases! {
     /// What happened in a session, line by line.
     StoryWords {
         you: "Вы", "You";
-        lost: "неизвестно, произошло ли это: {}", "nobody knows whether it happened: {}";
         asked: "вопрос {}", "question {}";
         decided: "вопрос {}: {} ({})", "question {}: {} ({})";
         expired:
@@ -136,7 +135,6 @@ phrases! {
     /// A run at the command line.
     Running {
         asking: "спрашиваю модель", "asking the model";
-        answer_lost: "ответ потерян: {}", "its answer was lost: {}";
         lapses: "ждёт до {}", "lapses at {}";
         needs_decision: "нужно решение", "needs a decision";
         call_waits:

@@ -9,7 +9,7 @@
 //! | `turn` | what a turn and its steps came to, why an input was refused |
 //! | `degraded` | why a model did not answer, and what to do |
 //! | `failures` | why a step brought no result, by the code of its error |
-//! | `questions` | questions, their reasons, values that do not fit, results |
+//! | `questions` | questions, forms of edits, reasons, values that do not fit, results |
 //! | `consents` | standing consent |
 //! | `ask` | how a question is answered, and where values come from |
 //! | `chat` | the conversation in the terminal |
@@ -96,6 +96,7 @@ table! {
     days: turn::Days, "The days of the week, from Monday on.";
     short_days: turn::ShortDays, "The same in short.";
     questions: questions::QuestionWords, "The words of a question.";
+    forms: questions::FormWords, "What a field of a form takes.";
     results: questions::ResultWords, "What a call brought.";
     reasons: questions::ReasonWords, "Why a person is asked, or a call is refused.";
     misfits: questions::MisfitWords, "What is wrong with a value or a name.";
@@ -104,7 +105,6 @@ table! {
     because: ask::Because, "Where a value comes from.";
     chat: chat::Chat, "The conversation.";
     modes: chat::Modes, "What a mode permits.";
-    status: chat::Statuses, "The status of a step.";
     counts: chat::Counts, "Numbers with their nouns.";
     help: chat::Help, "The commands of the chat.";
     files: chat::Files, "Messages about the session's files.";

@@ -19,13 +19,41 @@ phrases! {
         result_to: "результат запишется в", "the result goes to";
         is_shown: "увидит", "is shown";
         carried_out_by: "выполнит", "is carried out by";
-        you_named: "названо вами:", "named by you:";
+        hash: "хеш вызова", "hash of the call";
+        in_your_words: "названо вами", "named by you";
+        in_result: "из проверенного ответа «{}»", "from what “{}” returned, which is trusted";
+        by_name: "вы назвали эту запись", "you named this record";
+        created_here: "создано в этом разговоре", "created in this conversation";
+        in_message: "сообщение {}", "message {}";
+        in_answer: "в вашем ответе", "in your answer";
+        edited: "Будет выполнено с вашими изменениями", "With your changes, this will run";
+        instead_of: "   ✎ вместо {}", "   ✎ instead of {}";
+        not_set: "ничего", "nothing";
+        details:
+            "ещё {} подробность|ещё {} подробности|ещё {} подробностей",
+            "{} more detail|{} more details";
         number: "номер", "number";
         now: "сейчас ", "now ";
         now_unknown: "сейчас неизвестно", "now unknown";
         no_change: " (без изменений)", " (no change)";
         not_trusted: "взято из {}, непроверенный источник", "from {}, not trusted";
         asked_by: "«{}» спрашивает по ходу работы, своими словами:", "«{}» asks, in its own words:";
+    }
+}
+
+phrases! {
+    /// What a field of a form takes, where something else was typed.
+    FormWords {
+        text: "Здесь нужен текст.", "This takes a text.";
+        integer: "Здесь нужно целое число, например 12.", "This takes a whole number, such as 12.";
+        number: "Здесь нужно число, например 12 или 12,5.", "This takes a number, such as 12 or 12.5.";
+        boolean: "Здесь нужно «да» или «нет».", "This takes yes or no.";
+        date: "Здесь нужна дата, например 2026-12-31 или 31.12.2026.", "This takes a day, such as 2026-12-31 or 31.12.2026.";
+        date_time:
+            "Здесь нужны дата и время, например 2026-12-31 10:30.",
+            "This takes a day and a time, such as 2026-12-31 10:30.";
+        choice: "Здесь нужно одно из значений: {}.", "This takes one of: {}.";
+        json: "Здесь нужно значение в виде JSON.", "This takes a value as JSON.";
     }
 }
 

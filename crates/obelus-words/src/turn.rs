@@ -22,18 +22,23 @@ phrases! {
 phrases! {
     /// What became of a step.
     StepWords {
-        done: "сделано", "done";
-        waits: "ждёт вашего подтверждения", "waits for your confirmation";
-        denied: "отклонено: {}", "denied: {}";
-        refused: "запрещено: {}", "refused: {}";
-        outside_mode:
-            "не выполнено: режим {} этого не позволяет, шаг остаётся в плане",
-            "not done: the mode {} does not permit it, the step stays planned";
+        done: "готово", "done";
+        waits: "ждёт вашего решения", "waits for your decision";
+        failed: "не вышло", "failed";
+        stopped: "остановлено вами", "stopped by you";
+        too_late: "не вышло: нет ответа за отведённое время", "failed: no answer in time";
+        lost:
+            "ответ потерян, и неизвестно, было ли это сделано: {}",
+            "the answer was lost, and it is not known whether this happened: {}";
+        denied: "отклонено", "denied";
+        refused: "не разрешено", "not allowed";
+        outside_mode: "режим {} этого не выполняет", "the mode {} does not execute this";
+        only_planned:
+            "записано в план, режим shadow ничего не выполняет",
+            "stays in the plan, the mode shadow executes nothing";
         not_started: "не начато: ход закончился раньше", "not started: the turn ended before";
-        skipped: "пропущено: нет данных от другого шага", "skipped: another step brought no data";
-        planned: "запланировано", "planned";
-        under_way: "в работе", "under way";
-        failed: "не вышло: {}", "failed: {}";
+        skipped: "пропущено: нет данных от предыдущих шагов", "skipped: earlier steps gave no value for it";
+        planned: "в плане", "planned";
         wrong_call: "вызов составлен неверно", "the call is not made right";
         no_tool: "такого действия у агента нет", "the agent cannot do that";
         missing: "не хватает обязательных данных, укажите: {}", "required data is missing, please give: {}";
@@ -55,6 +60,9 @@ phrases! {
             "say whether it happened: happened or did-not";
         bad_edit: "изменение не подходит: {}", "the edit does not fit: {}";
         bad_answer: "ответ не подходит: {}", "the answer does not fit: {}";
+        question_changed:
+            "вопрос с тех пор изменился; посмотрите ещё раз",
+            "the question has changed since it was shown; look again";
         several_calls: "несколько шагов сразу изменить нельзя", "several calls cannot be edited as one";
         at_work: "сессия уже работает", "the session is at work already";
         too_many_pictures: "слишком много картинок за раз", "too many pictures at once";

@@ -25,7 +25,6 @@ mod spent;
 mod vectors;
 
 use anyhow::Result;
-use obelus_kernel::session::Decision;
 
 use crate::cli::{Command, Plan};
 use crate::output::Exit;
@@ -45,10 +44,8 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Policy(args) => policy::run(&args),
         Command::Inbox(args) => sessions::inbox(&args),
         Command::Answer(args) => sessions::answer(&args),
-        Command::Approve(args) => sessions::decide(&args.id, Decision::Approve { only: None }, &args.store, args.json),
-        Command::Deny(args) => {
-            sessions::decide(&args.id, Decision::Deny { reason: args.reason }, &args.store, args.json)
-        }
+        Command::Approve(args) => sessions::approve(&args),
+        Command::Deny(args) => sessions::deny(&args),
         Command::Sandbox(args) => sandbox::run(args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),

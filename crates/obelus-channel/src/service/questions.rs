@@ -2,11 +2,9 @@
 
 use obelus_kernel::Time;
 use obelus_kernel::policy::ConsentTerms;
-use obelus_kernel::session::{About, Decision, Input, Question, QuestionId, Session};
-use obelus_runtime::people::{QuestionView, Titles, ViewLine, terms_in_words};
+use obelus_kernel::session::{Decision, Input, Question, QuestionId, Session};
+use obelus_runtime::people::{QuestionView, ViewLine, terms_in_words};
 use obelus_runtime::{Language, system_clock};
-use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 use super::sessions::agent_in;
 use super::{Service, check_id};
@@ -74,12 +72,15 @@ impl Service {
         };
         let asked = asked.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
         // A decided question is refused by the session, or answered as before if the input is the same.
-        if asked.is_open() && digest.is_some_and(|digest| digest != digest_of(&asked)) {
-            return Err(ChannelError::Changed(id.to_owned()));
-        }
         let decision = decision_of(answer, &offers)?;
-        let input = Input::Decide { question: number, decision, by: by.to_owned() };
-        self.tell(session, input, input_id).await
+        let digest = digest.filter(|_| asked.is_open()).map(str::to_owned);
+        let input = Input::Decide { question: number, decision, by: by.to_owned(), digest };
+        self.tell(session, input, input_id).await.map_err(|error| match error {
+            ChannelError::Refused(refused) if refused.code == "question_changed" => {
+                ChannelError::Changed(id.to_owned())
+            }
+            other => other,
+        })
     }
 }
 
@@ -117,8 +118,7 @@ fn decision_of(answer: AnswerBody, offers: &[ConsentTerms]) -> Result<Decision, 
 /// A question as channels show it.
 pub(super) fn question_row(session: &Session, question: &Question, id: &str, language: Language) -> QuestionRow {
     let whole = format!("{id}:{}", question.id);
-    let titles = Titles::of(session.context(), language.code());
-    let view = QuestionView::of(question, &whole, &titles, language);
+    let view = QuestionView::of(session, question, language).under(&whole);
     let offers = if question.is_open() { session.consent_offers(&question.id) } else { Vec::new() };
     let offer = |terms: &ConsentTerms| ConsentOffer {
         scope: terms.scope.name().to_owned(),
@@ -132,8 +132,8 @@ pub(super) fn question_row(session: &Session, question: &Question, id: &str, lan
         status: question.status.name().to_owned(),
         requested_at: question.requested_at.to_string(),
         expires_at: question.expires_at.to_string(),
-        answers: answers_of(question, &offers),
-        digest: digest_of(question),
+        answers: answers_of(question, &view, &offers),
+        digest: view.digest.clone(),
         calls: question.calls.iter().map(|asked| (*asked.call).clone()).collect(),
         description: question.description.clone(),
         reasons: question.reasons.iter().map(ToString::to_string).collect(),
@@ -151,21 +151,8 @@ fn text_of(view: &QuestionView) -> String {
     view.lines().iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
-fn answers_of(question: &Question, offers: &[ConsentTerms]) -> Vec<String> {
-    let mut answers = match question.about {
-        _ if !question.is_open() => vec![],
-        About::Call if question.calls.len() == 1 => vec!["approve", "deny", "edit"],
-        About::Call | About::Plan => vec!["approve", "deny"],
-        About::Input => vec!["value", "deny"],
-        About::InDoubt => vec!["happened", "did_not"],
-    };
-    answers.extend((!offers.is_empty()).then_some("consent"));
-    answers.into_iter().map(str::to_owned).collect()
-}
-
-/// What a person is shown of a question, in short.
-fn digest_of(question: &Question) -> String {
-    let calls: Vec<_> = question.calls.iter().map(|asked| json!([asked.call, asked.hash, asked.decided])).collect();
-    let shown = json!([question.about, calls, question.changes, question.description, question.schema]);
-    Sha256::digest(shown.to_string().as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+/// What an answer may be; nothing for a question that is decided.
+fn answers_of(question: &Question, view: &QuestionView, offers: &[ConsentTerms]) -> Vec<String> {
+    let own = view.answers.iter().copied().filter(|_| question.is_open());
+    own.chain((!offers.is_empty()).then_some("consent")).map(str::to_owned).collect()
 }

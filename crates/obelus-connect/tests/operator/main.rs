@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use harness::{CANARY, Office};
 
 fn decided(question: &str, decision: Decision) -> Input {
-    Input::Decide { question: question.parse().unwrap(), decision, by: "a person".to_owned() }
+    Input::Decide { question: question.parse().unwrap(), decision, by: "a person".to_owned(), digest: None }
 }
 
 #[tokio::test]

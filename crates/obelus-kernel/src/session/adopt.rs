@@ -109,7 +109,7 @@ impl Session {
         if params.is_empty() {
             return Ok(());
         }
-        self.edited(question, &params).map(drop).map_err(at_fault)
+        self.edit_of(question, &params).map(drop).map_err(at_fault)
     }
 
     /// The call that a confirmation of this key is about, while it waits.
@@ -262,12 +262,12 @@ impl Session {
                     true => Decision::Approve { only: Some(vec![index]) },
                     false => Decision::Edit { params: other },
                 };
-                self.decide(&Routed::own(number), decision, by)?;
+                self.decide(&Routed::own(number), decision, by, None)?;
             }
             // The others of the same question still wait.
             "denied" => {
                 let decision = Decision::DenySome { only: vec![index], reason: entry.reason.clone() };
-                self.decide(&Routed::own(number), decision, by)?;
+                self.decide(&Routed::own(number), decision, by, None)?;
             }
             _ => {}
         }

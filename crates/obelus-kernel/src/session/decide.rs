@@ -2,23 +2,26 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use super::inbox::{About, Question, QuestionStatus, Ruled, Said};
 use super::input::{CallError, Decision, Input, Outcome};
 use super::output::{AskedAgain, ElicitationAnswer, Task};
-use super::scheduler::{Frozen, Status, Trigger};
-use super::{Misfit, Refused, Session, error_data};
-use crate::origin::{Origin, Origins};
-use crate::policy::{Place, Proposal, Reason, Ruling};
-use crate::tool::Tool;
-use crate::wording::closest;
+use super::scheduler::{Status, Trigger};
+use super::{Refused, Session, error_data};
 
 impl Session {
     /// A person decided. A decision that does not fit is refused, and the question stays.
-    pub(super) fn decide(&mut self, id: &QuestionId, decision: Decision, by: &str) -> Result<(), Refused> {
+    pub(super) fn decide(
+        &mut self,
+        id: &QuestionId,
+        decision: Decision,
+        by: &str,
+        digest: Option<&str>,
+    ) -> Result<(), Refused> {
         let number = self.decidable(id, &decision)?;
+        self.must_be_as_shown(number, &decision, digest)?;
         let Some(question) = self.inbox.get(number) else { return Ok(()) };
         let (steps, was_at_rest) = (self.steps_of_question(number), self.turn.is_at_rest());
         match question.about {
@@ -33,7 +36,7 @@ impl Session {
     }
 
     /// The number of a question that a decision can be about now.
-    fn decidable(&self, id: &QuestionId, decision: &Decision) -> Result<QuestionNumber, Refused> {
+    pub(super) fn decidable(&self, id: &QuestionId, decision: &Decision) -> Result<QuestionNumber, Refused> {
         let found = id.local().and_then(|number| Some((number, self.inbox.get(number)?)));
         let Some((number, question)) = found else {
             return Err(Refused::new("unknown_question", format!("there is no question `{id}`")));
@@ -58,6 +61,27 @@ impl Session {
             return Err(Refused::new("ending", text));
         }
         Ok(number)
+    }
+
+    /// An answer that names what was shown counts for just that (ASK-1). Whoever edits has seen the question as it stands, or
+    /// as the edit makes it.
+    fn must_be_as_shown(
+        &self,
+        number: QuestionNumber,
+        decision: &Decision,
+        digest: Option<&str>,
+    ) -> Result<(), Refused> {
+        let (Some(shown), Some(question)) = (digest, self.inbox.get(number)) else { return Ok(()) };
+        if question.digest() == shown {
+            return Ok(());
+        }
+        if let (Decision::Edit { params }, About::Call) = (decision, question.about)
+            && self.edit_of(number, params)?.is_some_and(|edit| edit.question.digest() == shown)
+        {
+            return Ok(());
+        }
+        let text = format!("the question `{}` has changed since it was shown; look again", question.id);
+        Err(Refused::new("question_changed", text))
     }
 
     fn decide_about_call(&mut self, number: QuestionNumber, decision: Decision, by: &str) -> Result<(), Refused> {
@@ -203,68 +227,6 @@ impl Session {
         self.close(at, Status::Denied);
     }
 
-    /// The call with other parameters, judged again, and then let run.
-    fn edit(&mut self, number: QuestionNumber, params: &Map<String, Value>, by: &str) -> Result<(), Refused> {
-        let Some((index, at, edited)) = self.edited(number, params)? else { return Ok(()) };
-        let hash = self.hash_of(self.scheduler.call(at), &edited.call);
-        if let Some(question) = self.inbox.get_mut(number) {
-            question.calls[index].call = edited.call.clone();
-            question.calls[index].hash = hash;
-        }
-        if let Some(job) = self.scheduler.job_mut(at) {
-            job.frozen = Some(edited);
-        }
-        self.approve(number, &[index], by);
-        Ok(())
-    }
-
-    /// The only open call of a question with other parameters, if it may run so: its index, its job, and what runs.
-    pub(super) fn edited(
-        &self,
-        number: QuestionNumber,
-        params: &Map<String, Value>,
-    ) -> Result<Option<(usize, JobRef, Frozen)>, Refused> {
-        let Some(question) = self.inbox.get(number) else { return Ok(None) };
-        let open: Vec<usize> = question.open_calls().collect();
-        let [index] = open[..] else {
-            return Err(Refused::new("several_calls", "a question about several calls cannot be edited as one"));
-        };
-        let Some(&at) = question.calls[index].jobs.first() else { return Ok(None) };
-        let call = self.scheduler.call(at);
-        let (Some(tool), Some(frozen)) = (&call.tool, self.scheduler.frozen(at)) else { return Ok(None) };
-        let respelled = self.memory.context.respelled(params, tool);
-        let respelled = respelled.map_err(|fault| Refused::new("bad_edit", fault.text))?;
-        let mut edited = frozen.params(call);
-        let mut whole = (*frozen.call).clone();
-        for (name, value) in respelled.as_ref().unwrap_or(params) {
-            if name.starts_with('_') || !is_param(tool, &edited, name) {
-                return Err(unknown_param(tool, &edited, name));
-            }
-            whole[name] = value.clone();
-            edited[name] = value.clone();
-        }
-        if let Some(breach) = tool.breaches(&edited).into_iter().next() {
-            return Err(Refused::breach("bad_edit", breach));
-        }
-        let by_person = Origins::of(Origin::User);
-        let verdict = self.settings.gate().judge(&Proposal {
-            call,
-            tool,
-            params: &|| edited.clone(),
-            origins: &|_: Place<'_>| Some(by_person.clone()),
-            proposer: &by_person,
-            may_follow: &|_| false,
-            // What a person has written needs no other ground.
-            grounding: None,
-        });
-        if verdict.ruling() == Ruling::Refuse {
-            let reason = verdict.into_reasons().into_iter().next().unwrap_or(Reason::Listed(Ruling::Refuse));
-            return Err(Refused::misfit("bad_edit", reason.to_string(), Misfit::Policy(reason)));
-        }
-        let edited = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)) };
-        Ok(Some((index, at, edited)))
-    }
-
     /// One job runs for another one as well.
     pub(super) fn join(&mut self, at: JobRef, primary: JobRef) {
         self.scheduler.set_status(at, Status::Waiting);
@@ -314,28 +276,7 @@ impl Session {
     }
 }
 
-/// The parameters that a call of a tool may have, as far as the tool names them.
-fn param_names<'a>(tool: &'a Tool, params: &'a Value) -> Vec<&'a str> {
-    let declared = tool.params().get("properties").and_then(Value::as_object);
-    let own = params.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-    declared.into_iter().flatten().map(|(name, _)| name.as_str()).chain(own).collect()
-}
-
-/// A person sets what is no parameter.
-pub(super) fn unknown_param(tool: &Tool, params: &Value, name: &str) -> Refused {
-    let (name, near) = (crate::visible(name), closest(name, &param_names(tool, params)).map(str::to_owned));
-    let hint = near.as_ref().map(|near| format!("; did you mean `{near}`?"));
-    let text = format!("`{name}` is not a parameter{}", hint.unwrap_or_default());
-    Refused::misfit("bad_edit", text, Misfit::UnknownParam { name, near })
-}
-
-/// Whether a person may set a parameter: the tool declares it, the call has it, or the tool declares none.
-pub(super) fn is_param(tool: &Tool, params: &Value, name: &str) -> bool {
-    let is_open = tool.params().get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
-    is_open || param_names(tool, params).contains(&name)
-}
-
-fn unfit(question: &Question, decision: &Decision) -> Refused {
+pub(super) fn unfit(question: &Question, decision: &Decision) -> Refused {
     let text = format!("a question about `{}` cannot be answered by `{}`", question.about.name(), decision.name());
     Refused::new("unfit_answer", text)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::ids::JobRef;
+use super::ids::{JobRef, QuestionId};
 use super::input::{CallError, Input, Outcome};
 use super::output::{Ends, Reply, Task};
 use super::scheduler::{Status, call_id};
@@ -134,6 +134,13 @@ impl Session {
         child.brief.depth = self.brief.depth + 1;
         child.inbox.number_after(self.inbox.before_first());
         Ok(child)
+    }
+
+    /// The context that a question's calls belong to: that of the delegate that asks, or the session's own.
+    pub fn context_of(&self, id: &QuestionId) -> &Context {
+        let mut below = id.clone();
+        let child = below.pop_job().and_then(|job| self.delegates.get(job));
+        child.map_or_else(|| self.context(), |child| child.context_of(&below))
     }
 
     /// Passes an input to the delegate of a job. One for a delegate that is gone is ignored, unless somebody waits for

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::decide::{is_param, unknown_param};
+use super::edit_call::{is_param, unknown_param};
 use super::ids::QuestionNumber;
 use super::inbox::{Question, QuestionStatus};
 use super::{Refused, Session};

@@ -9,6 +9,7 @@ mod elicitation;
 mod looks;
 mod naming;
 mod question;
+mod shown;
 mod value_names;
 
 use std::borrow::Cow;

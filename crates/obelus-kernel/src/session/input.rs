@@ -113,6 +113,10 @@ pub enum Input {
         decision: Decision,
         /// Who, and from where.
         by: String,
+        /// What was shown, as [`Question::digest`](super::Question::digest) names it. The answer is refused where the
+        /// question is another one by now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<String>,
     },
     /// A person takes back a standing consent.
     Revoke {

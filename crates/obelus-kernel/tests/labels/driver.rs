@@ -261,7 +261,7 @@ impl Driver {
         if approves && question.about == About::Call {
             self.approved.extend(question.calls.iter().map(|asked| (*asked.call).clone()));
         }
-        self.tell(Input::Decide { question: question.id.clone(), decision, by: "ann".to_owned() });
+        self.tell(Input::Decide { question: question.id.clone(), decision, by: "ann".to_owned(), digest: None });
     }
 
     fn text(&mut self, marked: bool) -> String {

@@ -66,7 +66,12 @@ impl Harness {
 
     fn approve(&mut self) {
         let question = self.open().remove(0).id;
-        self.tell(Input::Decide { question, decision: Decision::Approve { only: None }, by: "ann".to_owned() });
+        self.tell(Input::Decide {
+            question,
+            decision: Decision::Approve { only: None },
+            by: "ann".to_owned(),
+            digest: None,
+        });
     }
 }
 

@@ -184,7 +184,7 @@ impl Harness {
 
     pub(crate) fn decide(&mut self, question: &str, decision: Decision) -> Result<(), Refused> {
         let question = question.parse().expect("an id");
-        self.tell(Input::Decide { question, decision, by: "ann".to_owned() })
+        self.tell(Input::Decide { question, decision, by: "ann".to_owned(), digest: None })
     }
 
     pub(crate) fn approve(&mut self, question: &str) {

@@ -31,6 +31,7 @@ mod pictures;
 mod plans;
 mod questions;
 mod results;
+mod shown;
 mod spelling;
 mod standing;
 mod turns;

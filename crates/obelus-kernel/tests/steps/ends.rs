@@ -81,7 +81,12 @@ fn a_question_that_is_denied_is_told_from_one_that_is_answered() {
     let mut story = Story::new(counting());
     let no = obelus_kernel::session::Decision::Deny { reason: "enough".to_owned() };
     story.user_says("sheep").model_answers(json!({"output": "sheep"})).model_answers(json!({"output": 5}));
-    story.tell(Input::Decide { question: "q1".parse().unwrap(), decision: no, by: "a person".to_owned() });
+    story.tell(Input::Decide {
+        question: "q1".parse().unwrap(),
+        decision: no,
+        by: "a person".to_owned(),
+        digest: None,
+    });
     assert_eq!(story.ends().1, Some("cancelled"));
     story.user_says("continue").model_answers(json!({"output": 5})).tell(decided("q2", json!("yes")));
     assert_eq!(story.session.node(), Some("count"));

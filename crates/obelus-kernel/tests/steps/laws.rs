@@ -123,7 +123,7 @@ impl Run {
                 (About::InDoubt, _) => Decision::DidNot,
                 _ => Decision::Approve { only: None },
             };
-            return Some(Input::Decide { question: question.id, decision, by: "a person".to_owned() });
+            return Some(Input::Decide { question: question.id, decision, by: "a person".to_owned(), digest: None });
         }
         if let Some(id) = self.call.take() {
             let error = Outcome::Error(CallError::new("dark", "it is dark"));

@@ -32,7 +32,7 @@ fn waiting() -> Story {
 
 fn no(question: &str) -> Input {
     let decision = Decision::Deny { reason: "keep it".to_owned() };
-    Input::Decide { question: question.parse().unwrap(), decision, by: "a person".to_owned() }
+    Input::Decide { question: question.parse().unwrap(), decision, by: "a person".to_owned(), digest: None }
 }
 
 #[test]
@@ -51,6 +51,7 @@ fn what_was_denied_is_asked_anew_once_the_user_has_spoken() {
         question: "q2".parse().unwrap(),
         decision: Decision::Approve { only: None },
         by: "a person".to_owned(),
+        digest: None,
     });
     story.call_ends(Outcome::Value(json!(true)));
     assert_eq!(story.ends().1, Some("done"));
@@ -107,7 +108,12 @@ fn what_may_have_happened_is_still_asked_about_when_the_user_goes_on() {
     assert_eq!(open.len(), 1, "whether it happened is not known yet");
     let happened = Decision::Happened { result: json!(true) };
     story.model_answers(json!({"output": "the board"}));
-    story.tell(Input::Decide { question: open[0].clone(), decision: happened, by: "a person".to_owned() });
+    story.tell(Input::Decide {
+        question: open[0].clone(),
+        decision: happened,
+        by: "a person".to_owned(),
+        digest: None,
+    });
     assert_eq!(story.read("†state.did"), Some(json!(true)));
     assert_eq!(story.session.node(), Some("wipe"), "the new turn went on from where it had parked");
 }

@@ -105,5 +105,6 @@ pub(crate) fn decided(question: &str, value: Value) -> Input {
         question: question.parse().unwrap(),
         decision: Decision::Value { value },
         by: "a person".to_owned(),
+        digest: None,
     }
 }

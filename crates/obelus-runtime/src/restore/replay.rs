@@ -100,7 +100,13 @@ pub(crate) fn replay(
         replayed.last_rest = Some(journaled.after);
     }
     for (seq, record) in (journaled.after + 1..).zip(journaled.records) {
-        let Record { at, input, digest, .. } = record;
+        let Record { at, mut input, digest, .. } = record;
+        // What a person was shown was held against the question when the answer was taken.
+        if let Input::Decide { digest: Some(_), .. } = &*input
+            && let Input::Decide { digest, .. } = Arc::make_mut(&mut input)
+        {
+            *digest = None;
+        }
         replayed.under_way.hear(&input);
         let differs = |what| RestoreError::Differs {
             session: id.to_owned(),

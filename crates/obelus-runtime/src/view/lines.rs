@@ -1,9 +1,10 @@
-//! A question as lines of text. Channels with colours give each tone its colour.
+//! Lines of text, and a question in them. Channels with colours give each tone its colour.
 
 use obelus_kernel::session::About;
 use obelus_kernel::visible;
 
 use super::question::{CallView, QuestionView, RowView};
+use crate::words::fill;
 
 /// How a piece of a line is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,10 @@ pub enum Tone {
     Sign,
     /// The mark of a value that is not trusted.
     Mark,
+    /// What went well, or is as somebody wished.
+    Good,
+    /// What went wrong.
+    Bad,
 }
 
 /// A line in pieces. Text from outside is in it with everything escaped that could mislead.
@@ -30,11 +35,11 @@ pub struct ViewLine {
 }
 
 impl ViewLine {
-    fn of(tone: Tone, text: impl Into<String>) -> Self {
+    pub(super) fn of(tone: Tone, text: impl Into<String>) -> Self {
         Self::default().with(tone, text)
     }
 
-    fn with(mut self, tone: Tone, text: impl Into<String>) -> Self {
+    pub(super) fn with(mut self, tone: Tone, text: impl Into<String>) -> Self {
         let text = text.into();
         if !text.is_empty() {
             self.pieces.push((tone, text));
@@ -43,12 +48,12 @@ impl ViewLine {
     }
 
     /// Adds text from outside, on one line.
-    fn shown(self, tone: Tone, text: &str) -> Self {
+    pub(super) fn shown(self, tone: Tone, text: &str) -> Self {
         let one_line = text.split(['\n', '\r', '\t']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
         self.with(tone, visible(&one_line))
     }
 
-    fn hanging(mut self, columns: usize) -> Self {
+    pub(super) fn hanging(mut self, columns: usize) -> Self {
         self.hang = columns;
         self
     }
@@ -60,79 +65,49 @@ impl ViewLine {
 }
 
 impl QuestionView {
-    /// The question as lines, without the keys or commands that answer it.
+    /// The question as lines, without the keys or commands that answer it. Of the details, only their number.
     pub fn lines(&self) -> Vec<ViewLine> {
+        self.told(false)
+    }
+
+    /// The same with all details.
+    pub fn lines_with_details(&self) -> Vec<ViewLine> {
+        self.told(true)
+    }
+
+    /// Whether there are details.
+    pub fn has_details(&self) -> bool {
+        self.all_details().next().is_some()
+    }
+
+    fn all_details(&self) -> impl Iterator<Item = &RowView> {
+        self.calls.iter().flat_map(|call| &call.details).chain(&self.common_details)
+    }
+
+    fn told(&self, is_unfolded: bool) -> Vec<ViewLine> {
         let head = ViewLine::of(Tone::Sign, "? ").with(Tone::Strong, &self.head);
         let mut lines = vec![head.with(Tone::Faint, "  ").shown(Tone::Faint, &self.id)];
         let mut marks = Marks::default();
+        let mut text = Text { view: self, lines: &mut lines, marks: &mut marks, is_unfolded };
         match self.about {
-            About::Input => self.add_asked_words(&mut lines),
-            About::Call if self.calls.len() > 1 => self.add_list(&mut lines, &mut marks),
+            About::Input => text.asked_words(),
+            About::Call if self.calls.len() > 1 => text.list(),
             About::Plan => {
                 for call in &self.calls {
                     let number = ViewLine::of(Tone::Plain, format!("  {}. ", call.index + 1));
-                    lines.push(headed(number, call).hanging(5));
-                    self.add_rows(call, 5, &mut lines, &mut marks);
+                    text.call(headed(number, call).hanging(5), call, 5);
                 }
             }
             About::Call | About::InDoubt => {
                 for call in &self.calls {
-                    lines.push(headed(ViewLine::of(Tone::Plain, "  "), call));
-                    self.add_rows(call, 4, &mut lines, &mut marks);
+                    text.call(headed(ViewLine::of(Tone::Plain, "  "), call), call, 4);
                 }
             }
         }
+        text.folded();
         lines.extend(marks.explained());
         self.add_remarks(&mut lines);
         lines
-    }
-
-    /// The same call over many instances: a numbered list, and below it what all have in common.
-    fn add_list(&self, lines: &mut Vec<ViewLine>, marks: &mut Marks) {
-        let title = self.calls.first().map(|call| call.title.as_str()).unwrap_or_default();
-        lines.push(ViewLine::of(Tone::Plain, "  ").shown(Tone::Strong, title));
-        marks.always();
-        for call in self.calls.iter().filter(|call| call.is_open) {
-            let mut line = ViewLine::of(Tone::Plain, format!("  {:>3}. ", call.index + 1));
-            if let Some(instance) = &call.instance {
-                line = line.shown(Tone::Strong, instance).with(Tone::Plain, "  ");
-            }
-            let rows = call.record.iter().chain(&call.rows);
-            lines.push(self.side_by_side(line, rows, marks).hanging(7));
-        }
-        for row in &self.common {
-            lines.push(indented(marks.sign(self.row(row), row), 4));
-        }
-        if let Some(details) = self.calls.first().filter(|call| !call.details.is_empty()) {
-            lines.push(indented(self.side_by_side(ViewLine::default(), &details.details, marks), 4));
-        }
-    }
-
-    /// The fields of a call, one below the other, and its details on one line.
-    fn add_rows(&self, call: &CallView, columns: usize, lines: &mut Vec<ViewLine>, marks: &mut Marks) {
-        let rows: Vec<&RowView> = call.record.iter().chain(&call.rows).collect();
-        marks.begin(rows.iter().copied().chain(&call.details));
-        for row in rows {
-            lines.push(indented(marks.sign(self.row(row), row), columns));
-        }
-        if !call.details.is_empty() {
-            lines.push(indented(self.side_by_side(ViewLine::default(), &call.details, marks), columns));
-        }
-    }
-
-    fn side_by_side<'r>(
-        &self,
-        mut line: ViewLine,
-        rows: impl IntoIterator<Item = &'r RowView>,
-        marks: &mut Marks,
-    ) -> ViewLine {
-        for (n, row) in rows.into_iter().enumerate() {
-            if n > 0 {
-                line = line.with(Tone::Faint, " · ");
-            }
-            line.pieces.extend(marks.short_sign(self.row(row), row).pieces);
-        }
-        line
     }
 
     /// A field: its name, and what is there now beside what would be.
@@ -143,24 +118,16 @@ impl QuestionView {
             return ViewLine::of(tone, format!("{} ", row.label)).shown(tone, &row.value);
         }
         let line = ViewLine::default().shown(Tone::Plain, &row.label).with(Tone::Plain, ": ");
-        let Some(before) = &row.before else { return line.shown(Tone::Strong, &row.value) };
-        let line = match &before.value {
-            None => line.with(Tone::Faint, words.now_unknown),
-            Some(value) => line.with(Tone::Faint, words.now).shown(Tone::Plain, value),
+        let line = match row.before.as_ref().map(|before| &before.value) {
+            None => line,
+            Some(None) => line.with(Tone::Faint, words.now_unknown).with(Tone::Plain, " → "),
+            Some(Some(value)) => line.with(Tone::Faint, words.now).shown(Tone::Plain, value).with(Tone::Plain, " → "),
         };
-        let line = line.with(Tone::Plain, " → ").shown(Tone::Strong, &row.value);
-        if before.is_same { line.with(Tone::Faint, words.no_change) } else { line }
-    }
-
-    fn add_asked_words(&self, lines: &mut Vec<ViewLine>) {
-        let Some(asks) = &self.asks else { return };
-        if let Some(by) = &asks.by {
-            let line = ViewLine::of(Tone::Plain, "  ").shown(Tone::Plain, by);
-            let mark = asks.mark.as_ref().map(|mark| format!("   ← {mark}")).unwrap_or_default();
-            lines.push(line.with(Tone::Mark, mark).hanging(4));
-        }
-        for line in asks.words.lines() {
-            lines.push(ViewLine::of(Tone::Plain, "  ").shown(Tone::Plain, line).hanging(2));
+        let is_same = row.before.as_ref().is_some_and(|before| before.is_same);
+        let line = line.shown(Tone::Strong, &row.value).with(Tone::Faint, if is_same { words.no_change } else { "" });
+        match &row.instead_of {
+            Some(proposed) => line.shown(Tone::Good, &fill(words.instead_of, &[proposed])),
+            None => line,
         }
     }
 
@@ -175,6 +142,99 @@ impl QuestionView {
         lines.extend(self.came_as.iter().map(|text| remark(words.came_as, text)));
         if !self.reasons.is_empty() {
             lines.push(remark(words.because, &self.reasons.join("; ")));
+        }
+    }
+}
+
+/// The lines of a question on their way.
+struct Text<'a> {
+    view: &'a QuestionView,
+    lines: &'a mut Vec<ViewLine>,
+    marks: &'a mut Marks,
+    is_unfolded: bool,
+}
+
+impl Text<'_> {
+    /// The same call over many instances: a numbered list, and below it what all have in common.
+    fn list(&mut self) {
+        let view = self.view;
+        let title = view.calls.first().map(|call| call.title.as_str()).unwrap_or_default();
+        self.lines.push(ViewLine::of(Tone::Plain, "  ").shown(Tone::Strong, title));
+        self.marks.always();
+        for call in view.calls.iter().filter(|call| call.is_open) {
+            let mut line = ViewLine::of(Tone::Plain, format!("  {:>3}. ", call.index + 1));
+            if let Some(instance) = &call.instance {
+                line = line.shown(Tone::Strong, instance).with(Tone::Plain, "  ");
+            }
+            let rows = call.record.iter().chain(&call.rows);
+            let line = self.side_by_side(line, rows).hanging(7);
+            self.lines.push(line);
+            self.details(&call.details, 7);
+        }
+        for row in &view.common {
+            self.lines.push(indented(self.marks.sign(view.row(row), row), 4));
+        }
+        self.details(&view.common_details, 4);
+    }
+
+    /// A call: what it does, and its fields, one below the other.
+    fn call(&mut self, head: ViewLine, call: &CallView, columns: usize) {
+        self.lines.push(head);
+        let rows: Vec<&RowView> = call.record.iter().chain(&call.rows).collect();
+        self.marks.begin(rows.iter().copied().chain(&call.details));
+        for row in rows {
+            self.lines.push(indented(self.marks.sign(self.view.row(row), row), columns));
+        }
+        self.details(&call.details, columns);
+    }
+
+    fn side_by_side<'r>(&mut self, mut line: ViewLine, rows: impl IntoIterator<Item = &'r RowView>) -> ViewLine {
+        for (n, row) in rows.into_iter().enumerate() {
+            if n > 0 {
+                line = line.with(Tone::Faint, " · ");
+            }
+            line.pieces.extend(self.marks.short_sign(self.view.row(row), row).pieces);
+        }
+        line
+    }
+
+    /// Details, if they are wanted.
+    fn details(&mut self, rows: &[RowView], columns: usize) {
+        for row in rows.iter().filter(|_| self.is_unfolded) {
+            let mut line = self.view.row(row);
+            line.pieces.iter_mut().for_each(|(tone, _)| *tone = Tone::Faint);
+            self.lines.push(indented(self.marks.short_sign(line, row), columns));
+        }
+    }
+
+    /// How many details there are, with the marks that they bear: what is not trusted is never out of sight.
+    fn folded(&mut self) {
+        let count = self.view.all_details().count();
+        if self.is_unfolded || count == 0 {
+            return;
+        }
+        let language = self.view.language;
+        let words = language.count(language.words().questions.details, count as u64);
+        let mut line = ViewLine::of(Tone::Faint, format!("+ {words}"));
+        let mut seen: Vec<&String> = Vec::new();
+        for row in self.view.all_details() {
+            if let Some(mark) = row.mark.as_ref().filter(|mark| !seen.contains(mark)) {
+                seen.push(mark);
+                line = self.marks.short_sign(line, row);
+            }
+        }
+        self.lines.push(indented(line, 4));
+    }
+
+    fn asked_words(&mut self) {
+        let Some(asks) = &self.view.asks else { return };
+        if let Some(by) = &asks.by {
+            let line = ViewLine::of(Tone::Plain, "  ").shown(Tone::Plain, by);
+            let mark = asks.mark.as_ref().map(|mark| format!("   ← {mark}")).unwrap_or_default();
+            self.lines.push(line.with(Tone::Mark, mark).hanging(4));
+        }
+        for line in asks.words.lines() {
+            self.lines.push(ViewLine::of(Tone::Plain, "  ").shown(Tone::Plain, line).hanging(2));
         }
     }
 }

@@ -6,10 +6,10 @@
 use std::path::PathBuf;
 
 use obelus_kernel::policy::Reason;
-use obelus_kernel::session::{About, AskedCall, Question, quoted_value};
+use obelus_kernel::session::{About, AskedCall, Question, QuestionId, Refused, Session, quoted_value};
 use obelus_kernel::visible;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::pages::PageNotes;
 use super::titles::Titles;
@@ -40,8 +40,26 @@ pub struct QuestionView {
     pub came_as: Option<String>,
     /// Why it is asked, as a person would say it.
     pub reasons: Vec<String>,
-    #[serde(skip)]
-    pub(super) language: Language,
+    /// Details that are the same for all calls. Channels show details when somebody wants to see them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub common_details: Vec<RowView>,
+    /// The decisions that answer it, by their names.
+    pub answers: Vec<&'static str>,
+    /// What an answer must look like, where it is a value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// When it lapses.
+    pub expires_at: String,
+    /// The digest of what is shown, which goes with the answer (ASK-1).
+    pub digest: String,
+    /// The language of the words.
+    #[serde(serialize_with = "by_code")]
+    pub language: Language,
+}
+
+/// A language as its code.
+fn by_code<S: serde::Serializer>(language: &Language, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(language.code())
 }
 
 /// Words of whoever asks for a value.
@@ -95,6 +113,9 @@ pub struct RowView {
     /// What it is now, where somebody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<BeforeView>,
+    /// What the agent had proposed, where a person has changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<String>,
     /// Where the value comes from, if it is not grounded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
@@ -110,24 +131,75 @@ pub struct BeforeView {
 }
 
 /// Fields of a call that are not parameters (CALL-1).
-const ASIDES: [&str; 6] =
+pub(super) const ASIDES: [&str; 6] =
     ["comment", "requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "http_method"];
 
 /// Rows longer than this stand behind the others, so that they push nothing out of sight.
 const LONG: usize = 400;
 
 impl QuestionView {
-    /// A question under the id by which it is answered, in the words of the agent's author where there are some.
-    pub fn of(question: &Question, id: &str, titles: &Titles, language: Language) -> Self {
-        let words = &language.words().questions;
+    /// A question of a session, in a language as far as the agent's author has words in it. It bears the id that it has
+    /// in its session.
+    pub fn of(session: &Session, question: &Question, language: Language) -> Self {
+        Self::with_pages(session, question, None, language)
+    }
+
+    /// The same, with the folder of the notes of pages that the session has seen.
+    pub fn with_pages(session: &Session, question: &Question, pages: Option<PathBuf>, language: Language) -> Self {
+        let titles = Titles::of(session.context_of(&question.id), language.code()).with_pages(pages);
+        Self::by_titles(question, &titles, language)
+    }
+
+    /// The same where the session is out of reach, by the titles of its tools.
+    pub fn by_titles(question: &Question, titles: &Titles, language: Language) -> Self {
+        Maker { question, titles, pages: &titles.pages(), language, proposed: None }.view()
+    }
+
+    /// A question as an edit would make it, for whoever edits to see before it counts (ASK-3). Its digest goes with the
+    /// edit. `pages` is the folder of the notes of pages.
+    pub fn edited(
+        session: &Session,
+        id: &QuestionId,
+        params: &Map<String, Value>,
+        pages: Option<PathBuf>,
+        language: Language,
+    ) -> Result<Self, Refused> {
+        let question = session.edited_question(id, params)?;
+        let titles = Titles::of(session.context_of(id), language.code()).with_pages(pages);
+        let asked = session.question(id);
         let pages = titles.pages();
-        let maker = Maker { question, titles, pages: &pages, language };
+        let maker = Maker { question: &question, titles: &titles, pages: &pages, language, proposed: asked.as_ref() };
+        let mut view = maker.view();
+        language.words().questions.edited.clone_into(&mut view.head);
+        Ok(view)
+    }
+
+    /// The same under another id by which it is answered, such as `SESSION:QUESTION`.
+    #[must_use]
+    pub fn under(self, id: impl Into<String>) -> Self {
+        Self { id: id.into(), ..self }
+    }
+}
+
+pub(super) struct Maker<'a> {
+    pub(super) question: &'a Question,
+    pub(super) titles: &'a Titles,
+    pub(super) pages: &'a PageNotes,
+    pub(super) language: Language,
+    /// The question as it was before a person changed it.
+    pub(super) proposed: Option<&'a Question>,
+}
+
+impl Maker<'_> {
+    pub(super) fn view(&self) -> QuestionView {
+        let Self { question, language, .. } = *self;
+        let words = &language.words().questions;
         let is_about_calls = question.about != About::Input;
         let shown = question.calls.iter().enumerate().filter(|_| is_about_calls);
-        let mut calls: Vec<CallView> = shown.map(|(index, asked)| maker.call(index, asked)).collect();
+        let mut calls: Vec<CallView> = shown.map(|(index, asked)| self.call(index, asked)).collect();
         let open = calls.iter().filter(|call| call.is_open).count();
         let is_many = question.about == About::Call && calls.len() > 1;
-        let common = if is_many { take_common(&mut calls) } else { Vec::new() };
+        let (common, common_details) = if is_many { take_common(&mut calls) } else { Default::default() };
         let head = match question.about {
             About::Call if is_many => fill(words.calls, &[&language.count(words.steps, open as u64)]),
             About::Call => words.call.to_owned(),
@@ -135,26 +207,34 @@ impl QuestionView {
             About::Input => words.input.to_owned(),
             About::InDoubt => words.in_doubt.to_owned(),
         };
-        Self {
-            id: id.to_owned(),
+        QuestionView {
+            id: question.id.to_string(),
             about: question.about,
             head,
-            asks: (!is_about_calls).then(|| maker.asked_words()),
-            reasons: maker.reasons(),
+            asks: (!is_about_calls).then(|| self.asked_words()),
+            reasons: self.reasons(),
             calls,
             common,
-            picture: maker.picture(),
+            picture: self.picture(),
             came_as: question.headline.clone(),
+            common_details,
+            answers: answers(question.about, open),
+            schema: question.schema.clone(),
+            expires_at: question.expires_at.to_string(),
+            digest: question.digest(),
             language,
         }
     }
 }
 
-struct Maker<'a> {
-    question: &'a Question,
-    titles: &'a Titles,
-    pages: &'a PageNotes,
-    language: Language,
+/// The names of the decisions that fit a question with so many open calls.
+fn answers(about: About, open: usize) -> Vec<&'static str> {
+    match about {
+        About::Call if open > 1 => vec!["approve", "deny"],
+        About::Call | About::Plan => vec!["approve", "deny", "edit"],
+        About::Input => vec!["value", "deny"],
+        About::InDoubt => vec!["happened", "did_not"],
+    }
 }
 
 impl Maker<'_> {
@@ -194,9 +274,7 @@ impl Maker<'_> {
         }
         view.rows.extend(self.scopes(asked));
         view.rows.extend(long);
-        view.details.extend(self.executor(asked));
-        view.details.extend(self.result_place(asked));
-        view.details.extend(self.grounded(asked, tool));
+        view.details.extend(self.details(asked, tool));
         view
     }
 
@@ -211,7 +289,17 @@ impl Maker<'_> {
             is_same: change.before.as_ref() == Some(&change.after),
         });
         let mark = self.mark(asked, place);
-        RowView { place: place.to_owned(), label: visible(&label), value: self.named(place, value), before, mark }
+        let value = self.named(place, value);
+        let instead_of = self.proposed_value(index, place).filter(|proposed| *proposed != value);
+        RowView { place: place.to_owned(), label: visible(&label), value, before, instead_of, mark }
+    }
+
+    /// What the agent had proposed for a parameter, where a person changes the call.
+    fn proposed_value(&self, index: usize, place: &str) -> Option<String> {
+        let asked = self.proposed?.calls.get(index)?;
+        let leaves = asked.leaves();
+        let value = leaves.iter().find(|(known, _)| known == place).map(|(_, value)| self.named(place, value));
+        Some(value.unwrap_or_else(|| self.language.words().questions.not_set.to_owned()))
     }
 
     /// A value, with its name before it where the session knows one.
@@ -232,56 +320,9 @@ impl Maker<'_> {
         }
     }
 
-    fn mark(&self, asked: &AskedCall, place: &str) -> Option<String> {
+    pub(super) fn mark(&self, asked: &AskedCall, place: &str) -> Option<String> {
         let mark = asked.marks.iter().find(|mark| mark.place == place)?;
         Some(fill(self.language.words().questions.not_trusted, &[&listed_titles(&mark.sources, self.titles)]))
-    }
-
-    fn detail(label: &str, value: String) -> RowView {
-        RowView { place: String::new(), label: label.to_owned(), value, before: None, mark: None }
-    }
-
-    /// What the agent says beside the call. What only caused the question is left out.
-    fn aside(&self, name: &str, value: &Value) -> Option<RowView> {
-        let words = &self.language.words().questions;
-        match name {
-            "comment" | "confirmation_reason" => Some(Self::detail(words.in_agents_words, quoted_value(value))),
-            "requires_confirmation" | "confirmed" => None,
-            other => Some(Self::detail(other, quoted_value(value))),
-        }
-    }
-
-    /// What whoever carries it out is shown of memory.
-    fn scopes(&self, asked: &AskedCall) -> Option<RowView> {
-        let scopes = asked.call.get("_scopes").filter(|scopes| !scopes.is_null())?;
-        let label = self.language.words().questions.is_shown;
-        Some(RowView { mark: self.mark(asked, "_scopes"), ..Self::detail(label, quoted_value(scopes)) })
-    }
-
-    /// Who carries it out, where the call says so.
-    fn executor(&self, asked: &AskedCall) -> Option<RowView> {
-        let name = ["_delegate", "_activity"].into_iter().find_map(|name| asked.call.get(name)?.as_str())?;
-        Some(Self::detail(self.language.words().questions.carried_out_by, quoted_value(&name.into())))
-    }
-
-    fn result_place(&self, asked: &AskedCall) -> Option<RowView> {
-        let path = visible(asked.call.get("_outputPath")?.as_str()?);
-        let method = asked.call.get("_outputMethod").and_then(Value::as_str);
-        let how = method.map(|method| format!(" ({})", visible(method))).unwrap_or_default();
-        Some(Self::detail(self.language.words().questions.result_to, format!("{path}{how}")))
-    }
-
-    /// The fields whose values were found in the user's own words, or as the user named them.
-    fn grounded(&self, asked: &AskedCall, tool: &str) -> Option<RowView> {
-        let mut labels: Vec<String> = Vec::new();
-        for one in &asked.grounded {
-            let label = self.titles.param(tool, &one.param).unwrap_or_else(|| one.param.clone());
-            let label = visible(&label);
-            if !labels.contains(&label) {
-                labels.push(label);
-            }
-        }
-        (!labels.is_empty()).then(|| Self::detail(self.language.words().questions.you_named, labels.join(", ")))
     }
 
     fn asked_words(&self) -> AskedWords {
@@ -313,21 +354,18 @@ impl Maker<'_> {
     }
 }
 
-/// Takes the rows that are the same in all calls out of them: they are shown once.
-fn take_common(calls: &mut [CallView]) -> Vec<RowView> {
-    let Some((first, rest)) = calls.split_first() else { return Vec::new() };
-    let in_all = |row: &&RowView| rest.iter().all(|call| call.rows.contains(row));
-    let common: Vec<RowView> = first.rows.iter().filter(in_all).cloned().collect();
-    let details = |row: &&RowView| rest.iter().all(|call| call.details.contains(row));
-    let same: Vec<RowView> = first.details.iter().filter(details).cloned().collect();
+/// Takes the rows that are the same in all calls out of them, and the details: they are shown once.
+fn take_common(calls: &mut [CallView]) -> (Vec<RowView>, Vec<RowView>) {
+    let Some((first, rest)) = calls.split_first() else { return Default::default() };
+    let rows: Vec<RowView> =
+        first.rows.iter().filter(|row| rest.iter().all(|call| call.rows.contains(row))).cloned().collect();
+    let details: Vec<RowView> =
+        first.details.iter().filter(|row| rest.iter().all(|call| call.details.contains(row))).cloned().collect();
     for call in calls.iter_mut() {
-        call.rows.retain(|row| !common.contains(row));
-        // The details of the first call stand for those of all.
-        if call.index > 0 {
-            call.details.retain(|row| !same.contains(row));
-        }
+        call.rows.retain(|row| !rows.contains(row));
+        call.details.retain(|row| !details.contains(row));
     }
-    common
+    (rows, details)
 }
 
 /// Whether a text is a plain number.

@@ -2,68 +2,39 @@
 
 use std::sync::Arc;
 
-use obelus_kernel::Context;
 use obelus_kernel::policy::Reason;
-use obelus_kernel::session::{
-    Answer, Change, Input, Mode, Named, Question, Session, Settings, Solution, Task, ValueMark,
-};
+use obelus_kernel::session::{Change, Mode, Named, Question, Session, ValueMark};
 use serde_json::{Value, json};
 
-use super::titles::tests::sample;
+use super::sample::{about_one, about_three, asked};
 use super::{QuestionView, ViewLine};
 use crate::words::Language;
-
-/// The question that a session asks when its model answers with these calls.
-fn asked(extra: Value, calls: Value) -> Question {
-    let tools = json!({"type": "tool", "tool": {
-        "crm.deal.update": {"x-trust": "trusted", "x-effect": "update", "x-risky": ["fields.OPPORTUNITY"], "properties": {
-            "id": {"type": "integer"}, "fields": {"type": "object"}, "to": {}, "items": {"type": "array", "items": {"type": "integer"}}}},
-    }});
-    let mut messages = vec![tools];
-    messages.extend(extra.as_array().cloned().unwrap_or_default());
-    let context = Context::from_value(messages.into()).expect("a context");
-    let settings =
-        Settings { mode: Mode::Full, activities: ["crm.deal.update".to_owned()].into(), ..Settings::default() };
-    let mut session = Session::new("s", context, None, Arc::new(settings)).expect("a session");
-    session.handle(obelus_kernel::Time(0), Input::User { text: "go".to_owned() }).expect("words");
-    let Some(Task::AskModel { id }) = session.poll() else { panic!("the model is asked") };
-    let solution = Solution::from_value(json!({"calls": calls})).expect("a solution");
-    session
-        .handle(obelus_kernel::Time(0), Input::Answer { id, answer: Answer::Solution { solution, tokens: 1 } })
-        .expect("an answer");
-    session.questions().into_iter().next().expect("a question")
-}
-
-/// A question about one call.
-fn about_one() -> Question {
-    asked(
-        json!([]),
-        json!([{"_tool": "crm.deal.update", "id": 7, "fields": {"OPPORTUNITY": 100_000}, "comment": "как просили",
-        "requires_confirmation": true}]),
-    )
-}
-
-/// A question about the same call for three instances.
-fn about_three() -> Question {
-    let data: Vec<Value> = ["Анна", "Борис", "Глеб"]
-        .iter()
-        .zip(1..)
-        .map(|(name, id)| json!({"type": "input", "_instance": name, "data": {"id": id}}))
-        .collect();
-    asked(data.into(), json!([{"_tool": "crm.deal.update", "id": "†input.id", "fields": {"OPPORTUNITY": 5}}]))
-}
 
 fn mark(place: &str, sources: &[&str]) -> ValueMark {
     ValueMark { place: place.to_owned(), sources: sources.iter().map(|&name| name.to_owned()).collect() }
 }
 
-fn set_call(question: &mut Question, call: Value) {
+fn set_call((_, question): &mut (Session, Question), call: Value) {
     question.calls[0].call = Arc::new(call);
 }
 
-fn told(question: &Question, code: &'static str) -> Vec<String> {
-    let lines = QuestionView::of(question, "q1", &sample(code), Language::named(Some(code))).lines();
+fn plain(lines: &[ViewLine]) -> Vec<String> {
     lines.iter().map(ViewLine::plain).collect()
+}
+
+fn view((session, question): &(Session, Question), code: &str) -> QuestionView {
+    QuestionView::of(session, question, Language::named(Some(code)))
+}
+
+fn told(asked: &(Session, Question), code: &str) -> Vec<String> {
+    plain(&view(asked, code).lines())
+}
+
+fn told_with_details(asked: &(Session, Question), code: &str) -> Vec<String> {
+    let mut lines = plain(&view(asked, code).lines_with_details());
+    // Hashes are of no interest to a reader of tests.
+    lines.retain(|line| !line.contains("hash of the call") && !line.contains("хеш вызова"));
+    lines
 }
 
 #[test]
@@ -75,7 +46,7 @@ fn a_call_is_told_by_its_authors_names_and_nothing_is_left_out() {
             "  Изменить сделку",
             "    Сделка: 7",
             "    Сумма: 100000",
-            "    слова агента: \"как просили\"",
+            "    + ещё 2 подробности",
             "  почему спрашиваю: меняется «Сумма»; так просит агент",
         ]
     );
@@ -92,6 +63,7 @@ fn many_calls_are_one_numbered_list() {
             "    2. \"Борис\"  Deal: 2",
             "    3. \"Глеб\"  Deal: 3",
             "    Amount: 5",
+            "    + 3 more details",
             "  asked because it sets «Amount»",
         ]
     );
@@ -100,7 +72,7 @@ fn many_calls_are_one_numbered_list() {
 #[test]
 fn the_words_with_which_a_question_came_stand_below_what_would_happen() {
     let mut question = about_one();
-    question.headline = Some("Raise the sum, as agreed".to_owned());
+    question.1.headline = Some("Raise the sum, as agreed".to_owned());
     let told = told(&question, "en");
     assert_eq!(told[1], "  Change a deal");
     assert!(told.contains(&"  brought along with the words: Raise the sum, as agreed".to_owned()), "{told:?}");
@@ -109,7 +81,7 @@ fn the_words_with_which_a_question_came_stand_below_what_would_happen() {
 #[test]
 fn a_reason_of_the_mode_is_in_the_readers_language() {
     let mut question = about_one();
-    question.reasons =
+    question.1.reasons =
         vec![Reason::Mode(Mode::Canary, "update".to_owned()), Reason::NotListed("crm.deal.update".to_owned())];
     let told = told(&question, "ru").join("\n");
     assert!(told.contains("в режиме canary") && told.contains("нет в списке") && !told.contains("permits"), "{told}");
@@ -118,12 +90,12 @@ fn a_reason_of_the_mode_is_in_the_readers_language() {
 #[test]
 fn the_same_mark_on_many_calls_is_explained_once() {
     let mut question = about_three();
-    for asked in &mut question.calls {
+    for asked in &mut question.1.calls {
         asked.marks = vec![mark("id", &["open_page"])];
     }
     let told = told(&question, "en");
     assert_eq!(told[2], "    1. \"Анна\"  Deal: 1 ⚠");
-    assert_eq!(told[6], "    ⚠ from «open page», not trusted");
+    assert_eq!(told[7], "    ⚠ from «open page», not trusted");
 }
 
 #[test]
@@ -134,13 +106,13 @@ fn what_is_the_same_of_many_parameters_is_said_once() {
         &mut question,
         json!({"_tool": "crm.deal.update", "id": 7, "to": 1, "fields": {"OPPORTUNITY": 5, "X": 6}}),
     );
-    question.calls[0].marks =
+    question.1.calls[0].marks =
         vec![mark("id", many), mark("fields.OPPORTUNITY", many), mark("fields.X", &["open_page"])];
     let said = |name: &str, names: &[&str]| Reason::UntrustedTarget {
         path: name.to_owned(),
         sources: names.iter().map(|&name| name.to_owned()).collect(),
     };
-    question.reasons = vec![said("id", many), said("fields.OPPORTUNITY", many), said("fields.X", &["open_page"])];
+    question.1.reasons = vec![said("id", many), said("fields.OPPORTUNITY", many), said("fields.X", &["open_page"])];
     assert_eq!(
         told(&question, "en")[1..],
         [
@@ -149,25 +121,51 @@ fn what_is_the_same_of_many_parameters_is_said_once() {
             "    to: 1",
             "    Amount: 5 ⚠",
             "    fields.X: 6   ← from «open page», not trusted",
+            "    + 1 more detail",
             "    ⚠ from «open page», «Writes a note down», not trusted",
             "  asked because what is marked is not in your words",
         ]
     );
-    question.reasons.push(Reason::Deletes);
-    assert_eq!(told(&question, "en")[7..], ["  asked because it deletes"], "the marks say the rest");
+    question.1.reasons.push(Reason::Deletes);
+    assert_eq!(told(&question, "en")[8..], ["  asked because it deletes"], "the marks say the rest");
 }
 
 #[test]
-fn details_stand_on_one_line_behind_the_rest() {
+fn details_are_folded_and_what_is_not_trusted_in_them_is_marked_all_the_same() {
     let mut question = about_one();
     set_call(
         &mut question,
         json!({"_tool": "crm.deal.update", "nth": 0, "id": 7, "fields": {"mark": "c9"}, "to": 1, "_outputPath": "†state.a"}),
     );
-    question.calls[0].marks = ["nth", "id", "fields.mark"].map(|place| mark(place, &["open_page"])).into();
-    let told = told(&question, "en");
-    let details = "    nth: 0 ⚠ · fields.mark: \"c9\" ⚠ · the result goes to †state.a";
-    assert_eq!(told[2..6], ["    Deal: 7 ⚠", "    to: 1", details, "    ⚠ from «open page», not trusted"]);
+    question.1.calls[0].marks = ["nth", "id", "fields.mark"].map(|place| mark(place, &["open_page"])).into();
+    let explained = "    ⚠ from «open page», not trusted";
+    let folded = told(&question, "en");
+    assert_eq!(folded[2..6], ["    Deal: 7 ⚠", "    to: 1", "    + 4 more details ⚠", explained]);
+    let whole = told_with_details(&question, "en");
+    let details = ["    nth: 0 ⚠", "    fields.mark: \"c9\" ⚠", "    the result goes to †state.a", explained];
+    assert_eq!(whole[4..8], details);
+    assert!(view(&question, "en").has_details());
+}
+
+#[test]
+fn details_have_what_engineers_look_at() {
+    let call = json!({"_tool": "crm.deal.update", "id": 7, "fields": {"OPPORTUNITY": 5}, "comment": "as you said",
+        "_outputPath": "†state.a", "_outputMethod": "push"});
+    let mut question = asked(json!([]), json!([call]));
+    let found = json!({"param": "fields.OPPORTUNITY", "by": "a", "place": {"message": 3}});
+    question.1.calls[0].grounded = vec![serde_json::from_value(found).expect("a ground")];
+    assert_eq!(
+        told_with_details(&question, "en")[4..8],
+        [
+            "    in the agent's words: \"as you said\"",
+            "    the result goes to †state.a (push)",
+            "    «Amount»: named by you (a), message 3",
+            "  asked because it sets «Amount»",
+        ]
+    );
+    let hash = &question.1.calls[0].hash;
+    let details = view(&question, "ru").calls.remove(0).details;
+    assert!(details.iter().any(|row| row.value == *hash), "{details:?}");
 }
 
 #[test]
@@ -198,7 +196,7 @@ fn what_is_there_now_stands_beside_what_would_be() {
         (json!(100_000), "    Сумма: сейчас 100000 → 100000 (без изменений)"),
         (json!(null), "    Сумма: сейчас неизвестно → 100000"),
     ] {
-        question.changes = vec![change(before)];
+        question.1.changes = vec![change(before)];
         assert_eq!(told(&question, "ru")[3], line);
     }
 }
@@ -207,7 +205,7 @@ fn what_is_there_now_stands_beside_what_would_be() {
 fn a_record_is_called_by_its_name_and_number_and_codes_by_their_names() {
     let mut question = about_one();
     let named = |place: &str, value: Value, name: &str| Named { place: place.to_owned(), value, name: name.to_owned() };
-    question.names = vec![named("id", json!(7), "Окна"), named("fields.STAGE_ID", json!("WON"), "Успех")];
+    question.1.names = vec![named("id", json!(7), "Окна"), named("fields.STAGE_ID", json!("WON"), "Успех")];
     set_call(
         &mut question,
         json!({"_tool": "crm.deal.update", "id": "7", "fields": {"STAGE_ID": "WON", "OPPORTUNITY": "5.00"}, "_outputPath": "†a"}),
@@ -215,16 +213,20 @@ fn a_record_is_called_by_its_name_and_number_and_codes_by_their_names() {
     let told = told(&question, "ru");
     assert_eq!(
         told[2..6],
-        ["    Сделка: «Окна» (7)", "    стадия: «Успех» (WON)", "    Сумма: 5.00", "    результат запишется в †a"]
+        ["    Сделка: «Окна» (7)", "    стадия: «Успех» (WON)", "    Сумма: 5.00", "    + ещё 2 подробности"]
     );
 }
 
 #[test]
 fn a_view_is_data_for_other_programs() {
-    let view = QuestionView::of(&about_three(), "q1", &sample("en"), Language::English);
-    let form = serde_json::to_value(&view).expect("JSON");
+    let asked = about_three();
+    let form = serde_json::to_value(view(&asked, "en").under("letters:q1")).expect("JSON");
+    assert_eq!(form["id"], "letters:q1");
     assert_eq!(form["head"], "Your decision is needed on 3 steps");
     assert_eq!(form["common"], json!([{"place": "fields.OPPORTUNITY", "label": "Amount", "value": "5"}]));
     assert_eq!(form["calls"][1]["rows"], json!([{"place": "id", "label": "Deal", "value": "2"}]));
     assert_eq!(form["reasons"], json!(["it sets «Amount»"]));
+    assert_eq!(form["answers"], json!(["approve", "deny"]));
+    assert_eq!((&form["digest"], &form["language"]), (&json!(asked.1.digest()), &json!("en")));
+    assert_eq!(form["expires_at"], json!(asked.1.expires_at.to_string()));
 }

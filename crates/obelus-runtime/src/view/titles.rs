@@ -101,6 +101,11 @@ impl Titles {
 
     /// The title in the parameter's schema.
     fn titled_param(&self, tool: &str, place: &str) -> Option<String> {
+        titled(self.schema_of(tool, place)?, self.code)
+    }
+
+    /// The schema of a parameter.
+    pub(super) fn schema_of(&self, tool: &str, place: &str) -> Option<&Value> {
         let mut schema = self.tools.get(tool)?.params();
         for step in place.split('.') {
             let (name, indexes) = step.split_once('[').map_or((step, 0), |(name, _)| (name, step.matches('[').count()));
@@ -113,7 +118,7 @@ impl Titles {
                 schema = schema.get("items")?;
             }
         }
-        titled(schema, self.code)
+        Some(schema)
     }
 }
 
@@ -140,32 +145,12 @@ fn first_sentence(text: &str) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Example tools.
-    pub(crate) fn sample(code: &'static str) -> Titles {
-        let context = Context::from_value(json!([{"type": "tool", "tool": {
-            "crm.deal.update": {
-                "x-title": {"ru": "Изменить сделку", "en": "Change a deal"}, "x-effect": "update",
-                "x-before": {"tool": "open_page", "params": {"id": "id"}, "fields": "fields"},
-                "x-details": ["fields.MARK", "nth"],
-                "x-labels": {"fields.STAGE_ID": {"ru": "стадия", "en": "stage"}, "rows.count": "количество"},
-                "description": "Changes a deal. Every field that is given is written.",
-                "properties": {
-                    "id": {"type": "integer", "x-title": {"ru": "Сделка", "en": "Deal"}},
-                    "fields": {"type": "object", "properties": {
-                        "OPPORTUNITY": {"type": "number", "x-title": {"ru": "Сумма", "en": "Amount"}},
-                        "TITLE": {"type": "string", "title": "Name"}}},
-                    "rows": {"type": "array", "items": {"type": "object", "properties": {"price": {"x-title": "Цена"}}}},
-                }},
-            "add_note": {"description": "Writes a note down; keeps the words", "x-effect": "create"},
-            "open_page": {"x-effect": "read"},
-            "take_stock": {"x-effect": "read", "x-quiet": true},
-            "look": {"x-effect": "read", "x-entity": {"name": "link", "id": "name"}},
-        }}]));
-        Titles::of(&context.expect("a context"), code)
+    fn sample(code: &'static str) -> Titles {
+        Titles::of(&crate::view::sample::context(json!([])), code)
     }
 
     #[test]

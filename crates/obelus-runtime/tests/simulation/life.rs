@@ -144,7 +144,8 @@ async fn until_rest(handle: &SessionHandle, world: &World, doubts: &mut u64) {
                 looked(&question, world)
             }
         };
-        said_until_taken(handle, Input::Decide { question: question.id, decision, by: "ann".into() }).await;
+        said_until_taken(handle, Input::Decide { question: question.id, decision, by: "ann".into(), digest: None })
+            .await;
     }
 }
 

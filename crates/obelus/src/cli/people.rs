@@ -12,9 +12,12 @@ pub(crate) struct Inbox {
     pub(crate) store: StoreAt,
     #[command(flatten)]
     pub(crate) server: ServerAt,
-    /// Print `[{id, about, session, call, description, reasons, schema?, asked_by?, requested_at, expires_at}]`.
+    /// Print `[{id, about, session, call, description, reasons, schema?, asked_by?, requested_at, expires_at, digest, view}]`.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show the details too: meta-properties, hashes, the agent's comment, where values come from.
+    #[arg(long)]
+    pub(crate) details: bool,
 }
 
 /// Answer a question of a saved session and continue the session.
@@ -42,6 +45,9 @@ pub(crate) struct Answer {
     /// Print one JSON document, as `obelus run` does.
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// The digest of the question as it was shown, from `obelus inbox --json`. The answer is refused if it has changed.
+    #[arg(long, global = true, value_name = "DIGEST")]
+    pub(crate) digest: Option<String>,
 }
 
 /// A person's answer to a question.

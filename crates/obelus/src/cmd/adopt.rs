@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use obelus_kernel::session::{Mode, Question, Session};
-use obelus_runtime::people::refused_in_words;
+use obelus_runtime::people::{QuestionView, refused_in_words};
 use obelus_runtime::{HostError, SessionSpec, SqliteStore, StoreError};
 use serde_json::{Value, json};
 
@@ -57,11 +57,16 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreAt, import: &Import<'_>, as_j
             }
             adopted => adopted?,
         };
-        let is_open = |question: &Question| question.is_open();
+        let name = id.clone();
         let look = move |session: &Session| {
-            (session.state(), session.questions().into_iter().filter(is_open).collect(), Narrator::of(session))
+            let look = Narrator::of(session);
+            let view = |question: &Question| {
+                QuestionView::of(session, question, look.phrases.language).under(format!("{name}:{}", question.id))
+            };
+            let open = session.questions().iter().filter(|question| question.is_open()).map(view).collect();
+            (session.state(), open, look)
         };
-        let seen: (Value, Vec<Question>, Narrator) = handle.inspect(look).await?;
+        let seen: (Value, Vec<QuestionView>, Narrator) = handle.inspect(look).await?;
         host.close().await;
         Ok(seen)
     })?;
@@ -70,7 +75,7 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreAt, import: &Import<'_>, as_j
         return Ok(Exit::Done);
     }
     for question in &open {
-        output::answer(&look.question(question, &format!("{id}:{}", question.id)));
+        output::answer(&look.question(question, false));
     }
     output::note(&fill(look.phrases.carried.adopted, &[&visible(&id), &id]));
     Ok(Exit::Done)

@@ -52,7 +52,7 @@ use crate::language::{Words, fill, mode_means, words_of};
 use crate::output::Exit;
 use crate::trouble::wrong;
 use editor::Editor;
-pub(crate) use question::lines as question_lines;
+pub(crate) use question::{lines as question_lines, styled};
 use screen::{Part, Surface};
 pub(crate) use talk::Work;
 use talk::{Talk, Worked};

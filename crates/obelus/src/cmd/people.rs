@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use obelus_kernel::policy::StandingConsent;
-use obelus_kernel::session::{About, CallId, Outcome, Question, Session};
+use obelus_kernel::session::{About, CallId, CallStatus, Session};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
-use obelus_runtime::people::{Titles, consent_in_words, error_words, result_in_words};
-use serde_json::{Value, json};
+use obelus_runtime::people::{QuestionView, StepLine, Titles, consent_in_words};
+use serde_json::Value;
 
-use super::chat::question_lines;
+use super::chat::{question_lines, styled};
 use crate::language::{Words, fill, words_about_to_hear};
-use crate::output::{DIM, GREEN, RED, YELLOW, visible};
+use crate::output::{DIM, visible};
 
 /// What is needed to tell a session's questions and steps in words.
 pub(crate) struct Narrator {
@@ -39,29 +39,19 @@ impl Narrator {
         Self { titles: self.titles.with_pages(pages), ..self }
     }
 
-    /// A question as text, under the id by which it is answered.
-    pub(crate) fn question(&self, question: &Question, id: &str) -> String {
-        let lines = question_lines(question, id, &self.titles, self.phrases);
+    /// A question as text.
+    pub(crate) fn question(&self, view: &QuestionView, with_details: bool) -> String {
+        let lines = question_lines(view, with_details);
         let mut text: Vec<String> = lines.iter().map(super::chat::Line::styled).collect();
-        let until = fill(self.phrases.answering.until, &[&question.expires_at.to_string()]);
+        let until = fill(self.phrases.answering.until, &[&view.expires_at]);
         text.push(format!("  {DIM}{until}{DIM:#}"));
         text.join("\n")
     }
 
-    /// What a call does, in the words of the agent's author where there are some.
-    pub(crate) fn step(&self, call: &Value) -> String {
-        let tool = call["_tool"].as_str().unwrap_or_default();
-        let title = if self.titles.has_own_words(tool) { self.titles.tool(tool) } else { tool.to_owned() };
-        match self.titles.subject(tool, call) {
-            Some(subject) => format!("{title} · {subject}"),
-            None => title,
-        }
-    }
-
     /// How a question is answered at the command line, by the id of a kept session's question.
-    pub(crate) fn how_to_answer(&self, question: &Question, id: &str) -> String {
+    pub(crate) fn how_to_answer(&self, about: About, id: &str) -> String {
         let answering = &self.phrases.answering;
-        let phrase = match question.about {
+        let phrase = match about {
             About::Input => answering.how_input,
             About::InDoubt => answering.how_doubt,
             About::Call | About::Plan => answering.how_call,
@@ -78,47 +68,24 @@ pub(crate) struct Begun(BTreeMap<CallId, Arc<Value>>);
 impl Begun {
     /// What is told of a call that begins or ends (ASK-7): at once, done with its result, or failed and why.
     pub(crate) fn line(&mut self, event: &EventBody, look: &Narrator) -> Option<String> {
+        let (titles, language) = (&look.titles, look.phrases.language);
         match event {
             EventBody::CallBegan { id, call, consent, .. } => {
                 self.0.insert(id.clone(), Arc::clone(call));
-                if look.titles.is_quiet(call["_tool"].as_str().unwrap_or_default()) {
-                    return None;
-                }
-                let by = consent.map(|number| fill(look.phrases.because.by_consent, &[&format!("c{number}")]));
-                let by = by.map(|by| format!(" · {by}")).unwrap_or_default();
-                Some(format!("{DIM}▸ {}{by}{DIM:#}", visible(&look.step(call))))
+                let step = StepLine::began(call, *consent, titles, language);
+                (!step.is_quiet).then(|| styled(step.line()).styled())
             }
-            EventBody::CallEnded { id, outcome } => ended(&*self.0.remove(id)?, outcome, look),
+            EventBody::CallEnded { id, outcome } => {
+                let call = self.0.remove(id)?;
+                let step = StepLine::ended(&call, outcome, titles, language);
+                // A read is told by the answer that is made of it.
+                let reads = titles.reads(call["_tool"].as_str().unwrap_or_default());
+                let is_told = step.status != CallStatus::Done || !reads;
+                is_told.then(|| format!("  {}", styled(step.line()).styled()))
+            }
             _ => None,
         }
     }
-}
-
-/// What is told of a call that has ended; nothing of a read that succeeded.
-fn ended(call: &Value, outcome: &Outcome, look: &Narrator) -> Option<String> {
-    let title = visible(&look.step(call));
-    Some(match outcome {
-        Outcome::Error(error) => {
-            let words = error_words(&json!({"code": error.code, "message": error.message}), look.phrases.language);
-            format!("  {RED}✗{RED:#} {title}: {}", visible(&words))
-        }
-        Outcome::Lost { message } => {
-            let words = fill(look.phrases.running.answer_lost, &[&visible(message)]);
-            format!("  {YELLOW}?{YELLOW:#} {title}: {words}")
-        }
-        // A read is told by the answer that is made of it.
-        _ if look.titles.reads(call["_tool"].as_str().unwrap_or_default()) => return None,
-        Outcome::Value(_) | Outcome::Messages(_) => {
-            let result = match outcome {
-                Outcome::Value(value) => {
-                    result_in_words(&look.titles.pages().told(value), false, look.phrases.language)
-                }
-                _ => None,
-            };
-            let result = result.unwrap_or_else(|| look.phrases.status.done.to_owned());
-            format!("  {GREEN}✓{GREEN:#} {title}: {}", visible(&result))
-        }
-    })
 }
 
 /// The names of people at this program, in journals.

@@ -55,14 +55,14 @@ pub(super) fn run(command: &Command) -> Result<Option<Exit>> {
 async fn perform(client: &Client, command: &Command) -> Result<Exit> {
     match command {
         Command::Chat(args) => talk::converse(client, args).await,
-        Command::Inbox(args) => look::inbox(client, args.json).await,
-        Command::Answer(args) => answer::answer(client, &args.id, &args.verb, args.json).await,
+        Command::Inbox(args) => look::inbox(client, args.json, args.details).await,
+        Command::Answer(args) => answer::answer(client, &args.id, &args.verb, args.digest.as_deref(), args.json).await,
         Command::Approve(args) => {
             let verb = Verb::Approve { also: None, agreed: None, until: None };
-            answer::answer(client, &args.id, &verb, args.json).await
+            answer::answer(client, &args.id, &verb, None, args.json).await
         }
         Command::Deny(args) => {
-            answer::answer(client, &args.id, &Verb::Deny { reason: args.reason.clone() }, args.json).await
+            answer::answer(client, &args.id, &Verb::Deny { reason: args.reason.clone() }, None, args.json).await
         }
         Command::Sessions(Sessions::List { json, .. }) => look::list(client, *json).await,
         Command::Sessions(Sessions::Show { id, at, why, instance, json, .. }) => match why {

@@ -19,15 +19,17 @@ mod look;
 mod story;
 
 use anyhow::{Result, anyhow, bail};
-use obelus_kernel::session::{Decision, Input, Question, QuestionId, QuestionStatus, Session};
+use obelus_kernel::session::{About, Decision, Input, Question, QuestionId, QuestionStatus, Session};
+use obelus_runtime::people::{PageNotes, QuestionView, refused_in_words};
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::{Value, json};
 
 use super::adopt::Import;
+use super::chat::question_lines;
 use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
 use super::people::{AT_COMMAND_LINE, by_in_words};
 use super::run::{Begin, Shown, Stage, on, play};
-use crate::cli::{Answer, Inbox, Sessions, StoreAt, Verb};
+use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreAt, Verb};
 use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
 use crate::trouble::Declined;
@@ -84,7 +86,16 @@ pub(crate) fn inbox(args: &Inbox) -> Result<Exit> {
     look::inbox(args)
 }
 
+pub(crate) fn approve(args: &Approve) -> Result<Exit> {
+    decide(&args.id, Decision::Approve { only: None }, None, &args.store, args.json)
+}
+
+pub(crate) fn deny(args: &Deny) -> Result<Exit> {
+    decide(&args.id, Decision::Deny { reason: args.reason.clone() }, None, &args.store, args.json)
+}
+
 pub(crate) fn answer(args: &Answer) -> Result<Exit> {
+    let mut digest = args.digest.clone();
     let json = |name: &str, text: &str| -> Result<Value> {
         serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line().to_string(), error.column().to_string());
@@ -101,7 +112,11 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
         }
         Verb::Deny { reason } => Decision::Deny { reason: reason.clone() },
         Verb::Edit { params } => match json("--params", params)? {
-            Value::Object(params) => Decision::Edit { params },
+            Value::Object(params) => {
+                let shown = show_edit(args, &params)?;
+                digest = digest.or(shown);
+                Decision::Edit { params }
+            }
             _ => bail!("{}", fill(words_of(None).answering.is_an_object, &["--params"])),
         },
         Verb::Value { value } => {
@@ -114,7 +129,29 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
         }
         Verb::DidNot => Decision::DidNot,
     };
-    decide(&args.id, decision, &args.store, args.json)
+    decide(&args.id, decision, digest, &args.store, args.json)
+}
+
+/// Shows a call as an edit makes it, before it runs so; the digest of what is shown. A plan that is changed is asked about
+/// anew instead.
+fn show_edit(args: &Answer, params: &serde_json::Map<String, Value>) -> Result<Option<String>> {
+    if asked(&args.id, &args.store)?.about != About::Call {
+        return Ok(None);
+    }
+    let (name, number) = parts(&args.id)?;
+    let store = look::open_for(&args.store, name)?;
+    let session = look::read(&store, name, None)?;
+    let language = words_of_session(&session).language;
+    let pages = Some(PageNotes::folder(store.folder(), name));
+    let view = QuestionView::edited(&session, &number, params, pages, language).map_err(|refused| {
+        let words = refused_in_words(&refused, Some(About::Call), language);
+        Declined { code: refused.code.to_owned(), words, language }
+    })?;
+    if !args.json {
+        let lines = question_lines(&view.clone().under(&args.id), false);
+        lines.iter().for_each(|line| output::note(&line.styled()));
+    }
+    Ok(Some(view.digest))
 }
 
 /// The session and the question that an id names.
@@ -156,11 +193,11 @@ fn asked(id: &str, store: &StoreAt) -> Result<Question> {
 
 /// Tells a kept session what a person decided, and drives it to its rest; where another process holds the store, that
 /// one does.
-pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: bool) -> Result<Exit> {
+fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreAt, as_json: bool) -> Result<Exit> {
     let (session, question) = parts(id)?;
     // Refuse an invalid answer before anything is written.
     asked(id, store)?;
-    let input = Input::Decide { question: question.to_owned(), decision, by: AT_COMMAND_LINE.to_owned() };
+    let input = Input::Decide { question: question.to_owned(), decision, by: AT_COMMAND_LINE.to_owned(), digest };
     let Some(open) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&open, store, session).await?;

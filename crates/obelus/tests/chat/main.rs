@@ -95,16 +95,52 @@ fn n_denies_with_a_reason() {
 fn e_edits_and_an_edit_is_checked() {
     let harness = Harness::new("edit", "en");
     let person = asked(&harness, 500);
-    person.types("e").sees(r#"Parameters (JSON) › {"id":7,"sum":500}"#);
-    person.types(CTRL_U).types("{\"sum\": 4").types(ENTER).sees("This is not JSON: EOF");
-    person.types(CTRL_U).types("[4]").types(ENTER).sees("Parameters are a JSON object");
-    // The tool's schema refuses the edit, and the question stays.
-    person.types(CTRL_U).types("{\"sum\": -4}").types(ENTER).sees("! `sum`").sees_times("Esc later", 2);
+    person.types("e").sees("1 Deal: 7").sees("2 Amount: 500").sees("Which fields to change");
+    person.types("5").types(ENTER).sees("`5` is not in the list").types(CTRL_U);
+    // Numbers stay numbers; what was typed is offered again.
+    person.types("2").types(ENTER).sees("Amount › 500").types(CTRL_U).types("many").types(ENTER);
+    person.sees("This takes a whole number").sees_times("Amount › many", 2);
+    // The tool's schema refuses the edit; the question stays, and so does what was typed.
+    person.types(CTRL_U).types("-4").types(ENTER).sees("! `sum`").sees_times("Amount › -4", 2);
     assert!(!person.screen().contains("said yes") && harness.changed().is_empty(), "{}", person.screen());
-    person.types("e").sees("Parameters (JSON) › {\"id\":7").types(ENTER).sees("Nothing was changed");
-    person.types("e").sees_times("Parameters (JSON) › {\"id\":7", 2);
-    person.types(CTRL_U).types("{\"sum\": 444}").types(ENTER).sees("You edited and approved it.").prompted(7);
+    person.types(CTRL_U).types("444").types(ENTER).sees("With your changes, this will run");
+    person.sees("Amount: 444   ✎ instead of 500").sees("Esc back");
+    // Enter approves nothing; Esc leads back to the question as it was.
+    person
+        .types(ENTER)
+        .sees("Enter approves nothing")
+        .types(ESC)
+        .sees("Nothing was changed")
+        .sees_times("Esc later", 2);
+    assert!(harness.changed().is_empty());
+    person
+        .types("e")
+        .sees_times("Which fields to change", 3)
+        .types("{\"sum\": 4")
+        .types(ENTER)
+        .sees("This is not JSON: EOF");
+    person.types(CTRL_U).types("{\"sum\": 444}").types(ENTER).sees_times("Amount: 444   ✎ instead of 500", 2);
+    person.types("y").sees("You edited and approved it.").sees("The deal is settled.");
     assert_eq!(harness.changed(), "\"sum\":444\n");
+    person.types(CTRL_D);
+    assert_eq!(person.exit().0, Some(0));
+}
+
+#[test]
+fn a_question_mark_unfolds_the_details() {
+    let harness = Harness::new("details", "ru");
+    let person = Person::at(&harness, &[]);
+    person
+        .prompted(1)
+        .types("amount 500")
+        .types(ENTER)
+        .sees("Esc позже")
+        .sees("ещё 3 подробности")
+        .sees("подробности   Esc позже");
+    assert!(!person.screen().contains("†state.one"), "{}", person.screen());
+    person.types("?").sees("слова агента: \"as you said\\u{1b}[2J\"").sees("результат запишется в †state.one");
+    person.sees_times("Esc позже", 2).types("y").sees("Вы разрешили.").prompted(2);
+    assert_eq!(harness.changed(), "\"sum\":500\n");
     person.types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
 }

@@ -121,7 +121,7 @@ fn a_kept_request_remembers_and_heeds_the_mode_and_the_model_that_are_said_now()
     let marks = || std::fs::read_to_string(folder.path("marks")).unwrap_or_default().lines().count();
     say("mark", &[]).exits(0).prints("marked");
     assert_eq!(marks(), 1);
-    say("mark", &["--mode", "shadow"]).exits(0).says("the mode shadow does not permit it");
+    say("mark", &["--mode", "shadow"]).exits(0).says("stays in the plan, the mode shadow executes nothing");
     assert_eq!(marks(), 1, "the mode shadow executes nothing");
     let other = format!("playbook:{}", folder.path("other.yaml"));
     say("anything", &["--model", &other, "--mode", "full"]).exits(0).prints("from another model");

@@ -347,6 +347,7 @@ impl Question {
         if let Value::Object(fields) = &mut form {
             fields.shift_remove("changes");
             fields.shift_remove("grounded");
+            fields.shift_remove("digest");
         }
         if self.elicitation.is_some() {
             // What a server says to people is said to nobody else.
@@ -369,6 +370,7 @@ impl Question {
             "requested_at": self.requested_at.to_string(),
             "expires_at": self.expires_at.to_string(),
             "status": self.status,
+            "digest": self.digest(),
         });
         let optional = [
             ("headline", self.headline.clone().map(Value::from)),

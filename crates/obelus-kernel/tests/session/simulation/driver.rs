@@ -206,7 +206,7 @@ fn take<T>(all: &mut Vec<T>, pick: usize) -> Option<T> {
 }
 
 fn decided(question: QuestionId, decision: Decision) -> Input {
-    Input::Decide { question, decision, by: "ann".to_owned() }
+    Input::Decide { question, decision, by: "ann".to_owned(), digest: None }
 }
 
 fn decision_of(question: &Question, verb: Verb) -> Decision {

@@ -21,6 +21,10 @@ pub(crate) enum Pressed {
     Decided(Decision),
     /// The person must type a line, which [`Asked::typed`] reads.
     Type(Typing),
+    /// The person wants to change the call.
+    Edit,
+    /// The person wants to see the details.
+    Details,
     /// The question is postponed.
     Later,
     /// Ctrl-C.
@@ -36,8 +40,6 @@ pub(crate) enum Pressed {
 pub(crate) enum Typing {
     /// The reason of a denial.
     Reason,
-    /// Parameters as JSON; the text is the present value.
-    Params(String),
     /// The numbers of the approved calls.
     Numbers,
     /// The requested value.
@@ -52,11 +54,24 @@ pub(crate) struct Asked<'a> {
     phrases: &'a Words,
     /// What else may be agreed to along with a yes, and that in words (ASK-9).
     offers: Vec<(ConsentTerms, String)>,
+    has_details: bool,
+    /// Whether the person's own edit is shown, before it counts.
+    is_edit: bool,
 }
 
 impl<'a> Asked<'a> {
     pub(crate) fn new(question: &'a Question, phrases: &'a Words) -> Self {
-        Self { question, phrases, offers: Vec::new() }
+        Self { question, phrases, offers: Vec::new(), has_details: false, is_edit: false }
+    }
+
+    /// The same, with details that can be unfolded.
+    pub(crate) fn with_details(self, has_details: bool) -> Self {
+        Self { has_details, ..self }
+    }
+
+    /// The question as the person has changed it.
+    pub(crate) fn edited(question: &'a Question, phrases: &'a Words) -> Self {
+        Self { is_edit: true, ..Self::new(question, phrases) }
     }
 
     /// The same, with what else may be agreed to along with a yes.
@@ -80,6 +95,7 @@ impl<'a> Asked<'a> {
     fn keys(&self) -> Vec<(&'static [char], &'static str)> {
         let ask = &self.phrases.ask;
         let mut keys = match self.question.about {
+            _ if self.is_edit => vec![(YES, ask.key_yes), (EDIT, ask.key_edit_again)],
             About::Call if self.is_many() => vec![(YES, ask.key_all), (PART, ask.key_part), (NO, ask.key_no)],
             About::Call => vec![(YES, ask.key_yes), (EDIT, ask.key_edit), (NO, ask.key_no)],
             About::Plan => vec![(YES, ask.key_yes), (NO, ask.key_no)],
@@ -88,6 +104,9 @@ impl<'a> Asked<'a> {
         };
         if !self.offers.is_empty() {
             keys.push((MORE, ask.key_more));
+        }
+        if self.has_details {
+            keys.push((DETAILS, ask.key_details));
         }
         keys
     }
@@ -98,7 +117,9 @@ impl<'a> Asked<'a> {
         for (letters, words) in self.keys() {
             line = line.own(BOLD, letters[0].to_string()).own(DIM, format!(" {words}   "));
         }
-        line.own(BOLD, "Esc").own(DIM, format!(" {}", self.phrases.ask.key_later)).hanging(2)
+        let ask = &self.phrases.ask;
+        let escape = if self.is_edit { ask.key_back } else { ask.key_later };
+        line.own(BOLD, "Esc").own(DIM, format!(" {escape}")).hanging(2)
     }
 
     /// The result of a key. `more` are keys that arrived together with it.
@@ -127,10 +148,8 @@ impl<'a> Asked<'a> {
             Some(MORE) => Pressed::Type(Typing::Consent),
             Some(HAPPENED) => Pressed::Decided(Decision::Happened { result: Value::Null }),
             Some(DID_NOT) => Pressed::Decided(Decision::DidNot),
-            Some(EDIT) => match question::params(self.question) {
-                Some(params) => Pressed::Type(Typing::Params(params.to_string())),
-                None => Pressed::Nothing(self.phrases.ask.no_edit.to_owned()),
-            },
+            Some(EDIT) => Pressed::Edit,
+            Some(DETAILS) => Pressed::Details,
             _ if self.is_many() && EDIT.contains(&letter) => Pressed::Nothing(self.phrases.ask.no_edit.to_owned()),
             _ => self.nothing(),
         }
@@ -166,17 +185,6 @@ impl<'a> Asked<'a> {
                 let open = question::open_calls(self.question);
                 let only = numbers(line, &open).map_err(|wrong| fill(ask.bad_numbers, &[&wrong, &listed(&open)]))?;
                 Ok(Some(Decision::Approve { only: Some(only.into_iter().collect()) }))
-            }
-            Typing::Params(before) => {
-                if line.is_empty() || line == before {
-                    return Ok(None);
-                }
-                let read: Value =
-                    serde_json::from_str(line).map_err(|error| fill(ask.bad_params, &[&error.to_string()]))?;
-                match read {
-                    Value::Object(params) => Ok(Some(Decision::Edit { params })),
-                    _ => Err(ask.not_an_object.to_owned()),
-                }
             }
         }
     }
@@ -220,9 +228,11 @@ const HAPPENED: &[char] = &['h', 'п'];
 const DID_NOT: &[char] = &['r', 'в'];
 // The letter at the same position of a Russian keyboard.
 const MORE: &[char] = &['m', 'ь'];
+// No letter: that of `d` means something else on a Russian keyboard.
+const DETAILS: &[char] = &['?'];
 
 /// Reads `1-3, 7` as indexes of open calls; the error is the part that is not in the list.
-fn numbers(line: &str, open: &[usize]) -> Result<BTreeSet<usize>, String> {
+pub(super) fn numbers(line: &str, open: &[usize]) -> Result<BTreeSet<usize>, String> {
     let mut all = BTreeSet::new();
     for part in line.split([',', ' ', ';']).filter(|part| !part.is_empty()) {
         let number = |text: &str| text.trim().parse::<usize>().ok().and_then(|n| n.checked_sub(1));
@@ -238,7 +248,7 @@ fn numbers(line: &str, open: &[usize]) -> Result<BTreeSet<usize>, String> {
 }
 
 /// Indexes as a list counted from one: `1-3, 7`.
-fn listed(indexes: &[usize]) -> String {
+pub(super) fn listed(indexes: &[usize]) -> String {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for index in indexes.iter().map(|index| index + 1) {
         match parts.last_mut() {
@@ -253,10 +263,9 @@ fn listed(indexes: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::question::tests::{about_one, about_three};
+    use super::super::question::sample::{about_one, about_three};
     use super::*;
     use crate::language::words_of;
-    use serde_json::json;
 
     fn key(c: char) -> KeyEvent {
         KeyEvent::from(KeyCode::Char(c))
@@ -267,7 +276,7 @@ mod tests {
     }
 
     fn with_one<T>(see: impl FnOnce(&Asked<'_>) -> T) -> T {
-        see(&Asked::new(&about_one(), words_of(Some("en"))))
+        see(&Asked::new(&about_one().1, words_of(Some("en"))).with_details(true))
     }
 
     #[test]
@@ -323,22 +332,30 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_checked_and_its_errors_are_named() {
+    fn e_edits_and_a_question_mark_shows_the_details() {
         with_one(|asked| {
-            let Pressed::Type(typing @ Typing::Params(_)) = asked.key(key('e'), &[]) else { panic!("it is edited") };
-            let Typing::Params(before) = &typing else { unreachable!() };
-            assert_eq!(asked.typed(&typing, before), Ok(None), "what was not changed is not approved");
-            assert_eq!(asked.typed(&typing, ""), Ok(None));
-            assert!(asked.typed(&typing, "{\"id\": 7,").unwrap_err().contains("line 1 column"));
-            assert!(asked.typed(&typing, "[1]").unwrap_err().contains("JSON object"));
-            let params = json!({"id": 8}).as_object().cloned().unwrap();
-            assert_eq!(asked.typed(&typing, "{\"id\": 8}"), Ok(Some(Decision::Edit { params })));
+            assert_eq!(asked.key(key('e'), &[]), Pressed::Edit);
+            assert_eq!(asked.key(key('и'), &[]), Pressed::Edit);
+            assert_eq!(asked.key(key('?'), &[]), Pressed::Details);
+            // On a Russian keyboard the key of `d` says that an effect did not happen.
+            assert!(matches!(asked.key(key('d'), &[]), Pressed::Nothing(_)));
+            assert!(asked.key_line().plain().contains("? details"));
         });
     }
 
     #[test]
+    fn an_edit_that_is_shown_counts_with_a_yes_alone() {
+        let (_, question) = about_one();
+        let asked = Asked::edited(&question, words_of(Some("en")));
+        assert_eq!(asked.key(key('y'), &[]), Pressed::Decided(Decision::Approve { only: None }));
+        assert_eq!(asked.key(key('e'), &[]), Pressed::Edit);
+        assert!(matches!(asked.key(enter(), &[]), Pressed::Nothing(_)));
+        assert_eq!(asked.key(KeyEvent::from(KeyCode::Esc), &[]), Pressed::Later);
+    }
+
+    #[test]
     fn of_many_calls_some_can_be_chosen() {
-        let question = about_three();
+        let (_, question) = about_three();
         let asked = Asked::new(&question, words_of(Some("en")));
         assert_eq!(asked.key(key('y'), &[]), Pressed::Decided(Decision::Approve { only: None }));
         assert_eq!(asked.key(key('p'), &[]), Pressed::Type(Typing::Numbers));

@@ -104,7 +104,9 @@ async fn deny(talk: &mut Talk, id: String, reason: Option<String>) -> Result<Wor
         return Ok(Worked::Refused(fill(talk.phrases.errors.no_question, &[&id])));
     };
     let reason = reason.unwrap_or_else(|| talk.phrases.ask.no_reason.to_owned());
-    talk.work(Work::Decide(question.id, obelus_kernel::session::Decision::Deny { reason })).await
+    let digest = question.digest();
+    let decision = obelus_kernel::session::Decision::Deny { reason };
+    talk.work(Work::Decide { question: question.id, decision, digest }).await
 }
 
 fn needs_terminal(talk: &Talk, command: &str) -> String {
@@ -126,12 +128,11 @@ pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) 
         if told.contains(&asked.id) {
             continue;
         }
-        let mut screen = talk.screen.lock();
-        let mut lines = question::lines(&asked, &asked.id.to_string(), screen.titles(), talk.phrases);
+        let mut lines = question::lines(&talk.view(&asked).await?, false);
         if !talk.plays_itself {
             lines.push(Line::of(PLAIN, "  ").own(DIM, where_to_answer(&asked, talk.session.as_deref(), ask)));
         }
-        screen.write(Part::Question, &lines);
+        talk.screen.lock().write(Part::Question, &lines);
         told.push(asked.id);
     }
     Ok(())
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn an_effect_in_doubt_is_never_to_be_approved() {
-        let mut question = question::tests::about_one();
+        let (_, mut question) = question::sample::about_one();
         for language in [obelus_words::Language::Russian, obelus_words::Language::English] {
             let ask = &language.words().ask;
             question.about = About::Call;

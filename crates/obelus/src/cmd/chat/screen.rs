@@ -4,14 +4,14 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_connect::bitrix24::event_words;
-use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Mode, Outcome, Reply};
+use obelus_kernel::session::{AskedAgain, Ends, Mode, Outcome, Reply};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
 use obelus_runtime::people::{Titles, how_it_ended, result_in_words};
 use obelus_runtime::sessions::StepView;
 use serde_json::Value;
 
-use super::steps::{Look, Named, Steps};
+use super::steps::{Look, Steps};
 use super::text::{Line, PLAIN, paragraphs};
 use crate::cmd::people::file_news;
 use crate::language::{Words, fill};
@@ -125,8 +125,8 @@ impl Screen {
             // The answer is complete, and its calls are at work.
             self.writing.clear();
         }
-        let titles = &self.titles;
-        self.steps.see(steps, &|step| named(step, titles));
+        let look = Look { phrases: self.phrases, titles: &self.titles, mode: self.mode };
+        self.steps.see(steps, &look);
         if self.is_terminal {
             self.draw();
         } else {
@@ -403,25 +403,6 @@ fn ending(reply: &Reply, phrases: &Words) -> Vec<Line> {
     let mut lines = vec![Line::of(mark, "! ").shown(PLAIN, &how.what).hanging(2)];
     lines.extend(how.advice.map(|advice| Line::of(PLAIN, "  ").own(DIM, advice).hanging(2)));
     lines
-}
-
-/// What a step is called. One that acts says what it does to what, once that is settled; one that looks, only what
-/// it looks at, for how it looks is nothing to a person. What the agent says of it stands beside a bare name.
-fn named(step: &StepView, titles: &Titles) -> Named {
-    let StepView { report, headline, lacks, .. } = step;
-    let lacked = lacks.clone();
-    let tool = report.call["_tool"].as_str().unwrap_or_default();
-    let is_settled =
-        !matches!(report.status, CallStatus::Blocked | CallStatus::Ready) && !report.call.to_string().contains("\"†");
-    match titles.has_own_words(tool) && !titles.reads(tool) && is_settled {
-        true => Named { title: headline.clone(), comment: None, quiet: false, lacked },
-        false => {
-            let comment = report.call.get("comment").and_then(Value::as_str).filter(|words| !words.trim().is_empty());
-            let comment = comment.or_else(|| titles.subject(tool, &report.call));
-            let (comment, quiet) = (comment.map(str::to_owned), titles.is_quiet(tool));
-            Named { title: titles.tool(tool), comment, quiet, lacked }
-        }
-    }
 }
 
 /// Columns and rows.

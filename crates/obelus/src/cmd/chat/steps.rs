@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
 use obelus_kernel::session::{CallStatus, Mode};
-use obelus_runtime::people::{Titles, failure_in_words, refusal_in_words};
+use obelus_runtime::people::{StepLine, Titles};
 use obelus_runtime::sessions::StepView;
 use serde_json::Value;
 
+use super::question::{style, styled};
 use super::text::{Line, PLAIN};
 use crate::language::{Words, fill};
-use crate::output::{DIM, GREEN, RED, YELLOW};
+use crate::output::DIM;
 use asked::AskedSteps;
 
 const NUMBER: Style = AnsiColor::Cyan.on_default();
@@ -34,29 +35,14 @@ pub(crate) struct Steps {
     asked: AskedSteps,
 }
 
-/// The name of a step.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Named {
-    pub(crate) title: String,
-    /// The agent's comment.
-    pub(crate) comment: Option<String>,
-    /// It gets a line only if it does not succeed.
-    pub(crate) quiet: bool,
-    /// What was missing, if it could not start.
-    pub(crate) lacked: Option<String>,
-}
-
 /// The latest known state of a step.
 #[derive(Clone, Debug, PartialEq)]
 struct Shown {
     number: usize,
     tool: String,
-    named: Named,
+    line: StepLine,
     instance: Option<String>,
-    /// The standing consent because of which it ran without a question.
-    consent: Option<u64>,
     status: CallStatus,
-    error: Option<Value>,
     /// The status that was last printed.
     written: Option<CallStatus>,
     /// It is from before this turn.
@@ -83,7 +69,7 @@ impl Steps {
     }
 
     /// How the calls stand now.
-    pub(crate) fn see(&mut self, steps: &[StepView], name: &dyn Fn(&StepView) -> Named) {
+    pub(crate) fn see(&mut self, steps: &[StepView], look: &Look<'_>) {
         for step in steps {
             let report = &step.report;
             if self.asked.is_joined(report) {
@@ -91,11 +77,11 @@ impl Steps {
             }
             let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
-            let named = name(step);
+            let line = StepLine::of(step, look.titles, look.mode, look.phrases.language);
             self.quiet.remove(&report.place);
-            if named.quiet && known.is_none() && !needs_a_word(report.status) {
+            if line.is_quiet && known.is_none() && !needs_a_word(report.status) {
                 if report.status == CallStatus::Running {
-                    self.quiet.insert(report.place, named.title);
+                    self.quiet.insert(report.place, line.headline);
                 }
                 continue;
             }
@@ -106,11 +92,9 @@ impl Steps {
             let shown = Shown {
                 number: if moved { self.next } else { known.map_or(0, |known| known.number) },
                 tool: text("_tool").unwrap_or_default().to_owned(),
-                named,
+                line,
                 instance: text("_instance").map(str::to_owned),
-                consent: step.consent,
                 status: report.status,
-                error: report.error.clone(),
                 written: known.and_then(|known| known.written),
                 is_old: known.is_some_and(|known| known.is_old) && !moved,
             };
@@ -184,99 +168,48 @@ impl Steps {
 
     fn lines(&self, row: &Row<'_>, look: &Look<'_>, spinner: Option<&str>) -> Vec<Line> {
         let (_, step) = row.of[0];
-        let status = the_least(row.of.iter().map(|(_, step)| step.status));
-        let (mark, colour) = mark(status, spinner);
-        let mut line = Line::of(NUMBER, format!("{:>2} ", step.number))
-            .own(colour, mark)
-            .own(PLAIN, " ")
-            .shown(PLAIN, &if row.of.len() > 1 { look.titles.tool(&step.tool) } else { step.named.title.clone() })
-            .hanging(5);
-        if let (Some(comment), 1) = (&step.named.comment, row.of.len()) {
-            line = line.own(DIM, " · ").shown(DIM, comment);
-        }
+        let told = self.told(row.first, step);
         if row.of.len() > 1 {
-            let ended = row.of.iter().filter(|(_, step)| step.status == CallStatus::Done).count();
-            let count = fill(look.phrases.chat.of_so_many, &[&ended.to_string(), &row.of.len().to_string()]);
-            line = line.own(DIM, format!(" × {}", row.of.len()));
-            return self.over_instances(row, look, line, status, count);
+            return self.over_instances(row, look, spinner);
         }
-        if let Some(said) = self.said(row.first, step, look) {
-            line = line.own(PLAIN, ": ").shown(colour_of(status), &said);
-        }
-        if let Some(number) = step.consent {
-            line = line.own(DIM, format!(" · {}", fill(look.phrases.because.by_consent, &[&format!("c{number}")])));
-        }
-        vec![line]
+        let line = head(step.number, &told, spinner).hanging(5);
+        vec![line.joined(styled(told.words()))]
     }
 
     /// One line for a step of many instances, and one for each instance that did not succeed.
-    fn over_instances(
-        &self,
-        row: &Row<'_>,
-        look: &Look<'_>,
-        line: Line,
-        status: CallStatus,
-        count: String,
-    ) -> Vec<Line> {
-        let line = match status {
-            CallStatus::Done => line.own(PLAIN, ": ").own(colour_of(CallStatus::Done), look.phrases.status.done),
-            CallStatus::Waiting => {
-                let some_done = row.of.iter().any(|(_, step)| step.status == CallStatus::Done);
-                let line = line.own(PLAIN, ": ").own(DIM, if some_done { format!("{count}, ") } else { String::new() });
-                line.own(colour_of(CallStatus::Waiting), look.phrases.status.waiting)
-            }
-            _ => line.own(PLAIN, ": ").own(DIM, count),
-        };
-        let mut lines = vec![line];
-        for (place, step) in row
-            .of
-            .iter()
-            .filter(|(_, step)| matches!(step.status, CallStatus::Failed | CallStatus::Refused | CallStatus::Denied))
-        {
-            let (mark, colour) = mark(step.status, None);
-            let name = step.named.comment.as_deref().or(step.instance.as_deref()).unwrap_or_default();
-            let said = self.said(*place, step, look).unwrap_or_default();
-            let line = Line::of(PLAIN, "     ").own(colour, mark).own(PLAIN, " ").shown(PLAIN, name);
-            lines.push(line.own(PLAIN, ": ").shown(colour_of(step.status), &said).hanging(7));
+    fn over_instances(&self, row: &Row<'_>, look: &Look<'_>, spinner: Option<&str>) -> Vec<Line> {
+        let (_, step) = row.of[0];
+        let status = the_least(row.of.iter().map(|(_, step)| step.status));
+        let done = row.of.iter().filter(|(_, step)| step.status == CallStatus::Done).count();
+        let count = fill(look.phrases.chat.of_so_many, &[&done.to_string(), &row.of.len().to_string()]);
+        // All instances that stand so say the same of it.
+        let with_status = row.of.iter().find(|(_, step)| step.status == status).map_or(step, |(_, step)| step);
+        let said = with_status.line.outcome.as_deref().unwrap_or_default();
+        let line = head(step.number, &with_status.line, spinner).shown(PLAIN, &look.titles.tool(&step.tool)).hanging(5);
+        let line = line.own(DIM, format!(" × {}", row.of.len())).own(PLAIN, ": ");
+        let tone = style(with_status.line.outcome_tone());
+        let mut lines = vec![match status {
+            CallStatus::Done => line.shown(tone, said),
+            CallStatus::Waiting if done > 0 => line.own(DIM, format!("{count}, ")).shown(tone, said),
+            CallStatus::Waiting => line.shown(tone, said),
+            _ => line.own(DIM, count),
+        }];
+        let is_amiss = |status| matches!(status, CallStatus::Failed | CallStatus::Refused | CallStatus::Denied);
+        for (place, step) in row.of.iter().filter(|(_, step)| is_amiss(step.status)) {
+            let mut told = self.told(*place, step);
+            told.headline = told.comment.take().or_else(|| step.instance.clone()).unwrap_or_default();
+            lines.push(Line::of(PLAIN, "     ").joined(styled(told.line())).hanging(7));
         }
         lines
     }
 
-    /// The details of a step after its name.
-    fn said(&self, place: Place, step: &Shown, look: &Look<'_>) -> Option<String> {
-        let status = &look.phrases.status;
-        let text = |name: &str| step.error.as_ref().and_then(|error| error[name].as_str()).unwrap_or_default();
-        let with =
-            |head: &str, why: &str| Some(if why.is_empty() { head.to_owned() } else { format!("{head}: {why}") });
-        match step.status {
-            CallStatus::Done => Some(self.results.get(&place).cloned().unwrap_or_else(|| status.done.to_owned())),
-            CallStatus::Failed if text("code") == "stopped" => Some(status.stopped.to_owned()),
-            CallStatus::Failed if text("code") == "timeout" => Some(status.too_late.to_owned()),
-            CallStatus::Failed => {
-                let lacked = step.named.lacked.clone();
-                with(
-                    status.failed,
-                    &lacked.unwrap_or_else(|| {
-                        failure_in_words(step.error.as_ref().unwrap_or(&Value::Null), look.phrases.language)
-                    }),
-                )
-            }
-            CallStatus::Skipped if text("code") == "not_started" => Some(status.not_started.to_owned()),
-            CallStatus::Skipped => Some(status.skipped.to_owned()),
-            CallStatus::Denied => with(status.denied, text("message")),
-            CallStatus::Refused if text("rule") == "POL-1" => Some(match look.mode {
-                Mode::Shadow => status.only_planned.to_owned(),
-                mode => fill(status.outside_mode, &[mode.name()]),
-            }),
-            CallStatus::Refused => {
-                let error = step.error.as_ref().unwrap_or(&Value::Null);
-                let why = refusal_in_words(error, &step.tool, look.titles, look.phrases.language);
-                with(status.refused, &why)
-            }
-            CallStatus::Waiting => Some(status.waiting.to_owned()),
-            CallStatus::Running => None,
-            _ => Some(status.planned.to_owned()),
+    /// A step with its result in words, where there is one.
+    fn told(&self, place: Place, step: &Shown) -> StepLine {
+        let mut told = step.line.clone();
+        if let Some(result) = self.results.get(&place).filter(|_| step.status == CallStatus::Done) {
+            told.outcome = Some(result.clone());
         }
+        told
     }
 }
 
@@ -285,6 +218,15 @@ pub(crate) struct Look<'a> {
     pub(crate) phrases: &'a Words,
     pub(crate) titles: &'a Titles,
     pub(crate) mode: Mode,
+}
+
+/// The number of a step, and its sign.
+fn head(number: usize, step: &StepLine, spinner: Option<&str>) -> Line {
+    let (sign, colour) = match step.status {
+        CallStatus::Running => (spinner.unwrap_or(step.sign()), NUMBER),
+        _ => (step.sign(), style(step.tone())),
+    };
+    Line::of(NUMBER, format!("{number:>2} ")).own(colour, sign).own(PLAIN, " ")
 }
 
 fn is_final(status: CallStatus) -> bool {
@@ -313,26 +255,6 @@ fn the_least(all: impl Iterator<Item = CallStatus>) -> CallStatus {
         CallStatus::Done,
     ];
     all.min_by_key(|status| ORDER.iter().position(|known| known == status)).unwrap_or(CallStatus::Done)
-}
-
-fn mark(status: CallStatus, spinner: Option<&str>) -> (&str, Style) {
-    match status {
-        CallStatus::Done => ("✓", GREEN),
-        CallStatus::Failed => ("✗", RED),
-        CallStatus::Refused | CallStatus::Denied => ("⊘", YELLOW),
-        CallStatus::Skipped => ("–", DIM),
-        CallStatus::Waiting => ("?", YELLOW),
-        CallStatus::Running => (spinner.unwrap_or("▸"), NUMBER),
-        _ => ("·", DIM),
-    }
-}
-
-fn colour_of(status: CallStatus) -> Style {
-    match status {
-        CallStatus::Failed => AnsiColor::Red.on_default(),
-        CallStatus::Waiting | CallStatus::Refused | CallStatus::Denied => AnsiColor::Yellow.on_default(),
-        _ => DIM,
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::people::{Titles, refused_in_words, terms_in_words};
+use obelus_runtime::people::{EditForm, QuestionView, Titles, refused_in_words, terms_in_words};
 use obelus_runtime::sessions::NOT_DURABLE;
 use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
 use obelus_words::PhraseTable as _;
@@ -53,7 +53,12 @@ pub(crate) enum Work {
     /// Words of the user.
     Say(String),
     /// What a person decided.
-    Decide(QuestionId, Decision),
+    Decide {
+        question: QuestionId,
+        decision: Decision,
+        /// The digest of what was shown.
+        digest: String,
+    },
     /// Something that need not begin a turn.
     Tell(Input),
     /// What follows from something that was told elsewhere.
@@ -177,7 +182,7 @@ impl Talk {
             return self.note_while_paused(work, &by, &session).await;
         }
         let code = self.phrases.code;
-        let decided = if let Work::Decide(question, _) = &work { Some(question.clone()) } else { None };
+        let decided = if let Work::Decide { question, .. } = &work { Some(question.clone()) } else { None };
         let pages = self.handle.pictures();
         let look = self.handle.inspect(move |session| {
             let about = decided.and_then(|id| session.question(&id)).map(|question| question.about);
@@ -373,11 +378,36 @@ impl Talk {
         if open.is_empty() {
             return Ok(vec![Line::of(DIM, self.phrases.chat.nothing_waits)]);
         }
-        let screen = self.screen.lock();
-        Ok(open
-            .iter()
-            .flat_map(|one| question::lines(one, &one.id.to_string(), screen.titles(), self.phrases))
-            .collect())
+        let mut lines = Vec::new();
+        for one in &open {
+            lines.extend(question::lines(&self.view(one).await?, true));
+        }
+        Ok(lines)
+    }
+
+    /// A question as people see it.
+    pub(crate) async fn view(&self, question: &Question) -> Result<QuestionView> {
+        let (question, pages, language) = (question.clone(), self.handle.pictures(), self.phrases.language);
+        let look = self.handle.inspect(move |session| QuestionView::with_pages(session, &question, pages, language));
+        Ok(look.await?)
+    }
+
+    /// A question as an edit would make it, or why the edit does not fit.
+    pub(crate) async fn edited(
+        &self,
+        question: &QuestionId,
+        params: &serde_json::Map<String, serde_json::Value>,
+    ) -> Result<Result<QuestionView, String>> {
+        let (id, params, pages) = (question.clone(), params.clone(), self.handle.pictures());
+        let language = self.phrases.language;
+        let look = self.handle.inspect(move |session| QuestionView::edited(session, &id, &params, pages, language));
+        Ok(look.await?.map_err(|refused| refused_in_words(&refused, None, language)))
+    }
+
+    /// The fields of a question's call that can be changed.
+    pub(crate) async fn form(&self, question: &Question) -> Result<Option<EditForm>> {
+        let (question, language) = (question.clone(), self.phrases.language);
+        Ok(self.handle.inspect(move |session| EditForm::of(session, &question, language)).await?)
     }
 
     fn help(&self) -> Vec<Line> {
@@ -462,7 +492,9 @@ async fn tell(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
     match work {
         Work::Resume | Work::Watch(_) => Ok(()),
         Work::Say(text) => handle.say(text).await,
-        Work::Decide(question, decision) => handle.answer(question, decision, AT_TERMINAL).await,
+        Work::Decide { question, decision, digest } => {
+            handle.answer_as_shown(question, &digest, decision, AT_TERMINAL).await
+        }
         Work::Tell(input) => handle.tell(input).await,
     }
 }

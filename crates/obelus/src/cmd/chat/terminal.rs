@@ -1,12 +1,15 @@
 //! The conversation at a terminal: a person types, watches, and decides by key.
 
-use std::collections::BTreeSet;
+mod edit;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use crossterm::event::KeyEvent;
 use obelus_kernel::session::{Decision, Question, QuestionId};
+use obelus_runtime::people::QuestionView;
 use obelus_runtime::{EventBody, system_clock};
 
 use super::approve::{Asked, Pressed, Typing};
@@ -30,6 +33,8 @@ pub(crate) struct Terminal {
     editor: Option<Editor>,
     /// Questions that the person does not want to answer now.
     put_off: BTreeSet<QuestionId>,
+    /// The digests of questions as they were last shown here.
+    shown: BTreeMap<QuestionId, String>,
     /// When Ctrl-C was pressed, if nothing else came from the keyboard since.
     broke_off: Option<Instant>,
     /// A signal asked the process to end.
@@ -42,7 +47,8 @@ pub(crate) struct Terminal {
 
 /// The result of asking a question.
 enum Answered {
-    Decided(Decision),
+    /// The decision, and the digest of what was shown.
+    Decided(Decision, String),
     Later,
     Leave,
     /// Something else came first: the question may have expired or been answered elsewhere.
@@ -57,6 +63,7 @@ impl Terminal {
             talk,
             editor: Some(editor),
             put_off: BTreeSet::new(),
+            shown: BTreeMap::new(),
             broke_off: None,
             is_told_to_end: false,
             news: None,
@@ -178,7 +185,8 @@ impl Terminal {
         };
         let words = Asked::new(&question, self.talk.phrases).confirmed(&decision);
         self.talk.screen.lock().will_confirm(words);
-        self.work(Work::Decide(question.id, decision)).await
+        let digest = self.shown.get(&question.id).cloned().unwrap_or_else(|| question.digest());
+        self.work(Work::Decide { question: question.id, decision, digest }).await
     }
 
     async fn work(&mut self, work: Work) -> Result<Option<Exit>> {
@@ -207,11 +215,11 @@ impl Terminal {
             self.talk.settle().await?;
             let Some(asked) = self.talk.open().await?.into_iter().find(|open| open.id == due.id) else { continue };
             let next = match self.ask(&asked).await? {
-                Answered::Decided(decision) => {
+                Answered::Decided(decision, digest) => {
                     let offers = self.talk.offers(&asked.id).await?;
                     let words = Asked::new(&asked, self.talk.phrases).with_offers(offers).confirmed(&decision);
                     self.talk.screen.lock().will_confirm(words);
-                    self.work(Work::Decide(asked.id.clone(), decision)).await?
+                    self.work(Work::Decide { question: asked.id.clone(), decision, digest }).await?
                 }
                 Answered::Later => {
                     self.put_off.insert(asked.id.clone());
@@ -254,19 +262,22 @@ impl Terminal {
 
     /// One question, until it is decided or put off.
     async fn ask(&mut self, question: &Question) -> Result<Answered> {
+        let view = self.talk.view(question).await?;
         let asked = Asked::new(question, self.talk.phrases).with_offers(self.talk.offers(&question.id).await?);
+        let asked = asked.with_details(view.has_details());
         // Keys typed before the question was shown are not an answer to it.
         forget_typed();
-        {
-            let mut screen = self.talk.screen.lock();
-            let mut lines = question::lines(question, &question.id.to_string(), screen.titles(), self.talk.phrases);
-            lines.push(asked.key_line());
-            screen.write(Part::Question, &lines);
-        }
+        self.show(&view, &asked, false);
+        self.shown.insert(question.id.clone(), view.digest.clone());
         loop {
             let Some((key, more)) = self.key().await? else { return Ok(self.overtaken()) };
             match asked.key(key, &more) {
-                Pressed::Decided(decision) => return Ok(Answered::Decided(decision)),
+                Pressed::Decided(decision) => return Ok(Answered::Decided(decision, view.digest)),
+                Pressed::Details => self.show(&view, &asked, true),
+                Pressed::Edit => match self.edit(question).await? {
+                    Some(answered) => return Ok(answered),
+                    None => self.show(&view, &asked, false),
+                },
                 Pressed::Later => return Ok(Answered::Later),
                 Pressed::Leave => return Ok(Answered::Leave),
                 // A run has nothing else to go on with.
@@ -275,7 +286,7 @@ impl Terminal {
                 }
                 Pressed::BreakOff => return Ok(Answered::Later),
                 Pressed::Nothing(words) => self.talk.screen.lock().complain(&words),
-                Pressed::Type(typing) => match self.type_answer(&asked, typing).await? {
+                Pressed::Type(typing) => match self.type_answer(&asked, typing, &view.digest).await? {
                     Some(answered) => return Ok(answered),
                     None => {
                         let line = asked.key_line();
@@ -287,12 +298,18 @@ impl Terminal {
         }
     }
 
+    /// Shows a question, and the keys that answer it.
+    fn show(&self, view: &QuestionView, asked: &Asked<'_>, with_details: bool) {
+        let mut lines = question::lines(view, with_details);
+        lines.push(asked.key_line());
+        self.talk.screen.lock().write(Part::Question, &lines);
+    }
+
     /// Reads a line for an answer until it is valid; `None` if the person gives up.
-    async fn type_answer(&mut self, asked: &Asked<'_>, typing: Typing) -> Result<Option<Answered>> {
+    async fn type_answer(&mut self, asked: &Asked<'_>, typing: Typing, digest: &str) -> Result<Option<Answered>> {
         let ask = &self.talk.phrases.ask;
         let (label, mut begin) = match &typing {
             Typing::Reason => (ask.reason, String::new()),
-            Typing::Params(params) => (ask.params, params.clone()),
             Typing::Numbers => (ask.numbers, String::new()),
             Typing::Answer => (ask.answer, String::new()),
             Typing::Consent => (ask.which_consent, String::new()),
@@ -310,7 +327,7 @@ impl Terminal {
                 Typed::Leave => return Ok(Some(Answered::Leave)),
             };
             match asked.typed(&typing, &line) {
-                Ok(Some(decision)) => return Ok(Some(Answered::Decided(decision))),
+                Ok(Some(decision)) => return Ok(Some(Answered::Decided(decision, digest.to_owned()))),
                 Ok(None) => {
                     self.talk.screen.lock().note(ask.nothing_edited);
                     return Ok(None);

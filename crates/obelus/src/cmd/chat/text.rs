@@ -60,6 +60,12 @@ impl Line {
         self
     }
 
+    /// The line with the pieces of another behind it.
+    pub(crate) fn joined(mut self, other: Line) -> Self {
+        self.pieces.extend(other.pieces);
+        self
+    }
+
     /// The line without leading blanks.
     pub(crate) fn without_indent(mut self) -> Self {
         if self.pieces.first().is_some_and(|(_, text)| text.trim().is_empty()) {

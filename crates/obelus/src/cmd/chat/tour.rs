@@ -67,8 +67,9 @@ async fn decide(talk: &mut Talk, shown: &str, decision: &Decision) -> Result<Wor
         bail!("{}", fill(talk.phrases.tour.stuck, &[talk.phrases.tour.nothing_waits]));
     }
     for question in open {
+        let (digest, decision) = (question.digest(), decision.clone());
         if let other @ (Worked::Refused(_) | Worked::Left) =
-            talk.work(Work::Decide(question.id, decision.clone())).await?
+            talk.work(Work::Decide { question: question.id, decision, digest }).await?
         {
             return Ok(other);
         }

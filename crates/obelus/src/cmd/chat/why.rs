@@ -130,10 +130,14 @@ fn cut(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cmd::chat::question::tests::sample;
+    use crate::cmd::chat::question::sample::context;
     use crate::language::words_of;
     use obelus_kernel::{Context, Expr};
     use serde_json::json;
+
+    fn titles() -> Titles {
+        Titles::of(&context(json!([])), "ru")
+    }
 
     #[test]
     fn a_value_is_traced_to_whoever_said_it() {
@@ -143,8 +147,7 @@ mod tests {
         ]));
         let context = context.expect("a context");
         let why = obelus_kernel::policy::why(&context, &Expr::parse("†state.x").expect("a path"), None, None);
-        let told: Vec<String> =
-            lines(&why, &sample("ru"), words_of(Some("ru")), false).iter().map(Line::plain).collect();
+        let told: Vec<String> = lines(&why, &titles(), words_of(Some("ru")), false).iter().map(Line::plain).collect();
         assert_eq!(
             told,
             [
@@ -156,7 +159,7 @@ mod tests {
             ]
         );
         let nothing = obelus_kernel::policy::why(&context, &Expr::parse("†error.y").expect("a path"), None, None);
-        let told = lines(&nothing, &sample("ru"), words_of(Some("ru")), false);
+        let told = lines(&nothing, &titles(), words_of(Some("ru")), false);
         assert_eq!(told.iter().map(Line::plain).collect::<Vec<_>>(), ["†error.y: сюда никто ничего не записывал"]);
     }
 }

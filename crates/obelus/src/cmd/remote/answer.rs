@@ -10,12 +10,18 @@ use crate::cmd::people::value_said;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
-/// Answers a question as it is now, and waits until the turn has come to rest.
-pub(super) async fn answer(client: &Client, id: &str, verb: &Verb, as_json: bool) -> Result<Exit> {
+/// Answers a question as it is now, or as it was shown with a digest, and waits until the turn has come to rest.
+pub(super) async fn answer(
+    client: &Client,
+    id: &str,
+    verb: &Verb,
+    digest: Option<&str>,
+    as_json: bool,
+) -> Result<Exit> {
     let path = format!("/api/v1/questions/{}", encoded(id));
     let row = client.get(&path).await?;
     let Some(mut body) = body_of(verb, &row)? else { return Ok(Exit::Waiting) };
-    body["digest"] = row["digest"].clone();
+    body["digest"] = digest.map_or_else(|| row["digest"].clone(), Value::from);
     client.post(&format!("{path}/answer"), &body).await?;
     finish(client, text(&row, "session"), as_json).await
 }

@@ -19,19 +19,34 @@ pub(super) fn tell_question(client: &Client, row: &Value) {
     output::answer(&format!("  {DIM}obelus answer {id} {answers} --server {server}{DIM:#}"));
 }
 
+/// The details of a question, those that all its calls share first.
+fn tell_details(row: &Value) {
+    let view = &row["view"];
+    let of_calls = view["calls"].as_array().into_iter().flatten().map(|call| &call["details"]);
+    for detail in std::iter::once(&view["common_details"]).chain(of_calls).filter_map(Value::as_array).flatten() {
+        let (label, value) = (visible(text(detail, "label")), visible(text(detail, "value")));
+        output::answer(&format!("    {DIM}{label}: {value}{DIM:#}"));
+    }
+}
+
 /// The same form as that of a store, and what the server adds.
 fn as_row(mut row: Value) -> Value {
     row["call"] = row["calls"].get(0).cloned().unwrap_or_default();
     row
 }
 
-pub(super) async fn inbox(client: &Client, as_json: bool) -> Result<Exit> {
+pub(super) async fn inbox(client: &Client, as_json: bool, with_details: bool) -> Result<Exit> {
     let Value::Array(rows) = client.get("/api/v1/questions").await? else { return Ok(Exit::Done) };
     if as_json {
         output::json(&rows.into_iter().map(as_row).collect());
         return Ok(Exit::Done);
     }
-    rows.iter().for_each(|row| tell_question(client, row));
+    for row in &rows {
+        tell_question(client, row);
+        if with_details {
+            tell_details(row);
+        }
+    }
     if rows.is_empty() {
         output::note(words_of(None).answering.none);
     }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use obelus_kernel::session::{AskedAgain, Ends, Question, QuestionId, Reply, Session};
 use obelus_runtime::EventBody;
-use obelus_runtime::people::{undone, why_it_ended};
+use obelus_runtime::people::{QuestionView, undone, why_it_ended};
 use serde_json::{Value, json};
 
 use super::super::people::{Begun, Narrator, file_news};
@@ -86,7 +86,8 @@ fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>) {
             let id = visible(&question.id.to_string());
             match elsewhere.filter(|_| question.asked_by().is_some()) {
                 Some(session) => {
-                    output::note(&look.question(question, &id));
+                    let view = QuestionView::by_titles(question, &look.titles, look.phrases.language);
+                    output::note(&look.question(&view, false));
                     output::note(&fill(words.call_waits, &[&format!("{}:{id}", visible(session))]));
                 }
                 None => output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} {}", words.needs_decision)),
@@ -152,9 +153,9 @@ fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>)
     let open: Vec<Question> = session.questions().into_iter().filter(Question::is_open).collect();
     if !open.is_empty() && !is_seen {
         for question in &open {
-            output::note(&look.question(question, &question.id.to_string()));
+            output::note(&look.question(&QuestionView::of(session, question, language), false));
             if let Some(name) = kept_as {
-                output::note(&look.how_to_answer(question, &format!("{name}:{}", question.id)));
+                output::note(&look.how_to_answer(question.about, &format!("{name}:{}", question.id)));
             }
         }
         let words = &look.phrases.running;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Question, Session};
-use obelus_runtime::people::PageNotes;
+use obelus_runtime::people::{PageNotes, QuestionView};
 use obelus_runtime::sessions::{SessionRow, SessionStatus};
 use obelus_runtime::{EventBody, HostError, SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use super::super::spent::in_words;
 use super::story::Story;
 use crate::cli::{Inbox, StoreAt};
 use crate::input;
-use crate::language::{Words, fill, words_of, words_of_session};
+use crate::language::{Language, Words, fill, words_of, words_of_session};
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 
 /// Opens a store to look at it; none where there is no store yet. One of an older form is brought to today's.
@@ -188,7 +188,8 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
         }
     }
     for question in &open_questions(session) {
-        output::answer(&format!("\n{}", look.question(question, &format!("{id}:{}", question.id))));
+        let view = viewed(store, id, session, question, phrases.language);
+        output::answer(&format!("\n{}", look.question(&view, false)));
     }
     let (turn, whole) = session.spent();
     if whole.requests > 0 {
@@ -201,6 +202,12 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
 /// Tells a kept session's questions and steps.
 fn narrator(store: &SqliteStore, id: &str, session: &Session) -> Narrator {
     Narrator::of(session).with_pages(Some(PageNotes::folder(store.folder(), id)))
+}
+
+/// A question of a kept session for people, under the id by which it is answered at the command line.
+fn viewed(store: &SqliteStore, id: &str, session: &Session, question: &Question, language: Language) -> QuestionView {
+    let pages = Some(PageNotes::folder(store.folder(), id));
+    QuestionView::with_pages(session, question, pages, language).under(format!("{id}:{}", question.id))
 }
 
 fn open_questions(session: &Session) -> Vec<Question> {
@@ -255,6 +262,7 @@ struct InboxEntry {
     id: String,
     session: String,
     question: Question,
+    view: QuestionView,
     look: std::rc::Rc<Narrator>,
 }
 
@@ -263,6 +271,7 @@ impl InboxEntry {
         let mut row = self.question.to_json();
         row["id"] = self.id.as_str().into();
         row["session"] = self.session.as_str().into();
+        row["view"] = json!(self.view);
         row
     }
 }
@@ -283,8 +292,9 @@ fn waiting(store: &SqliteStore) -> Result<Vec<InboxEntry>> {
         let look = std::rc::Rc::new(narrator(store, &row.id, &session));
         // Expired questions cannot be answered; the session closes them when it is opened.
         for question in open_questions(&session).into_iter().filter(|question| question.expires_at > now) {
-            let id = format!("{}:{}", row.id, question.id);
-            all.push(InboxEntry { id, session: row.id.clone(), question, look: std::rc::Rc::clone(&look) });
+            let view = viewed(store, &row.id, &session, &question, look.phrases.language);
+            let id = view.id.clone();
+            all.push(InboxEntry { id, session: row.id.clone(), question, view, look: std::rc::Rc::clone(&look) });
         }
     }
     Ok(all)
@@ -296,9 +306,9 @@ pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
         output::json(&waiting.iter().map(InboxEntry::to_json).collect());
         return Ok(Exit::Done);
     }
-    for InboxEntry { id, question, look, .. } in &waiting {
-        output::answer(&look.question(question, id));
-        output::answer(&look.how_to_answer(question, id));
+    for InboxEntry { id, question, view, look, .. } in &waiting {
+        output::answer(&look.question(view, args.details));
+        output::answer(&look.how_to_answer(question.about, id));
     }
     if waiting.is_empty() {
         output::note(words_of(None).answering.none);

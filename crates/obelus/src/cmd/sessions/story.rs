@@ -1,24 +1,26 @@
 //! What happened in a session, line by line, for people.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use obelus_connect::bitrix24::event_words;
 use obelus_kernel::session::{CallId, Decision, Outcome, Reply};
 use obelus_runtime::EventBody;
-use obelus_runtime::people::{error_words, how_it_ended};
+use obelus_runtime::people::{StepLine, how_it_ended};
 use serde_json::{Value, json};
 
+use super::super::chat::styled;
 use super::super::people::{Narrator, by_in_words};
 use crate::language::fill;
-use crate::output::{BOLD, DIM, GREEN, RED, YELLOW, visible};
+use crate::output::{BOLD, DIM, YELLOW, visible};
 
 /// Tells the events of a session, in order.
 pub(super) struct Story<'a> {
     look: &'a Narrator,
     /// The agent's name.
     agent: String,
-    /// The names of the calls that have begun.
-    calls: BTreeMap<CallId, String>,
+    /// The calls that have begun.
+    calls: BTreeMap<CallId, Arc<Value>>,
 }
 
 impl<'a> Story<'a> {
@@ -34,7 +36,7 @@ impl<'a> Story<'a> {
             EventBody::UserSaid { text } => Some(said(words.you, text)),
             EventBody::AgentSaid { text } => Some(said(&self.agent, text)),
             EventBody::CallBegan { id, call, .. } => {
-                self.calls.insert(id.clone(), self.name(call));
+                self.calls.insert(id.clone(), Arc::clone(call));
                 None
             }
             EventBody::CallEnded { id, outcome } => Some(self.ended(id, outcome)),
@@ -64,31 +66,16 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// What a call is called: its title, what it is about, its instance.
+    /// What a call is called: its title, and what it is about.
     fn name(&self, call: &Value) -> String {
-        let tool = call["_tool"].as_str().unwrap_or_default();
-        let mut name = self.look.titles.tool(tool);
-        let about = call["comment"].as_str().or_else(|| self.look.titles.subject(tool, call));
-        for more in [about, call["_instance"].as_str()].into_iter().flatten() {
-            name.push_str(&format!(" · {more}"));
-        }
-        visible(&name)
+        StepLine::began(call, None, &self.look.titles, self.look.phrases.language).words().plain()
     }
 
     fn ended(&self, id: &CallId, outcome: &Outcome) -> String {
-        let name = self.calls.get(id).cloned().unwrap_or_else(|| visible(&id.to_string()));
-        match outcome {
-            Outcome::Error(error) => {
-                let why =
-                    error_words(&json!({"code": error.code, "message": error.message}), self.look.phrases.language);
-                format!("  {RED}✗{RED:#} {name}: {}", visible(&why))
-            }
-            Outcome::Lost { message } => {
-                let lost = fill(self.look.phrases.story.lost, &[&visible(message)]);
-                format!("  {YELLOW}?{YELLOW:#} {name}: {lost}")
-            }
-            Outcome::Value(_) | Outcome::Messages(_) => format!("  {GREEN}✓{GREEN:#} {name}"),
-        }
+        let named = json!({"_tool": id.to_string()});
+        let call = self.calls.get(id).map_or(&named, |call| &**call);
+        let step = StepLine::ended(call, outcome, &self.look.titles, self.look.phrases.language);
+        format!("  {}", styled(step.line()).styled())
     }
 
     fn decided(&self, decision: &Decision) -> String {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cmd::chat::question::tests::sample;
+use crate::cmd::chat::question::sample::context;
 use crate::language::words_of;
 use obelus_kernel::session::CallReport;
 use serde_json::json;
@@ -9,21 +9,16 @@ fn report(place: Place, call: Value, status: CallStatus) -> CallReport {
     CallReport { place, call: Arc::new(call), status, error: None }
 }
 
-fn see(steps: &mut Steps, calls: &[CallReport]) {
+fn see(steps: &mut Steps, calls: &[CallReport], look: &Look<'_>) {
     let view = |report: &CallReport| StepView {
         place: report.place,
         report: report.clone(),
-        headline: String::new(),
+        headline: look.titles.tool(report.call["_tool"].as_str().unwrap_or_default()),
         lacks: None,
         consent: None,
     };
     let calls: Vec<StepView> = calls.iter().map(view).collect();
-    steps.see(&calls, &|step| Named {
-        title: sample("ru").tool(step.report.call["_tool"].as_str().unwrap_or_default()),
-        comment: step.report.call["comment"].as_str().map(str::to_owned),
-        quiet: sample("ru").is_quiet(step.report.call["_tool"].as_str().unwrap_or_default()),
-        lacked: None,
-    });
+    steps.see(&calls, look);
 }
 
 fn told(lines: &[Line]) -> Vec<String> {
@@ -31,7 +26,7 @@ fn told(lines: &[Line]) -> Vec<String> {
 }
 
 fn with_look<T>(mode: Mode, see: impl FnOnce(&Look<'_>) -> T) -> T {
-    let titles = sample("ru");
+    let titles = Titles::of(&context(json!([])), "ru");
     see(&Look { phrases: words_of(Some("ru")), titles: &titles, mode })
 }
 
@@ -46,6 +41,7 @@ fn steps_are_numbered_and_told_without_method_names() {
                 report((0, 0), json!({"_tool": "open_page"}), CallStatus::Running),
                 report((0, 1), change.clone(), CallStatus::Blocked),
             ],
+            look,
         );
         assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ open page", "2 · Изменить сделку · Меняю сумму: в плане"]);
         assert!(steps.write(false, look).is_empty(), "nothing has ended");
@@ -56,12 +52,13 @@ fn steps_are_numbered_and_told_without_method_names() {
                 report((0, 0), json!({"_tool": "open_page"}), CallStatus::Done),
                 report((0, 1), change.clone(), CallStatus::Waiting),
             ],
+            look,
         );
         assert_eq!(told(&steps.write(false, look)), ["1 ✓ open page: 3 раза"]);
-        assert_eq!(told(&steps.write(true, look)), ["2 ? Изменить сделку · Меняю сумму: ждёт вашего решения"]);
+        assert_eq!(told(&steps.write(true, look)), ["2 ? Изменить сделку: ждёт вашего решения"]);
         assert!(steps.write(true, look).is_empty(), "what was written is not written again");
-        see(&mut steps, &[report((0, 1), change, CallStatus::Done)]);
-        assert_eq!(told(&steps.write(true, look)), ["2 ✓ Изменить сделку · Меняю сумму: готово"]);
+        see(&mut steps, &[report((0, 1), change, CallStatus::Done)], look);
+        assert_eq!(told(&steps.write(true, look)), ["2 ✓ Изменить сделку: готово"]);
     });
 }
 
@@ -70,13 +67,13 @@ fn a_quiet_step_is_told_only_where_it_does_not_go_well() {
     with_look(Mode::Full, |look| {
         let mut steps = Steps::default();
         let quiet = |at, status| report((0, at), json!({"_tool": "take_stock"}), status);
-        see(&mut steps, &[quiet(0, CallStatus::Running), quiet(1, CallStatus::Blocked)]);
+        see(&mut steps, &[quiet(0, CallStatus::Running), quiet(1, CallStatus::Blocked)], look);
         assert_eq!(told(&steps.live(look, "⠋")), ["⠋ take stock"], "what is at work is seen");
         assert!(steps.write(true, look).is_empty());
         let page = report((0, 2), json!({"_tool": "open_page"}), CallStatus::Done);
         let failed =
             CallReport { error: Some(json!({"message": "не найдено"})), ..quiet(1, CallStatus::Failed) };
-        see(&mut steps, &[quiet(0, CallStatus::Done), page, failed]);
+        see(&mut steps, &[quiet(0, CallStatus::Done), page, failed], look);
         // A step that is not printed gets no number.
         assert_eq!(told(&steps.write(true, look)), ["1 ✓ open page: готово", "2 ✗ take stock: не вышло: не найдено"]);
     });
@@ -97,6 +94,7 @@ fn what_went_wrong_is_said_plainly() {
                 with(3, CallStatus::Refused, json!({"rule": "POL-2", "message": "никогда"})),
                 report((0, 4), call(), CallStatus::Skipped),
             ],
+            look,
         );
         assert_eq!(
             told(&steps.write(true, look)),
@@ -117,14 +115,14 @@ fn a_step_over_many_instances_is_one_line() {
         let mut steps = Steps::default();
         let call = |n: u32| json!({"_tool": "crm.deal.update", "_instance": format!("deal-{n}")});
         let all = |status| (0..20).map(|n| report((0, n), call(n), status)).collect::<Vec<_>>();
-        see(&mut steps, &all(CallStatus::Running));
+        see(&mut steps, &all(CallStatus::Running), look);
         assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ Изменить сделку × 20: 0 из 20"]);
         let mut some = all(CallStatus::Done);
         some[3] = CallReport {
             error: Some(json!({"message": "нет прав"})),
             ..report((0, 3), call(3), CallStatus::Failed)
         };
-        see(&mut steps, &some);
+        see(&mut steps, &some, look);
         assert_eq!(
             told(&steps.write(true, look)),
             ["1 ✗ Изменить сделку × 20: 19 из 20", "✗ deal-3: не вышло: нет прав"]
@@ -142,21 +140,21 @@ fn a_step_that_joins_another_is_told_once() {
             call
         };
         let first = |status| report((0, 0), call(json!({})), status);
-        see(&mut steps, &[first(CallStatus::Waiting)]);
+        see(&mut steps, &[first(CallStatus::Waiting)], look);
         assert_eq!(steps.write(true, look).len(), 1);
         steps.begin();
         // The same call once more joins the question, waits with it and ends with it.
         let second = |status| report((1, 0), call(json!({"comment": "ещё раз"})), status);
-        see(&mut steps, &[second(CallStatus::Waiting)]);
+        see(&mut steps, &[second(CallStatus::Waiting)], look);
         assert!(steps.write(true, look).is_empty());
-        see(&mut steps, &[first(CallStatus::Running)]);
-        see(&mut steps, &[first(CallStatus::Done), second(CallStatus::Done)]);
+        see(&mut steps, &[first(CallStatus::Running)], look);
+        see(&mut steps, &[first(CallStatus::Done), second(CallStatus::Done)], look);
         assert_eq!(told(&steps.write(true, look)), ["1 ✓ Writes a note down: готово"]);
         // A later one that only says that the user agreed joins the result.
-        see(&mut steps, &[report((2, 0), call(json!({"confirmed": true})), CallStatus::Done)]);
+        see(&mut steps, &[report((2, 0), call(json!({"confirmed": true})), CallStatus::Done)], look);
         assert!(steps.write(true, look).is_empty());
         // Another note is another step.
-        see(&mut steps, &[report((3, 0), json!({"_tool": "add_note", "text": "y"}), CallStatus::Done)]);
+        see(&mut steps, &[report((3, 0), json!({"_tool": "add_note", "text": "y"}), CallStatus::Done)], look);
         assert_eq!(told(&steps.write(true, look)), ["2 ✓ Writes a note down: готово"]);
     });
 }
@@ -170,11 +168,11 @@ fn a_denial_is_told_once() {
             error: Some(json!({"message": "не сегодня"})),
             ..report((at, 0), call, CallStatus::Denied)
         };
-        see(&mut steps, &[report((0, 0), call("comment"), CallStatus::Waiting)]);
-        see(&mut steps, &[denied(0, call("comment"))]);
+        see(&mut steps, &[report((0, 0), call("comment"), CallStatus::Waiting)], look);
+        see(&mut steps, &[denied(0, call("comment"))], look);
         assert_eq!(told(&steps.write(true, look)).len(), 1);
-        see(&mut steps, &[denied(1, call("confirmation_decision"))]);
-        see(&mut steps, &[denied(2, call("comment"))]);
+        see(&mut steps, &[denied(1, call("confirmation_decision"))], look);
+        see(&mut steps, &[denied(2, call("comment"))], look);
         assert!(steps.write(true, look).is_empty(), "it was denied, and everybody knows");
     });
 }
@@ -184,12 +182,16 @@ fn what_waited_before_is_not_told_again_until_it_moves() {
     with_look(Mode::Full, |look| {
         let mut steps = Steps::default();
         let old = |status| report((0, 0), json!({"_tool": "add_note"}), status);
-        see(&mut steps, &[old(CallStatus::Waiting)]);
+        see(&mut steps, &[old(CallStatus::Waiting)], look);
         assert_eq!(steps.write(true, look).len(), 1);
         steps.begin();
-        see(&mut steps, &[old(CallStatus::Waiting), report((1, 0), json!({"_tool": "open_page"}), CallStatus::Done)]);
+        see(
+            &mut steps,
+            &[old(CallStatus::Waiting), report((1, 0), json!({"_tool": "open_page"}), CallStatus::Done)],
+            look,
+        );
         assert_eq!(told(&steps.write(true, look)), ["1 ✓ open page: готово"]);
-        see(&mut steps, &[old(CallStatus::Done)]);
+        see(&mut steps, &[old(CallStatus::Done)], look);
         assert_eq!(told(&steps.write(true, look)), ["2 ✓ Writes a note down: готово"]);
     });
 }

@@ -1,0 +1,224 @@
+//! A person changes the parameters of a call that waits (ASK-3).
+//!
+//! The changed call is checked and judged again. A channel shows it before it counts: the question as the edit makes it
+//! has a digest of its own, which goes with the answer.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::decide::unfit;
+use super::ids::{JobRef, QuestionId, QuestionNumber};
+use super::inbox::{About, Change, Part, Question, describe, marks};
+use super::input::Decision;
+use super::scheduler::Frozen;
+use super::{Misfit, Refused, Session};
+use crate::call::Call;
+use crate::origin::{Origin, Origins};
+use crate::path::Segment;
+use crate::policy::{Place, Proposal, Reason, Ruling};
+use crate::tool::Tool;
+use crate::wording::closest;
+
+/// What an edit makes of a question.
+pub(super) struct CallEdit {
+    /// The place of the call in the question.
+    pub(super) index: usize,
+    /// The job that will run.
+    pub(super) at: JobRef,
+    /// What it will run.
+    pub(super) frozen: Frozen,
+    /// The question, as it is shown then.
+    pub(super) question: Question,
+}
+
+impl Session {
+    /// A question about a call as it would be with other parameters, for people to see before the edit counts. Nothing
+    /// changes by this.
+    pub fn edited_question(&self, id: &QuestionId, params: &Map<String, Value>) -> Result<Question, Refused> {
+        let unknown = || Refused::new("unknown_question", format!("there is no question `{id}`"));
+        let mut below = id.clone();
+        if let Some(job) = below.pop_job() {
+            let child = self.delegates.get(job).ok_or_else(unknown)?;
+            return Ok(child.edited_question(&below, params)?.below(job));
+        }
+        let decision = Decision::Edit { params: params.clone() };
+        let number = self.decidable(id, &decision)?;
+        match self.inbox.get(number) {
+            Some(question) if question.about != About::Call => Err(unfit(question, &decision)),
+            _ => self.edit_of(number, params)?.map(|edit| edit.question).ok_or_else(unknown),
+        }
+    }
+
+    /// The call with other parameters is let run.
+    pub(super) fn edit(
+        &mut self,
+        number: QuestionNumber,
+        params: &Map<String, Value>,
+        by: &str,
+    ) -> Result<(), Refused> {
+        let Some(CallEdit { index, at, frozen, question }) = self.edit_of(number, params)? else { return Ok(()) };
+        if let Some(asked) = self.inbox.get_mut(number) {
+            *asked = question;
+        }
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.frozen = Some(frozen);
+        }
+        self.approve(number, &[index], by);
+        Ok(())
+    }
+
+    /// What other parameters make of the only open call of a question, if it may run so.
+    pub(super) fn edit_of(
+        &self,
+        number: QuestionNumber,
+        params: &Map<String, Value>,
+    ) -> Result<Option<CallEdit>, Refused> {
+        let Some(question) = self.inbox.get(number) else { return Ok(None) };
+        let open: Vec<usize> = question.open_calls().collect();
+        let [index] = open[..] else {
+            return Err(Refused::new("several_calls", "a question about several calls cannot be edited as one"));
+        };
+        let Some(&at) = question.calls[index].jobs.first() else { return Ok(None) };
+        let call = self.scheduler.call(at);
+        let (Some(tool), Some(frozen)) = (&call.tool, self.scheduler.frozen(at)) else { return Ok(None) };
+        let respelled = self.memory.context.respelled(params, tool);
+        let respelled = respelled.map_err(|fault| Refused::new("bad_edit", fault.text))?;
+        let mut edited = frozen.params(call);
+        let mut whole = (*frozen.call).clone();
+        for (name, value) in respelled.as_ref().unwrap_or(params) {
+            if name.starts_with('_') || !is_param(tool, &edited, name) {
+                return Err(unknown_param(tool, &edited, name));
+            }
+            whole[name] = value.clone();
+            edited[name] = value.clone();
+        }
+        if let Some(breach) = tool.breaches(&edited).into_iter().next() {
+            return Err(Refused::breach("bad_edit", breach));
+        }
+        let reasons = self.reasons_of_edit(call, tool, &edited)?;
+        let frozen = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)) };
+        let question = self.question_with(question, index, at, &frozen, reasons);
+        Ok(Some(CallEdit { index, at, frozen, question }))
+    }
+
+    /// Judges a call whose values a person has seen and changed: why it would be asked about, unless it is refused.
+    fn reasons_of_edit(&self, call: &Call, tool: &Tool, params: &Value) -> Result<Vec<Reason>, Refused> {
+        let by_person = Origins::of(Origin::User);
+        let verdict = self.settings.gate().judge(&Proposal {
+            call,
+            tool,
+            params: &|| params.clone(),
+            origins: &|_: Place<'_>| Some(by_person.clone()),
+            proposer: &by_person,
+            may_follow: &|_| false,
+            // What a person has written needs no other ground.
+            grounding: None,
+        });
+        if verdict.ruling() == Ruling::Refuse {
+            let reason = verdict.into_reasons().into_iter().next().unwrap_or(Reason::Listed(Ruling::Refuse));
+            return Err(Refused::misfit("bad_edit", reason.to_string(), Misfit::Policy(reason)));
+        }
+        Ok(verdict.into_reasons())
+    }
+
+    /// The question with the call as it will run: values that stay keep their marks, those of the person bear none.
+    fn question_with(
+        &self,
+        question: &Question,
+        index: usize,
+        at: JobRef,
+        frozen: &Frozen,
+        reasons: Vec<Reason>,
+    ) -> Question {
+        let mut edited = question.clone();
+        let (call, provenance) = (self.scheduler.call(at), self.provenance(at));
+        let before = Arc::clone(&question.calls[index].call);
+        let origins = |part: Part<'_>| match part {
+            Part::Value(place, value) if value_at(&before, place) == Some(value) => provenance.of_place(call, place),
+            Part::Value(..) | Part::Proposal => Origins::default(),
+            Part::Scopes => provenance.of_scopes(call),
+        };
+        let is_aside = |name: &str| call.aside(name).is_some();
+        edited.description = describe(&frozen.call, &is_aside, &origins);
+        let asked = &mut edited.calls[index];
+        asked.marks = marks(&frozen.call, &is_aside, &origins);
+        let stays = |param: &str| dotted_value(&before, param) == dotted_value(&frozen.call, param);
+        asked.grounded.retain(|one| stays(&one.param));
+        asked.hash = self.hash_of(call, &frozen.call);
+        asked.call = Arc::clone(&frozen.call);
+        let is_marked = |path: &str| asked.marks.iter().any(|mark| mark.place.starts_with(path));
+        edited.reasons.retain(|reason| match reason {
+            Reason::UntrustedTarget { path, .. } => is_marked(path),
+            _ => true,
+        });
+        let more: Vec<Reason> = reasons.into_iter().filter(|reason| !edited.reasons.contains(reason)).collect();
+        edited.reasons.extend(more);
+        if let Some(tool) = &call.tool {
+            change_after(&mut edited, index, tool, &frozen.params(call));
+        }
+        let names = self.naming().names_in(&edited);
+        names.into_iter().for_each(|named| edited.add_name(named));
+        edited
+    }
+}
+
+/// Has the changes of a call end in its new parameters. Of a field that is new, nobody looked what is there.
+fn change_after(question: &mut Question, index: usize, tool: &Tool, params: &Value) {
+    let Some(before) = &tool.before else { return };
+    let (own, others): (Vec<Change>, Vec<Change>) =
+        std::mem::take(&mut question.changes).into_iter().partition(|change| change.call == index);
+    question.changes = others;
+    if own.is_empty() {
+        return;
+    }
+    for (field, after) in before.written(params) {
+        let known = own.iter().find(|change| change.field == *field);
+        question.changes.push(match known {
+            Some(change) if change.after == *after => change.clone(),
+            known => Change {
+                call: index,
+                field: field.clone(),
+                before: known.and_then(|change| change.before.clone()),
+                after: after.clone(),
+                before_from: known.map(|change| change.before_from.clone()).unwrap_or_default(),
+                after_from: Origins::of(Origin::User),
+            },
+        });
+    }
+    question.changes.sort_by_key(|change| change.call);
+}
+
+/// What lies at a place of a call.
+fn value_at<'v>(call: &'v Value, place: &[Segment]) -> Option<&'v Value> {
+    place.iter().try_fold(call, |value, step| match step {
+        Segment::Index(index) => value.get(usize::try_from(*index).ok()?),
+        Segment::Field(key) | Segment::Key(key) => value.get(&**key),
+    })
+}
+
+/// What lies at a dotted path.
+fn dotted_value<'v>(call: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(call, |value, name| value.get(name))
+}
+
+/// The parameters that a call of a tool may have, as far as the tool names them.
+fn param_names<'a>(tool: &'a Tool, params: &'a Value) -> Vec<&'a str> {
+    let declared = tool.params().get("properties").and_then(Value::as_object);
+    let own = params.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    declared.into_iter().flatten().map(|(name, _)| name.as_str()).chain(own).collect()
+}
+
+/// A person sets what is no parameter.
+pub(super) fn unknown_param(tool: &Tool, params: &Value, name: &str) -> Refused {
+    let (name, near) = (crate::visible(name), closest(name, &param_names(tool, params)).map(str::to_owned));
+    let hint = near.as_ref().map(|near| format!("; did you mean `{near}`?"));
+    let text = format!("`{name}` is not a parameter{}", hint.unwrap_or_default());
+    Refused::misfit("bad_edit", text, Misfit::UnknownParam { name, near })
+}
+
+/// Whether a person may set a parameter: the tool declares it, the call has it, or the tool declares none.
+pub(super) fn is_param(tool: &Tool, params: &Value, name: &str) -> bool {
+    let is_open = tool.params().get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
+    is_open || param_names(tool, params).contains(&name)
+}

@@ -1,0 +1,83 @@
+//! Details of a call: what only engineers look at. Channels show them when somebody wants to see them.
+
+use obelus_kernel::session::{AskedCall, quoted_value};
+use obelus_kernel::visible;
+use serde_json::Value;
+
+use super::question::{Maker, RowView};
+use crate::words::fill;
+
+/// Meta-properties that have words of their own, or that a question shows elsewhere.
+const KNOWN: [&str; 8] =
+    ["_tool", "_instance", "_scopes", "_reasoningForCall", "_delegate", "_activity", "_outputPath", "_outputMethod"];
+
+impl Maker<'_> {
+    pub(super) fn detail(label: &str, value: String) -> RowView {
+        RowView { place: String::new(), label: label.to_owned(), value, before: None, instead_of: None, mark: None }
+    }
+
+    /// The details of a call: who carries it out, where the result goes, other meta-properties, what was found in the
+    /// user's words, and the hash that a decision is bound to.
+    pub(super) fn details(&self, asked: &AskedCall, tool: &str) -> Vec<RowView> {
+        let words = &self.language.words().questions;
+        let mut rows: Vec<RowView> = self.executor(asked).into_iter().chain(self.result_place(asked)).collect();
+        let fields = asked.call.as_object().into_iter().flatten();
+        let is_other = |name: &str, value: &Value| name.starts_with('_') && !KNOWN.contains(&name) && !value.is_null();
+        let others = fields.filter(|(name, value)| is_other(name, value));
+        rows.extend(others.map(|(name, value)| Self::detail(&visible(name), quoted_value(value))));
+        rows.extend(asked.grounded.iter().map(|one| self.grounded(&one.to_json(), tool)));
+        if !asked.hash.is_empty() {
+            rows.push(Self::detail(words.hash, asked.hash.clone()));
+        }
+        rows
+    }
+
+    /// What the agent says beside the call. What only caused the question is left out.
+    pub(super) fn aside(&self, name: &str, value: &Value) -> Option<RowView> {
+        let words = &self.language.words().questions;
+        match name {
+            "comment" | "confirmation_reason" => Some(Self::detail(words.in_agents_words, quoted_value(value))),
+            "requires_confirmation" | "confirmed" => None,
+            other => Some(Self::detail(other, quoted_value(value))),
+        }
+    }
+
+    /// What whoever carries it out is shown of memory.
+    pub(super) fn scopes(&self, asked: &AskedCall) -> Option<RowView> {
+        let scopes = asked.call.get("_scopes").filter(|scopes| !scopes.is_null())?;
+        let label = self.language.words().questions.is_shown;
+        Some(RowView { mark: self.mark(asked, "_scopes"), ..Self::detail(label, quoted_value(scopes)) })
+    }
+
+    /// Who carries it out, where the call says so.
+    fn executor(&self, asked: &AskedCall) -> Option<RowView> {
+        let name = ["_delegate", "_activity"].into_iter().find_map(|name| asked.call.get(name)?.as_str())?;
+        Some(Self::detail(self.language.words().questions.carried_out_by, quoted_value(&name.into())))
+    }
+
+    fn result_place(&self, asked: &AskedCall) -> Option<RowView> {
+        let path = visible(asked.call.get("_outputPath")?.as_str()?);
+        let method = asked.call.get("_outputMethod").and_then(Value::as_str);
+        let how = method.map(|method| format!(" ({})", visible(method))).unwrap_or_default();
+        Some(Self::detail(self.language.words().questions.result_to, format!("{path}{how}")))
+    }
+
+    /// How a value is grounded: by which letter of POL-7, and in which message.
+    fn grounded(&self, form: &Value, tool: &str) -> RowView {
+        let words = &self.language.words().questions;
+        let param = form["param"].as_str().unwrap_or_default();
+        let label = self.titles.param(tool, param).unwrap_or_else(|| param.to_owned());
+        let letter = form["by"].as_str().unwrap_or_default();
+        let how = match letter {
+            "a" => words.in_your_words.to_owned(),
+            "b" => fill(words.in_result, &[&self.titles.tool(form["tool"].as_str().unwrap_or_default())]),
+            "c" => words.by_name.to_owned(),
+            _ => words.created_here.to_owned(),
+        };
+        let place = match form["message"].as_u64() {
+            Some(number) => fill(words.in_message, &[&number.to_string()]),
+            None => words.in_answer.to_owned(),
+        };
+        Self::detail(&format!("«{}»:", visible(&label)), visible(&format!("{how} ({letter}), {place}")))
+    }
+}

@@ -1,0 +1,193 @@
+//! Whole questions and steps as people see them, in both languages, against `golden/*.txt`.
+
+use std::sync::Arc;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{
+    About, CallError, CallReport, CallStatus, Change, Input, Mode, Named, Outcome, Question, Session, Settings, Task,
+    ValueMark,
+};
+use serde_json::{Value, json};
+
+use super::sample::{about_three, asked, solved};
+use super::{QuestionView, StepLine, Titles, ViewLine};
+use crate::words::Language;
+
+/// The pieces of the text, each with its name.
+struct Golden {
+    language: Language,
+    text: String,
+}
+
+impl Golden {
+    fn add(&mut self, name: &str, lines: &[ViewLine]) {
+        self.text.push_str(&format!("== {name}\n"));
+        for line in lines {
+            let line = line.plain();
+            // A hash says nothing to whoever reads this.
+            let is_hash = line.len() > 64 && line.trim().split(' ').next_back().is_some_and(|word| word.len() == 64);
+            self.text.push_str(if is_hash { line[..line.len() - 64].trim_end() } else { &line });
+            self.text.push('\n');
+        }
+        self.text.push('\n');
+    }
+
+    fn question(&mut self, name: &str, (session, question): &(Session, Question)) {
+        let view = QuestionView::of(session, question, self.language);
+        self.add(name, &view.lines());
+        if view.has_details() {
+            self.add(&format!("{name}, with details"), &view.lines_with_details());
+        }
+    }
+}
+
+fn creation() -> (Session, Question) {
+    let call = json!({"_tool": "tasks.task.add", "TITLE": "Позвонить Анне", "DEADLINE": "2026-11-20",
+        "comment": "как вы просили", "_outputPath": "†state.task"});
+    asked(json!([]), json!([call]))
+}
+
+fn update() -> (Session, Question) {
+    let fields = json!({"OPPORTUNITY": 100_000, "STAGE_ID": "WON", "TITLE": "Окна"});
+    let (session, mut question) =
+        asked(json!([]), json!([{"_tool": "crm.deal.update", "id": 7, "fields": fields.clone()}]));
+    let change = |field: &str, before: Value| Change {
+        call: 0,
+        field: field.to_owned(),
+        before: Some(before).filter(|before| !before.is_null()),
+        after: fields[field].clone(),
+        before_from: Default::default(),
+        after_from: Default::default(),
+    };
+    question.changes =
+        vec![change("OPPORTUNITY", json!("50000.00")), change("STAGE_ID", json!("NEW")), change("TITLE", json!(null))];
+    let named = |place: &str, value: Value, name: &str| Named { place: place.to_owned(), value, name: name.to_owned() };
+    let stage = "fields.STAGE_ID";
+    question.names = vec![
+        named("id", json!(7), "Окна для школы"),
+        named(stage, json!("WON"), "Успех"),
+        named(stage, json!("NEW"), "Новая"),
+    ];
+    (session, question)
+}
+
+fn web_form() -> (Session, Question) {
+    let form = json!({"mark": "c9", "fields": {"Имя": "Анна", "Пароль": "пароль магазина"}});
+    let (session, mut question) = asked(
+        json!([]),
+        json!([{"_tool": "submit", "name": "Заказать", "page": "https://shop.example.test/order", "nth": 0,
+            "form": form, "requires_confirmation": true}]),
+    );
+    let mark = |place: &str| ValueMark { place: place.to_owned(), sources: vec!["open_page".to_owned()] };
+    question.calls[0].marks = vec![mark("name"), mark("nth"), mark("form.mark")];
+    (session, question)
+}
+
+fn plan() -> (Session, Question) {
+    let settings: Settings = serde_json::from_value(json!({"planning": "before_reading"})).expect("settings");
+    let calls = json!([
+        {"_tool": "tasks.task.add", "TITLE": "Позвонить", "_outputPath": "†state.task"},
+        {"_tool": "crm.deal.update", "id": 7, "fields": {"TITLE": "†state.task"}},
+    ]);
+    let session = solved(json!([]), &calls, settings);
+    let question = session.questions().into_iter().next().expect("a question");
+    assert_eq!(question.about, About::Plan);
+    (session, question)
+}
+
+/// A session with a note that is at work, and its call.
+fn at_work() -> (Session, Box<obelus_kernel::session::Start>) {
+    let call = json!([{"_tool": "tasks.task.add", "TITLE": "Позвонить Анне", "_outputPath": "†state.task"}]);
+    let mut session = solved(json!([]), &call, Settings::default());
+    while let Some(task) = session.poll() {
+        if let Task::Call(start) = task {
+            return (session, start);
+        }
+    }
+    panic!("the call begins");
+}
+
+fn in_doubt() -> (Session, Question) {
+    let (mut session, start) = at_work();
+    let outcome = Outcome::Lost { message: "the connection was closed".to_owned() };
+    session.handle(Time(1_000), Input::Ended { id: start.id, outcome }).expect("an end");
+    let question = session.questions().into_iter().next().expect("a question");
+    assert_eq!(question.about, About::InDoubt);
+    (session, question)
+}
+
+fn elicitation() -> (Session, Question) {
+    let (mut session, start) = at_work();
+    let schema = json!({"type": "object", "properties": {"code": {"type": "string"}}});
+    let words = "Какой код из SMS?\nОн действует минуту.".to_owned();
+    session.handle(Time(1_000), Input::Elicit { id: start.id, key: "1".to_owned(), words, schema }).expect("a wish");
+    let question = session.questions().into_iter().next().expect("a question");
+    (session, question)
+}
+
+fn edit(language: Language) -> Vec<ViewLine> {
+    let (session, question) = creation();
+    let params = json!({"DEADLINE": "2026-12-01"}).as_object().cloned().expect("parameters");
+    QuestionView::edited(&session, &question.id, &params, None, language).expect("it fits").lines()
+}
+
+fn steps(language: Language) -> Vec<ViewLine> {
+    let (session, _) = creation();
+    let titles = Titles::of(session.context(), language.code());
+    let call = json!({"_tool": "tasks.task.add", "TITLE": "Позвонить Анне"});
+    let report = |status, error: Value| {
+        let error = Some(error).filter(|error| !error.is_null());
+        StepLine::of_report(
+            &CallReport { place: (9, 0), call: Arc::new(call.clone()), status, error },
+            &session,
+            language,
+        )
+    };
+    let ended = |outcome| StepLine::ended(&call, &outcome, &titles, language);
+    let lines = [
+        StepLine::began(&call, Some(2), &titles, language),
+        ended(Outcome::Value(json!({"title": "Позвонить Анне"}))),
+        ended(Outcome::Value(json!(12))),
+        ended(Outcome::Error(CallError::new("ACCESS_DENIED", "no rights"))),
+        ended(Outcome::Error(CallError::new("timeout", "too late"))),
+        ended(Outcome::Lost { message: "the connection was closed".to_owned() }),
+        report(CallStatus::Done, json!(null)),
+        report(CallStatus::Waiting, json!(null)),
+        report(CallStatus::Denied, json!({"message": "не сегодня"})),
+        report(CallStatus::Refused, json!({"rule": "POL-1"})),
+        report(CallStatus::Refused, json!({"reason": {"not_listed": "tasks.task.add"}})),
+        report(CallStatus::Skipped, json!({"code": "not_started"})),
+        report(CallStatus::Skipped, json!({"rule": "PLAN-4"})),
+        report(CallStatus::Failed, json!({"message": "\"TITLE\" is a required property"})),
+    ];
+    assert_eq!(session.settings().mode, Mode::Full);
+    lines.iter().map(StepLine::line).collect()
+}
+
+fn golden(language: Language) -> String {
+    let mut golden = Golden { language, text: String::new() };
+    golden.question("a creation", &creation());
+    golden.question("an update with before and after", &update());
+    golden.question("a group over instances", &about_three());
+    golden.question("a plan", &plan());
+    golden.question("a web form", &web_form());
+    golden.question("an effect in doubt", &in_doubt());
+    golden.question("an elicitation", &elicitation());
+    golden.add("an edit", &edit(language));
+    golden.add("steps", &steps(language));
+    golden.text
+}
+
+#[test]
+fn questions_and_steps_are_shown_so_in_both_languages() {
+    let files =
+        [(Language::Russian, include_str!("golden/ru.txt")), (Language::English, include_str!("golden/en.txt"))];
+    let mut others = String::new();
+    for (language, expected) in files {
+        let shown = golden(language);
+        if shown != expected {
+            others.push_str(&format!("golden/{}.txt is to be:\n{shown}<end>\n", language.code()));
+        }
+    }
+    assert!(others.is_empty(), "{others}");
+}

@@ -1,0 +1,203 @@
+//! A step of a turn on one line: what it does, and what became of it. Chat, runs, answers and reports say it alike.
+
+use obelus_kernel::session::{CallReport, CallStatus, Mode, Outcome, Session};
+use obelus_kernel::visible;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::lines::{Tone, ViewLine};
+use super::results::result_in_words;
+use super::titles::Titles;
+use crate::events::StepView;
+use crate::report::missing_data;
+use crate::words::{Language, failure_in_words, fill, refusal_in_words};
+
+/// A step for people.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepLine {
+    /// What it does.
+    pub headline: String,
+    /// What the agent says of it, or what it is about, where the headline does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Where it is.
+    pub status: CallStatus,
+    /// What became of it, in words: the result, or why there is none. None while it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// The standing consent because of which it ran without a question, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consent: Option<String>,
+    /// Whether it is of interest only if it does not succeed.
+    pub is_quiet: bool,
+}
+
+impl StepLine {
+    /// A step as the event [`Moved`](crate::EventBody::Moved) tells it. One that acts says what it does to what, once that
+    /// is settled; one that looks, only what it looks at.
+    pub fn of(step: &StepView, titles: &Titles, mode: Mode, language: Language) -> Self {
+        let StepView { report, headline, lacks, consent, .. } = step;
+        let tool = tool_of(&report.call);
+        let is_settled = !matches!(report.status, CallStatus::Blocked | CallStatus::Ready)
+            && !report.call.to_string().contains("\"†");
+        let mut line = Self::named(&report.call, titles);
+        if titles.has_own_words(tool) && !titles.reads(tool) && is_settled {
+            (line.headline, line.comment) = (headline.clone(), None);
+        }
+        line.status = report.status;
+        line.outcome = outcome(report, lacks.as_deref(), titles, mode, language);
+        line.consent = consent.map(|number| by_consent(number, language));
+        line
+    }
+
+    /// A step of a turn that has ended, or stands still.
+    pub fn of_report(report: &CallReport, session: &Session, language: Language) -> Self {
+        let titles = Titles::of(session.context(), language.code());
+        let lacks = report.error.as_ref().and_then(|_| missing_data(report, session, language));
+        let mode = session.settings().mode;
+        Self {
+            headline: session.call_headline_in(&report.call, Some(language.code())),
+            comment: None,
+            status: report.status,
+            outcome: outcome(report, lacks.as_deref(), &titles, mode, language),
+            consent: session.consent_of(report.place).map(|consent| by_consent(consent.number, language)),
+            is_quiet: titles.is_quiet(tool_of(&report.call)),
+        }
+    }
+
+    /// A call that begins.
+    pub fn began(call: &Value, consent: Option<u64>, titles: &Titles, language: Language) -> Self {
+        Self { consent: consent.map(|number| by_consent(number, language)), ..Self::named(call, titles) }
+    }
+
+    /// A call that has ended (ASK-7).
+    pub fn ended(call: &Value, outcome: &Outcome, titles: &Titles, language: Language) -> Self {
+        let words = &language.words().steps;
+        let (status, said) = match outcome {
+            Outcome::Error(error) => {
+                let error = json!({"code": error.code, "message": error.message});
+                (CallStatus::Failed, failed(&error, None, language))
+            }
+            Outcome::Lost { message } => (CallStatus::Waiting, fill(words.lost, &[&visible(message)])),
+            Outcome::Value(value) => {
+                let result = result_in_words(&titles.pages().told(value), titles.reads(tool_of(call)), language);
+                (CallStatus::Done, result.map_or_else(|| words.done.to_owned(), |result| visible(&result)))
+            }
+            Outcome::Messages(_) => (CallStatus::Done, words.done.to_owned()),
+        };
+        Self { status, outcome: Some(said), ..Self::named(call, titles) }
+    }
+
+    /// The name of a running call.
+    fn named(call: &Value, titles: &Titles) -> Self {
+        let tool = tool_of(call);
+        let said = call.get("comment").and_then(Value::as_str).filter(|words| !words.trim().is_empty());
+        let about = said.or_else(|| titles.subject(tool, call)).or_else(|| call["_instance"].as_str());
+        Self {
+            headline: titles.tool(tool),
+            comment: about.map(str::to_owned),
+            status: CallStatus::Running,
+            outcome: None,
+            consent: None,
+            is_quiet: titles.is_quiet(tool),
+        }
+    }
+
+    /// The sign before it.
+    pub fn sign(&self) -> &'static str {
+        match self.status {
+            CallStatus::Done => "✓",
+            CallStatus::Failed => "✗",
+            CallStatus::Refused | CallStatus::Denied => "⊘",
+            CallStatus::Skipped => "–",
+            CallStatus::Waiting => "?",
+            CallStatus::Running => "▸",
+            CallStatus::Planned | CallStatus::Blocked | CallStatus::Ready => "·",
+        }
+    }
+
+    /// How its sign is meant.
+    pub fn tone(&self) -> Tone {
+        match self.status {
+            CallStatus::Done => Tone::Good,
+            CallStatus::Failed => Tone::Bad,
+            CallStatus::Refused | CallStatus::Denied | CallStatus::Waiting => Tone::Mark,
+            _ => Tone::Faint,
+        }
+    }
+
+    /// How what became of it is meant: a success needs no colour.
+    pub fn outcome_tone(&self) -> Tone {
+        if self.status == CallStatus::Done { Tone::Faint } else { self.tone() }
+    }
+
+    /// The step on one line, with its sign.
+    pub fn line(&self) -> ViewLine {
+        let mut line = ViewLine::of(self.tone(), self.sign()).with(Tone::Plain, " ");
+        line.pieces.extend(self.words().pieces);
+        line.hanging(2)
+    }
+
+    /// The same without the sign.
+    pub fn words(&self) -> ViewLine {
+        let mut line = ViewLine::default().shown(Tone::Plain, &self.headline);
+        if let Some(comment) = &self.comment {
+            line = line.with(Tone::Faint, " · ").shown(Tone::Faint, comment);
+        }
+        if let Some(outcome) = &self.outcome {
+            line = line.with(Tone::Plain, ": ").shown(self.outcome_tone(), outcome);
+        }
+        if let Some(consent) = &self.consent {
+            line = line.with(Tone::Faint, format!(" · {consent}"));
+        }
+        line
+    }
+}
+
+fn tool_of(call: &Value) -> &str {
+    call["_tool"].as_str().unwrap_or_default()
+}
+
+fn by_consent(number: u64, language: Language) -> String {
+    fill(language.words().consents.by_consent, &[&format!("c{number}")])
+}
+
+/// What became of a step; none while it runs.
+fn outcome(
+    report: &CallReport,
+    lacks: Option<&str>,
+    titles: &Titles,
+    mode: Mode,
+    language: Language,
+) -> Option<String> {
+    let words = &language.words().steps;
+    let error = report.error.as_ref().unwrap_or(&Value::Null);
+    let with = |head: &str, why: &str| if why.is_empty() { head.to_owned() } else { format!("{head}: {why}") };
+    Some(match report.status {
+        CallStatus::Done => words.done.to_owned(),
+        CallStatus::Failed => failed(error, lacks, language),
+        CallStatus::Skipped if error["code"] == "not_started" => words.not_started.to_owned(),
+        CallStatus::Skipped => words.skipped.to_owned(),
+        CallStatus::Denied => with(words.denied, &visible(error["message"].as_str().unwrap_or_default())),
+        CallStatus::Refused if error["rule"] == "POL-1" => match mode {
+            Mode::Shadow => words.only_planned.to_owned(),
+            mode => fill(words.outside_mode, &[mode.name()]),
+        },
+        CallStatus::Refused => with(words.refused, &refusal_in_words(error, tool_of(&report.call), titles, language)),
+        CallStatus::Waiting => words.waits.to_owned(),
+        CallStatus::Running => return None,
+        CallStatus::Planned | CallStatus::Blocked | CallStatus::Ready => words.planned.to_owned(),
+    })
+}
+
+/// Why a step failed: what it lacked, in the user's language, or a service's words with its code.
+fn failed(error: &Value, lacks: Option<&str>, language: Language) -> String {
+    let words = &language.words().steps;
+    let why = match (lacks, error["code"].as_str().unwrap_or_default()) {
+        (Some(lacks), _) => lacks.to_owned(),
+        (None, "stopped") => return words.stopped.to_owned(),
+        (None, "timeout") => return words.too_late.to_owned(),
+        (None, _) => failure_in_words(error, language),
+    };
+    if why.is_empty() { words.failed.to_owned() } else { format!("{}: {why}", words.failed) }
+}
