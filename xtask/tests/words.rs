@@ -104,8 +104,8 @@ fn literals(text: &str) -> Vec<(usize, String)> {
             let length = text[begin..].find(&end).unwrap_or(text.len() - begin);
             found.push((at, text[begin..begin + length].to_owned()));
             at = begin + length + end.len();
-        } else if rest.starts_with('"') {
-            let length = quoted(&rest[1..], '"');
+        } else if let Some(inner) = rest.strip_prefix('"') {
+            let length = quoted(inner, '"');
             found.push((at, rest[1..=length].to_owned()));
             at += length + 2;
         } else if let Some(length) = character(rest) {

@@ -219,7 +219,7 @@ mod tests {
             digest: "0123456789abcdef0123456789abcdef".to_owned(),
             calls: question.calls.iter().map(|asked| (*asked.call).clone()).collect(),
             schema: None,
-            view: QuestionView::of(&question, "s:q1", &titles, Language::English),
+            view: QuestionView::by_titles(&question, &titles, Language::English).under("s:q1"),
             text: String::new(),
             consents: Vec::new(),
             description: question.description.clone(),

@@ -93,7 +93,8 @@ impl Session {
         };
         subtract(&mut value, kind, None, told);
         if let Value::Object(fields) = &mut value {
-            fields.retain(|_, field| !is_empty(field) && !(kind == "state" && self.is_in_an_answer(field)));
+            let is_told = |field: &Value| kind == "state" && self.is_in_an_answer(field);
+            fields.retain(|_, field| !is_empty(field) && !is_told(field));
         }
         Some(value)
     }
