@@ -142,7 +142,7 @@ pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool
         false => tell(store, &session, id, at)?,
     }
     match session.context().unreadable() {
-        Some(why) => bail!("{}", fill(words_of_session(&session).carried.part_unreadable, &[id, &why.to_string()])),
+        Some(why) => bail!("{}", fill(words_of_session(&session).carried.part_unreadable, &[id, why])),
         None => Ok(Exit::Done),
     }
 }
