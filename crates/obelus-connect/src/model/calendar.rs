@@ -18,7 +18,8 @@ pub(super) fn calendar(now: Time, zone: Option<&str>, language: Option<&str>) ->
     let local = moment.to_zoned(zone);
     let day = |offset: i64| {
         let date = local.date().checked_add(offset.days()).ok()?;
-        Some(json!({"date": date.to_string(), "day": weekday(date.weekday(), language).1}))
+        let (day, short) = weekday(date.weekday(), language);
+        Some(json!({"date": date.to_string(), "day": day, "short": short}))
     };
     json!({
         "now": local.strftime("%Y-%m-%d %H:%M").to_string(),
@@ -47,7 +48,7 @@ mod tests {
         let calendar = calendar(now, Some("Europe/Moscow"), Some("ru"));
         assert_eq!((&calendar["now"], &calendar["day"]), (&json!("2024-05-01 01:30"), &json!("среда")));
         assert_eq!(calendar["offset"], "+03:00");
-        assert_eq!(calendar["days"][2], json!({"date": "2024-05-03", "day": "пт"}));
+        assert_eq!(calendar["days"][2], json!({"date": "2024-05-03", "day": "пятница", "short": "пт"}));
     }
 
     #[test]

@@ -8,6 +8,7 @@ fn the_tour_asks_what_the_rules_demand_and_nothing_else() {
     let tour = &ran.stdout;
     assert_eq!(tour.matches("Вы: ").count(), 8, "five messages and three answers: {tour}");
     assert_eq!(tour.matches("? Нужно ваше решение").count(), 3, "{tour}");
+    assert!(tour.contains("срок: 20") && tour.contains("T18:00:00"), "the task is due on Friday: {tour}");
     for part in [
         "Создать сделку (название: Поставка окон, сумма: 250000, валюта: RUB): готово",
         "сумма: сейчас 534500.00 → 100000",
