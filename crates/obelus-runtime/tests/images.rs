@@ -151,7 +151,7 @@ async fn what_is_no_picture_is_refused_with_its_name() {
         (text, "notes.png: it is no PNG, JPEG, WebP or GIF"),
         (large, "large.gif: it is larger than 4 MB"),
         (world.0.0.clone(), "it is no file"),
-        (world.0.0.join("none.gif"), "none.gif: No such file"),
+        (world.0.0.join("none.gif"), "none.gif: there is no such file"),
     ] {
         let error = handle.attach(&path).await.unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
