@@ -135,7 +135,7 @@ async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {
 /// Says the words. A fork from the middle of a turn goes on first.
 async fn say(app: &App, access: &Access, session: &str, words: &str) -> Result<Vec<u64>, ChannelError> {
     let by = access.caller.by(CHANNEL);
-    let said = app.service().say(session, words, &by, access.input_id()).await?;
+    let said = app.service().say(session, words, access.input_id()).await?;
     if app.service().read(session, |session| session.paused().is_some()).await? {
         app.service().resume(session, &by, None).await?;
     }

@@ -21,7 +21,7 @@ use super::notes::Notes;
 use super::state::interrupts_of;
 use super::stream::{FrameId, Modes, frames};
 use super::threads::Thread;
-use super::{Answered, CHANNEL, limit_of, unsupported};
+use super::{Answered, limit_of, unsupported};
 use crate::ChannelError;
 use crate::http::{Access, App, Failure, Json, OptionalBody};
 use crate::tokens::Role;
@@ -301,7 +301,7 @@ pub(super) async fn cancel(
         return Err(unsupported("the run has not begun: cancel the one that is at work first").into());
     }
     if fold.run(begun.record).is_some_and(|run| run.end.is_none()) {
-        app.service().stop(&begun.session, &access.caller.by(CHANNEL), access.input_id()).await?;
+        app.service().stop(&begun.session, access.input_id()).await?;
     }
     if of("wait") == Some("1") {
         return Ok(awaited(Followed::open(&app, &access, &begun, None).await?));

@@ -39,7 +39,7 @@ pub(super) async fn talk(
         }
         (None, None) => return Err(ChannelError::BadRequest("`agent` or `session` is a text".to_owned())),
     };
-    app.service().say(&session, message, &access.caller.by(CHANNEL), access.input_id()).await?;
+    app.service().say(&session, message, access.input_id()).await?;
     let seconds = args["wait_seconds"].as_u64().unwrap_or(USUAL).clamp(1, LONGEST);
     came_of(app, access, &session, seconds, client).await
 }

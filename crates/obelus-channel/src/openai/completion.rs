@@ -78,7 +78,7 @@ enum Source {
 async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str) -> Result<Source, ChannelError> {
     let by = access.caller.by(CHANNEL);
     let taken = match answer_in(&request.words) {
-        None => app.service().say(session, &request.words, &by, access.input_id()).await?,
+        None => app.service().say(session, &request.words, access.input_id()).await?,
         Some((code, answer)) => {
             let now = app.service().snapshot(session, None, access.language).await?;
             let Some(question) = now.questions.iter().find(|question| code_of(question) == code) else {

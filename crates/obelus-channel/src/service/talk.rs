@@ -14,15 +14,12 @@ use crate::types::{Taken, TurnView};
 impl Service {
     /// Says something as the user. It returns when the words are durable; [`Service::rested`] waits for the turn. The
     /// same `input_id` again acts once (DUR-13).
-    pub async fn say(&self, id: &str, text: &str, by: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
-        // Journals keep the user's words without a name.
-        let _ = by;
+    pub async fn say(&self, id: &str, text: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
         self.tell(id, Input::User { text: text.to_owned() }, input_id).await
     }
 
     /// Stops the turn, and ends everything that is at work.
-    pub async fn stop(&self, id: &str, by: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
-        let _ = by;
+    pub async fn stop(&self, id: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
         self.tell(id, Input::Stop, input_id).await
     }
 

@@ -167,7 +167,7 @@ impl Bot {
     async fn stop_talk(&self, from: &From) {
         let session = self.book.look(|saved| saved.session_of(from.user, from.chat));
         if self.book.look(|saved| saved.talks.contains_key(&session)) {
-            let _ = self.service.stop(&session, &from.by(), Some(&from.input_id())).await;
+            let _ = self.service.stop(&session, Some(&from.input_id())).await;
         }
     }
 
@@ -182,7 +182,7 @@ impl Bot {
         loop {
             tries += 1;
             let said = match self.talk_of(from).await {
-                Ok(session) => self.service.say(&session, text, &from.by(), Some(&from.input_id())).await,
+                Ok(session) => self.service.say(&session, text, Some(&from.input_id())).await,
                 Err(error) => Err(error),
             };
             match said {

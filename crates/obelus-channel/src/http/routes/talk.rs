@@ -60,7 +60,7 @@ pub(super) async fn say(
     JsonBody(words): JsonBody<Words>,
 ) -> Result<Response, Failure> {
     access.needs(Role::Operator)?;
-    let taken = app.service().say(&id, &words.text, &access.by(), access.input_id()).await?;
+    let taken = app.service().say(&id, &words.text, access.input_id()).await?;
     let turn = match words.wait {
         true => rested(&app, &id, &access, words.timeout).await?,
         false => None,
@@ -102,7 +102,7 @@ pub(super) async fn turn(
     responses((status = 200, body = Taken), Failures))]
 pub(super) async fn stop(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered<Taken> {
     access.needs(Role::Operator)?;
-    Ok(Json(app.service().stop(&id, &access.by(), access.input_id()).await?))
+    Ok(Json(app.service().stop(&id, access.input_id()).await?))
 }
 
 /// Let the session pause
