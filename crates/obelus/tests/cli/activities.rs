@@ -124,12 +124,12 @@ fn garbage_on_stdout_is_shown_with_its_place() {
     assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'));
 }
 
-/// The memory limit is far below what the program writes, but enough for the rest of the plan.
+/// The memory limit is far below what the program writes, and far above what the command needs.
 #[test]
-fn a_hundred_megabytes_on_stdout_are_cut_off() {
-    let trial = Trial::new("flood", "{exec: [sh, -c, 'head -c 100000000 /dev/zero | tr \"\\\\0\" 9']}");
+fn a_gigabyte_on_stdout_is_cut_off() {
+    let trial = Trial::new("flood", "{exec: [sh, -c, 'head -c 1000000000 /dev/zero | tr \"\\\\0\" 9']}");
     let line = format!(
-        "ulimit -v 147456; exec '{}' plan run '{}' --activities '{}'",
+        "ulimit -v 524288; exec '{}' plan run '{}' --activities '{}'",
         env!("CARGO_BIN_EXE_obelus"),
         trial.plan,
         trial.activities
