@@ -159,6 +159,6 @@ pub mod people {
     };
     pub use crate::words::{
         Ending, ToolNames, consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended,
-        never_in_words, one_line, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
+        never_in_words, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
     };
 }
