@@ -36,7 +36,7 @@ impl Inner {
             EventBody::of(&session, at, &input, session.context().length() > before, &tasks, &mut bodies);
             let numbered = (1..).zip(bodies).map(|(part, body)| (EventNumber { record, part }, body));
             let wanted = numbered.filter(|(number, _)| *number > after && *number <= upto);
-            all.extend(wanted.map(|(number, body)| Arc::new(SessionEvent { number, at, body })));
+            all.extend(wanted.map(|(number, body)| Arc::new(SessionEvent { number, at, is_passing: false, body })));
         }
         Ok(all)
     }

@@ -4,4 +4,5 @@ mod client;
 mod guard;
 mod hostile;
 mod restart;
+mod storm;
 mod talk;
