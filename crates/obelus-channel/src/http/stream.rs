@@ -18,6 +18,7 @@ use super::body::{InPath, InQuery};
 use super::reply::{Failure, Failures, text};
 use super::{Access, App};
 use crate::ChannelError;
+use crate::tokens::Caller;
 
 /// Where a stream begins
 #[derive(Deserialize, IntoParams)]
@@ -31,6 +32,7 @@ pub(super) struct AfterQuery {
 /// The events of a session, for one client.
 pub(crate) struct Events {
     app: App,
+    caller: Caller,
     events: Subscription,
     /// Keeps the session's feed open.
     _handle: SessionHandle,
@@ -55,7 +57,7 @@ impl Events {
         let after = after.map(number).transpose()?;
         let (handle, events) = app.service().events(id, after).await?;
         app.inner.metrics.stream(1);
-        Ok(Self { app: app.clone(), events, _handle: handle, _permit: permit })
+        Ok(Self { app: app.clone(), caller: access.caller.clone(), events, _handle: handle, _permit: permit })
     }
 
     /// The next event, if it is there already.
@@ -63,7 +65,16 @@ impl Events {
         self.events.try_next()
     }
 
+    /// What comes next. The stream ends with its token.
     pub(crate) async fn next(&mut self) -> Next {
+        let next = self.wait().await;
+        match self.app.inner.tokens.still_permits(&self.caller) {
+            true => next,
+            false => Next::End,
+        }
+    }
+
+    async fn wait(&mut self) -> Next {
         tokio::select! {
             event = self.events.next() => match event {
                 Some(event) => {

@@ -27,7 +27,7 @@ impl Inner {
         let first = after.record.saturating_sub(1);
         let mut session = look_at(store, id, &remake, Some(first))?;
         let mut all = Vec::new();
-        for (record, kept) in (first + 1..).zip(store.load(id, first, Some(upto.record))?.records) {
+        for (kept, record) in store.load(id, first, Some(upto.record))?.records.into_iter().zip(first + 1..) {
             let Record { at, input, .. } = kept;
             let before = session.context().length();
             // Older versions kept inputs before they were taken, refused ones too.

@@ -68,8 +68,17 @@ impl Server {
 
     /// Memory of the process, in KiB.
     pub(crate) fn memory(&self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    /// The most memory that the process ever had, in KiB.
+    pub(crate) fn peak(&self) -> u64 {
+        self.status("VmHWM:")
+    }
+
+    fn status(&self, name: &str) -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
