@@ -35,6 +35,13 @@ pub(crate) fn run(args: Serve) -> Result<Exit> {
         grace: Duration::from_secs(args.grace),
         ..HttpOptions::default()
     };
+    let or = |given: Option<u64>, usual: Duration| given.map_or(usual, Duration::from_millis);
+    let options = HttpOptions {
+        head: or(args.head_timeout, options.head),
+        arrival: or(args.body_timeout, options.arrival),
+        unread: or(args.unread_timeout, options.unread),
+        ..options
+    };
     options.check(args.public).context("--listen")?;
     let bot = args.telegram.as_deref().map(TelegramConfig::read).transpose().context("--telegram")?;
     raise_open_files();
@@ -55,11 +62,18 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     };
     let phrases = words_of(None);
     let service = Service::new(host.clone(), agents).in_language(phrases.language);
+    let beside = folder.clone();
+    let service = service.forgetting(move |id| {
+        langgraph::forget(&beside, id);
+        openai::forget(&beside, id);
+    });
     let tokens = TokenStore::in_folder(&folder);
     let token_file = args.token_file.clone().unwrap_or_else(|| folder.join(TOKEN_FILE));
     let is_first = tokens.ensure_first(&token_file)?;
     let grace = options.grace;
-    let server = HttpServer::bind(service.clone(), tokens, options).await.context("--listen")?;
+    let server = HttpServer::bind(service.clone(), tokens, options).await;
+    let server =
+        server.with_context(|| format!("--listen {}: choose another port, or 0 for any free one", args.listen))?;
     let server =
         server.with_routes(langgraph::routes(&folder)).with_routes(openai::routes(&folder)).with_routes(mcp::routes());
     let server = match hooks::Hooks::of(&service, &folder)? {

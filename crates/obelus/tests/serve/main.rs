@@ -4,4 +4,6 @@ mod client;
 mod guard;
 mod hostile;
 mod restart;
+mod revoked;
+mod storm;
 mod talk;
