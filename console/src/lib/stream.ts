@@ -46,6 +46,8 @@ export interface Following {
 
 const FIRST_PAUSE = 300;
 const LONGEST_PAUSE = 5000;
+/** A tab that nobody sees gives its connection back after this time: a browser has only a few for all its tabs. */
+const HIDDEN = 30_000;
 /** The server sends a sign of life every 15 seconds. */
 const SILENCE = 40_000;
 
@@ -60,6 +62,7 @@ async function run(path: string, at: string[], following: Following, ended: Abor
   let last = following.after;
   let pause = FIRST_PAUSE;
   while (!ended.aborted) {
+    await seen(ended);
     following.onLink?.('opening');
     try {
       await once(path, at, last, ended, {
@@ -94,6 +97,12 @@ async function once(path: string, at: string[], last: string | undefined, ended:
   const stop = () => silent.abort();
   ended.addEventListener('abort', stop);
   let timer = setTimeout(stop, SILENCE);
+  let hidden: ReturnType<typeof setTimeout> | undefined;
+  const onVisibility = () => {
+    clearTimeout(hidden);
+    if (document.hidden) hidden = setTimeout(stop, HIDDEN);
+  };
+  document.addEventListener('visibilitychange', onVisibility);
   try {
     const query = last === undefined ? {} : { after: last };
     const response = await fetch(address(path, at, query), { headers: headers(), cache: 'no-store', signal: silent.signal });
@@ -111,6 +120,8 @@ async function once(path: string, at: string[], last: string | undefined, ended:
     }
   } finally {
     clearTimeout(timer);
+    clearTimeout(hidden);
+    document.removeEventListener('visibilitychange', onVisibility);
     ended.removeEventListener('abort', stop);
     silent.abort();
   }
@@ -120,5 +131,19 @@ function sleep(milliseconds: number, ended: AbortSignal): Promise<void> {
   return new Promise((done) => {
     const timer = setTimeout(done, milliseconds);
     ended.addEventListener('abort', () => (clearTimeout(timer), done()));
+  });
+}
+
+/** Waits until somebody sees the page. */
+function seen(ended: AbortSignal): Promise<void> {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((done) => {
+    const look = () => {
+      if (document.hidden && !ended.aborted) return;
+      document.removeEventListener('visibilitychange', look);
+      done();
+    };
+    document.addEventListener('visibilitychange', look);
+    ended.addEventListener('abort', look);
   });
 }

@@ -64,5 +64,6 @@ export const words = table({
   picture: ['Страница, о которой вопрос', 'The page that the question is about'],
   session: ['Открыть разговор', 'Open the conversation'],
   viewer: ['С этим токеном отвечать нельзя.', 'This token may not answer.'],
+  fromStep: ['значение даст предыдущий шаг', 'an earlier step brings the value'],
   json: ['как JSON', 'as JSON'],
 });

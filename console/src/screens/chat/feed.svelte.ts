@@ -1,6 +1,6 @@
 /** A session as a conversation: words, steps and questions, in the order in which they came. */
 
-import { get, type Schemas } from '../../lib/api';
+import type { Schemas } from '../../lib/api';
 import { follow, type Frame, type Link } from '../../lib/stream';
 import { plainValue } from '../../lib/text';
 
@@ -33,6 +33,11 @@ interface Line {
   is_quiet?: boolean;
 }
 
+/** What is past comes in many pieces: they are drawn together. In milliseconds. */
+const GATHERING = 60;
+const QUIET = 250;
+const SETTLING = 1500;
+
 export class Feed {
   items = $state.raw<Item[]>([]);
   /** Words that are still being written. */
@@ -55,56 +60,50 @@ export class Feed {
   #last = '0-0';
   #isBusy = false;
   #writing = '';
-  #end: (() => void) | undefined;
-  #isEnded = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(session: string) {
     this.#session = session;
   }
 
-  /** Reads what is past, then follows what comes. The returned function ends it. */
+  /** Follows the session from its beginning. The returned function ends it. */
   open(): () => void {
-    void this.#read();
+    let opened = 0;
+    const end = follow('/api/v1/sessions/{id}/events', [this.#session], {
+      after: this.#last,
+      onFrames: (frames) => this.#frames(frames, Date.now() - opened > SETTLING),
+      onLink: (link) => {
+        this.link = link;
+        if (link !== 'open') return;
+        opened = Date.now();
+        // A session in which nothing has happened sends nothing.
+        this.#timer ??= setTimeout(() => this.#commit(), QUIET);
+      },
+      onRefused: (error) => (this.error = error),
+    });
     return () => {
-      this.#isEnded = true;
-      this.#end?.();
+      end();
+      clearTimeout(this.#timer);
     };
   }
 
-  async #read(): Promise<void> {
-    try {
-      let after: string | undefined;
-      do {
-        const part = await get('/api/v1/sessions/{id}/timeline', { at: [this.#session], query: { after, limit: 1000 } });
-        for (const event of part.events) this.#take(event);
-        after = part.next ?? undefined;
-      } while (after && !this.#isEnded);
-    } catch (error) {
-      this.error = error;
-      return;
-    }
-    if (this.#isEnded) return;
-    this.#commit();
-    this.isRead = true;
-    this.#end = follow('/api/v1/sessions/{id}/events', [this.#session], {
-      after: this.#last,
-      onFrames: (frames) => this.#frames(frames),
-      onLink: (link) => (this.link = link),
-      onRefused: (error) => (this.error = error),
-    });
-  }
-
-  #frames(frames: Frame[]): void {
+  #frames(frames: Frame[], isNew: boolean): void {
     for (const frame of frames) {
       const event = JSON.parse(frame.data) as SessionEvent;
       this.#take(event);
-      if (event.event === 'agent_said') this.news = event.text;
+      // Only what is new is read out.
+      if (isNew && event.event === 'agent_said') this.news = event.text;
     }
-    this.#commit();
+    if (this.isRead) this.#commit();
+    else {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#commit(), GATHERING);
+    }
   }
 
   /** Shows what was taken. */
   #commit(): void {
+    this.isRead = true;
     for (const index of this.#dirty) {
       const item = this.#items[index]!;
       this.#items[index] = item.kind === 'steps' ? { ...item, steps: item.steps.map((step) => ({ ...step })) } : { ...item };

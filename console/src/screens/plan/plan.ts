@@ -4,7 +4,7 @@ import type { Schemas } from '../../lib/api';
 import { fill } from '../../lib/words.svelte';
 import { words } from './words';
 
-export type Graph = Schemas['PlanGraph'];
+export type Graph = Schemas['PlanGraphView'];
 export type Node = Graph['nodes'][number];
 export type Edge = Graph['edges'][number];
 
