@@ -8,7 +8,7 @@ import zlib from 'node:zlib';
 
 import { accessibilityFaults, dist, PATIENCE, root, World } from './support.mjs';
 
-const shots = path.join(process.env.CARGO_TARGET_DIR ?? path.join(root, 'target'), 'console-shots');
+const shots = process.env.OBELUS_SHOTS ?? path.join(root, 'target/console-shots');
 
 let world;
 
