@@ -136,7 +136,7 @@ pub mod engine {
 pub mod files {
     pub use crate::agent::Problem;
     pub use crate::bindings::BindingFault;
-    pub use crate::bundled::is_bundled;
+    pub use crate::bundled::{bundled_files, is_bundled};
     pub use crate::catalogue::AgentCatalogue;
     pub use crate::images::{ImageError, ImageStore};
     pub use crate::places::Places;
