@@ -60,6 +60,9 @@ pub(crate) struct Serve {
     pub(crate) body_timeout: Option<u64>,
     #[arg(long, value_name = "MS", hide = true)]
     pub(crate) unread_timeout: Option<u64>,
+    /// Print the description of the API as JSON, and end.
+    #[arg(long, hide = true)]
+    pub(crate) openapi: bool,
     #[command(flatten)]
     pub(crate) store: StoreAt,
 }
