@@ -192,8 +192,8 @@ pub(crate) struct Run {
 /// it first, `n` denies it with a reason. Enter approves nothing. Commands begin with `/`; /help lists them. Ctrl-C
 /// stops the turn, Ctrl-C again or Ctrl-D exits.
 ///
-/// Without a terminal every line of stdin is a message, and nothing is approved. The exit code is 3 if a question is
-/// still open at the end.
+/// Without a terminal every line of stdin is a message. A plain yes to the only open question counts, as in any
+/// conversation; nothing else approves. The exit code is 3 if a question is still open at the end.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

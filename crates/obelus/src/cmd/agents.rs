@@ -76,7 +76,7 @@ pub(crate) fn locate(agent: &str) -> Result<PathBuf> {
 
 fn list(as_json: bool) -> Exit {
     let all: Vec<(PathBuf, Result<Agent, Vec<Problem>>)> =
-        all().into_iter().map(|path| (path.clone(), Agent::load(&path))).collect();
+        all().into_iter().map(|path| (path.clone(), Agent::load_in(&path, Some(words_of(None).code)))).collect();
     if as_json {
         let row = |(path, agent): &(PathBuf, Result<Agent, Vec<Problem>>)| match agent {
             Ok(agent) => json!({"name": agent.name, "description": agent.description, "folder": path, "ok": true}),
