@@ -15,7 +15,7 @@ pub(crate) struct Feed {
     inner: Mutex<Inner>,
     news: Notify,
     subscribers: AtomicUsize,
-    /// Whether events are recorded. Those of a session that is not kept are, as soon as somebody has subscribed.
+    /// Whether events are recorded: as soon as somebody has subscribed. A journal has those before.
     is_on: AtomicBool,
     /// The latest record, for those who subscribe before events are recorded.
     record: AtomicU64,
@@ -34,12 +34,12 @@ struct Inner {
 }
 
 impl Feed {
-    pub(crate) fn new(capacity: usize, is_on: bool) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         Self {
             inner: Mutex::default(),
             news: Notify::new(),
             subscribers: AtomicUsize::new(0),
-            is_on: AtomicBool::new(is_on),
+            is_on: AtomicBool::new(false),
             record: AtomicU64::new(0),
             capacity,
         }
@@ -69,9 +69,14 @@ impl Feed {
         self.subscribers.load(Ordering::Relaxed) > 0
     }
 
-    /// A record was taken in of which no events are made.
-    pub(crate) fn pass(&self, record: u64) {
-        self.record.store(record, Ordering::Relaxed);
+    /// A record was taken in of which no events need be made. Says whether that is so: somebody may just have subscribed.
+    pub(crate) fn pass(&self, record: u64) -> bool {
+        let _subscribes_later = self.lock();
+        let is_off = !self.is_on();
+        if is_off {
+            self.record.store(record, Ordering::Relaxed);
+        }
+        is_off
     }
 
     /// Adds what followed from a record, in order.
@@ -220,7 +225,7 @@ mod tests {
 
     #[test]
     fn numbers_follow_the_records_and_passing_events_have_none_of_their_own() {
-        let feed = Arc::new(Feed::new(10, true));
+        let feed = Arc::new(Feed::new(10));
         let mut all = feed.subscribe(Some(EventNumber::START));
         feed.publish(1, Time(1), [said("a"), said("b")]);
         feed.pass_on(Time(2), [EventBody::Writing { text: "c".to_owned() }]);
@@ -233,7 +238,7 @@ mod tests {
 
     #[test]
     fn whoever_is_too_late_or_too_slow_is_told() {
-        let feed = Arc::new(Feed::new(2, true));
+        let feed = Arc::new(Feed::new(2));
         let mut slow = feed.subscribe(None);
         for record in 1..=4 {
             feed.publish(record, Time(0), [said("x")]);
@@ -245,25 +250,27 @@ mod tests {
 
     #[test]
     fn a_session_that_went_on_elsewhere_says_what_it_does_not_hold() {
-        let feed = Arc::new(Feed::new(8, true));
+        let feed = Arc::new(Feed::new(8));
         feed.begin(7);
+        let _watches = feed.subscribe(None);
         feed.publish(8, Time(0), [said("x")]);
         assert_eq!(read(&mut feed.subscribe("7-2".parse().ok())).len(), 2, "it may have had more events");
         assert_eq!(read(&mut feed.subscribe(None)).len(), 0);
     }
 
     #[test]
-    fn nothing_is_recorded_before_somebody_subscribes_where_that_is_off() {
-        let feed = Arc::new(Feed::new(8, false));
+    fn nothing_is_recorded_before_somebody_subscribes() {
+        let feed = Arc::new(Feed::new(8));
         assert!(!feed.is_on());
-        feed.pass(5);
+        assert!(feed.pass(5));
         assert_eq!(read(&mut feed.subscribe(Some(EventNumber::START))).len(), 1);
         assert!(feed.is_on());
+        assert!(!feed.pass(6), "the events of this record are wanted");
     }
 
     #[tokio::test]
     async fn waiting_ends_with_an_event_or_with_the_session() {
-        let feed = Arc::new(Feed::new(8, true));
+        let feed = Arc::new(Feed::new(8));
         let mut subscription = feed.subscribe(None);
         let waiting = tokio::spawn(async move { (subscription.next().await, subscription.next().await) });
         tokio::task::yield_now().await;

@@ -57,7 +57,7 @@ impl Slot {
         Self {
             id: id.to_owned(),
             host: Arc::downgrade(host),
-            feed: Arc::new(Feed::new(host.events, is_kept)),
+            feed: Arc::new(Feed::new(host.events)),
             is_kept,
             state: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
