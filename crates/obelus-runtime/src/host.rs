@@ -152,7 +152,7 @@ impl HostBuilder {
         Self { idle_after, ..self }
     }
 
-    /// Holds so many events of each session that is in memory.
+    /// Holds so many events of each session that is in memory and that somebody has subscribed to.
     #[must_use]
     pub fn events(self, events: usize) -> Self {
         Self { events, ..self }
