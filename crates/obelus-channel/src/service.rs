@@ -61,6 +61,8 @@ pub struct Service {
     agents: Arc<AgentCatalogue>,
     /// The language where neither the caller nor the agent names one.
     language: Option<Language>,
+    /// Whether that holds whatever language people begin in.
+    is_language_fixed: bool,
     /// What is done to the specs of new sessions.
     prepare: Option<Prepare>,
     /// Removes what channels keep of a session beside the store.
@@ -76,13 +78,20 @@ type Forget = Arc<dyn Fn(&str) + Send + Sync>;
 impl Service {
     /// A service over a host with a store, for the agents of a catalogue.
     pub fn new(host: Host, agents: AgentCatalogue) -> Self {
-        Self { host, agents: Arc::new(agents), language: None, prepare: None, forget: None }
+        let agents = Arc::new(agents);
+        Self { host, agents, language: None, is_language_fixed: false, prepare: None, forget: None }
     }
 
     /// The same, in this language where neither the caller nor the agent names one.
     #[must_use]
     pub fn in_language(self, language: Language) -> Self {
         Self { language: Some(language), ..self }
+    }
+
+    /// The same, whose agents speak this language also to people who begin in another one.
+    #[must_use]
+    pub fn always_in_language(self, language: Language) -> Self {
+        Self { language: Some(language), is_language_fixed: true, ..self }
     }
 
     /// The same, whose new sessions are made of what `prepare` makes of their agents.
@@ -159,6 +168,12 @@ impl Service {
         let host = self.host.clone();
         let done = tokio::task::spawn_blocking(move || work(&host)).await;
         done.map_err(|_| ChannelError::Refused(Refused::new("internal", "the work was not done")))?
+    }
+
+    /// The language of a new session whose first message is known: that of its words, unless another one is fixed.
+    pub(crate) fn lang_of(&self, words: &str) -> Option<String> {
+        let is_told = !self.is_language_fixed && words.chars().any(char::is_alphabetic);
+        is_told.then(|| Language::of(words).code().to_owned())
     }
 
     /// The language for a session: what the caller wants, else the agent's, else that of the user's words if they are

@@ -82,7 +82,8 @@ impl Chats {
                 false => Err(ChannelError::BadRequest(format!("this session is one of the model `{agent}`"))),
             };
         }
-        let new = NewSession { agent: request.model.clone(), id: id.clone(), ..NewSession::default() };
+        let lang = app.service().lang_of(&request.words);
+        let new = NewSession { agent: request.model.clone(), id: id.clone(), lang, mode: None };
         match (app.service().create_session(new).await, id) {
             // Another request was faster.
             (Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))), Some(session)) => {

@@ -150,6 +150,38 @@ impl Session {
         self.transcript.tell(Happened::Call(Box::new(entry)), &self.settings.in_sight(origins));
     }
 
+    /// Calls that wait for a person are told once, as they were proposed: else a model takes them for lost.
+    pub(super) fn tell_waiting_calls(&mut self) {
+        // In a graph, the step itself says what waits.
+        if self.graph.is_some() {
+            return;
+        }
+        let steps = self.scheduler.steps().flat_map(|(number, step)| {
+            let jobs = (0..).zip(&step.jobs).filter(|(_, job)| job.status == Status::Waiting);
+            jobs.map(move |(index, job)| ((number, index), job, &step.calls[job.call]))
+        });
+        let waiting = steps.filter(|(place, ..)| !self.transcript.tells_waiting(*place));
+        let told: Vec<(Happened, Origins)> = waiting
+            .map(|(place, job, call)| {
+                let proposed = with_instance(&call.raw, job.instance.as_deref());
+                let entry = CallEntry {
+                    place,
+                    call: Arc::new(params_alone(&proposed, call)),
+                    status: Status::Waiting.into(),
+                    error: None,
+                    at: Vec::new(),
+                    result: None,
+                    changes: call.tool.as_ref().is_some_and(|tool| tool.effect != Effect::Read),
+                    approved: false,
+                };
+                // Names of instances are data; the rest is what the model wrote.
+                let origins = job.instance.as_ref().map_or_else(|| Origins::of(Origin::Model), |_| job.origins.clone());
+                (Happened::Call(Box::new(entry)), self.settings.in_sight(origins))
+            })
+            .collect();
+        told.into_iter().for_each(|(what, origins)| self.transcript.tell(what, &origins));
+    }
+
     /// What stands at the path of a result, as the model is told it.
     fn result_at(&self, tool: &str, path: &Path, instance: Option<&str>) -> Option<Value> {
         let tool = self.memory.context.tool(tool);

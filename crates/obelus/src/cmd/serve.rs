@@ -22,7 +22,7 @@ use super::holder::Holder;
 use super::host::{Notices, connector, store_folder};
 use super::remote::beacon::Beacon;
 use crate::cli::{RoleName, Serve, Tokens};
-use crate::language::{Words, fill, words_of};
+use crate::language::{Words, chosen, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
 
 pub(crate) fn run(args: Serve) -> Result<Exit> {
@@ -65,7 +65,11 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
         false => AgentCatalogue::new(args.agents.clone()),
     };
     let phrases = words_of(None);
-    let service = Service::new(host.clone(), agents).in_language(phrases.language);
+    let service = Service::new(host.clone(), agents);
+    let service = match chosen() {
+        Some(language) => service.always_in_language(language),
+        None => service.in_language(phrases.language),
+    };
     let beside = folder.clone();
     let service = service.forgetting(move |id| {
         langgraph::forget(&beside, id);

@@ -21,6 +21,7 @@ mod story;
 use anyhow::{Result, anyhow, bail};
 use obelus_kernel::session::{About, Decision, Input, Question, QuestionId, QuestionStatus, Session};
 use obelus_runtime::people::{PageNotes, QuestionView, refused_in_words};
+use obelus_runtime::sessions::InputId;
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::{Value, json};
 
@@ -204,7 +205,7 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreAt,
         let look = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
         if let (Some(by), phrases) = handle.inspect(look).await? {
             // A paused session takes the answer, and does nothing about it yet.
-            handle.tell(input).await?;
+            handle.with_id(InputId::drawn()).tell(input).await?;
             host.close().await;
             match as_json {
                 true => output::json(&json!({"taken": true, "paused": by})),
