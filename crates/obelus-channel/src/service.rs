@@ -7,6 +7,7 @@
 //! | `talk` | what is said to a session, and what came of it |
 //! | `questions` | the inbox, and answers |
 //! | `past` | events, timeline, log, fork |
+//! | `step_words` | the words of steps beside events |
 //! | `snapshot` | a session at one moment, for channels that show it their own way |
 //! | `take_up` | work that an earlier process left |
 
@@ -16,6 +17,8 @@ mod questions;
 mod sessions;
 #[cfg(feature = "http")]
 mod snapshot;
+#[cfg(feature = "http")]
+mod step_words;
 mod take_up;
 mod talk;
 
@@ -31,6 +34,8 @@ use sha2::{Digest as _, Sha256};
 use crate::ChannelError;
 #[cfg(feature = "http")]
 pub(crate) use snapshot::Snapshot;
+#[cfg(feature = "http")]
+pub(crate) use step_words::StepWords;
 pub use take_up::Started;
 #[cfg(any(feature = "http", feature = "telegram"))]
 pub(crate) use talk::lines_visible;

@@ -136,7 +136,7 @@ pub mod engine {
 pub mod files {
     pub use crate::agent::Problem;
     pub use crate::bindings::BindingFault;
-    pub use crate::bundled::is_bundled;
+    pub use crate::bundled::{bundled_files, is_bundled};
     pub use crate::catalogue::AgentCatalogue;
     pub use crate::images::{ImageError, ImageStore};
     pub use crate::places::Places;
@@ -159,6 +159,6 @@ pub mod people {
     };
     pub use crate::words::{
         Ending, ToolNames, consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended,
-        never_in_words, one_line, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
+        never_in_words, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
     };
 }
