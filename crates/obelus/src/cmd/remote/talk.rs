@@ -1,7 +1,7 @@
 //! A conversation with a session of a server, line by line.
 //!
-//! At a terminal questions are asked there: `y` approves exactly what is shown, anything else that is typed denies it
-//! with that reason, and an empty line leaves it open. Without a terminal nothing is approved.
+//! At a terminal questions are asked there: `y` approves exactly what is shown, `n` or `n REASON` denies it, an empty line
+//! leaves it open, and other words are asked for again. Without a terminal nothing is approved.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -22,6 +22,8 @@ struct Remote<'a> {
     session: String,
     lines: mpsc::Receiver<std::io::Result<String>>,
     is_terminal: bool,
+    /// Whether the person has left.
+    is_over: bool,
     phrases: &'static crate::language::Words,
 }
 
@@ -31,11 +33,12 @@ pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
     let session = open(client, args).await?;
     let words = fill(phrases.serving.talks, &[&session, client.address()]);
     output::note(&format!("{DIM}{}{DIM:#}", visible(&words)));
-    let mut remote = Remote { client, session, lines: stdin_lines(), is_terminal, phrases };
+    let mut remote = Remote { client, session, lines: stdin_lines(), is_terminal, is_over: false, phrases };
     // What waited before is asked first.
     let known = client.get(&remote.path("")).await?;
     let mut ended = remote.ask(ids(&known["questions"], "id")).await?;
-    while let Some(line) = remote.line(&format!("{BOLD}›{BOLD:#} ")).await? {
+    while !remote.is_over {
+        let Some(line) = remote.line(&format!("{BOLD}›{BOLD:#} ")).await? else { break };
         match line.trim() {
             "" => {}
             "/quit" | "/exit" => break,
@@ -149,7 +152,18 @@ impl Remote<'_> {
             let Some(typed) = self.line(&prompt).await?.filter(|typed| !typed.trim().is_empty()) else {
                 return Ok(Exit::Waiting);
             };
-            // Nobody repeats an effect by a yes (ASK-8): other words than these two are asked for again.
+            match typed.trim() {
+                "/quit" | "/exit" => {
+                    self.is_over = true;
+                    return Ok(Exit::Waiting);
+                }
+                "/stop" => {
+                    self.client.post(&self.path("/stop"), &json!({})).await?;
+                    return Ok(Exit::Waiting);
+                }
+                _ => {}
+            }
+            // Nobody repeats an effect by a yes (ASK-8), and a denial is final: other words are asked for again.
             let Some(mut body) = decision(typed.trim(), &row) else { continue };
             body["digest"] = row["digest"].clone();
             let taken = match self.client.post(&format!("{path}/answer"), &body).await {
@@ -193,11 +207,12 @@ fn decision(typed: &str, row: &Value) -> Option<Value> {
             _ => None,
         };
     }
-    Some(match said.as_str() {
-        "y" | "yes" | "д" | "да" => json!({"decision": "approve"}),
-        "n" | "no" | "н" | "нет" => json!({"decision": "deny", "reason": ""}),
-        _ => json!({"decision": "deny", "reason": typed}),
-    })
+    let (first, reason) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    match (said.as_str(), first.to_lowercase().as_str()) {
+        ("y" | "yes" | "д" | "да", _) => Some(json!({"decision": "approve"})),
+        (_, "n" | "no" | "н" | "нет") => Some(json!({"decision": "deny", "reason": reason.trim()})),
+        _ => None,
+    }
 }
 
 /// Whether a question can be answered so.
@@ -251,7 +266,10 @@ mod tests {
         let call = json!({"answers": ["approve", "deny", "edit"]});
         assert_eq!(decision("Да", &call), Some(json!({"decision": "approve"})));
         assert_eq!(decision("n", &call), Some(json!({"decision": "deny", "reason": ""})));
-        assert_eq!(decision("not today", &call), Some(json!({"decision": "deny", "reason": "not today"})));
+        assert_eq!(decision("no not today", &call), Some(json!({"decision": "deny", "reason": "not today"})));
+        for words in ["not today", "yes please", "e", "/quit", "нетто"] {
+            assert_eq!(decision(words, &call), None, "`{words}` is neither a yes nor a no");
+        }
         let value = json!({"answers": ["value", "deny"], "schema": {"type": "integer"}});
         assert_eq!(decision("4", &value), Some(json!({"decision": "value", "value": 4})));
         let doubt = json!({"answers": ["happened", "did_not"]});
