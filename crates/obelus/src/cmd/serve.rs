@@ -104,6 +104,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
         })
         .await;
     output::note(&format!("{DIM}{}{DIM:#}", phrases.serving.ending));
+    end_in_time(grace)?;
     // What is at work ends, or is parked and goes on at the next start.
     let _ = tokio::time::timeout(grace, host.settled()).await;
     took_up.abort();
@@ -137,6 +138,21 @@ fn told_to_end() -> Result<impl Future<Output = ()>> {
             _ = terminate.recv() => {}
         }
     })
+}
+
+/// Ends the process if its end takes much longer than it may, or at a second signal: what is durable stays so (DUR-1).
+fn end_in_time(grace: Duration) -> Result<()> {
+    let again = told_to_end()?;
+    tokio::spawn(async move {
+        again.await;
+        std::process::exit(1);
+    });
+    std::thread::spawn(move || {
+        // Three things are waited for, each as long as it may take.
+        std::thread::sleep(grace * 3 + Duration::from_secs(5));
+        std::process::exit(1);
+    });
+    Ok(())
 }
 
 /// Lets the process have as many connections as the system allows.

@@ -1,7 +1,7 @@
 //! A conversation with a session of a server, line by line.
 //!
-//! At a terminal questions are asked there: `y` approves exactly what is shown, anything else that is typed denies it
-//! with that reason, and an empty line leaves it open. Without a terminal nothing is approved.
+//! At a terminal questions are asked there: `y` approves exactly what is shown, `n` or `n REASON` denies it, an empty line
+//! leaves it open, and other words are asked for again. Without a terminal nothing is approved.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -22,13 +22,15 @@ struct Remote<'a> {
     session: String,
     lines: mpsc::Receiver<std::io::Result<String>>,
     is_terminal: bool,
+    /// Whether the person has left.
+    is_over: bool,
     phrases: &'static crate::language::Words,
 }
 
 pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let phrases = words_of(None);
-    let mut remote = Remote { client, session: String::new(), lines: stdin_lines(), is_terminal, phrases };
+    let mut remote = Remote { client, session: String::new(), lines: stdin_lines(), is_terminal, is_over: false, phrases };
     let prompt = format!("{BOLD}›{BOLD:#} ");
     let known = known(client, args).await?;
     // A new session speaks the language of the first message, so that is read before.
@@ -45,7 +47,8 @@ pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
     // What waited before is asked first.
     let known = client.get(&remote.path("")).await?;
     let mut ended = remote.ask(ids(&known["questions"], "id")).await?;
-    while let Some(line) = remote.next_line(&mut first, &prompt).await? {
+    while !remote.is_over {
+        let Some(line) = remote.next_line(&mut first, &prompt).await? else { break };
         match line.trim() {
             "" => {}
             "/quit" | "/exit" => break,
@@ -164,7 +167,18 @@ impl Remote<'_> {
             let Some(typed) = self.line(&prompt).await?.filter(|typed| !typed.trim().is_empty()) else {
                 return Ok(Exit::Waiting);
             };
-            // Nobody repeats an effect by a yes (ASK-8): other words than these two are asked for again.
+            match typed.trim() {
+                "/quit" | "/exit" => {
+                    self.is_over = true;
+                    return Ok(Exit::Waiting);
+                }
+                "/stop" => {
+                    self.client.post(&self.path("/stop"), &json!({})).await?;
+                    return Ok(Exit::Waiting);
+                }
+                _ => {}
+            }
+            // Nobody repeats an effect by a yes (ASK-8), and a denial is final: other words are asked for again.
             let Some(mut body) = decision(typed.trim(), &row) else { continue };
             body["digest"] = row["digest"].clone();
             let taken = match self.client.post(&format!("{path}/answer"), &body).await {
@@ -216,11 +230,12 @@ fn decision(typed: &str, row: &Value) -> Option<Value> {
             _ => None,
         };
     }
-    Some(match said.as_str() {
-        "y" | "yes" | "д" | "да" => json!({"decision": "approve"}),
-        "n" | "no" | "н" | "нет" => json!({"decision": "deny", "reason": ""}),
-        _ => json!({"decision": "deny", "reason": typed}),
-    })
+    let (first, reason) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    match (said.as_str(), first.to_lowercase().as_str()) {
+        ("y" | "yes" | "д" | "да", _) => Some(json!({"decision": "approve"})),
+        (_, "n" | "no" | "н" | "нет") => Some(json!({"decision": "deny", "reason": reason.trim()})),
+        _ => None,
+    }
 }
 
 /// Whether a question can be answered so.
@@ -274,7 +289,10 @@ mod tests {
         let call = json!({"answers": ["approve", "deny", "edit"]});
         assert_eq!(decision("Да", &call), Some(json!({"decision": "approve"})));
         assert_eq!(decision("n", &call), Some(json!({"decision": "deny", "reason": ""})));
-        assert_eq!(decision("not today", &call), Some(json!({"decision": "deny", "reason": "not today"})));
+        assert_eq!(decision("no not today", &call), Some(json!({"decision": "deny", "reason": "not today"})));
+        for words in ["not today", "yes please", "e", "/quit", "нетто"] {
+            assert_eq!(decision(words, &call), None, "`{words}` is neither a yes nor a no");
+        }
         let value = json!({"answers": ["value", "deny"], "schema": {"type": "integer"}});
         assert_eq!(decision("4", &value), Some(json!({"decision": "value", "value": 4})));
         let doubt = json!({"answers": ["happened", "did_not"]});
