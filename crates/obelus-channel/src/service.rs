@@ -6,17 +6,30 @@
 //! | `sessions` | making, listing, looking at and removing sessions |
 //! | `talk` | what is said to a session, and what came of it |
 //! | `questions` | the inbox, and answers |
+//! | `recent` | questions that were decided lately |
+//! | `edit` | how a person changes a call that waits; pictures of pages |
+//! | `graph`, `instances` | the plan as a graph; the instances of a session |
+//! | `state` | values of the state, and what has changed in it |
+//! | `changes` | what changes in the lists of sessions and questions |
+//! | `forecast` | what a fork would do, and what requests to the model took |
 //! | `past` | events, timeline, log, fork |
 //! | `step_words` | the words of steps beside events |
 //! | `snapshot` | a session at one moment, for channels that show it their own way |
 //! | `take_up` | work that an earlier process left |
 
 mod agents;
+mod changes;
+mod edit;
+mod forecast;
+mod graph;
+mod instances;
 mod past;
 mod questions;
+mod recent;
 mod sessions;
 #[cfg(feature = "http")]
 mod snapshot;
+mod state;
 #[cfg(feature = "http")]
 mod step_words;
 mod take_up;
@@ -31,6 +44,7 @@ use obelus_runtime::sessions::InputId;
 use obelus_runtime::{Host, HostError, Language, SessionHandle, SessionSpec, StoreError};
 
 use crate::ChannelError;
+pub use changes::Changes;
 #[cfg(feature = "http")]
 pub(crate) use snapshot::Snapshot;
 #[cfg(feature = "http")]

@@ -29,6 +29,8 @@ const LARGEST: u64 = 1 << 20;
 /// What a token permits. Each role may do everything that the one before it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "http", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "http", schema(as = RoleName))]
 pub enum Role {
     /// To look.
     Viewer,
@@ -138,7 +140,7 @@ impl Tokens {
         if entries.iter().any(|entry| entry.name == name) {
             return Err(TokenError::Exists(name.to_owned()));
         }
-        let token = drawn()?;
+        let token = drawn("obelus_")?;
         let (created, hash) = (system_clock().to_string(), hash_of(token.expose()));
         entries.push(TokenEntry { name: name.to_owned(), role, created, hash });
         entries.sort_by(|one, other| one.name.cmp(&other.name));
@@ -198,10 +200,15 @@ impl Tokens {
 
 /// A secret in a file that only its owner can read. It is made where there is none.
 pub fn secret_in(file: &Path) -> Result<Secret, TokenError> {
-    let wrong = |error| TokenError::File(file.to_owned(), error);
     if !file.exists() {
-        write_private(file, format!("{}\n", drawn()?.expose()).as_bytes())?;
+        write_private(file, format!("{}\n", drawn("obelus_")?.expose()).as_bytes())?;
     }
+    secret_of(file)
+}
+
+/// The secret in a file that only its owner can read.
+pub fn secret_of(file: &Path) -> Result<Secret, TokenError> {
+    let wrong = |error| TokenError::File(file.to_owned(), error);
     must_be_private(file, &fs::metadata(file).map_err(wrong)?)?;
     Ok(Secret::new(fs::read_to_string(file).map_err(wrong)?.trim()))
 }
@@ -236,19 +243,19 @@ fn write_private(file: &Path, bytes: &[u8]) -> Result<(), TokenError> {
     fs::rename(&part, file).map_err(wrong)
 }
 
-/// A token that nobody can guess.
-fn drawn() -> Result<Secret, TokenError> {
+/// A text that nobody can guess.
+pub(crate) fn drawn(prefix: &str) -> Result<Secret, TokenError> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| TokenError::NoRandomness(error.to_string()))?;
-    Ok(Secret::new(format!("obelus_{}", URL_SAFE_NO_PAD.encode(bytes))))
+    Ok(Secret::new(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes))))
 }
 
-fn hash_of(token: &str) -> String {
+pub(crate) fn hash_of(token: &str) -> String {
     Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether two hashes are the same, without telling by the time it takes how much of them is.
-fn is_same(one: &str, other: &str) -> bool {
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
     one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 

@@ -111,7 +111,7 @@ pub use words::Language;
 pub mod sessions {
     pub use crate::actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
     pub use crate::events::{NoEventNumber, StepView};
-    pub use crate::host::{Export, Forked, Reopened, RulesChange};
+    pub use crate::host::{Export, ForkForecast, Forked, ForkedCall, HostNews, NewsFeed, Reopened, RulesChange};
     pub use crate::status::SessionStatus;
     pub use crate::store::{InboxRow, InputId, SessionRow};
 }

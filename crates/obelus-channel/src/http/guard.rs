@@ -10,9 +10,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use obelus_runtime::Language;
 
-use super::App;
 use super::protocol::error_for;
 use super::reply::{Failed, Failure};
+use super::{App, console};
 use crate::ChannelError;
 use crate::tokens::{Caller, Role};
 
@@ -55,8 +55,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Access {
     }
 }
 
-/// Paths that are answered without a token: whether the server lives, and the page that has no data.
-const OPEN: [&str; 4] = ["/healthz", "/readyz", "/api/", "/api/try.js"];
+/// Paths that are answered without a token: whether the server lives, pages that have no data, and the exchange of a
+/// one-time code.
+const OPEN: [&str; 7] = ["/healthz", "/readyz", "/", console::ICON, "/api/", "/api/try.js", "/api/v1/login"];
 
 /// How the subprotocol that carries a token begins, for browsers, whose WebSockets have no other headers.
 const TOKEN_PROTOCOL: &str = "obelus.token.";
@@ -105,7 +106,7 @@ fn judge(app: &App, request: &Request) -> Result<Option<Caller>, ChannelError> {
         }
     }
     let is_preflight = request.method() == Method::OPTIONS && headers.contains_key(ORIGIN);
-    if is_preflight || OPEN.contains(&request.uri().path()) {
+    if is_preflight || is_open(request.uri().path()) {
         return Ok(None);
     }
     if app.is_closing() {
@@ -125,8 +126,13 @@ fn judge(app: &App, request: &Request) -> Result<Option<Caller>, ChannelError> {
     Ok(Some(caller))
 }
 
+/// Whether a path is answered without a token.
+fn is_open(path: &str) -> bool {
+    OPEN.contains(&path) || path.starts_with(console::ASSETS)
+}
+
 /// The token of a request.
-fn token_of(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn token_of(headers: &HeaderMap) -> Option<&str> {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.split_once(' '));
     if let Some((scheme, token)) = bearer {
         return scheme.eq_ignore_ascii_case("bearer").then(|| token.trim());

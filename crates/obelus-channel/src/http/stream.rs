@@ -17,8 +17,11 @@ use utoipa::IntoParams;
 use super::body::{InPath, InQuery};
 use super::reply::{Failure, Failures, text};
 use super::{Access, App};
+use crate::Changes;
 use crate::ChannelError;
+use crate::schemas::SessionEventShape;
 use crate::service::StepWords;
+use crate::types::ListChange;
 
 /// Where a stream begins
 #[derive(Deserialize, IntoParams)]
@@ -92,7 +95,7 @@ impl Drop for Events {
 /// by the last id. Where a language is asked for, `call_began` and `call_ended` have a `line`: the step in words.
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/events", tag = "events", operation_id = "streamEvents",
     params(("id" = String, Path, description = "the session"), AfterQuery, ("last-event-id" = Option<String>, Header, description = "the id of the last event that was seen")),
-    responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), Failures))]
+    responses((status = 200, description = "the events, each as JSON in its `data`", body = SessionEventShape, content_type = "text/event-stream"), Failures))]
 pub(super) async fn events(
     State(app): State<App>,
     access: Access,
@@ -122,6 +125,48 @@ pub(super) async fn events(
     });
     use futures_util::StreamExt as _;
     Ok(text("text/event-stream; charset=utf-8", Body::from_stream(first.chain(rest))))
+}
+
+/// What changes in the lists of sessions and questions, as server-sent events
+///
+/// Nothing is told again: read the lists after the stream was opened. After `missed` the stream ends.
+#[utoipa::path(get, path = "/api/v1/changes", tag = "events", operation_id = "streamChanges",
+    responses((status = 200, description = "the changes, each as JSON in its `data`", body = ListChange, content_type = "text/event-stream"), Failures))]
+pub(super) async fn changes(State(app): State<App>, access: Access) -> Result<Response, Failure> {
+    let permit = app.inner.limits.stream(&access.caller.name)?;
+    let changes = app.service().changes(access.language);
+    app.inner.metrics.stream(1);
+    let watched = Watched { app, changes, _permit: permit };
+    let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b": open\n\n"))]);
+    let rest = stream::unfold(Some(watched), |watched| async move {
+        let mut watched = watched?;
+        let change = tokio::select! {
+            change = watched.changes.next() => change?,
+            () = tokio::time::sleep(watched.app.inner.options.keep_alive) => {
+                return Some((Ok(Bytes::from_static(b": alive\n\n")), Some(watched)));
+            }
+            () = watched.app.closing() => return None,
+        };
+        let is_last = change == ListChange::Missed;
+        let body = serde_json::to_value(&change).unwrap_or_default();
+        let frame = format!("event: {}\ndata: {body}\n\n", body["event"].as_str().unwrap_or("event"));
+        Some((Ok(Bytes::from(frame)), Some(watched).filter(|_| !is_last)))
+    });
+    use futures_util::StreamExt as _;
+    Ok(text("text/event-stream; charset=utf-8", Body::from_stream(first.chain(rest))))
+}
+
+/// Whoever watches the lists.
+struct Watched {
+    app: App,
+    changes: Changes,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.app.inner.metrics.stream(-1);
+    }
 }
 
 /// An event as it is sent. Those that are not told again have no id.

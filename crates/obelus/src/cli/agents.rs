@@ -26,8 +26,10 @@ pub(crate) enum Agents {
         json: bool,
     },
     /// Copy a bundled agent into a folder, to change it.
-    #[command(after_help = "Examples:\n  obelus agents copy crm              makes agents/crm, which hides the bundled one\n  \
-        obelus agents copy crm --as sales   makes agents/sales")]
+    #[command(
+        after_help = "Examples:\n  obelus agents copy crm              makes agents/crm, which hides the bundled one\n  \
+        obelus agents copy crm --as sales   makes agents/sales"
+    )]
     Copy {
         /// The name of a bundled agent.
         agent: String,

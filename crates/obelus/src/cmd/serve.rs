@@ -26,6 +26,10 @@ use crate::language::{Words, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
 
 pub(crate) fn run(args: Serve) -> Result<Exit> {
+    if args.openapi {
+        output::answer(&obelus_channel::http::description());
+        return Ok(Exit::Done);
+    }
     let options = HttpOptions {
         listen: args.listen,
         hosts: args.hosts.clone(),
@@ -96,6 +100,10 @@ fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &
     let words = &phrases.serving;
     let address = format!("http://{}/api/", server.address());
     output::note(&fill(words.listens, &[&format!("{BOLD}{address}{BOLD:#}")]));
+    // Without the file of its token the console asks for one.
+    let link = obelus_channel::tokens::secret_of(token_file).and_then(|token| server.link(token));
+    let link = link.map_or_else(|_| String::new(), |code| format!("#code={}", code.expose()));
+    output::note(&fill(words.console, &[&format!("{BOLD}http://{}/{link}{BOLD:#}", server.address())]));
     let token_file = output::visible(&token_file.display().to_string());
     let phrase = if is_first { words.first_token } else { words.token };
     output::note(&format!("{DIM}{}{DIM:#}", fill(phrase, &[&token_file])));

@@ -49,7 +49,13 @@ pub(crate) fn steps(markdown: &str) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-fn take_fence(language: &str, body: &[&str], line: usize, note: Option<&str>, steps: &mut Vec<Step>) -> Result<(), String> {
+fn take_fence(
+    language: &str,
+    body: &[&str],
+    line: usize,
+    note: Option<&str>,
+    steps: &mut Vec<Step>,
+) -> Result<(), String> {
     if let Some(name) = note.and_then(|note| note.strip_prefix("file:")) {
         let text = body.join("\n") + "\n";
         steps.push(Step::File { name: name.trim().to_owned(), text });
@@ -64,8 +70,13 @@ fn take_fence(language: &str, body: &[&str], line: usize, note: Option<&str>, st
             let command = Command { line: line + 1, text: body.join("\n"), must_succeed: true, ..Command::default() };
             steps.push(Step::Command(command));
         }
-        _ if body.iter().any(|text| text.starts_with("$ ") || text.starts_with("obelus ") || text.starts_with("cargo ")) => {
-            return Err(format!("line {line}: commands belong into a fence of `console` or `sh`, or after `<!-- not run: WHY -->`"));
+        _ if body
+            .iter()
+            .any(|text| text.starts_with("$ ") || text.starts_with("obelus ") || text.starts_with("cargo ")) =>
+        {
+            return Err(format!(
+                "line {line}: commands belong into a fence of `console` or `sh`, or after `<!-- not run: WHY -->`"
+            ));
         }
         _ => {}
     }
@@ -105,7 +116,13 @@ fn files_and_commands_are_read_in_their_order() {
     let text = "Save it:\n\n<!-- file: a.yaml -->\n```yaml\na: 1\n```\n\n```console\n$ obelus x a.yaml\ndone …\n$ obelus chat\nme › hi\nhello\n```\n";
     let command = |line, text: &str, typed: &[&str], printed: &[&str]| {
         let owned = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect();
-        Step::Command(Command { line, text: text.to_owned(), typed: owned(typed), printed: owned(printed), must_succeed: false })
+        Step::Command(Command {
+            line,
+            text: text.to_owned(),
+            typed: owned(typed),
+            printed: owned(printed),
+            must_succeed: false,
+        })
     };
     let expected = vec![
         Step::File { name: "a.yaml".to_owned(), text: "a: 1\n".to_owned() },

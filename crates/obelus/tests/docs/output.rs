@@ -7,9 +7,8 @@ const ANYTHING: char = '…';
 pub(crate) fn difference(shown: &[String], printed: &str) -> Option<String> {
     let printed: Vec<&str> = printed.lines().map(str::trim_end).collect();
     let shown: Vec<&str> = shown.iter().map(|line| line.trim_end()).collect();
-    (!matches_lines(&shown, &printed)).then(|| {
-        format!("the document shows:\n{}\nit printed:\n{}", indented(&shown), indented(&printed))
-    })
+    (!matches_lines(&shown, &printed))
+        .then(|| format!("the document shows:\n{}\nit printed:\n{}", indented(&shown), indented(&printed)))
 }
 
 fn matches_lines(shown: &[&str], printed: &[&str]) -> bool {
@@ -22,7 +21,8 @@ fn matches_lines(shown: &[&str], printed: &[&str]) -> bool {
                 return matches_lines(shown_rest, printed_rest);
             }
             // Empty lines are a matter of layout.
-            (line.is_empty() && matches_lines(shown_rest, printed)) || (text.is_empty() && matches_lines(shown, printed_rest))
+            (line.is_empty() && matches_lines(shown_rest, printed))
+                || (text.is_empty() && matches_lines(shown, printed_rest))
         }
     }
 }

@@ -42,7 +42,10 @@ fn script_of(steps: &[Step]) -> String {
     for step in steps {
         match step {
             Step::File { name, text } => {
-                let _ = writeln!(script, "mkdir -p \"$(dirname '{name}')\"\ncat > '{name}' <<'END OF FILE'\n{text}END OF FILE");
+                let _ = writeln!(
+                    script,
+                    "mkdir -p \"$(dirname '{name}')\"\ncat > '{name}' <<'END OF FILE'\n{text}END OF FILE"
+                );
             }
             Step::Command(Command { text, typed, .. }) => {
                 let stdin = match typed.as_slice() {
@@ -60,6 +63,9 @@ fn ran(printed: &str) -> Vec<Ran> {
     let parts: Vec<&str> = printed.split(MARK).skip(1).collect();
     let pairs = parts.chunks_exact(2);
     pairs
-        .map(|pair| Ran { output: pair[0].to_owned(), code: pair[1].lines().next().and_then(|code| code.parse().ok()).unwrap_or(-1) })
+        .map(|pair| Ran {
+            output: pair[0].to_owned(),
+            code: pair[1].lines().next().and_then(|code| code.parse().ok()).unwrap_or(-1),
+        })
         .collect()
 }

@@ -123,10 +123,27 @@ impl Server {
 
     /// The events of a session after one.
     pub(crate) fn stream(&self, session: &str, after: &str) -> Events {
+        self.streamed(&format!("/api/v1/sessions/{session}/events"), &[("last-event-id", after)])
+    }
+
+    /// What a path streams from now on.
+    pub(crate) fn stream_of(&self, path: &str) -> Events {
+        let mut events = self.streamed(path, &[]);
+        // The first line is sent when the stream is open.
+        let mut line = String::new();
+        while line.trim_end() != ": open" {
+            line.clear();
+            assert_ne!(events.lines.read_line(&mut line).unwrap(), 0, "the stream was not opened");
+        }
+        events
+    }
+
+    fn streamed(&self, path: &str, headers: &[(&str, &str)]) -> Events {
         let mut stream = self.connect();
         let bearer = format!("Bearer {}", self.token);
-        let headers = [("authorization", bearer.as_str()), ("last-event-id", after)];
-        write_head(&mut stream, self.address, "GET", &format!("/api/v1/sessions/{session}/events"), &headers, None);
+        let mut headers = headers.to_vec();
+        headers.push(("authorization", &bearer));
+        write_head(&mut stream, self.address, "GET", path, &headers, None);
         let mut lines = BufReader::new(stream);
         let (status, head) = read_head(&mut lines);
         assert_eq!(status, 200, "{head:?}");
@@ -254,10 +271,15 @@ impl Events {
 
     /// Reads up to the first event of this name; everything up to it.
     pub(crate) fn until(&mut self, name: &str) -> Vec<Event> {
+        self.until_where(|event| event.name == name)
+    }
+
+    /// Reads up to the first such event; everything up to it.
+    pub(crate) fn until_where(&mut self, is_last: impl Fn(&Event) -> bool) -> Vec<Event> {
         let mut all = Vec::new();
         loop {
-            let event = self.next().unwrap_or_else(|| panic!("the stream ended before `{name}`: {all:?}"));
-            let is_last = event.name == name;
+            let event = self.next().unwrap_or_else(|| panic!("the stream ended before that: {all:?}"));
+            let is_last = is_last(&event);
             all.push(event);
             if is_last {
                 return all;
