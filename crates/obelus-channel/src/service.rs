@@ -2,7 +2,7 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `agents` | the catalogue of agents |
+//! | `agents`, `agent_parts` | the catalogue of agents, and what they are made of |
 //! | `sessions` | making, listing, looking at and removing sessions |
 //! | `talk` | what is said to a session, and what came of it |
 //! | `questions` | the inbox, and answers |
@@ -17,6 +17,7 @@
 //! | `snapshot` | a session at one moment, for channels that show it their own way |
 //! | `take_up` | work that an earlier process left |
 
+mod agent_parts;
 mod agents;
 mod changes;
 mod edit;
@@ -44,6 +45,7 @@ use obelus_runtime::sessions::InputId;
 use obelus_runtime::{Host, HostError, Language, SessionHandle, SessionSpec, StoreError};
 
 use crate::ChannelError;
+pub use agent_parts::{MadePrompt, MakePrompt};
 pub use changes::Changes;
 #[cfg(feature = "http")]
 pub(crate) use snapshot::Snapshot;
@@ -62,6 +64,8 @@ pub struct Service {
     language: Option<Language>,
     /// What is done to the specs of new sessions.
     prepare: Option<Prepare>,
+    /// Makes prompts, where they can be shown.
+    make_prompt: Option<MakePrompt>,
 }
 
 /// Changes what a session is made of.
@@ -70,7 +74,7 @@ type Prepare = Arc<dyn Fn(SessionSpec) -> SessionSpec + Send + Sync>;
 impl Service {
     /// A service over a host with a store, for the agents of a catalogue.
     pub fn new(host: Host, agents: AgentCatalogue) -> Self {
-        Self { host, agents: Arc::new(agents), language: None, prepare: None }
+        Self { host, agents: Arc::new(agents), language: None, prepare: None, make_prompt: None }
     }
 
     /// The same, in this language where neither the caller nor the agent names one.
