@@ -2,7 +2,7 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `agents` | the catalogue of agents |
+//! | `agents`, `agent_parts` | the catalogue of agents, and what they are made of |
 //! | `sessions` | making, listing, looking at and removing sessions |
 //! | `talk` | what is said to a session, and what came of it |
 //! | `questions` | the inbox, and answers |
@@ -17,6 +17,7 @@
 //! | `snapshot` | a session at one moment, for channels that show it their own way |
 //! | `take_up` | work that an earlier process left |
 
+mod agent_parts;
 mod agents;
 mod changes;
 mod edit;
@@ -45,6 +46,7 @@ use obelus_runtime::{Host, HostError, Language, SessionHandle, SessionSpec, Stor
 use sha2::{Digest as _, Sha256};
 
 use crate::ChannelError;
+pub use agent_parts::{MadePrompt, MakePrompt};
 pub use changes::Changes;
 #[cfg(feature = "http")]
 pub(crate) use snapshot::Snapshot;
@@ -67,6 +69,8 @@ pub struct Service {
     prepare: Option<Prepare>,
     /// Removes what channels keep of a session beside the store.
     forget: Option<Forget>,
+    /// Makes prompts, where they can be shown.
+    make_prompt: Option<MakePrompt>,
 }
 
 /// Changes what a session is made of.
@@ -79,7 +83,8 @@ impl Service {
     /// A service over a host with a store, for the agents of a catalogue.
     pub fn new(host: Host, agents: AgentCatalogue) -> Self {
         let agents = Arc::new(agents);
-        Self { host, agents, language: None, is_language_fixed: false, prepare: None, forget: None }
+        let (language, prepare, forget, make_prompt) = (None, None, None, None);
+        Self { host, agents, language, is_language_fixed: false, prepare, forget, make_prompt }
     }
 
     /// The same, in this language where neither the caller nor the agent names one.

@@ -6,18 +6,22 @@ mod telegram;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use obelus_channel::Service;
 use obelus_channel::http::{HttpOptions, HttpServer};
 use obelus_channel::telegram::TelegramConfig;
 use obelus_channel::tokens::{Role, TOKEN_FILE, TokenEntry, Tokens as TokenStore};
+use obelus_channel::types::{PromptMessage, PromptSize, PromptView};
+use obelus_channel::{MadePrompt, MakePrompt, Service};
 use obelus_channel::{langgraph, mcp, openai};
+use obelus_connect::model::{ChatMessage, RequestSize};
 use obelus_runtime::files::AgentCatalogue;
-use obelus_runtime::{Host, SqliteStore};
+use obelus_runtime::{Host, SessionSpec, SqliteStore};
 use serde_json::{Value, json};
 
+use super::agents::asked_of;
 use super::holder::Holder;
 use super::host::{Notices, connector, store_folder};
 use super::remote::beacon::Beacon;
@@ -65,7 +69,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
         false => AgentCatalogue::new(args.agents.clone()),
     };
     let phrases = words_of(None);
-    let service = Service::new(host.clone(), agents);
+    let service = Service::new(host.clone(), agents).prompting(prompts());
     let service = match chosen() {
         Some(language) => service.always_in_language(language),
         None => service.in_language(phrases.language),
@@ -113,6 +117,35 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     let _ = tokio::time::timeout(grace, held).await;
     host.close().await;
     ended.map(|()| Exit::Done)
+}
+
+/// Shows the prompts of agents.
+pub(super) fn prompts() -> MakePrompt {
+    Arc::new(|spec: SessionSpec, say: Vec<String>| -> MadePrompt {
+        Box::pin(async move {
+            let asked = asked_of(spec, &say).await.map_err(|error| format!("{error:#}"))?;
+            let size = |one: &RequestSize| PromptSize {
+                chars: one.chars,
+                prefix: one.prefix,
+                percent: one.percent,
+                schema: one.schema,
+            };
+            let message = |one: ChatMessage| PromptMessage {
+                role: serde_json::to_value(one.role)
+                    .ok()
+                    .and_then(|role| Some(role.as_str()?.to_owned()))
+                    .unwrap_or_default(),
+                chars: one.content.chars().count() as u64,
+                content: one.content,
+            };
+            let is_json = asked.prompt.dialect.is_json();
+            Ok(PromptView {
+                requests: asked.requests.iter().map(size).collect(),
+                messages: asked.messages.into_iter().map(message).collect(),
+                schema: is_json.then(|| asked.prompt.answer.schema.clone()),
+            })
+        })
+    })
 }
 
 fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Words) {
