@@ -28,12 +28,14 @@ use tokio::task::JoinSet;
 use crate::clock::{Clock, system_clock};
 use crate::connector::{ConnectError, Connector};
 use crate::events::{EventNumber, SessionEvent};
+use crate::follower::Workers;
 use crate::handle::SessionHandle;
 use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
 use crate::store::{InboxRow, Record, SessionRow, Store, StoreError};
 pub use carry::{Export, Forked};
-pub use rules::RulesChange;
+pub use open::remake;
+pub use rules::{RulesChange, with_present_bindings};
 pub use slot::Reopened;
 pub(crate) use slot::Slot;
 
@@ -56,6 +58,7 @@ pub struct Host {
 pub struct HostBuilder {
     connector: Arc<dyn Connector>,
     store: Option<Arc<dyn Store>>,
+    workers: Option<Arc<dyn Workers>>,
     files: Option<PathBuf>,
     clock: Clock,
     draw_key: fn() -> String,
@@ -66,6 +69,8 @@ pub struct HostBuilder {
 pub(crate) struct Inner {
     connector: Arc<dyn Connector>,
     store: Option<Arc<dyn Store>>,
+    /// Who works at the sessions of the store, if this process does not.
+    workers: Option<Arc<dyn Workers>>,
     /// Where pictures, states and logs of sessions go.
     files: Option<PathBuf>,
     clock: Clock,
@@ -123,6 +128,12 @@ impl HostBuilder {
         Self { store: Some(store), ..self }
     }
 
+    /// Leaves the work at kept sessions to other processes: here they are followed and told things.
+    #[must_use]
+    pub fn workers(self, workers: Arc<dyn Workers>) -> Self {
+        Self { workers: Some(workers), ..self }
+    }
+
     /// Keeps pictures, and the states and logs of agents, as files in this folder: that of the store.
     #[must_use]
     pub fn files(self, folder: impl Into<PathBuf>) -> Self {
@@ -155,12 +166,13 @@ impl HostBuilder {
 
     /// The host.
     pub fn build(self) -> Host {
-        let Self { connector, store, files, clock, draw_key, idle_after, events } = self;
+        let Self { connector, store, workers, files, clock, draw_key, idle_after, events } = self;
         let (slots, temporary, tasks) = (Mutex::default(), Mutex::default(), Mutex::default());
         Host {
             inner: Arc::new(Inner {
                 connector,
                 store,
+                workers,
                 files,
                 clock,
                 draw_key,
@@ -185,6 +197,7 @@ impl Host {
         HostBuilder {
             connector: Arc::new(connector),
             store: None,
+            workers: None,
             files: None,
             clock: system_clock,
             draw_key: open::drawn_key,
