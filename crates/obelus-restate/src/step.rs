@@ -177,3 +177,111 @@ pub(crate) fn noted(envelope: &Envelope, seq: u64) -> Result<TakenInput, serde_j
 pub(crate) fn sum_of_input(input: &Input) -> Result<Sum, serde_json::Error> {
     Ok(Sum::of(&serde_json::to_string(input)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use obelus_kernel::Context;
+    use obelus_kernel::session::{Mode, Session, Settings};
+    use serde_json::json;
+
+    use super::*;
+    use crate::wire::FORM;
+
+    /// A session with a plan of one call that acts in this way, before its first input.
+    fn begun(effect: &str) -> (Replica, Head) {
+        let tool = json!({"type": "object", "properties": {"n": {}}, "x-effect": effect, "x-trust": "trusted", "x-target": []});
+        let call = json!({"_tool": "step", "n": 1, "_outputPath": "†state.v"});
+        let messages = json!([{"type": "tool", "tool": {"step": tool}}, {"type": "plan", "plan": [call]}]);
+        let settings = Settings { mode: Mode::Full, activities: ["step".to_owned()].into(), ..Settings::default() };
+        let session = Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap();
+        let head = Head {
+            form: FORM,
+            key: "k".to_owned(),
+            created: Time(1),
+            seq: 0,
+            last_at: None,
+            sum: Sum::default(),
+            genesis: Sum::default(),
+            rest: 0,
+            timer: Timer::default(),
+            stops: 0,
+            inbox: Sum::default(),
+            held: Vec::new(),
+            parked: 0,
+        };
+        (Replica::new("s", session), head)
+    }
+
+    fn told(at: i64, input: Input) -> Envelope {
+        Envelope { at: Time(at), inputs: vec![input], id: None, of: None }
+    }
+
+    #[test]
+    fn a_step_that_is_made_anew_comes_to_the_same() {
+        let steps: Vec<String> = (0..2)
+            .map(|_| {
+                let (mut replica, head) = begun("create");
+                format!("{:?}", take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap())
+            })
+            .collect();
+        assert_eq!(steps[0], steps[1]);
+    }
+
+    #[test]
+    fn a_call_is_handed_out_with_its_record_and_whether_it_may_be_done_once_only() {
+        for (effect, once) in [("read", false), ("create", true)] {
+            let (mut replica, head) = begun(effect);
+            let step = take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap();
+            assert_eq!((step.head.seq, step.records.len(), step.answer), (1, 1, Ok(1)));
+            assert!(step.records[0].1.fits(&Sum::default()));
+            let effect = &step.effects[0];
+            assert_eq!((effect.task.id.as_str(), effect.task.attempt, effect.seq), ("0.0", 1, 1));
+            assert_eq!((effect.once, effect.in_doubt), (once, false));
+        }
+    }
+
+    #[test]
+    fn time_does_not_run_backwards_and_a_refusal_changes_nothing() {
+        let (mut replica, head) = begun("read");
+        let step = take(&mut replica, &head, &told(50, Input::Mode { mode: Mode::Shadow })).unwrap();
+        let later = take(&mut replica, &step.head, &told(7, Input::Mode { mode: Mode::Full })).unwrap();
+        assert_eq!(later.head.last_at, Some(Time(50)));
+        let unknown = Input::Revoke { consent: 9, by: "ann".to_owned() };
+        let refused = take(&mut replica, &later.head, &told(60, unknown)).unwrap();
+        assert!(refused.answer.is_err() && refused.records.is_empty());
+        assert_eq!(refused.head, later.head);
+    }
+
+    #[test]
+    fn a_question_is_in_the_inbox_with_a_timer_until_it_is_answered() {
+        let (mut replica, head) = begun("delete");
+        let step = take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap();
+        assert_eq!(step.inbox.as_ref().map(Vec::len), Some(1));
+        let timer = step.timer.expect("it lapses some time");
+        assert_eq!((timer.number, timer), (1, step.head.timer));
+        let again = take(&mut replica, &step.head, &told(6, Input::Mode { mode: Mode::Full })).unwrap();
+        assert_eq!((again.inbox, again.timer), (None, None), "nothing new");
+        let due = timer.due.unwrap();
+        let mut lapsed = tick(&mut replica, &again.head, due).unwrap();
+        // People may be reminded first.
+        while let Some(due) = lapsed.head.timer.due.filter(|_| lapsed.inbox.is_none()) {
+            lapsed = tick(&mut replica, &lapsed.head, due).unwrap();
+        }
+        assert_eq!(lapsed.inbox, Some(Vec::new()));
+    }
+
+    #[test]
+    fn what_was_under_way_elsewhere_is_in_doubt_here_and_waits_while_it_is_paused() {
+        let (mut replica, head) = begun("create");
+        let step = take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap();
+        let brought = bring(&replica, &step.head);
+        assert!(brought.effects.len() == 1 && brought.effects[0].in_doubt && brought.head.held.is_empty());
+        let paused = take(&mut replica, &step.head, &told(6, Input::Pause { by: "ann".to_owned() })).unwrap();
+        let brought = bring(&replica, &paused.head);
+        assert_eq!((brought.effects.len(), brought.head.held.len()), (0, 1));
+        let resumed = take(&mut replica, &brought.head, &told(7, Input::Resume { by: "ann".to_owned() })).unwrap();
+        assert!(resumed.effects.iter().any(|effect| effect.in_doubt) && resumed.head.held.is_empty());
+    }
+}

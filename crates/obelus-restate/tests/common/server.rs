@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// The program. It is installed anew when the pins change or the last attempt failed.
 pub(crate) fn program() -> PathBuf {
-    let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/pins");
+    let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../obelus-restate/tests/common/pins");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("restate-server");
     let (mark, lock) =
         (folder.join("installed-pins"), fs::read_to_string(pins.join("package-lock.json")).expect("pins"));
