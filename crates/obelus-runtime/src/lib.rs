@@ -115,7 +115,7 @@ pub use words::Language;
 pub mod sessions {
     pub use crate::actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
     pub use crate::events::{NoEventNumber, StepView};
-    pub use crate::host::{Export, Forked, Reopened, RulesChange};
+    pub use crate::host::{Export, ForkForecast, Forked, ForkedCall, HostNews, NewsFeed, Reopened, RulesChange};
     pub use crate::status::SessionStatus;
     pub use crate::store::{InboxRow, InputId, SessionRow};
 }
@@ -144,7 +144,7 @@ pub mod engine {
 pub mod files {
     pub use crate::agent::Problem;
     pub use crate::bindings::BindingFault;
-    pub use crate::bundled::is_bundled;
+    pub use crate::bundled::{bundled_files, is_bundled};
     pub use crate::catalogue::AgentCatalogue;
     pub use crate::images::{ImageError, ImageStore};
     pub use crate::places::Places;
@@ -167,6 +167,6 @@ pub mod people {
     };
     pub use crate::words::{
         Ending, ToolNames, consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended,
-        never_in_words, one_line, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
+        never_in_words, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
     };
 }

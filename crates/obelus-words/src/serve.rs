@@ -6,6 +6,9 @@ phrases! {
         listens: "Сервер слушает: {}", "The server listens: {}";
         worker_works: "Исполнитель работает, кластер: {}", "The worker works for the cluster at {}";
         worker_waits: "Жду кластер Restate: {}", "Waiting for the Restate cluster: {}";
+        console:
+            "Консоль (ссылка действует один раз): {}",
+            "The console (the link works once): {}";
         first_token:
             "Первый токен создан, он в файле {} (его может прочесть только владелец)",
             "The first token was made: it is in {}, which only its owner can read";

@@ -88,6 +88,7 @@ impl From<Lang> for obelus_runtime::Language {
 pub(crate) enum Command {
     Run(Run),
     Chat(Chat),
+    New(New),
     Demo(crate::cmd::demo::Demo),
     #[command(subcommand, after_help = "Example:\n  obelus plan check plan.json && obelus plan run plan.json")]
     Plan(Plan),
@@ -115,6 +116,23 @@ pub(crate) enum Command {
     Worker(WorkerArgs),
     Doctor(Doctor),
     Completions(Completions),
+}
+
+/// Make a new agent: a folder with files to begin from.
+///
+/// The agent answers at once, with an offline model. An existing folder is never changed.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus new desk                 makes agents/desk
+  obelus chat --agent desk
+  obelus new desk --in ~/agents   makes ~/agents/desk")]
+pub(crate) struct New {
+    /// The agent's name: letters, digits, `-` and `_`.
+    pub(crate) name: String,
+    /// The folder of agents.
+    #[arg(long = "in", value_name = "DIR", default_value = "agents")]
+    pub(crate) folder: PathBuf,
 }
 
 /// Print the value of an expression in a context.

@@ -130,7 +130,8 @@ impl Session {
         let result = path.and_then(|path| self.result_at(call.tool_name(), path, job.instance.as_deref()));
         // A value that stands in memory counts as shown with the request; the words of an error are here alone.
         let mut origins = job.origins.clone();
-        if job.error.is_some() {
+        let has_spoken = status == Status::Failed || !self.settings.denials_are_trusted;
+        if job.error.is_some() && has_spoken {
             origins.join(&self.settings.origin_of_error(call));
         }
         let error = job.error.as_deref().map(|error| self.error_for_model(job, call, error));

@@ -110,7 +110,10 @@ impl Inner {
             }
         });
         match created {
-            Ok(()) => Ok(SessionHandle::new(Arc::clone(&slot))),
+            Ok(()) => {
+                self.tell_made(id);
+                Ok(SessionHandle::new(Arc::clone(&slot)))
+            }
             Err(error) => Err(closed(&connections, error).await),
         }
     }

@@ -56,6 +56,16 @@ pub(crate) struct Serve {
     #[cfg(feature = "restate")]
     #[command(flatten)]
     pub(crate) engine: super::EngineAt,
+    /// Milliseconds that the head of a request, its body, and a client that reads nothing may take. For tests.
+    #[arg(long, value_name = "MS", hide = true)]
+    pub(crate) head_timeout: Option<u64>,
+    #[arg(long, value_name = "MS", hide = true)]
+    pub(crate) body_timeout: Option<u64>,
+    #[arg(long, value_name = "MS", hide = true)]
+    pub(crate) unread_timeout: Option<u64>,
+    /// Print the description of the API as JSON, and end.
+    #[arg(long, hide = true)]
+    pub(crate) openapi: bool,
     #[command(flatten)]
     pub(crate) store: StoreAt,
 }

@@ -31,6 +31,7 @@ pub(crate) fn run(args: &Agents) -> Result<Exit> {
     match args {
         Agents::List { json } => Ok(list(*json)),
         Agents::Show { agent, json } => show(agent, *json),
+        Agents::Copy { agent, name, folder } => super::new::copy(agent, name.as_deref(), folder),
         Agents::Check { agents, json } => check(agents, *json),
         Agents::Graph { agent, format } => graph(agent, *format),
         Agents::Prompt { agent, say, stats, json } => prompt(agent, say, *stats, *json),

@@ -45,10 +45,12 @@ fn branches_turn_an_error_into_an_apology() {
     let ran = obelus(&["plan", "run", "examples/branches/plan.yaml"]).exits(0).says("the shop is closed on Sundays");
     let words = "We could not order: the shop is closed on Sundays";
     let lines = [
-        "done     ask_price → {\"code\":\"exit_3\",\"message\":\"the shop is closed on Sundays\"}".to_owned(),
-        "skipped  order (PLAN-4: †state.price has no value: call 0 `ask_price` chose another path)".to_owned(),
-        format!("done     apologise → {words}"),
-        format!("done     tell → {words}\n"),
+        "✓ ask price: {\"code\":\"exit_3\",\"message\":\"the shop is closed on Sundays\"}".to_owned(),
+        "– order: skipped: earlier steps gave no value for it (PLAN-4: †state.price has no value: call 0 `ask_price` chose \
+         another path)"
+            .to_owned(),
+        format!("✓ apologise: {words}"),
+        format!("✓ tell: {words}\n"),
     ];
     assert_eq!(ran.stdout, lines.join("\n"));
     let document = obelus(&["plan", "run", "examples/branches/plan.yaml", "--json"]).exits(0).json();
@@ -271,4 +273,19 @@ fn a_planner_that_has_not_read_obeys_nobody_but_the_user() {
     let agent = folder.file("agent.yaml", reads);
     let ran = obelus(&[&["run", &agent], &say[..]].concat()).exits(3);
     ran.says("to: \"eve@evil.example.test\"").says("it was decided after reading");
+}
+
+#[test]
+fn a_new_agent_is_in_order_and_answers_and_an_existing_folder_is_not_changed() {
+    let folder = Folder::new("new-agent");
+    let here = |args: &[&str]| run(command(args).current_dir(folder.path("")), b"");
+    here(&["new", "desk"]).exits(0).prints("agents/desk/agent.yaml").says("obelus chat --agent desk");
+    here(&["agents", "check", "desk"]).exits(0).prints("ok agents/desk");
+    here(&["run", "desk", "--say", "how much is paper"]).exits(0).prints("The price of paper: 5");
+    here(&["run", "desk", "--say", "order 2 pens"]).exits(3).says("an order costs money");
+    here(&["new", "desk"]).exits(2).says("agents/desk is there already, and was not changed");
+    here(&["new", "../desk"]).exits(2).says("is no name of an agent");
+    here(&["agents", "copy", "crm", "--as", "sales"]).exits(0).prints("agents/sales/tools/deals.yaml");
+    here(&["agents", "check", "sales"]).exits(0).prints("ok agents/sales");
+    here(&["agents", "copy", "crmm"]).exits(2).says("is no bundled agent");
 }
