@@ -14,21 +14,19 @@
 //! | `perform` | what the session hands out, and what is told of it |
 //! | `tell` | what people say, and edits of the state's file |
 //! | `running` | calls, requests and files under way |
-//! | `doubt` | calls whose answer was lost |
 //! | `elicitations`, `parts` | what calls ask people, and answers that are still being written |
 //! | `report` | events, the state's file and the log |
 //! | `waiters` | who waits for a rest |
 
 mod command;
-mod doubt;
 mod elicitations;
 mod intake;
 mod parts;
 mod perform;
-mod report;
+pub(crate) mod report;
 mod running;
 mod tell;
-mod waiters;
+pub(crate) mod waiters;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -4,6 +4,8 @@ phrases! {
     /// `obelus serve` and `obelus tokens`.
     ServingWords {
         listens: "Сервер слушает: {}", "The server listens: {}";
+        worker_works: "Исполнитель работает, кластер: {}", "The worker works for the cluster at {}";
+        worker_waits: "Жду кластер Restate: {}", "Waiting for the Restate cluster: {}";
         console:
             "Консоль (ссылка действует один раз): {}",
             "The console (the link works once): {}";

@@ -11,22 +11,22 @@ use crate::session_files::SessionFiles;
 use crate::words::Language;
 
 /// Who is told what.
-pub(super) struct Report {
-    pub(super) feed: Arc<Feed>,
+pub(crate) struct Report {
+    pub(crate) feed: Arc<Feed>,
     /// What is kept for people beside the journal.
-    pub(super) files: Option<Box<SessionFiles>>,
+    pub(crate) files: Option<Box<SessionFiles>>,
     language: Language,
     /// How the steps stood when they were last told, by their places.
     steps: HashMap<(u32, u32), CallStatus>,
 }
 
 impl Report {
-    pub(super) fn new(feed: Arc<Feed>, files: Option<SessionFiles>, language: Option<&str>) -> Self {
+    pub(crate) fn new(feed: Arc<Feed>, files: Option<SessionFiles>, language: Option<&str>) -> Self {
         Self { feed, files: files.map(Box::new), language: Language::named(language), steps: HashMap::new() }
     }
 
     /// How the session stands, with the steps that have moved since this was last told.
-    pub(super) fn moved(&mut self, session: &Session) -> EventBody {
+    pub(crate) fn moved(&mut self, session: &Session) -> EventBody {
         let mut calls = session.calls();
         // Places are not used again: those of an earlier turn can go.
         if self.steps.len() > calls.len() {

@@ -5,7 +5,7 @@ mod hooks;
 mod telegram;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,11 +59,23 @@ pub(crate) fn run(args: Serve) -> Result<Exit> {
     done
 }
 
-async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) -> Result<Exit> {
-    let store = SqliteStore::open(&store_folder(&args.store)?)?;
-    let folder = store.folder().to_owned();
+/// The host, the folder beside it, and whether this process is the only one that works at the sessions.
+fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
     let connector = connector(&args.store, &Notices::default());
-    let host = Host::builder(connector).store(store.shared()).files(&folder).build();
+    let folder = store_folder(&args.store)?;
+    #[cfg(feature = "restate")]
+    if args.engine.engine == crate::cli::EngineName::Restate {
+        // Tokens and what the protocols of others need to know lie here.
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        return Ok((super::engine::host(&args.engine, connector)?, folder, false));
+    }
+    let store = SqliteStore::open(&folder)?;
+    let folder = store.folder().to_owned();
+    Ok((Host::builder(connector).store(store.shared()).files(&folder).build(), folder, true))
+}
+
+async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) -> Result<Exit> {
+    let (host, folder, is_alone) = opened(args)?;
     let agents = match args.agents.is_empty() {
         true => AgentCatalogue::of_environment(),
         false => AgentCatalogue::new(args.agents.clone()),
@@ -98,7 +110,8 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     // Other processes reach the sessions through this one.
     let beacon = Beacon::light(&folder, server.address(), &token_file)?;
     let (over, is_over) = tokio::sync::oneshot::channel();
-    let held = tokio::spawn(Holder::open(host.clone(), &folder)?.serve(is_over));
+    let holder = is_alone.then(|| Holder::open(host.clone(), &folder)).transpose()?;
+    let held = holder.map(|holder| tokio::spawn(holder.serve(is_over)));
     let mut bot = telegram::Bot::start(bot, &service, &folder);
     let took_up = tokio::spawn(async move { service.take_up().await });
     let told = told_to_end()?;
@@ -110,11 +123,15 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     output::note(&format!("{DIM}{}{DIM:#}", phrases.serving.ending));
     end_in_time(grace)?;
     // What is at work ends, or is parked and goes on at the next start.
-    let _ = tokio::time::timeout(grace, host.settled()).await;
+    if is_alone {
+        let _ = tokio::time::timeout(grace, host.settled()).await;
+    }
     took_up.abort();
     drop((over, beacon));
     let ended = bot.stop().await;
-    let _ = tokio::time::timeout(grace, held).await;
+    if let Some(held) = held {
+        let _ = tokio::time::timeout(grace, held).await;
+    }
     host.close().await;
     ended.map(|()| Exit::Done)
 }
@@ -162,7 +179,7 @@ fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &
 }
 
 /// Ends with Ctrl-C or when the system tells the process to end.
-fn told_to_end() -> Result<impl Future<Output = ()>> {
+pub(super) fn told_to_end() -> Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     Ok(async move {
