@@ -4,6 +4,7 @@
 //! reader of a clone has (`agents`, `examples`, …). CONTRIBUTING.md says how files, commands and exceptions are written.
 
 mod document;
+mod links;
 mod output;
 mod shell;
 
@@ -109,5 +110,6 @@ documents! {
     rules: "docs/rules.md",
     sandbox: "docs/sandbox.md",
     server: "docs/server.md",
+    the_summary: "docs/SUMMARY.md",
     the_tutorial: "docs/tutorial.md",
 }
