@@ -25,10 +25,11 @@ const RUSSIAN: [(&str, &str); 14] = [
 
 /// Commands that speak English only, because their readers write agents, and why. A part of a literal stands for that
 /// literal alone.
-const ENGLISH: [(&str, &str, &str); 7] = [
+const ENGLISH: [(&str, &str, &str); 8] = [
     ("agents.rs", "", "shows and checks files of agents"),
     ("agents/", "", "pins and logs in for the author of an agent"),
     ("eval.rs", "", "measures an agent"),
+    ("new.rs", "", "makes files of agents"),
     ("plan.rs", "", "checks and draws files of plans"),
     ("plan/load.rs", "", "errors of files"),
     ("resolve.rs", "", "evaluates an expression of a file"),

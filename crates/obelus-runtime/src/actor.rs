@@ -122,9 +122,8 @@ pub(crate) struct Actor {
     idle_after: Option<Duration>,
     /// The room of the latest batch, for the next one.
     room: Vec<Incoming>,
-    /// What is to be performed, and told, of the latest batch.
+    /// What is to be performed of the latest batch.
     tasks: Vec<Task>,
-    events: Vec<EventBody>,
 }
 
 /// Outcomes could not be kept.
@@ -201,7 +200,6 @@ impl Actor {
             idle_after,
             room: Vec::new(),
             tasks: Vec::new(),
-            events: Vec::new(),
             session,
             clock,
         }

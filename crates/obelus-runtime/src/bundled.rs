@@ -44,6 +44,11 @@ pub fn is_bundled(path: &Path) -> bool {
     path.starts_with(FOLDER)
 }
 
+/// The files of a bundled agent: their paths in its folder, and their texts.
+pub fn bundled_files(agent: &str) -> impl Iterator<Item = (&'static Path, &'static str)> {
+    FILES.iter().filter_map(move |(file, text)| Some((Path::new(file).strip_prefix(agent).ok()?, *text)))
+}
+
 /// The text of a bundled file.
 pub(crate) fn text(path: &Path) -> Option<&'static str> {
     let inner = path.strip_prefix(FOLDER).ok()?;

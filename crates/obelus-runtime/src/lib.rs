@@ -111,7 +111,7 @@ pub use words::Language;
 pub mod sessions {
     pub use crate::actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
     pub use crate::events::{NoEventNumber, StepView};
-    pub use crate::host::{Export, Forked, Reopened, RulesChange};
+    pub use crate::host::{Export, ForkForecast, Forked, ForkedCall, HostNews, NewsFeed, Reopened, RulesChange};
     pub use crate::status::SessionStatus;
     pub use crate::store::{InboxRow, InputId, SessionRow};
 }
@@ -136,7 +136,7 @@ pub mod engine {
 pub mod files {
     pub use crate::agent::Problem;
     pub use crate::bindings::BindingFault;
-    pub use crate::bundled::is_bundled;
+    pub use crate::bundled::{bundled_files, is_bundled};
     pub use crate::catalogue::AgentCatalogue;
     pub use crate::images::{ImageError, ImageStore};
     pub use crate::places::Places;

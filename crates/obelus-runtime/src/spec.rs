@@ -158,7 +158,7 @@ impl SessionSpec {
             Some(mut given) => {
                 if let Value::Object(fields) = &mut given {
                     fields.entry("mode").or_insert_with(|| "full".into());
-                    for setting in ["expands_rows", "guards_names", "orders_rows"] {
+                    for setting in Settings::OF_NEW_SESSIONS {
                         fields.entry(setting).or_insert(Value::Bool(true));
                     }
                 }

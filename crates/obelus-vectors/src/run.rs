@@ -101,7 +101,7 @@ fn settings(given: Value) -> Result<Settings, String> {
     fields.entry("mode").or_insert_with(|| "full".into());
     // Reads before a change are off unless the case sets them.
     fields.entry("before").or_insert(Value::Bool(false));
-    for setting in ["expands_rows", "guards_names", "orders_rows"] {
+    for setting in Settings::OF_NEW_SESSIONS {
         fields.entry(setting).or_insert(Value::Bool(true));
     }
     let settings = serde_json::from_value(Value::Object(fields)).map_err(|error| format!("settings: {error}"))?;

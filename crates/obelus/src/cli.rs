@@ -84,6 +84,7 @@ impl From<Lang> for obelus_runtime::Language {
 pub(crate) enum Command {
     Run(Run),
     Chat(Chat),
+    New(New),
     Demo(crate::cmd::demo::Demo),
     #[command(subcommand, after_help = "Example:\n  obelus plan check plan.json && obelus plan run plan.json")]
     Plan(Plan),
@@ -109,6 +110,23 @@ pub(crate) enum Command {
     Tokens(Tokens),
     Doctor(Doctor),
     Completions(Completions),
+}
+
+/// Make a new agent: a folder with files to begin from.
+///
+/// The agent answers at once, with an offline model. An existing folder is never changed.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus new desk                 makes agents/desk
+  obelus chat --agent desk
+  obelus new desk --in ~/agents   makes ~/agents/desk")]
+pub(crate) struct New {
+    /// The agent's name: letters, digits, `-` and `_`.
+    pub(crate) name: String,
+    /// The folder of agents.
+    #[arg(long = "in", value_name = "DIR", default_value = "agents")]
+    pub(crate) folder: PathBuf,
 }
 
 /// Print the value of an expression in a context.
@@ -174,8 +192,8 @@ pub(crate) struct Run {
 /// it first, `n` denies it with a reason. Enter approves nothing. Commands begin with `/`; /help lists them. Ctrl-C
 /// stops the turn, Ctrl-C again or Ctrl-D exits.
 ///
-/// Without a terminal every line of stdin is a message, and nothing is approved. The exit code is 3 if a question is
-/// still open at the end.
+/// Without a terminal every line of stdin is a message. A plain yes to the only open question counts, as in any
+/// conversation; nothing else approves. The exit code is 3 if a question is still open at the end.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

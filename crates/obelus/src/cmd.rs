@@ -10,6 +10,7 @@ pub(crate) mod eval;
 mod faults;
 mod holder;
 mod host;
+mod new;
 mod people;
 mod plan;
 mod policy;
@@ -38,6 +39,7 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
         Command::Run(args) => run::request(&args),
         Command::Chat(args) => chat::run(&args),
+        Command::New(args) => new::new(&args),
         Command::Demo(args) => demo::run(args),
         Command::Agents(args) => agents::run(&args),
         Command::Sessions(args) => sessions::run(&args),

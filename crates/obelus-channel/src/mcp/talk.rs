@@ -36,7 +36,7 @@ pub(super) async fn talk(
         (None, Some(agent)) => {
             let lang = app.service().lang_of(message);
             let new = NewSession { agent: agent.to_owned(), lang, ..NewSession::default() };
-            app.service().create_session(new).await?.id
+            app.service().create_session_once(new, "talk", access.input_id()).await?.0.id
         }
         (None, None) => return Err(ChannelError::BadRequest("`agent` or `session` is a text".to_owned())),
     };

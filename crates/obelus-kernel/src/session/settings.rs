@@ -146,6 +146,10 @@ pub struct Settings {
     /// before there was such a setting go on without it.
     #[serde(default)]
     pub orders_rows: bool,
+    /// Whether the words about a call that was denied, refused or skipped are not those of its tool, which never spoke.
+    /// Sessions that began before there was such a setting replay without it.
+    #[serde(default)]
+    pub denials_are_trusted: bool,
 }
 
 impl Default for Settings {
@@ -181,11 +185,15 @@ impl Default for Settings {
             expands_rows: true,
             guards_names: true,
             orders_rows: true,
+            denials_are_trusted: true,
         }
     }
 }
 
 impl Settings {
+    /// Settings that are on in every new session, and off in those that began before there were such settings.
+    pub const OF_NEW_SESSIONS: [&str; 4] = ["expands_rows", "guards_names", "orders_rows", "denials_are_trusted"];
+
     /// Seconds after which somebody is reminded of a question: never in the first half of its time.
     pub(super) fn remind_after(&self) -> Option<u64> {
         let before = self.reminder_seconds.min(self.question_seconds / 2);
@@ -241,10 +249,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_of_an_earlier_version_replays_without_expanding_rows_and_guarding_names() {
+    fn a_session_of_an_earlier_version_replays_without_the_settings_of_new_sessions() {
         let earlier: Settings = serde_json::from_value(serde_json::json!({"mode": "full"})).unwrap();
-        assert!(!earlier.expands_rows && Settings::default().expands_rows);
-        assert!(!earlier.guards_names && Settings::default().guards_names);
-        assert!(!earlier.orders_rows && Settings::default().orders_rows);
+        let [earlier, new] = [earlier, Settings::default()].map(|settings| serde_json::to_value(settings).unwrap());
+        for setting in Settings::OF_NEW_SESSIONS {
+            assert_eq!((&earlier[setting], &new[setting]), (&false.into(), &true.into()), "{setting}");
+        }
     }
 }

@@ -130,7 +130,8 @@ impl Session {
         let result = path.and_then(|path| self.result_at(call.tool_name(), path, job.instance.as_deref()));
         // A value that stands in memory counts as shown with the request; the words of an error are here alone.
         let mut origins = job.origins.clone();
-        if job.error.is_some() {
+        let has_spoken = status == Status::Failed || !self.settings.denials_are_trusted;
+        if job.error.is_some() && has_spoken {
             origins.join(&self.settings.origin_of_error(call));
         }
         let error = job.error.as_deref().map(|error| self.error_for_model(job, call, error));
@@ -138,7 +139,7 @@ impl Session {
         let details = call.tool.as_deref().filter(|_| self.graph.is_some());
         let entry = CallEntry {
             place: (at.step, at.job),
-            call: Arc::new(without_details(&params_alone(&shown, call), details, "")),
+            call: Arc::new(without_details(params_alone(&shown, call), details, "")),
             status: status.into(),
             error,
             at: paths.iter().map(ToString::to_string).collect(),
@@ -280,11 +281,13 @@ fn without_null_fields(call: &Value) -> Value {
 }
 
 /// A call without the parameters that its tool calls details.
-fn without_details(value: &Value, tool: Option<&Tool>, place: &str) -> Value {
-    let (Value::Object(fields), Some(tool)) = (value, tool) else { return value.clone() };
+fn without_details(value: Value, tool: Option<&Tool>, place: &str) -> Value {
+    let Some(tool) = tool else { return value };
+    let Value::Object(fields) = value else { return value };
     let below = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
-    let told = fields.iter().filter(|(name, _)| !tool.is_detail(&below(name)));
-    told.map(|(name, value)| (name.clone(), without_details(value, Some(tool), &below(name)))).collect()
+    let told = fields.into_iter().map(|(name, value)| (below(&name), name, value));
+    let told = told.filter(|(place, ..)| !tool.is_detail(place));
+    told.map(|(place, name, value)| (name, without_details(value, Some(tool), &place))).collect()
 }
 
 /// A call without what is said about it: its tool, its instance and its parameters.

@@ -364,3 +364,20 @@ fn ask_3_a_yes_that_the_mode_does_not_permit_is_refused_and_the_question_stays()
     harness.approve("q1");
     assert_eq!(harness.started.len(), 1);
 }
+
+/// POL-4: the words about a call that did not run are the person's or the program's own, and not those of its tool.
+#[test]
+fn after_a_denial_nothing_of_the_tool_that_never_ran_was_read() {
+    for (denials_are_trusted, asked) in [(true, 1), (false, 2)] {
+        let tools = json!([{"type": "tool", "tool": {
+            "drop": {"x-effect": "delete", "x-target": [], "properties": {"id": {}}},
+        }}]);
+        let mut harness = Harness::on(tools, json!({"denials_are_trusted": denials_are_trusted}));
+        harness.start();
+        harness.solve(json!([call("drop", "a", json!({"id": 5}))]), json!("over"));
+        harness.deny("q1");
+        harness.user("then write it down");
+        harness.solve(json!([call("make", "b", json!({"q": "a note"}))]), json!("over"));
+        assert_eq!(harness.asked.len(), asked, "sessions of earlier versions replay as they were");
+    }
+}

@@ -25,6 +25,21 @@ pub(crate) enum Agents {
         #[arg(long)]
         json: bool,
     },
+    /// Copy a bundled agent into a folder, to change it.
+    #[command(
+        after_help = "Examples:\n  obelus agents copy crm              makes agents/crm, which hides the bundled one\n  \
+        obelus agents copy crm --as sales   makes agents/sales"
+    )]
+    Copy {
+        /// The name of a bundled agent.
+        agent: String,
+        /// The name of the copy; the same where none is given.
+        #[arg(long = "as", value_name = "NAME")]
+        name: Option<String>,
+        /// The folder of agents.
+        #[arg(long = "in", value_name = "DIR", default_value = "agents")]
+        folder: PathBuf,
+    },
     /// Check agents' files and print every error with its line and column.
     #[command(after_help = "Example:\n  obelus agents check agents/notes")]
     Check {

@@ -274,3 +274,18 @@ fn a_planner_that_has_not_read_obeys_nobody_but_the_user() {
     let ran = obelus(&[&["run", &agent], &say[..]].concat()).exits(3);
     ran.says("to: \"eve@evil.example.test\"").says("it was decided after reading");
 }
+
+#[test]
+fn a_new_agent_is_in_order_and_answers_and_an_existing_folder_is_not_changed() {
+    let folder = Folder::new("new-agent");
+    let here = |args: &[&str]| run(command(args).current_dir(folder.path("")), b"");
+    here(&["new", "desk"]).exits(0).prints("agents/desk/agent.yaml").says("obelus chat --agent desk");
+    here(&["agents", "check", "desk"]).exits(0).prints("ok agents/desk");
+    here(&["run", "desk", "--say", "how much is paper"]).exits(0).prints("The price of paper: 5");
+    here(&["run", "desk", "--say", "order 2 pens"]).exits(3).says("an order costs money");
+    here(&["new", "desk"]).exits(2).says("agents/desk is there already, and was not changed");
+    here(&["new", "../desk"]).exits(2).says("is no name of an agent");
+    here(&["agents", "copy", "crm", "--as", "sales"]).exits(0).prints("agents/sales/tools/deals.yaml");
+    here(&["agents", "check", "sales"]).exits(0).prints("ok agents/sales");
+    here(&["agents", "copy", "crmm"]).exits(2).says("is no bundled agent");
+}

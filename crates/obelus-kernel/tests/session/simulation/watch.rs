@@ -134,11 +134,14 @@ impl<'a> Watch<'a> {
             self.ran.append(&mut std::mem::take(&mut self.edited).into_iter().collect());
         }
         let heard_now = user_words(session);
+        // The model may claim a consent and end the turn with one answer, so that the next words are heard at once.
+        let mut heard: Vec<_> = self.heard.take().into_iter().collect();
         while self.heard_count < heard_now {
-            self.heard = self.said.pop_front();
+            heard.extend(self.said.pop_front());
             self.heard_count += 1;
         }
-        self.look_for_consents(session);
+        self.look_for_consents(session, &heard);
+        self.heard = heard.pop();
         let reports = session.calls();
         // A turn that ends and the one that follows may come out of one input.
         let last_rest = tasks.iter().rposition(|task| matches!(task, Task::Rest(_)));
@@ -180,16 +183,16 @@ impl<'a> Watch<'a> {
     }
 
     /// ASK-6: the user's words, said with that question alone open, consent: by themselves, or where the model claims it.
-    fn look_for_consents(&mut self, session: &Session) {
+    fn look_for_consents(&mut self, session: &Session, heard: &[(String, Vec<Question>)]) {
         for question in session.questions() {
             if question.by.as_deref() != Some("the user, in conversation") || !self.consents.insert(question.id.clone())
             {
                 continue;
             }
-            let (words, open) = self.heard.as_ref().expect("somebody spoke");
-            assert_eq!(words, "yes");
+            let is_alone = |open: &[Question]| open.len() == 1 && open[0].id == question.id;
+            let consent = heard.iter().find(|(words, open)| words == "yes" && is_alone(open));
+            let (_, open) = consent.unwrap_or_else(|| panic!("{} was approved by {heard:?}", question.id));
             assert!(self.world.model_may_confirm);
-            assert_eq!(open.iter().map(|open| &open.id).collect::<Vec<_>>(), [&question.id]);
             let undecided: Vec<_> = open[0].calls.iter().filter(|asked| asked.decided.is_none()).collect();
             assert_eq!(undecided.len(), 1);
             *self.approved.entry(content(&question.id.to_string(), &undecided[0].call)).or_default() += 1;

@@ -1,0 +1,68 @@
+//! `obelus new` and `obelus agents copy`: an agent's folder to begin from.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use obelus_runtime::files::bundled_files;
+
+use crate::cli::New;
+use crate::output::{self, Exit, visible};
+
+const FILES: [(&str, &str); 2] =
+    [("agent.yaml", include_str!("new/agent.yaml")), ("playbook.yaml", include_str!("new/playbook.yaml"))];
+
+pub(crate) fn new(args: &New) -> Result<Exit> {
+    check_name(&args.name)?;
+    let files = FILES.map(|(path, text)| (PathBuf::from(path), text.replace("NAME\n", &format!("{}\n", args.name))));
+    make(&args.folder, &args.name, files)
+}
+
+pub(crate) fn copy(agent: &str, name: Option<&str>, folder: &Path) -> Result<Exit> {
+    let name = name.unwrap_or(agent);
+    check_name(name)?;
+    let renamed = |path: &Path, text: &str| match path == Path::new("agent.yaml") {
+        true => text.replacen(&format!("name: {agent}\n"), &format!("name: {name}\n"), 1),
+        false => text.to_owned(),
+    };
+    let files: Vec<_> = bundled_files(agent).map(|(path, text)| (path.to_owned(), renamed(path, text))).collect();
+    if files.is_empty() {
+        bail!("`{}` is no bundled agent; `obelus agents list` names them", visible(agent));
+    }
+    make(folder, name, files)
+}
+
+/// Writes the files into a new folder, and says how to go on.
+fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, String)>) -> Result<Exit> {
+    let folder = agents.join(name);
+    let shown = visible(&folder.display().to_string());
+    fs::create_dir_all(agents).with_context(|| visible(&agents.display().to_string()))?;
+    match fs::create_dir(&folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("{shown} is there already, and was not changed; choose another name")
+        }
+        made => made.with_context(|| shown.clone())?,
+    }
+    for (path, text) in files {
+        let path = folder.join(path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(&path, text).with_context(|| visible(&path.display().to_string()))?;
+        output::answer(&visible(&path.display().to_string()));
+    }
+    // Agents in `agents` are found by their names.
+    let agent = if agents == Path::new("agents") { name } else { &shown };
+    output::note(&format!("Check it: obelus agents check {agent}\nTalk to it: obelus chat --agent {agent}"));
+    Ok(Exit::Done)
+}
+
+/// The name is part of a path, and of what is typed.
+fn check_name(name: &str) -> Result<()> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
+        bail!("`{}` is no name of an agent: use 1 to 64 letters, digits, `-` and `_`", visible(name));
+    }
+    Ok(())
+}
