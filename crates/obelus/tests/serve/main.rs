@@ -7,3 +7,4 @@ mod restart;
 mod revoked;
 mod storm;
 mod talk;
+mod traces;
