@@ -71,6 +71,9 @@ pub struct Service {
     forget: Option<Forget>,
     /// Makes prompts, where they can be shown.
     make_prompt: Option<MakePrompt>,
+    /// Follows the sessions that are talked to.
+    #[cfg(feature = "traces")]
+    traces: Option<crate::traces::Traces>,
 }
 
 /// Changes what a session is made of.
@@ -82,9 +85,17 @@ type Forget = Arc<dyn Fn(&str) + Send + Sync>;
 impl Service {
     /// A service over a host with a store, for the agents of a catalogue.
     pub fn new(host: Host, agents: AgentCatalogue) -> Self {
-        let agents = Arc::new(agents);
-        let (language, prepare, forget, make_prompt) = (None, None, None, None);
-        Self { host, agents, language, is_language_fixed: false, prepare, forget, make_prompt }
+        Self {
+            host,
+            agents: Arc::new(agents),
+            language: None,
+            is_language_fixed: false,
+            prepare: None,
+            forget: None,
+            make_prompt: None,
+            #[cfg(feature = "traces")]
+            traces: None,
+        }
     }
 
     /// The same, in this language where neither the caller nor the agent names one.
@@ -111,6 +122,13 @@ impl Service {
         Self { forget: Some(Arc::new(forget)), ..self }
     }
 
+    /// The same, whose sessions are traced from when they are first talked to.
+    #[cfg(feature = "traces")]
+    #[must_use]
+    pub fn traced(self, traces: crate::traces::Traces) -> Self {
+        Self { traces: Some(traces), ..self }
+    }
+
     /// The host of the sessions.
     pub fn host(&self) -> &Host {
         &self.host
@@ -124,10 +142,15 @@ impl Service {
     /// A session to talk to, restored if it is not in memory.
     pub async fn open(&self, id: &str) -> Result<SessionHandle, ChannelError> {
         check_id(id)?;
-        match self.host.find(id) {
-            Some(handle) => Ok(handle),
-            None => Ok(self.host.open(id).await?),
+        let handle = match self.host.find(id) {
+            Some(handle) => handle,
+            None => self.host.open(id).await?,
+        };
+        #[cfg(feature = "traces")]
+        if let Some(traces) = &self.traces {
+            traces.follow(&self.host, id, &handle);
         }
+        Ok(handle)
     }
 
     /// Reads something from a session. One that is not in memory is read from the store, and does not go on.

@@ -44,6 +44,12 @@ pub(crate) struct Serve {
     /// Run the Telegram bot of this file: `{token_file, allow, agent, lang, api}`.
     #[arg(long, value_name = "FILE")]
     pub(crate) telegram: Option<PathBuf>,
+    /// Send traces to this OpenTelemetry collector, by OTLP over HTTP: http://127.0.0.1:4318
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
+    /// Traces also have words, parameters and results.
+    #[arg(long, requires = "otlp")]
+    pub(crate) otlp_content: bool,
     /// The requests of one token in a second.
     #[arg(long, value_name = "N", default_value_t = 500)]
     pub(crate) rate: u32,

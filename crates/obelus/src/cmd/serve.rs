@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use obelus_channel::http::{HttpOptions, HttpServer};
 use obelus_channel::telegram::TelegramConfig;
 use obelus_channel::tokens::{Role, TOKEN_FILE, TokenEntry, Tokens as TokenStore};
+use obelus_channel::traces::Traces;
 use obelus_channel::types::{PromptMessage, PromptSize, PromptView};
 use obelus_channel::{MadePrompt, MakePrompt, Service};
 use obelus_channel::{langgraph, mcp, openai};
@@ -91,6 +92,10 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
         langgraph::forget(&beside, id);
         openai::forget(&beside, id);
     });
+    let service = match &args.otlp {
+        Some(collector) => service.traced(traces(collector, args.otlp_content)?),
+        None => service,
+    };
     let tokens = TokenStore::in_folder(&folder);
     let token_file = args.token_file.clone().unwrap_or_else(|| folder.join(TOKEN_FILE));
     let is_first = tokens.ensure_first(&token_file)?;
@@ -163,6 +168,12 @@ pub(super) fn prompts() -> MakePrompt {
             })
         })
     })
+}
+
+/// Traces of the server's sessions.
+fn traces(collector: &str, with_content: bool) -> Result<Traces> {
+    let tell = |words: &str| output::warning(&output::visible(&format!("--otlp: {words}")));
+    Traces::start(collector, with_content, tell).map_err(|why| anyhow!("--otlp: {why}"))
 }
 
 fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Words) {

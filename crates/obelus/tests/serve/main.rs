@@ -9,3 +9,4 @@ mod restart;
 mod revoked;
 mod storm;
 mod talk;
+mod traces;

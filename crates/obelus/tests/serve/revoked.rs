@@ -193,5 +193,5 @@ fn a_viewer_answers_nothing_on_the_stream_of_another() {
     let answer =
         json!({"jsonrpc": "2.0", "id": "x", "result": {"action": "accept", "content": {"decision": "approve"}}});
     let refused = server.send("POST", "/mcp", &[("authorization", &viewer)], Some(&answer));
-    assert_eq!(refused.status, 403, "{refused:?}");
+    assert_eq!(refused.status, 400, "{refused:?}");
 }
