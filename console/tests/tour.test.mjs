@@ -117,8 +117,8 @@ test('an edge of the plan shows its value and who wrote it', async () => {
   await page.getByRole('link', { name: 'Plan' }).click();
   await page.getByRole('button', { name: 'List' }).click();
   await page.getByRole('button', { name: /†state\.deal\.contact/ }).click();
-  await page.getByRole('complementary').getByText('nadia@example.test').waitFor();
-  await page.getByRole('complementary').getByText('find_deal').first().waitFor();
+  await page.getByRole('complementary').getByText('nadia@example.test').first().waitFor();
+  await page.getByRole('complementary').getByText('Find the deal').first().waitFor();
 });
 
 test('the page reports no fault, and no policy of the browser was broken', () => {
