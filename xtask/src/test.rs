@@ -2,12 +2,14 @@
 
 use anyhow::Result;
 
+use crate::console;
 use crate::step::{cargo, root, step};
 
 pub(crate) fn run(long: bool) -> Result<()> {
     step("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
     step("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     connectors()?;
+    console::run()?;
     step("tests", &mut cargo(&["test", "--workspace"]))?;
     vectors()?;
     if long {

@@ -7,12 +7,14 @@
 //! | `talk` | what is said to a session, and what came of it |
 //! | `questions` | the inbox, and answers |
 //! | `recent` | questions that were decided lately |
+//! | `second_look` | whether records are still as a question shows them |
 //! | `edit` | how a person changes a call that waits; pictures of pages |
 //! | `graph`, `instances` | the plan as a graph; the instances of a session |
 //! | `state` | values of the state, and what has changed in it |
 //! | `changes` | what changes in the lists of sessions and questions |
 //! | `forecast` | what a fork would do, and what requests to the model took |
 //! | `past` | events, timeline, log, fork |
+//! | `step_words` | the words of steps beside events |
 //! | `snapshot` | a session at one moment, for channels that show it their own way |
 //! | `take_up` | work that an earlier process left |
 
@@ -26,10 +28,13 @@ mod instances;
 mod past;
 mod questions;
 mod recent;
+mod second_look;
 mod sessions;
 #[cfg(feature = "http")]
 mod snapshot;
 mod state;
+#[cfg(feature = "http")]
+mod step_words;
 mod take_up;
 mod talk;
 
@@ -46,6 +51,8 @@ pub use agent_parts::{MadePrompt, MakePrompt};
 pub use changes::Changes;
 #[cfg(feature = "http")]
 pub(crate) use snapshot::Snapshot;
+#[cfg(feature = "http")]
+pub(crate) use step_words::StepWords;
 pub use take_up::Started;
 #[cfg(any(feature = "http", feature = "telegram"))]
 pub(crate) use talk::lines_visible;

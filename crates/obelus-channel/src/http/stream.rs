@@ -20,6 +20,7 @@ use super::{Access, App};
 use crate::Changes;
 use crate::ChannelError;
 use crate::schemas::SessionEventShape;
+use crate::service::StepWords;
 use crate::types::ListChange;
 
 /// Where a stream begins
@@ -91,7 +92,7 @@ impl Drop for Events {
 ///
 /// Each event has its number as id. `Last-Event-ID`, or `after`, goes on after it, also when the server was restarted in
 /// between. Passing events, such as words that are still being written, have no id. After `missed` the stream ends: go on
-/// by the last id.
+/// by the last id. Where a language is asked for, `call_began` and `call_ended` have a `line`: the step in words.
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/events", tag = "events", operation_id = "streamEvents",
     params(("id" = String, Path, description = "the session"), AfterQuery, ("last-event-id" = Option<String>, Header, description = "the id of the last event that was seen")),
     responses((status = 200, description = "the events, each as JSON in its `data`", body = SessionEventShape, content_type = "text/event-stream"), Failures))]
@@ -104,16 +105,21 @@ pub(super) async fn events(
 ) -> Result<Response, Failure> {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let events = Events::open(&app, &access, &id, last.or(query.after.as_deref())).await?;
+    let words = match access.language {
+        Some(language) => Some(app.service().step_words(&id, language).await?),
+        None => None,
+    };
     // The head is sent at once, whatever happens in the session.
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b": open\n\n"))]);
-    let rest = stream::unfold(Some(events), |events| async move {
-        let mut events = events?;
+    let rest = stream::unfold(Some((events, words)), |state| async move {
+        let (mut events, mut words) = state?;
         match events.next().await {
             Next::Event(event) => {
                 let is_last = matches!(event.body, EventBody::Missed);
-                Some((Ok(frame(&event)), Some(events).filter(|_| !is_last)))
+                let frame = frame(&event, words.as_mut());
+                Some((Ok(frame), Some((events, words)).filter(|_| !is_last)))
             }
-            Next::Silence => Some((Ok(Bytes::from_static(b": alive\n\n")), Some(events))),
+            Next::Silence => Some((Ok(Bytes::from_static(b": alive\n\n")), Some((events, words)))),
             Next::End => None,
         }
     });
@@ -164,8 +170,11 @@ impl Drop for Watched {
 }
 
 /// An event as it is sent. Those that are not told again have no id.
-fn frame(event: &SessionEvent) -> Bytes {
-    let body = serde_json::to_value(event).unwrap_or_default();
+fn frame(event: &SessionEvent, words: Option<&mut StepWords>) -> Bytes {
+    let mut body = serde_json::to_value(event).unwrap_or_default();
+    if let Some(line) = words.and_then(|words| words.line(event)) {
+        body["line"] = serde_json::to_value(line).unwrap_or_default();
+    }
     let name = body["event"].as_str().unwrap_or("event").to_owned();
     let id = if is_passing(&event.body) { String::new() } else { format!("id: {}\n", event.number) };
     // JSON has no line breaks of its own.
@@ -192,7 +201,7 @@ mod tests {
     #[test]
     fn an_event_has_its_number_as_id_unless_it_is_passing() {
         let event = |body| SessionEvent { number: EventNumber { record: 12, part: 3 }, at: Time(0), body };
-        let told = |body| String::from_utf8(frame(&event(body)).to_vec()).unwrap();
+        let told = |body| String::from_utf8(frame(&event(body), None).to_vec()).unwrap();
         let said = told(EventBody::AgentSaid { text: "a\nid: 99-9\n\nb".to_owned() });
         assert!(said.starts_with("id: 12-3\nevent: agent_said\ndata: {"), "{said}");
         assert_eq!(said.lines().count(), 4, "words of a model make no lines: {said}");
