@@ -27,6 +27,7 @@ mod parts;
 mod perform;
 mod report;
 mod running;
+mod second_look;
 mod tell;
 mod waiters;
 
@@ -329,6 +330,9 @@ impl Actor {
             }
             Command::Services { answer } => {
                 let _ = answer.send(self.services.clone());
+            }
+            Command::Activities { answer } => {
+                let _ = answer.send(self.work.activities());
             }
             Command::Wait { what, answer } => {
                 self.wake().await;

@@ -34,9 +34,9 @@ export function writerWords(writer: Edge['writer']): string {
 }
 
 /** An origin such as `untrusted:TOOL`, in words. */
-export function originWords(origin: string, graph: Graph): string {
+export function originWords(origin: string, graph?: Graph): string {
   const [kind, tool] = origin.split(/:(.*)/s);
-  const name = graph.nodes.find((node) => node.tool === tool)?.title ?? tool;
+  const name = graph?.nodes.find((node) => node.tool === tool)?.title ?? tool;
   if (kind === 'trusted') return fill(words.byTool, name ?? '');
   if (kind === 'untrusted') return `${fill(words.byTool, name ?? '')}, ${words.notTrusted}`;
   return { user: words.user, author: words.author, model: words.model, runtime: words.runtime }[kind ?? ''] ?? origin;

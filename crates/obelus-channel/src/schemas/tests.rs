@@ -7,7 +7,7 @@ use obelus_kernel::session::{
 };
 use obelus_kernel::{Context, Time};
 use obelus_runtime::files::FileNews;
-use obelus_runtime::people::QuestionView;
+use obelus_runtime::people::{QuestionView, StepLine, Titles};
 use obelus_runtime::sessions::StepView;
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent};
 use serde::Serialize;
@@ -87,6 +87,11 @@ fn events_are_as_they_are_described() {
         let event = SessionEvent { number: EventNumber { record: 1, part: 2 }, at: Time(0), body };
         fits::<SessionEventShape>(&serde_json::to_value(event).unwrap());
     }
+    let titles = Titles::of(session.context(), "en");
+    let line = StepLine::began(&question.calls[0].call, Some(1), &titles, Language::English);
+    let told =
+        json!({"number": "1-1", "at": "", "event": "call_began", "id": "0.0", "call": {}, "attempt": 1, "line": line});
+    fits::<SessionEventShape>(&told);
 }
 
 #[test]
