@@ -268,6 +268,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/questions/{question}/look": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * See whether records are still as a question shows them
+         * @description What the question would change is read once more. Nothing is decided, and nothing of it is kept.
+         */
+        post: operations["lookAgain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/questions/{question}/picture": {
         parameters: {
             query?: never;
@@ -1137,11 +1157,13 @@ export interface components {
              * @description The number of the standing consent because of which it runs without a question.
              */
             consent?: number | null;
+            line?: components["schemas"]["StepLine"] | null;
             /** @enum {string} */
             event: "call_began";
         } | {
             id: string;
             outcome: components["schemas"]["Outcome"];
+            line?: components["schemas"]["StepLine"] | null;
             /** @enum {string} */
             event: "call_ended";
         } | {
@@ -1475,6 +1497,28 @@ export interface components {
             /** @description The token. */
             token: string;
         };
+        /** @description A field that holds another value than was shown. */
+        LookRow: {
+            /** @description The place of the call in the question. */
+            call: number;
+            /** @description The parameter, as a dotted path. */
+            place: string;
+            /** @description What people call it. */
+            label: string;
+            /** @description What was shown. */
+            shown: string;
+            /** @description What it holds now. */
+            now: string;
+        };
+        /** @description Whether records are still as a question shows them. */
+        LookView: {
+            /** @description Whether something is another value than was shown. */
+            changed: boolean;
+            /** @description When it was looked. */
+            looked_at: string;
+            /** @description What is another value. */
+            rows: components["schemas"]["LookRow"][];
+        };
         /**
          * @description How far a session may go.
          * @enum {string}
@@ -1605,6 +1649,10 @@ export interface components {
             error?: unknown;
             /** @description The same in words. */
             error_words?: string | null;
+            /** @description What it lacked, in words, where it could not begin. */
+            lacks?: string | null;
+            /** @description What it brought, where that was kept; of a long value, the beginning. */
+            result?: unknown;
             /** @description The standing consent because of which it ran without a question. */
             consent?: string | null;
         };
@@ -2021,6 +2069,21 @@ export interface components {
             values: components["schemas"]["StateValue"][];
             /** @description How many more there are. */
             left_out: number;
+        };
+        /** @description A step on one line, for people */
+        StepLine: {
+            /** @description What it does. */
+            headline: string;
+            /** @description What the agent says of it, or what it is about. */
+            comment?: string | null;
+            /** @description Where it is. */
+            status: string;
+            /** @description What became of it. */
+            outcome?: string | null;
+            /** @description The standing consent because of which it ran, in words. */
+            consent?: string | null;
+            /** @description Whether it is of interest only if it does not succeed. */
+            is_quiet: boolean;
         };
         /** @description A node of a graph of steps. */
         StepNodeView: {
@@ -2851,6 +2914,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FormView"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    lookAgain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description its id, `SESSION:QUESTION` */
+                question: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LookView"];
                 };
             };
             /** @description what went wrong */

@@ -18,30 +18,6 @@ pub(crate) struct SessionEventShape {
     /// What happened.
     #[serde(flatten)]
     body: EventShape,
-    /// The step in words, beside `call_began` and `call_ended` of a stream whose reader asks for a language.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<StepLineShape>,
-}
-
-/// A step for people
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = StepLine)]
-pub(crate) struct StepLineShape {
-    /// What it does.
-    headline: String,
-    /// What the agent says of it, or what it is about, where the headline does not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comment: Option<String>,
-    status: CallStatusName,
-    /// What became of it, in words; none while it runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<String>,
-    /// The standing consent because of which it ran without a question, in words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    consent: Option<String>,
-    /// Whether it is of interest only if it does not succeed.
-    is_quiet: bool,
 }
 
 /// What happened
