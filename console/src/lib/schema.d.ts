@@ -403,7 +403,7 @@ export interface paths {
          * What happens in a session, as server-sent events
          * @description Each event has its number as id. `Last-Event-ID`, or `after`, goes on after it, also when the server was restarted in
          *     between. Passing events, such as words that are still being written, have no id. After `missed` the stream ends: go on
-         *     by the last id.
+         *     by the last id. Where a language is asked for, `call_began` and `call_ended` have a `line`: the step in words.
          */
         get: operations["streamEvents"];
         put?: never;
