@@ -98,6 +98,24 @@ test('a reload shows the same conversation', async () => {
   await assertSoon(async () => (await page.locator('.items > *').count()) === count, 'the same entries');
 });
 
+test('the batch is a table of its instances', async () => {
+  await page.getByRole('link', { name: 'Instances' }).click();
+  await shows('20 instances');
+  await page.getByRole('link', { name: 'Chat' }).click();
+});
+
+test('a fork says first what it would do again, and begins beside the original', async () => {
+  await page.getByRole('link', { name: 'Timeline' }).click();
+  await page.getByRole('button', { name: 'Look at this point' }).nth(1).click();
+  await shows('Done later: it stays done');
+  await page.getByLabel(/Name of the new session/).fill('another');
+  await page.getByRole('button', { name: 'Make the fork' }).click();
+  await page.waitForURL(/#\/s\/another\/chat/);
+  await page.locator('.bubble').getByText('What are our sales stages?').waitFor();
+  const original = await world.api('GET', `/sessions/${session}`);
+  assert.notEqual(original.status, 'paused', 'the original stays as it is');
+});
+
 test('a lazy plan is approved as a whole', async () => {
   await world.open(page);
   await page.getByRole('button', { name: 'Start a conversation: letters' }).click();
@@ -117,8 +135,8 @@ test('an edge of the plan shows its value and who wrote it', async () => {
   await page.getByRole('link', { name: 'Plan' }).click();
   await page.getByRole('button', { name: 'List' }).click();
   await page.getByRole('button', { name: /†state\.deal\.contact/ }).click();
-  await page.getByRole('complementary').getByText('nadia@example.test').waitFor();
-  await page.getByRole('complementary').getByText('find_deal').first().waitFor();
+  await page.getByRole('complementary').getByText('nadia@example.test').first().waitFor();
+  await page.getByRole('complementary').getByText('Find the deal').first().waitFor();
 });
 
 test('the page reports no fault, and no policy of the browser was broken', () => {

@@ -25,6 +25,8 @@ export interface Options<P extends keyof paths, M extends Method> {
   signal?: AbortSignal;
   /** The id of the input: a call that is repeated with it acts once. */
   key?: string;
+  /** A token that is tried, in place of the one of this tab. */
+  token?: string;
 }
 
 /** A call that the server refused, or that did not reach it. */
@@ -47,8 +49,8 @@ export function address(path: string, at: string[] = [], query: Options<never, n
   return `${place}?${search}`;
 }
 
-export function headers(): Record<string, string> {
-  return access.token ? { authorization: `Bearer ${access.token}` } : {};
+export function headers(token = access.token): Record<string, string> {
+  return token ? { authorization: `Bearer ${token}` } : {};
 }
 
 /** The error that an answer tells of. */
@@ -64,8 +66,8 @@ export async function call<P extends keyof paths, M extends Method>(
   path: P,
   options: Options<P, M> = {},
 ): Promise<Result<P, M>> {
-  const { at, query, body, signal, key } = options;
-  const sent: Record<string, string> = headers();
+  const { at, query, body, signal, key, token } = options;
+  const sent = headers(token);
   if (body !== undefined) sent['content-type'] = 'application/json';
   if (key) sent['idempotency-key'] = key;
   const request: RequestInit = { method: method.toUpperCase(), headers: sent, cache: 'no-store' };

@@ -1,7 +1,7 @@
 /** Who uses this page, what may be done, and what changes anywhere: the questions that wait and the sessions. */
 
 import { access } from './access.svelte';
-import { ApiError, get, post, type Schemas } from './api';
+import { get, post, type Schemas } from './api';
 import { follow, type Link } from './stream';
 
 export type Role = 'viewer' | 'operator' | 'admin';
@@ -15,16 +15,11 @@ class Me {
     return this.role !== 'viewer';
   }
 
-  /** Takes a token that was typed; an error says why it is not accepted. */
+  /** Takes a token that is good; an error says why it is not. */
   async signIn(token: string): Promise<void> {
+    const me = await get('/api/v1/me', { token });
+    Object.assign(this, { name: me.name, role: me.role, version: me.version });
     access.token = token;
-    try {
-      const me = await get('/api/v1/me');
-      Object.assign(this, { name: me.name, role: me.role, version: me.version });
-    } catch (error) {
-      if (error instanceof ApiError && error.status !== 0) access.token = null;
-      throw error;
-    }
   }
 
   /** Exchanges the code of a one-time link for a token. */

@@ -38,6 +38,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agents/{agent}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The agent's files */
+        get: operations["listAgentFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agents/{agent}/graph": {
         parameters: {
             query?: never;
@@ -49,6 +66,43 @@ export interface paths {
         get: operations["showAgentGraph"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agents/{agent}/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the agent's policy says, with its examples */
+        get: operations["showPolicy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agents/{agent}/prompt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What the agent's model would be asked first after each of these messages
+         * @description Nothing is carried out, but the agent's MCP servers are started for their tools.
+         */
+        post: operations["showPrompt"];
         delete?: never;
         options?: never;
         head?: never;
@@ -208,6 +262,26 @@ export interface paths {
         get: operations["showForm"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/questions/{question}/look": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * See whether records are still as a question shows them
+         * @description What the question would change is read once more. Nothing is decided, and nothing of it is kept.
+         */
+        post: operations["lookAgain"];
         delete?: never;
         options?: never;
         head?: never;
@@ -712,6 +786,20 @@ export interface components {
          * @enum {string}
          */
         AboutName: "call" | "plan" | "input" | "in_doubt";
+        /** @description A file of an agent. */
+        AgentFileView: {
+            /** @description Its name within the agent's folder. */
+            name: string;
+            /** @description Its text; of a long file, the beginning. */
+            text: string;
+            /**
+             * Format: int64
+             * @description Its size.
+             */
+            bytes: number;
+            /** @description Whether the text is only the beginning. */
+            is_cut: boolean;
+        };
         /** @description An agent in a list. */
         AgentRow: {
             /** @description The name by which a session is made. */
@@ -735,6 +823,14 @@ export interface components {
             tools: components["schemas"]["ToolRow"][];
             /** @description The nodes of its graph of steps, where it has one. */
             graph?: string[] | null;
+            /** @description The model that it asks, by name. */
+            model?: string | null;
+            /** @description What its state looks like, as a JSON Schema. */
+            state?: unknown;
+            /** @description What it can be given, as a JSON Schema. */
+            input?: unknown;
+            /** @description What the result of a turn looks like, as a JSON Schema. */
+            output?: unknown;
         };
         /** @description An answer to a question. */
         AnswerBody: {
@@ -1061,11 +1157,13 @@ export interface components {
              * @description The number of the standing consent because of which it runs without a question.
              */
             consent?: number | null;
+            line?: components["schemas"]["StepLine"] | null;
             /** @enum {string} */
             event: "call_began";
         } | {
             id: string;
             outcome: components["schemas"]["Outcome"];
+            line?: components["schemas"]["StepLine"] | null;
             /** @enum {string} */
             event: "call_ended";
         } | {
@@ -1389,6 +1487,8 @@ export interface components {
             record: number;
             /** @description When. */
             at: string;
+            /** @description The kind of input: `user`, `answer`, `ended`, `decide`, … */
+            kind: string;
             /** @description The input. */
             input: unknown;
         };
@@ -1396,6 +1496,28 @@ export interface components {
         LoggedIn: components["schemas"]["CallerView"] & {
             /** @description The token. */
             token: string;
+        };
+        /** @description A field that holds another value than was shown. */
+        LookRow: {
+            /** @description The place of the call in the question. */
+            call: number;
+            /** @description The parameter, as a dotted path. */
+            place: string;
+            /** @description What people call it. */
+            label: string;
+            /** @description What was shown. */
+            shown: string;
+            /** @description What it holds now. */
+            now: string;
+        };
+        /** @description Whether records are still as a question shows them. */
+        LookView: {
+            /** @description Whether something is another value than was shown. */
+            changed: boolean;
+            /** @description When it was looked. */
+            looked_at: string;
+            /** @description What is another value. */
+            rows: components["schemas"]["LookRow"][];
         };
         /**
          * @description How far a session may go.
@@ -1527,6 +1649,10 @@ export interface components {
             error?: unknown;
             /** @description The same in words. */
             error_words?: string | null;
+            /** @description What it lacked, in words, where it could not begin. */
+            lacks?: string | null;
+            /** @description What it brought, where that was kept; of a long value, the beginning. */
+            result?: unknown;
             /** @description The standing consent because of which it ran without a question. */
             consent?: string | null;
         };
@@ -1536,6 +1662,60 @@ export interface components {
             session: string;
             /** @description The calls, in their order. */
             calls: components["schemas"]["CallRow"][];
+        };
+        /** @description A call that shows what a rule means. */
+        PolicyExampleView: {
+            /** @description The call. */
+            call: unknown;
+            /** @description Whether the rule matches it. */
+            matches: boolean;
+            /** @description What the whole policy says of it: `allow`, `confirm` or `refuse`; none where the call is faulty. */
+            verdict?: string | null;
+            /** @description Why. */
+            reasons: string[];
+        };
+        /** @description A rule of a policy. */
+        PolicyRuleView: {
+            /** @description What it is about, as in the agent's file. */
+            matching: unknown;
+            /** @description What holds then: `allow`, `confirm` or `refuse`. */
+            verdict: string;
+            /** @description Why, in words for a person. */
+            reason?: string | null;
+            /** @description Calls that show what it means. */
+            examples: components["schemas"]["PolicyExampleView"][];
+        };
+        /** @description What holds for a tool. */
+        PolicyToolView: {
+            /** @description The tool. */
+            tool: string;
+            /** @description What it is called. */
+            title: string;
+            /** @description What it does to the world. */
+            effect: string;
+            /** @description Whether its results are trusted. */
+            trusted: boolean;
+            /** @description Parameters that always need an approval. */
+            risky: string[];
+            /** @description What holds for a call without parameters; none where that depends on them. */
+            verdict?: string | null;
+            /** @description Why. */
+            reasons: string[];
+        };
+        /** @description What an agent's policy says. */
+        PolicyView: {
+            /** @description How far the agent may go: `shadow`, `canary` or `full`. */
+            mode: string;
+            /** @description Tools that run; with such a list, what no rule names is refused. */
+            allow: string[];
+            /** @description Tools that a person confirms. */
+            confirm: string[];
+            /** @description Tools that never run. */
+            refuse: string[];
+            /** @description The rules, in their order. */
+            rules: components["schemas"]["PolicyRuleView"][];
+            /** @description What holds for each tool, as far as that does not depend on the parameters. */
+            tools: components["schemas"]["PolicyToolView"][];
         };
         /** @description An edit that is to be looked at before it counts: what was typed, or parameters. */
         PreviewRequest: {
@@ -1565,6 +1745,55 @@ export interface components {
             view?: components["schemas"]["QuestionView"] | null;
             /** @description The digest that goes with the edit. */
             digest?: string | null;
+        };
+        /** @description A message of a request. */
+        PromptMessage: {
+            /** @description `system`, `user` or `assistant`. */
+            role: string;
+            /** @description The text. */
+            content: string;
+            /**
+             * Format: int64
+             * @description Its length in characters.
+             */
+            chars: number;
+        };
+        /** @description Words for which the prompt is wanted. */
+        PromptRequest: {
+            /** @description Messages of a user, one after another. */
+            say: string[];
+        };
+        /** @description The size of a request, in characters. */
+        PromptSize: {
+            /**
+             * Format: int64
+             * @description Of its messages.
+             */
+            chars: number;
+            /**
+             * Format: int64
+             * @description Those among them that were a prefix of the request before, which a provider can serve from its cache.
+             */
+            prefix: number;
+            /**
+             * Format: int64
+             * @description Their share in percent.
+             */
+            percent: number;
+            /**
+             * Format: int64
+             * @description Of the schema beside them.
+             */
+            schema: number;
+        };
+        /** @description What the model of an agent would be asked first after each message of a user. */
+        PromptView: {
+            /** @description The sizes of the requests, one for each message. */
+            requests: components["schemas"]["PromptSize"][];
+            /** @description The last request, as it is sent. */
+            messages: components["schemas"]["PromptMessage"][];
+            /** @description The schema that is sent beside it; none where the agent answers in blocks. */
+            schema?: unknown;
         };
         /** @description A question to a person. */
         QuestionRow: {
@@ -1840,6 +2069,21 @@ export interface components {
             values: components["schemas"]["StateValue"][];
             /** @description How many more there are. */
             left_out: number;
+        };
+        /** @description A step on one line, for people */
+        StepLine: {
+            /** @description What it does. */
+            headline: string;
+            /** @description What the agent says of it, or what it is about. */
+            comment?: string | null;
+            /** @description Where it is. */
+            status: string;
+            /** @description What became of it. */
+            outcome?: string | null;
+            /** @description The standing consent because of which it ran, in words. */
+            consent?: string | null;
+            /** @description Whether it is of interest only if it does not succeed. */
+            is_quiet: boolean;
         };
         /** @description A node of a graph of steps. */
         StepNodeView: {
@@ -2152,6 +2396,46 @@ export interface operations {
             };
         };
     };
+    listAgentFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the agent's name */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentFileView"][];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     showAgentGraph: {
         parameters: {
             query?: never;
@@ -2170,6 +2454,90 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StepsView"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    showPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the agent's name */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyView"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    showPrompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the agent's name */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PromptRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptView"];
                 };
             };
             /** @description what went wrong */
@@ -2546,6 +2914,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FormView"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    lookAgain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description its id, `SESSION:QUESTION` */
+                question: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LookView"];
                 };
             };
             /** @description what went wrong */
@@ -3145,6 +3553,10 @@ export interface operations {
             query?: {
                 /** @description The record after which the part begins. */
                 after?: number;
+                /** @description Those with this text in them. */
+                text?: string;
+                /** @description Those of this kind: `user`, `answer`, `ended`, `decide`, … */
+                kind?: string;
                 /** @description The most records, 1 to 1000. */
                 limit?: number;
             };

@@ -11,4 +11,8 @@ type Load = () => Promise<{ default: SessionScreen }>;
 export const SCREENS: Partial<Record<Tab, Load>> = {
   chat: () => import('../screens/chat/Chat.svelte'),
   plan: () => import('../screens/plan/Plan.svelte'),
+  state: () => import('../screens/state/State.svelte'),
+  timeline: () => import('../screens/timeline/Timeline.svelte'),
+  instances: () => import('../screens/instances/Instances.svelte'),
+  log: () => import('../screens/log/Log.svelte'),
 };

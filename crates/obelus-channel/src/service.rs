@@ -7,6 +7,7 @@
 //! | `talk` | what is said to a session, and what came of it |
 //! | `questions` | the inbox, and answers |
 //! | `recent` | questions that were decided lately |
+//! | `second_look` | whether records are still as a question shows them |
 //! | `edit` | how a person changes a call that waits; pictures of pages |
 //! | `graph`, `instances` | the plan as a graph; the instances of a session |
 //! | `state` | values of the state, and what has changed in it |
@@ -27,6 +28,7 @@ mod instances;
 mod past;
 mod questions;
 mod recent;
+mod second_look;
 mod sessions;
 #[cfg(feature = "http")]
 mod snapshot;

@@ -28,7 +28,9 @@ pub use agents::{
     PromptSize, PromptView,
 };
 pub use changes::ListChange;
-pub use edit::{EditProblem, FieldKindName, FormFieldView, FormView, PictureBytes, PreviewRequest, PreviewView};
+pub use edit::{
+    EditProblem, FieldKindName, FormFieldView, FormView, LookRow, LookView, PictureBytes, PreviewRequest, PreviewView,
+};
 pub use graph::{
     PlanEdgeView, PlanGraphView, PlanNodeView, StepNodeView, StepWayView, StepsView, WriterKind, WriterView,
 };

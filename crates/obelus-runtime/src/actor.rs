@@ -25,6 +25,7 @@ mod parts;
 mod perform;
 pub(crate) mod report;
 mod running;
+mod second_look;
 mod tell;
 pub(crate) mod waiters;
 
@@ -325,6 +326,9 @@ impl Actor {
             }
             Command::Services { answer } => {
                 let _ = answer.send(self.services.clone());
+            }
+            Command::Activities { answer } => {
+                let _ = answer.send(self.work.activities());
             }
             Command::Wait { what, answer } => {
                 self.wake().await;

@@ -206,7 +206,7 @@ impl SessionHandle {
         self.slot.reopened()
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Refused> {
+    pub(crate) async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Refused> {
         let (answer, answered) = oneshot::channel();
         self.slot.send(command(answer)).await?;
         answered.await.map_err(|_| crate::actor::gone())

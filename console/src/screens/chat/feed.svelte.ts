@@ -21,6 +21,7 @@ export type Item = { key: string; at: string | number } & (
   | { kind: 'user'; text: string }
   | { kind: 'agent'; text: string }
   | { kind: 'steps'; steps: Step[] }
+  | { kind: 'result'; value: unknown }
   | { kind: 'question'; id: string; version: number; isOpen: boolean }
   | { kind: 'note'; note: NoteKind; text: string }
 );
@@ -249,7 +250,14 @@ export class Feed {
   }
 
   #rested(event: SessionEvent & { event: 'rested' }): void {
-    const { ends, reason } = event.reply;
+    const { ends, reason, output, said } = event.reply;
+    // The last words are a result, where they were not said before.
+    if (typeof output === 'string' && output.trim() && !said.includes(output)) {
+      this.#add(event, { kind: 'agent', text: output });
+      this.news = this.isRead ? output : '';
+    } else if (typeof output === 'object' && output !== null) {
+      this.#add(event, { kind: 'result', value: output });
+    }
     if (ends !== 'limit' && ends !== 'degraded') return;
     const told = reason as { message?: string } | null | undefined;
     this.#note(event, ends, told?.message ?? '');
@@ -269,7 +277,7 @@ function stepOf(line: Line): Omit<Step, 'id'> {
 
 /** The words of a step, where the server sends them. */
 function lineOf(told: unknown): Line | undefined {
-  return (told as { line?: Line }).line;
+  return (told as { line?: Line | null }).line ?? undefined;
 }
 
 function lineOfCall(call: Record<string, unknown>): Line {

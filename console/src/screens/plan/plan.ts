@@ -1,6 +1,7 @@
 /** The plan as data for its views. */
 
 import type { Schemas } from '../../lib/api';
+import { plainValue } from '../../lib/text';
 import { fill } from '../../lib/words.svelte';
 import { words } from './words';
 
@@ -13,7 +14,7 @@ export type Chosen = { kind: 'node'; node: Node } | { kind: 'edge'; edge: Edge }
 /** Whose word a value is, in words. */
 export function writerWords(writer: Edge['writer']): string {
   if (!writer) return words.before;
-  const name = writer.name ?? '';
+  const name = writer.title ?? writer.name ?? '';
   switch (writer.kind) {
     case 'user':
       return words.user;
@@ -33,8 +34,9 @@ export function writerWords(writer: Edge['writer']): string {
 }
 
 /** An origin such as `untrusted:TOOL`, in words. */
-export function originWords(origin: string): string {
-  const [kind, name] = origin.split(/:(.*)/s);
+export function originWords(origin: string, graph?: Graph): string {
+  const [kind, tool] = origin.split(/:(.*)/s);
+  const name = graph?.nodes.find((node) => node.tool === tool)?.title ?? tool;
   if (kind === 'trusted') return fill(words.byTool, name ?? '');
   if (kind === 'untrusted') return `${fill(words.byTool, name ?? '')}, ${words.notTrusted}`;
   return { user: words.user, author: words.author, model: words.model, runtime: words.runtime }[kind ?? ''] ?? origin;
@@ -45,4 +47,16 @@ export function countsOf(nodes: Node[]): [string, number][] {
   const counts = new Map<string, number>();
   for (const node of nodes) counts.set(node.status, (counts.get(node.status) ?? 0) + 1);
   return [...counts];
+}
+
+/** What a step is about, in short: the first of its parameters. */
+export function summaryOf(node: Node): string {
+  const parts: string[] = [];
+  const add = (value: unknown, name: string) => {
+    if (parts.length > 3 || name.startsWith('_')) return;
+    if (typeof value === 'object' && value !== null) for (const [inner, one] of Object.entries(value)) add(one, inner);
+    else parts.push(`${name}: ${plainValue(value)}`);
+  };
+  for (const [name, value] of Object.entries((node.params ?? node.proposed ?? {}) as object)) add(value, name);
+  return parts.join(', ');
 }

@@ -74,6 +74,7 @@ fn api() -> (Router<App>, utoipa::openapi::OpenApi) {
         .routes(routes!(questions::show))
         .routes(routes!(questions::form))
         .routes(routes!(questions::preview))
+        .routes(routes!(questions::look))
         .routes(routes!(questions::picture))
         .routes(routes!(questions::answer))
         .routes(routes!(questions::consents))

@@ -7,7 +7,7 @@ use obelus_kernel::session::{
 };
 use obelus_kernel::{Context, Time};
 use obelus_runtime::files::FileNews;
-use obelus_runtime::people::QuestionView;
+use obelus_runtime::people::{QuestionView, StepLine, Titles};
 use obelus_runtime::sessions::StepView;
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent};
 use serde::Serialize;
@@ -56,8 +56,8 @@ fn all(session: &Session, question: &Question) -> Vec<EventBody> {
         EventBody::UserSaid { text: text.clone() },
         EventBody::AgentSaid { text: text.clone() },
         EventBody::Writing { text: text.clone() },
-        EventBody::ModelAsked { request: "r1".parse().unwrap() },
-        EventBody::Used { request: "r1".parse().unwrap(), used: Used { input: 1, output: 2, cost: Some(0.5.into()) } },
+        EventBody::ModelAsked { request: "1".parse().unwrap() },
+        EventBody::Used { request: "1".parse().unwrap(), used: Used { input: 1, output: 2, cost: Some(0.5.into()) } },
         EventBody::CallBegan { id, call, attempt: 1, consent: None },
         EventBody::CallEnded { id: "0.0".parse().unwrap(), outcome: Outcome::Value(json!(1)) },
         EventBody::QuestionAsked { question: asked() },
@@ -87,6 +87,11 @@ fn events_are_as_they_are_described() {
         let event = SessionEvent { is_passing: false, number: EventNumber { record: 1, part: 2 }, at: Time(0), body };
         fits::<SessionEventShape>(&serde_json::to_value(event).unwrap());
     }
+    let titles = Titles::of(session.context(), "en");
+    let line = StepLine::began(&question.calls[0].call, Some(1), &titles, Language::English);
+    let told =
+        json!({"number": "1-1", "at": "", "event": "call_began", "id": "0.0", "call": {}, "attempt": 1, "line": line});
+    fits::<SessionEventShape>(&told);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use obelus_kernel::memory::{Origin, Origins};
 use obelus_kernel::session::{About, CallStatus, PlanGraph, PlannedCall, Question, Session, ValueFlow};
 use obelus_kernel::steps::{StepFilter, StepNode, Steps};
 use obelus_runtime::Language;
-use obelus_runtime::people::{Titles, failure_in_words};
+use obelus_runtime::people::{StepLine, Titles, failure_in_words};
 use serde_json::{Map, Value};
 
 use super::{Service, check_id};
@@ -93,6 +93,10 @@ impl<'a> Maker<'a> {
             false => self.questions.get(&report.place).cloned(),
         };
         let consent = self.session.consent_of(report.place).filter(|_| !is_only_planned);
+        let is_skipped = report.status == CallStatus::Skipped;
+        let lacks = is_skipped.then(|| StepLine::of_report(report, self.session, self.language).outcome).flatten();
+        let written = writes.first().filter(|_| report.status == CallStatus::Done);
+        let result = written.and_then(|path| self.session.context().read(path, planned.instance()));
         PlanNodeView {
             id,
             step: (!is_only_planned).then_some(report.place.0),
@@ -108,6 +112,8 @@ impl<'a> Maker<'a> {
             writes: writes.iter().map(ToString::to_string).collect(),
             error_words: report.error.as_ref().map(|error| failure_in_words(error, self.language)),
             error: report.error.clone(),
+            lacks,
+            result: result.map(|value| cut(&value).0),
             consent: consent.map(obelus_kernel::policy::StandingConsent::id),
         }
     }

@@ -95,6 +95,34 @@ pub struct EditProblem {
     pub message: String,
 }
 
+/// Whether records are still as a question shows them.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct LookView {
+    /// Whether something is another value than was shown.
+    pub changed: bool,
+    /// When it was looked.
+    pub looked_at: String,
+    /// What is another value.
+    pub rows: Vec<LookRow>,
+}
+
+/// A field that holds another value than was shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct LookRow {
+    /// The place of the call in the question.
+    pub call: usize,
+    /// The parameter, as a dotted path.
+    pub place: String,
+    /// What people call it.
+    pub label: String,
+    /// What was shown.
+    pub shown: String,
+    /// What it holds now.
+    pub now: String,
+}
+
 /// A picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PictureBytes {

@@ -54,6 +54,10 @@ pub struct PlanNodeView {
     pub error: Option<Value>,
     /// The same in words.
     pub error_words: Option<String>,
+    /// What it lacked, in words, where it could not begin.
+    pub lacks: Option<String>,
+    /// What it brought, where that was kept; of a long value, the beginning.
+    pub result: Option<Value>,
     /// The standing consent because of which it ran without a question.
     pub consent: Option<String>,
 }

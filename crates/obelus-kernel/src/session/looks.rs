@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Session;
-use super::ids::{JobRef, QuestionNumber, Routed};
+use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use super::inbox::{Change, Look, MOST_LOOKS};
 use super::input::Outcome;
-use super::output::{AskedAgain, Task};
+use super::output::{AskedAgain, Start, Task};
 use crate::call::Call;
 use crate::origin::Origins;
 use crate::policy::{Place, Proposal};
@@ -20,9 +20,7 @@ impl Session {
         if !self.settings.before {
             return;
         }
-        let Some(question) = self.inbox.get(number) else { return };
-        let jobs = question.calls.iter().enumerate().filter_map(|(index, call)| Some((index, *call.jobs.first()?)));
-        let looks = jobs.filter_map(|(index, at)| self.look(number, index, at)).take(MOST_LOOKS).collect();
+        let looks = self.looks_of(&Routed::own(number)).into_iter().take(MOST_LOOKS).collect();
         self.inbox.looks.add(looks);
         self.start_looks();
     }
@@ -98,14 +96,55 @@ impl Session {
         self.start_looks();
     }
 
+    /// The reads that would show what an open question changes, each with the place of its call. A driver may carry them
+    /// out once more to see whether something has changed since; nothing of that is told to the session.
+    pub fn fresh_looks(&self, id: &QuestionId) -> Vec<(usize, Start)> {
+        let looks = self.looks_of(id).into_iter().take(MOST_LOOKS);
+        let start = |look: Look| {
+            let named = look.tool.fixed_name("_activity");
+            (look.index, self.start_of(Routed::own(look.id()), &look.tool, named, Arc::clone(&look.call)))
+        };
+        looks.map(start).collect()
+    }
+
+    /// What an open question would change in a record that a fresh look found.
+    pub fn fresh_changes(&self, id: &QuestionId, index: usize, result: &Value) -> Vec<Change> {
+        let look = self.looks_of(id).into_iter().find(|look| look.index == index);
+        look.and_then(|look| self.changes_by(&look, result)).unwrap_or_default()
+    }
+
+    fn looks_of(&self, id: &QuestionId) -> Vec<Look> {
+        let Some(question) = id.local().filter(|number| self.inbox.is_open(*number)) else { return Vec::new() };
+        let calls = self.inbox.get(question).map(|asked| asked.calls.iter()).into_iter().flatten().enumerate();
+        let jobs = calls.filter_map(|(index, call)| Some((index, *call.jobs.first()?)));
+        jobs.filter_map(|(index, at)| self.look(question, index, at)).collect()
+    }
+
     /// Shows what is there now beside what would be.
     fn note_changes(&mut self, look: &Look, result: &Value) {
-        if !self.inbox.is_open(look.question) || self.scheduler.find(look.at).is_none() {
+        if !self.inbox.is_open(look.question) {
             return;
         }
+        let Some(changes) = self.changes_by(look, result) else { return };
+        let (call, frozen) = (self.scheduler.call(look.at), self.scheduler.frozen(look.at));
+        let of = call.tool.as_ref().zip(frozen);
+        let name = of.and_then(|(tool, frozen)| self.naming().name_of_record(tool, &frozen.call, result));
+        if let Some(question) = self.inbox.get_mut(look.question) {
+            name.into_iter().for_each(|name| question.add_name(name));
+            question.changes.extend(changes);
+            question.changes.sort_by_key(|change| change.call);
+        }
+        self.name_values(look.question);
+        let id = Routed::own(look.question);
+        self.tasks.push_back(Task::AskAgain { id, because: AskedAgain::MoreIsKnown });
+    }
+
+    /// What a call would change in a record.
+    fn changes_by(&self, look: &Look, result: &Value) -> Option<Vec<Change>> {
+        self.scheduler.find(look.at)?;
         let call = self.scheduler.call(look.at);
-        let (Some(frozen), Some(tool)) = (self.scheduler.frozen(look.at), call.tool.as_ref()) else { return };
-        let Some(before) = &tool.before else { return };
+        let (frozen, tool) = (self.scheduler.frozen(look.at)?, call.tool.as_ref()?);
+        let before = tool.before.as_ref()?;
         let params = frozen.params(call);
         let provenance = self.provenance(look.at);
         let below =
@@ -123,15 +162,6 @@ impl Session {
                 after_from: provenance.of_path(call, &below(&before.fields, field)).unwrap_or_default(),
             }
         };
-        let changes: Vec<Change> = before.written(&params).into_iter().map(change).collect();
-        let name = self.naming().name_of_record(tool, &frozen.call, result);
-        if let Some(question) = self.inbox.get_mut(look.question) {
-            name.into_iter().for_each(|name| question.add_name(name));
-            question.changes.extend(changes);
-            question.changes.sort_by_key(|change| change.call);
-        }
-        self.name_values(look.question);
-        let id = Routed::own(look.question);
-        self.tasks.push_back(Task::AskAgain { id, because: AskedAgain::MoreIsKnown });
+        Some(before.written(&params).into_iter().map(change).collect())
     }
 }

@@ -28,6 +28,7 @@ mod limits;
 mod observations;
 mod order;
 mod pictures;
+mod plan_graph;
 mod plans;
 mod questions;
 mod results;

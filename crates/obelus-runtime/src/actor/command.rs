@@ -6,6 +6,7 @@ use std::sync::Arc;
 use obelus_kernel::session::{Input, Refused, Reply, Session};
 use tokio::sync::oneshot;
 
+use crate::activity::Activities;
 use crate::connector::Services;
 use crate::images::ImageError;
 use crate::store::InputId;
@@ -22,6 +23,8 @@ pub(crate) enum Command {
     Wait { what: WaitFor, answer: oneshot::Sender<Waited> },
     /// Say what was started for the session.
     Services { answer: oneshot::Sender<Option<Arc<dyn Services>>> },
+    /// Say what carries out the session's calls.
+    Activities { answer: oneshot::Sender<Arc<Activities>> },
     /// End. What is under way is taken up by whoever opens the session next.
     End,
 }
@@ -62,7 +65,7 @@ impl Command {
             Self::Wait { answer, .. } => {
                 let _ = answer.send(Err(refused.clone()));
             }
-            Self::Attach { .. } | Self::Inspect(_) | Self::Services { .. } | Self::End => {}
+            Self::Attach { .. } | Self::Inspect(_) | Self::Services { .. } | Self::Activities { .. } | Self::End => {}
         }
     }
 }

@@ -70,6 +70,10 @@ impl RunningWork {
         }
     }
 
+    pub(super) fn activities(&self) -> Arc<Activities> {
+        Arc::clone(&self.activities)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.done.is_empty() && self.pending.is_empty()
     }

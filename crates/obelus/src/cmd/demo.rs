@@ -17,7 +17,8 @@ use crate::output::{self, BOLD, DIM, Exit};
 /// Try an agent in a CRM, without a key and without a network.
 ///
 /// Starts a sandbox portal with made-up data, a server, and a conversation with the agent `crm`; its offline model follows
-/// rules. The server has sessions of its own, which end with the demo.
+/// rules. The server has sessions of its own, which end with the demo; its console is a page on which you see what an
+/// agent plans, does and waits for, and decide.
 /// Risky changes wait for you: `y` approves, `n` denies. The portal's page shows what was done. Without a terminal, or
 /// with --tour, a scripted conversation of five messages runs by itself, including your answers. Portal and agent speak
 /// English or Russian: --lang, else the language of the environment, else Russian.
@@ -34,7 +35,7 @@ pub(crate) struct Demo {
     /// The address of the portal; port 0 means any free port.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Do not open the portal's page in a browser.
+    /// Do not open the pages of the portal and of the console in a browser.
     #[arg(long)]
     no_open: bool,
     /// Start no server.
@@ -106,6 +107,8 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
         suggest(words.no_key_needed, &moves);
         if !args.no_open {
             open_in_browser(portal.page_url());
+            #[cfg(feature = "serve")]
+            server.iter().for_each(|server| open_in_browser(server.console()));
         }
         chat::run(&conversation)
     };
@@ -130,6 +133,7 @@ async fn serve_beside(code: &str) -> Result<super::serve::beside::Beside> {
     let server = super::serve::beside::Beside::start(phrases.language, prepare).await?;
     let token = server.token_file().display().to_string();
     output::note(&fill(phrases.serving.beside, &[server.address(), &token]));
+    output::note(&fill(phrases.serving.console, &[&format!("{BOLD}{}{BOLD:#}", server.console())]));
     Ok(server)
 }
 
@@ -143,7 +147,7 @@ fn suggest(head: &str, moves: &[Move]) {
     }
 }
 
-/// Opens the portal's page if there is a desktop.
+/// Opens a page if there is a desktop.
 fn open_in_browser(address: &str) {
     let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     if has_desktop {

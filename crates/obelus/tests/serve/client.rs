@@ -41,9 +41,19 @@ impl Server {
         Self::over(folder(name), args)
     }
 
+    /// Starts a server over a new store, with these variables in its environment.
+    pub(crate) fn with_env(name: &str, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::started(folder(name), args, variables)
+    }
+
     /// Starts a server over a store, at any free port.
     pub(crate) fn over(store: PathBuf, args: &[&str]) -> Self {
+        Self::started(store, args, &[])
+    }
+
+    fn started(store: PathBuf, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = obelus(&["serve", "--listen", "127.0.0.1:0", "--store"]);
+        command.envs(variables.iter().copied());
         let mut child = command.arg(&store).args(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

@@ -210,5 +210,28 @@ fn the_log_is_searched() {
     assert_eq!(kinds(&log("?text=CHANGE%20the")), ["user"]);
     let first = log("?kind=ended&limit=1");
     let next = log(&format!("?kind=ended&limit=1&after={}", first["next"]));
-    assert_eq!((kinds(&next).len(), &next["next"]), (1, &json!(null)), "{first} {next}");
+    assert_eq!(kinds(&next), ["ended"], "{next}");
+    assert!(next["records"][0]["record"].as_u64() > first["records"][0]["record"].as_u64(), "{first} {next}");
+    assert_eq!(log("?kind=ended&limit=1000")["next"], json!(null));
+}
+
+#[test]
+fn whoever_decides_late_is_told_what_has_changed_since() {
+    let record = super::client::folder("look-record").join("record.json");
+    std::fs::write(&record, r#"{"sum": 100, "pays": "card"}"#).unwrap();
+    let server = Server::with_env("look", &["--agents", AGENTS], &[("DESK_RECORD", record.to_str().unwrap())]);
+    server.post("/api/v1/sessions", &json!({"agent": "desk", "id": "s"}));
+    let said = server.say("s", "change the order");
+    let path = format!("/api/v1/questions/{}", said["turn"]["waiting"][0].as_str().unwrap());
+    super::client::wait_for("the question shows what is there", || {
+        server.get(&path).json()["view"]["calls"][0]["rows"].to_string().contains("\"before\"")
+    });
+    let same = server.post(&format!("{path}/look"), &json!({})).json();
+    assert_eq!((&same["changed"], &same["rows"]), (&json!(false), &json!([])), "{same}");
+    std::fs::write(&record, r#"{"sum": 90, "pays": "card"}"#).unwrap();
+    let look = server.post(&format!("{path}/look"), &json!({})).json();
+    let row = &look["rows"][0];
+    assert_eq!((&look["changed"], &row["label"]), (&json!(true), &json!("Sum")), "{look}");
+    assert_eq!((&row["shown"], &row["now"]), (&json!("100"), &json!("90")), "{look}");
+    assert_eq!(server.get(&path).json()["status"], "requested", "nothing is decided");
 }

@@ -10,7 +10,9 @@ use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::{Failure, Failures, text};
 use crate::http::{Access, App, Json};
 use crate::tokens::Role;
-use crate::types::{AnswerBody, ConsentRow, FormView, InboxFilter, PreviewRequest, PreviewView, QuestionRow, Taken};
+use crate::types::{
+    AnswerBody, ConsentRow, FormView, InboxFilter, LookView, PreviewRequest, PreviewView, QuestionRow, Taken,
+};
 
 /// Which questions are wanted
 #[derive(Deserialize, IntoParams)]
@@ -91,6 +93,21 @@ pub(super) async fn preview(
     JsonBody(edit): JsonBody<PreviewRequest>,
 ) -> Answered<PreviewView> {
     Ok(Json(app.service().preview(&question, edit, access.language).await?))
+}
+
+/// See whether records are still as a question shows them
+///
+/// What the question would change is read once more. Nothing is decided, and nothing of it is kept.
+#[utoipa::path(post, path = "/api/v1/questions/{question}/look", tag = "questions", operation_id = "lookAgain",
+    params(("question" = String, Path, description = "its id, `SESSION:QUESTION`")),
+    responses((status = 200, body = LookView), Failures))]
+pub(super) async fn look(
+    State(app): State<App>,
+    access: Access,
+    InPath(question): InPath<String>,
+) -> Answered<LookView> {
+    access.needs(Role::Operator)?;
+    Ok(Json(app.service().look_again(&question, access.language).await?))
 }
 
 /// The picture of the page that a question is about

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use obelus_channel::Service;
 use obelus_channel::http::{HttpOptions, HttpServer};
-use obelus_channel::tokens::{TOKEN_FILE, Tokens};
+use obelus_channel::tokens::{TOKEN_FILE, Tokens, secret_of};
 use obelus_connect::StandardConnector;
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::{Host, Language, SessionSpec, SqliteStore};
@@ -17,6 +17,8 @@ use tokio::task::JoinHandle;
 /// A server that runs beside something else.
 pub(in crate::cmd) struct Beside {
     address: String,
+    /// The one-time link to its console.
+    console: String,
     host: Host,
     folder: PathBuf,
     end: oneshot::Sender<()>,
@@ -40,14 +42,21 @@ impl Beside {
         let options = HttpOptions { listen: ([127, 0, 0, 1], 0).into(), ..HttpOptions::default() };
         let server = HttpServer::bind(service, tokens, options).await?;
         let address = format!("http://{}", server.address());
+        let code = server.link(secret_of(&folder.join(TOKEN_FILE))?)?;
+        let console = format!("{address}/#code={}", code.expose());
         let (end, ends) = oneshot::channel::<()>();
         let running = tokio::spawn(server.serve(async move { drop(ends.await) }));
-        Ok(Self { address, host, folder, end, running })
+        Ok(Self { address, console, host, folder, end, running })
     }
 
     /// Where it listens.
     pub(in crate::cmd) fn address(&self) -> &str {
         &self.address
+    }
+
+    /// The link to its console, which works once.
+    pub(in crate::cmd) fn console(&self) -> &str {
+        &self.console
     }
 
     /// The file with its token.

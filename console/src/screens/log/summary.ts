@@ -1,0 +1,38 @@
+/** A record of the journal on one line. */
+
+import type { Schemas } from '../../lib/api';
+
+type Fields = Record<string, unknown>;
+
+const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+export function summaryOf(row: Schemas['LogRow']): string {
+  const input = fieldsOf(fieldsOf(row.input)[row.kind]);
+  switch (row.kind) {
+    case 'user':
+      return textOf(input['text']);
+    case 'answer': {
+      const answer = fieldsOf(input['answer']);
+      const solution = fieldsOf(fieldsOf(answer['solution'])['solution']);
+      const calls = Array.isArray(solution['calls']) ? solution['calls'].map((call) => textOf(fieldsOf(call)['_tool'])) : [];
+      const failed = textOf(fieldsOf(answer['failed'])['message']);
+      return [textOf(solution['say']), ...calls, textOf(solution['output']), failed].filter((part) => part !== '').join(' · ');
+    }
+    case 'used': {
+      const used = fieldsOf(input['used']);
+      return `${Number(used['input'] ?? 0)} + ${Number(used['output'] ?? 0)}`;
+    }
+    case 'ended': {
+      const error = fieldsOf(fieldsOf(input['outcome'])['error']);
+      return [textOf(input['id']), textOf(error['message'])].filter((part) => part !== '').join(' · ');
+    }
+    case 'decide': {
+      const decision = input['decision'];
+      const name = typeof decision === 'string' ? decision : (Object.keys(fieldsOf(decision))[0] ?? '');
+      return [textOf(input['question']), name, textOf(input['by'])].join(' · ');
+    }
+    default:
+      return textOf(input['by']);
+  }
+}

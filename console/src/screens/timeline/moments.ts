@@ -1,0 +1,120 @@
+/** Events of a session as a story for people. */
+
+import type { Schemas } from '../../lib/api';
+import type { Tone } from '../../lib/status';
+import { fill } from '../../lib/words.svelte';
+import type { IconName } from '../../parts/Icon.svelte';
+import { words } from './words';
+
+export type SessionEvent = Schemas['SessionEvent'];
+
+/** Words of the user, with which a turn begins. */
+export interface Moment {
+  record: number;
+  at: string;
+  text: string;
+}
+
+/** The record of an event's number, `RECORD-PART`. */
+export function recordOf(event: SessionEvent): number {
+  return Number(event.number.split('-')[0]);
+}
+
+export function momentsOf(events: SessionEvent[]): Moment[] {
+  return events.flatMap((event) => (event.event === 'user_said' ? [{ record: recordOf(event), at: event.at, text: event.text }] : []));
+}
+
+/** One line of the story. */
+export interface Line {
+  key: string;
+  record: number;
+  at: string;
+  icon: IconName;
+  tone: Tone;
+  /** What happened. */
+  what: string;
+  /** Words of somebody, or of a tool. */
+  text?: string;
+  /** The record after which one may look at the session or begin a fork: before somebody's word, after the end of a turn. */
+  point?: number;
+}
+
+const DECISIONS: Record<string, () => string> = {
+  approve: () => words.approved,
+  consent: () => words.consented,
+  deny: () => words.denied,
+  deny_some: () => words.denied,
+  edit: () => words.edited,
+  value: () => words.answered,
+  happened: () => words.happened,
+  did_not: () => words.didNot,
+};
+
+const nameOf = (decision: Schemas['Decision']) => (typeof decision === 'string' ? decision : (Object.keys(decision)[0] ?? ''));
+
+/** Tells the events, in order. Calls are known by the name of their tool when they end. */
+export function storyOf(events: SessionEvent[], titleOf: (tool: string) => string): Line[] {
+  const calls = new Map<string, string>();
+  const lines: Line[] = [];
+  const tell = (event: SessionEvent, icon: IconName, tone: Tone, what: string, text?: string, point?: 'before' | 'after') => {
+    const line: Line = { key: event.number, record: recordOf(event), at: event.at, icon, tone, what };
+    if (text !== undefined) line.text = text;
+    if (point) line.point = point === 'before' ? line.record - 1 : line.record;
+    lines.push(line);
+  };
+  for (const event of events) {
+    switch (event.event) {
+      case 'user_said':
+        tell(event, 'chat', 'accent', words.userSaid, event.text, 'before');
+        break;
+      case 'agent_said':
+        tell(event, 'agents', 'plain', words.agentSaid, event.text);
+        break;
+      case 'call_began':
+        calls.set(event.id, titleOf(String(event.call['_tool'] ?? '')));
+        break;
+      case 'call_ended': {
+        const title = calls.get(event.id) ?? event.id;
+        const { outcome } = event;
+        if ('error' in outcome) tell(event, 'cross', 'bad', fill(words.callFailed, title), outcome.error.message);
+        else if ('lost' in outcome) tell(event, 'warn', 'mark', fill(words.callLost, title), outcome.lost.message);
+        else tell(event, 'check', 'good', fill(words.callDone, title));
+        break;
+      }
+      case 'question_asked':
+        tell(event, 'wait', 'mark', words.asked, event.question.headline ?? event.question.description);
+        break;
+      case 'question_decided':
+        tell(event, 'check', 'accent', fill(words.decided, DECISIONS[nameOf(event.decision)]?.() ?? nameOf(event.decision)), event.by, 'before');
+        break;
+      case 'question_expired':
+        tell(event, 'skip', 'mark', words.expired);
+        break;
+      case 'state_edited':
+        tell(event, 'edit', 'accent', words.stateEdited, event.by, 'before');
+        break;
+      case 'mode_changed':
+        tell(event, 'edit', 'plain', fill(words.mode, event.mode));
+        break;
+      case 'rules_changed':
+        tell(event, 'edit', 'plain', words.rules);
+        break;
+      case 'paused':
+        tell(event, 'pause', 'mark', words.paused, event.by);
+        break;
+      case 'resumed':
+        tell(event, 'run', 'plain', words.resumed, event.by);
+        break;
+      case 'stopped':
+        tell(event, 'stop', 'mark', words.stopped);
+        break;
+      case 'happened':
+        tell(event, 'inbox', 'plain', words.told);
+        break;
+      case 'rested':
+        tell(event, 'dot', 'plain', words.rested, undefined, 'after');
+        break;
+    }
+  }
+  return lines;
+}

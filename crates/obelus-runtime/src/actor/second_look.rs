@@ -1,0 +1,42 @@
+//! A second look at what a question would change: the same reads once more, for whoever decides late. Nothing of it is kept.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::session::{Change, Outcome, QuestionId, Refused, Start};
+
+use super::Command;
+use crate::activity::{Activities, Work};
+use crate::elicitor::Elicitor;
+use crate::handle::SessionHandle;
+
+impl SessionHandle {
+    /// Reads once more what an open question would change: for each call, by its place, what it would change in the record
+    /// as it is now. A call whose record cannot be read is left out. None where no call says how its record is read.
+    pub async fn look_again(&self, question: &QuestionId) -> Result<Option<Vec<(usize, Vec<Change>)>>, Refused> {
+        let id = question.clone();
+        let looks = self.inspect(move |session| session.fresh_looks(&id)).await?;
+        if looks.is_empty() {
+            return Ok(None);
+        }
+        let activities = self.ask(|answer| Command::Activities { answer }).await?;
+        let mut found = Vec::new();
+        for (index, start) in looks {
+            let Some(result) = read(&activities, start).await else { continue };
+            let id = question.clone();
+            found.push((index, self.inspect(move |session| session.fresh_changes(&id, index, &result)).await?));
+        }
+        Ok(Some(found))
+    }
+}
+
+/// Carries out a read; what it found, if it found something in time.
+async fn read(activities: &Activities, start: Start) -> Option<serde_json::Value> {
+    let activity = activities.get(start.activity())?;
+    let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
+    let work = activity.run(Work::new(start, Elicitor::nobody(), Arc::default()));
+    match tokio::time::timeout(limit, work).await {
+        Ok(Outcome::Value(value)) => Some(value),
+        _ => None,
+    }
+}
