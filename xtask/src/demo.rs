@@ -1,13 +1,15 @@
-//! Builds the binary and runs `obelus demo`.
+//! Builds the console and the binary, and runs `obelus demo`.
 
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::console;
 use crate::step::{cargo, root, step, target};
 
 /// Passes its arguments on to the demo.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
+    console::run()?;
     step("building", &mut cargo(&["build", "--quiet", "--package", "obelus"]))?;
     let program = target()?.join("debug/obelus");
     // Not a step: the demo owns the terminal.

@@ -1,10 +1,11 @@
-//! Development commands: `cargo xtask test`, `bench`, `fuzz`, `sim`, `demo`.
+//! Development commands: `cargo xtask test`, `bench`, `fuzz`, `sim`, `console`, `demo`.
 //!
 //! # Layout
 //!
 //! One file for each command; [`step`] runs other programs and reports how they ended.
 
 mod bench;
+mod console;
 mod demo;
 mod fuzz;
 mod step;
@@ -23,6 +24,9 @@ usage: cargo xtask COMMAND
   bench operator  only a step of the operator agent, compared with a snapshot (needs node, npm and chromium)
   fuzz [--minutes N]   runs every decoder on random mutations of fuzz/corpus; N minutes in all, 10 by default
   sim SEED        repeats one seed of the crash simulation
+  console         builds the page that `obelus serve` shows, if it has changed (needs node and npm)
+  console check   checks the types of its sources
+  console types   makes the types of the API for it anew
   demo [--tour]   an agent in a CRM: sandbox portal, offline model; no key, no network
 ";
 
@@ -40,6 +44,9 @@ fn main() -> ExitCode {
         ["fuzz"] => fuzz::run("10"),
         ["fuzz", "--minutes", minutes] => fuzz::run(minutes),
         ["sim", seed] => test::simulate(seed),
+        ["console"] => console::run(),
+        ["console", "check"] => console::check(),
+        ["console", "types"] => console::types(),
         ["demo", arguments @ ..] => demo::run(arguments),
         _ => {
             eprint!("{HELP}");

@@ -2,12 +2,14 @@
 
 use anyhow::Result;
 
+use crate::console;
 use crate::step::{cargo, root, step};
 
 pub(crate) fn run(long: bool) -> Result<()> {
     step("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
     step("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     connectors()?;
+    console::run()?;
     step("tests", &mut cargo(&["test", "--workspace"]))?;
     vectors()?;
     if long {
@@ -15,6 +17,8 @@ pub(crate) fn run(long: bool) -> Result<()> {
         step("properties, 20,000 cases of each", properties.env("PROPTEST_CASES", "20000"))?;
         let mut simulation = cargo(&["test", "--package", "obelus-runtime", "--test", "simulation"]);
         step("the simulation, 20,000 seeds", simulation.env("OBELUS_SEEDS", "20000"))?;
+        let mut storm = cargo(&["test", "--package", "obelus", "--test", "serve", "storm"]);
+        step("a server under load, killed 100 times", storm.env("OBELUS_ROUNDS", "100"))?;
         let long = ["test", "--package", "obelus-runtime", "--test", "restore", "--", "--ignored"];
         step("a session of 50,000 calls under a memory limit", &mut cargo(&long))?;
     }

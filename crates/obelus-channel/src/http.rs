@@ -10,13 +10,16 @@
 //! | `routes` | the API |
 //! | `stream`, `socket` | events as a stream, and by WebSocket |
 //! | `limits`, `metrics` | rates and open streams of each token; counters |
+//! | `links`, `console` | one-time links for browsers; the console's files |
 //! | `docs` | the description of the API, and a page to try it |
 
 mod accept;
 mod body;
+mod console;
 mod docs;
 mod guard;
 mod limits;
+mod links;
 mod metrics;
 mod options;
 mod protocol;
@@ -31,18 +34,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
+use obelus_runtime::Secret;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::Service;
-use crate::tokens::Tokens;
+use crate::tokens::{TokenError, Tokens};
 pub use body::{InPath, InQuery, JsonBody};
 pub use guard::Access;
 use limits::Limits;
+use links::Links;
 use metrics::Metrics;
 pub use options::{HttpOptions, OptionsError};
 pub(crate) use protocol::{OptionalBody, content_text};
 pub use reply::{ErrorBody, ErrorDetails, Failure, Json};
+pub use routes::description;
 pub(crate) use stream::{Events, Next};
 
 /// What every request needs. Clones are the same.
@@ -61,6 +67,7 @@ struct Inner {
     origins: Vec<String>,
     limits: Limits,
     metrics: Metrics,
+    links: Links,
     started: Instant,
     /// Becomes true when the server is about to end.
     closing: watch::Receiver<bool>,
@@ -108,6 +115,7 @@ impl HttpServer {
             origins: options.origins_at(address),
             limits: Limits::new(&options),
             metrics: Metrics::default(),
+            links: Links::default(),
             started: Instant::now(),
             closing: is_closing,
             options,
@@ -118,6 +126,11 @@ impl HttpServer {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The code of a one-time link to the console: `ADDRESS/#code=CODE` (see `/api/v1/login`).
+    pub fn link(&self, token: Secret) -> Result<Secret, TokenError> {
+        self.app.inner.links.add(token)
     }
 
     /// Adds the routes of another channel. They are guarded as the others are.

@@ -9,7 +9,9 @@
 //! |---|---|
 //! | `service` | the calls |
 //! | `types` | what they take and return |
+//! | `schemas` | shapes of what lower layers serialise, for the description of the API (feature `http`) |
 //! | `error` | what can go wrong, in both languages |
+//! | `who` | who answered, in words |
 //! | `tokens` | who may call: names, roles, hashes |
 //! | `http` | the HTTP API, server-sent events and WebSocket (feature `http`) |
 //! | `client` | a client of that API (feature `client`) |
@@ -29,11 +31,14 @@ pub mod langgraph;
 pub mod mcp;
 #[cfg(feature = "http")]
 pub mod openai;
+#[cfg(feature = "http")]
+mod schemas;
 mod service;
 #[cfg(feature = "telegram")]
 pub mod telegram;
 pub mod tokens;
 pub mod types;
+mod who;
 
 pub use error::ChannelError;
-pub use service::{Service, Started};
+pub use service::{Changes, Service, Started};

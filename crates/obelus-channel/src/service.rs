@@ -6,16 +6,32 @@
 //! | `sessions` | making, listing, looking at and removing sessions |
 //! | `talk` | what is said to a session, and what came of it |
 //! | `questions` | the inbox, and answers |
+//! | `recent` | questions that were decided lately |
+//! | `edit` | how a person changes a call that waits; pictures of pages |
+//! | `graph`, `instances` | the plan as a graph; the instances of a session |
+//! | `state` | values of the state, and what has changed in it |
+//! | `changes` | what changes in the lists of sessions and questions |
+//! | `forecast` | what a fork would do, and what requests to the model took |
 //! | `past` | events, timeline, log, fork |
+//! | `step_words` | the words of steps beside events |
 //! | `snapshot` | a session at one moment, for channels that show it their own way |
 //! | `take_up` | work that an earlier process left |
 
 mod agents;
+mod changes;
+mod edit;
+mod forecast;
+mod graph;
+mod instances;
 mod past;
 mod questions;
+mod recent;
 mod sessions;
 #[cfg(feature = "http")]
 mod snapshot;
+mod state;
+#[cfg(feature = "http")]
+mod step_words;
 mod take_up;
 mod talk;
 
@@ -26,10 +42,14 @@ use obelus_kernel::{Message, Role};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::sessions::InputId;
 use obelus_runtime::{Host, HostError, Language, SessionHandle, SessionSpec, StoreError};
+use sha2::{Digest as _, Sha256};
 
 use crate::ChannelError;
+pub use changes::Changes;
 #[cfg(feature = "http")]
 pub(crate) use snapshot::Snapshot;
+#[cfg(feature = "http")]
+pub(crate) use step_words::StepWords;
 pub use take_up::Started;
 #[cfg(any(feature = "http", feature = "telegram"))]
 pub(crate) use talk::lines_visible;
@@ -43,15 +63,20 @@ pub struct Service {
     language: Option<Language>,
     /// What is done to the specs of new sessions.
     prepare: Option<Prepare>,
+    /// Removes what channels keep of a session beside the store.
+    forget: Option<Forget>,
 }
 
 /// Changes what a session is made of.
 type Prepare = Arc<dyn Fn(SessionSpec) -> SessionSpec + Send + Sync>;
 
+/// Is told of a session that was removed.
+type Forget = Arc<dyn Fn(&str) + Send + Sync>;
+
 impl Service {
     /// A service over a host with a store, for the agents of a catalogue.
     pub fn new(host: Host, agents: AgentCatalogue) -> Self {
-        Self { host, agents: Arc::new(agents), language: None, prepare: None }
+        Self { host, agents: Arc::new(agents), language: None, prepare: None, forget: None }
     }
 
     /// The same, in this language where neither the caller nor the agent names one.
@@ -64,6 +89,12 @@ impl Service {
     #[must_use]
     pub fn prepared(self, prepare: impl Fn(SessionSpec) -> SessionSpec + Send + Sync + 'static) -> Self {
         Self { prepare: Some(Arc::new(prepare)), ..self }
+    }
+
+    /// The same, which tells `forget` of each session that it has removed.
+    #[must_use]
+    pub fn forgetting(self, forget: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { forget: Some(Arc::new(forget)), ..self }
     }
 
     /// The host of the sessions.
@@ -152,6 +183,12 @@ pub(crate) fn check_id(id: &str) -> Result<(), ChannelError> {
         true => Ok(()),
         false => Err(StoreError::BadName(id.chars().take(64).collect()).into()),
     }
+}
+
+/// The id of what is made under a key, so that it is made once.
+pub(crate) fn id_of_key(what: &str, key: &str) -> String {
+    let whole = Sha256::digest(format!("{what}\n{key}").as_bytes());
+    whole.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// An id that nobody can guess.

@@ -1,4 +1,18 @@
 //! What the calls of a [`Service`](crate::Service) take and return. Times are RFC 3339 texts.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `graph` | the plan as a graph, and the agent's graph of steps |
+//! | `edit` | how a person changes a call that waits |
+//! | `changes` | what changes in the lists of sessions and questions |
+//! | `state` | values of the state with where they come from |
+//! | `past` | what a fork would do, instances, what requests took |
+
+mod changes;
+mod edit;
+mod graph;
+mod past;
+mod state;
 
 use obelus_runtime::people::QuestionView;
 use obelus_runtime::sessions::SessionStatus;
@@ -6,6 +20,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 #[cfg(feature = "http")]
 use utoipa::ToSchema;
+
+pub use changes::ListChange;
+pub use edit::{EditProblem, FieldKindName, FormFieldView, FormView, PictureBytes, PreviewRequest, PreviewView};
+pub use graph::{
+    PlanEdgeView, PlanGraphView, PlanNodeView, StepNodeView, StepWayView, StepsView, WriterKind, WriterView,
+};
+pub use past::{
+    ErrorGroup, ForkForecastView, ForkedCallView, InstanceCall, InstanceFilter, InstanceList, InstanceRow,
+    RequestUsage, UsageSum, UsageView,
+};
+pub use state::{ChangeKind, StateChange, StateChanges, StateValue, StateValues};
 
 /// An agent in a list.
 #[derive(Clone, Debug, Serialize)]
@@ -118,6 +143,11 @@ pub struct SessionListRow {
     pub last: Option<String>,
     /// How many records its journal has.
     pub records: u64,
+    /// The latest words of the user, in short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// How many questions wait.
+    pub questions: usize,
 }
 
 /// Sessions, newest first.
@@ -232,6 +262,10 @@ pub struct QuestionRow {
     pub id: String,
     /// The session.
     pub session: String,
+    /// Its agent.
+    pub agent: String,
+    /// What it is about in one line.
+    pub headline: String,
     /// What it is about: `call`, `plan`, `input` or `in_doubt`.
     pub about: String,
     /// `requested` while it waits, else `approved`, `denied`, `answered` or `expired`.
@@ -254,16 +288,27 @@ pub struct QuestionRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
     /// The question for people, as data.
-    #[cfg_attr(feature = "http", schema(value_type = Object))]
+    #[cfg_attr(feature = "http", schema(value_type = crate::schemas::QuestionShape))]
     pub view: QuestionView,
     /// The same as lines of text.
     pub text: String,
     /// What a yes may stand for beyond this question.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub consents: Vec<ConsentOffer>,
+    /// Whether there is a picture of the page that it is about: `/questions/{question}/picture`.
+    pub has_picture: bool,
     /// Who answered, and from where.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// The same in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_words: Option<String>,
+    /// When it was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<String>,
+    /// Why it was denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// What a yes may stand for beyond its question.
@@ -306,6 +351,10 @@ pub struct InboxFilter {
     pub session: Option<String>,
     /// Those of sessions with this agent.
     pub agent: Option<String>,
+    /// Those about this: `call`, `plan`, `input` or `in_doubt`.
+    pub about: Option<String>,
+    /// Those with this text in them.
+    pub text: Option<String>,
 }
 
 /// An answer to a question.
@@ -384,6 +433,7 @@ pub struct Log {
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct Timeline {
     /// The events: `{number, at, event, …}`.
+    #[cfg_attr(feature = "http", schema(value_type = Vec<crate::schemas::SessionEventShape>))]
     pub events: Vec<Value>,
     /// What to give as `after` for the next part; none at the end.
     #[serde(skip_serializing_if = "Option::is_none")]

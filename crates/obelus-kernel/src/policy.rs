@@ -38,4 +38,5 @@ pub use provenance::Place;
 pub(crate) use provenance::{Provenance, mark, stands_in_one_result};
 pub use rules::{Examples, Policy, Rule as PolicyRule};
 pub use simulate::simulate;
-pub use why::{Because, Given, Why, Writer, why};
+pub(crate) use why::last_write;
+pub use why::{Because, Given, LastWrite, Why, Writer, why};

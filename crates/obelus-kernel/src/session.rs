@@ -29,6 +29,7 @@
 //! | `decide`, `edit_call`, `edit_plan`, `earlier`, `doubt` | what people say, and what that does |
 //! | `prompt`, `telling`, `last_part`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state as people know it, and one from elsewhere |
+//! | `plan_graph` | the calls of a turn as a graph |
 //! | `rules` | what the agent's file says now |
 //! | `checkpoint` | a session at rest as it is kept |
 
@@ -59,6 +60,7 @@ mod memory;
 mod observation;
 mod output;
 mod picture;
+mod plan_graph;
 mod prompt;
 mod redact;
 mod refused;
@@ -88,6 +90,7 @@ pub use obelus_notebook::dialect::Solution;
 pub use observation::Observation;
 pub use output::{AskedAgain, CallReport, CallStatus, ElicitationAnswer, Ends, Reply, Start, Task};
 pub use picture::Picture;
+pub use plan_graph::{PlanGraph, PlannedCall, ValueFlow};
 pub use prompt::{Prompt, Purpose};
 pub use refused::{Misfit, Refused};
 pub use settings::Settings;
@@ -387,11 +390,6 @@ impl Session {
             Some(job) => Some(self.delegates.get(job)?.question(&below)?.below(job)),
             None => self.inbox.get(id.local()?).cloned(),
         }
-    }
-
-    /// What became of the turn's calls, and the status of those under way.
-    pub fn calls(&self) -> Vec<CallReport> {
-        self.transcript.ended().iter().cloned().chain(self.scheduler.reports()).collect()
     }
 
     /// Why an expression, such as `†state.letter.to`, has the value that it has. Of `a || b`, the part that is read.

@@ -76,6 +76,9 @@ pub struct SessionEvent {
     pub number: EventNumber,
     /// When.
     pub at: Time,
+    /// Whether it is not told again later. It has the number of the event before.
+    #[serde(skip)]
+    pub is_passing: bool,
     /// What happened.
     #[serde(flatten)]
     pub body: EventBody,

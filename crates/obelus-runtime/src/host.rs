@@ -7,11 +7,13 @@
 //! | `slot` | where a session is reached, whether it is in memory or not |
 //! | `open` | creating and restoring sessions |
 //! | `history` | events that are not held in memory any more |
+//! | `news` | what happens in all sessions that are kept |
 //! | `rules` | what the agent's file says now |
 //! | `carry` | sessions that begin where another one was, or come from another store |
 
 mod carry;
 mod history;
+mod news;
 mod open;
 mod rules;
 mod slot;
@@ -32,7 +34,9 @@ use crate::handle::SessionHandle;
 use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
 use crate::store::{InboxRow, Record, SessionRow, Store, StoreError};
-pub use carry::{Export, Forked};
+pub use carry::{Export, ForkForecast, Forked, ForkedCall};
+pub(crate) use news::NewsSender;
+pub use news::{HostNews, NewsFeed};
 pub use rules::RulesChange;
 pub use slot::Reopened;
 pub(crate) use slot::Slot;
@@ -76,6 +80,7 @@ pub(crate) struct Inner {
     slots: Mutex<BTreeMap<String, Weak<Slot>>>,
     /// Sessions that are kept nowhere.
     temporary: Mutex<Vec<Weak<Slot>>>,
+    news: NewsSender,
     /// The actors.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -168,6 +173,7 @@ impl HostBuilder {
                 events,
                 slots,
                 temporary,
+                news: NewsSender::default(),
                 tasks,
             }),
         }
@@ -255,6 +261,11 @@ impl Host {
     /// are asked about already. Nothing is written, and nothing goes on.
     pub fn look_interrupted(&self, id: &str) -> Result<Session, HostError> {
         self.inner.look_interrupted(id)
+    }
+
+    /// The folder for pictures of what a session sees, and for notes of pages; none where no files are kept.
+    pub fn pictures(&self, id: &str) -> Option<PathBuf> {
+        self.inner.pictures(id)
     }
 
     /// What happened in a session from its beginning on, as it was told when it happened.

@@ -111,7 +111,7 @@ pub use words::Language;
 pub mod sessions {
     pub use crate::actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
     pub use crate::events::{NoEventNumber, StepView};
-    pub use crate::host::{Export, Forked, Reopened, RulesChange};
+    pub use crate::host::{Export, ForkForecast, Forked, ForkedCall, HostNews, NewsFeed, Reopened, RulesChange};
     pub use crate::status::SessionStatus;
     pub use crate::store::{InboxRow, InputId, SessionRow};
 }
@@ -159,6 +159,6 @@ pub mod people {
     };
     pub use crate::words::{
         Ending, ToolNames, consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended,
-        never_in_words, one_line, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
+        never_in_words, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
     };
 }

@@ -4,6 +4,9 @@ phrases! {
     /// `obelus serve` and `obelus tokens`.
     ServingWords {
         listens: "Сервер слушает: {}", "The server listens: {}";
+        console:
+            "Консоль (ссылка действует один раз): {}",
+            "The console (the link works once): {}";
         first_token:
             "Первый токен создан, он в файле {} (его может прочесть только владелец)",
             "The first token was made: it is in {}, which only its owner can read";

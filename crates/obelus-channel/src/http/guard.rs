@@ -10,9 +10,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use obelus_runtime::Language;
 
-use super::App;
 use super::protocol::error_for;
 use super::reply::{Failed, Failure};
+use super::{App, console};
 use crate::ChannelError;
 use crate::tokens::{Caller, Role};
 
@@ -41,6 +41,11 @@ impl Access {
         self.caller.by("api")
     }
 
+    /// The id of what is made by a request with an `Idempotency-Key`: the same key makes the same thing.
+    pub fn id_of_key(&self, what: &str) -> Option<String> {
+        self.input_id().map(|key| crate::service::id_of_key(what, key))
+    }
+
     /// The id of the input.
     pub fn input_id(&self) -> Option<&str> {
         self.input_id.as_deref()
@@ -55,8 +60,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Access {
     }
 }
 
-/// Paths that are answered without a token: whether the server lives, and the page that has no data.
-const OPEN: [&str; 4] = ["/healthz", "/readyz", "/api/", "/api/try.js"];
+/// Paths that are answered without a token: whether the server lives, pages that have no data, and the exchange of a
+/// one-time code.
+const OPEN: [&str; 7] = ["/healthz", "/readyz", "/", console::ICON, "/api/", "/api/try.js", "/api/v1/login"];
 
 /// How the subprotocol that carries a token begins, for browsers, whose WebSockets have no other headers.
 const TOKEN_PROTOCOL: &str = "obelus.token.";
@@ -75,8 +81,9 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         Ok(_) if method == Method::OPTIONS && origin.is_some() => StatusCode::NO_CONTENT.into_response(),
         Ok(access) => {
             if let Some(caller) = access {
-                let input_id = request.headers().get("idempotency-key").map(|key| key.to_str().unwrap_or_default());
-                let input_id = input_id.map(str::to_owned);
+                let key = request.headers().get("idempotency-key").map(|key| key.to_str().unwrap_or_default());
+                // Keys of one caller do not meet those of another, nor the ids that other channels give.
+                let input_id = key.map(|key| format!("api:{}:{key}", caller.name));
                 request.extensions_mut().insert(Access { caller, language, input_id });
             }
             next.run(request).await
@@ -105,28 +112,32 @@ fn judge(app: &App, request: &Request) -> Result<Option<Caller>, ChannelError> {
         }
     }
     let is_preflight = request.method() == Method::OPTIONS && headers.contains_key(ORIGIN);
-    if is_preflight || OPEN.contains(&request.uri().path()) {
+    if is_preflight || is_open(request.uri().path()) {
         return Ok(None);
     }
     if app.is_closing() {
         return Err(ChannelError::Closing);
     }
-    // Services that bring events have secrets of their own.
+    // Services that bring events have secrets of their own; whoever knows none uses up nobody's rate.
     if request.uri().path().starts_with("/hooks/") {
-        app.inner.limits.request("/hooks/")?;
         return Ok(None);
     }
     let caller = token_of(headers).and_then(|token| app.inner.tokens.caller(token));
     let caller = caller.ok_or(ChannelError::Unauthorized)?;
     app.inner.limits.request(&caller.name)?;
-    if headers.get("idempotency-key").is_some_and(|key| key.to_str().is_err()) {
-        return Err(ChannelError::BadRequest("`Idempotency-Key` is a text in ASCII".to_owned()));
+    if headers.get("idempotency-key").is_some_and(|key| !key.to_str().is_ok_and(|key| (1..=120).contains(&key.len()))) {
+        return Err(ChannelError::BadRequest("`Idempotency-Key` has 1 to 120 characters of ASCII".to_owned()));
     }
     Ok(Some(caller))
 }
 
+/// Whether a path is answered without a token.
+fn is_open(path: &str) -> bool {
+    OPEN.contains(&path) || path.starts_with(console::ASSETS)
+}
+
 /// The token of a request.
-fn token_of(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn token_of(headers: &HeaderMap) -> Option<&str> {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.split_once(' '));
     if let Some((scheme, token)) = bearer {
         return scheme.eq_ignore_ascii_case("bearer").then(|| token.trim());

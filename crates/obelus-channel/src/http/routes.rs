@@ -3,7 +3,9 @@
 //! | file | subject |
 //! |---|---|
 //! | `agents` | agents |
+//! | `login` | who calls, and how a browser gets a token |
 //! | `sessions` | sessions, and what is in them |
+//! | `inspect` | the plan as a graph, values of the state, instances, pictures |
 //! | `talk` | words, stop, pause, resume |
 //! | `questions` | the inbox, answers, consents |
 //! | `past` | timeline, log, fork |
@@ -11,6 +13,8 @@
 
 mod agents;
 mod health;
+mod inspect;
+mod login;
 mod past;
 mod questions;
 mod sessions;
@@ -25,7 +29,7 @@ use utoipa_axum::routes;
 
 use super::docs::BearerToken;
 use super::reply::{ErrorBody, Failure};
-use super::{App, docs, guard, socket, stream};
+use super::{App, console, docs, guard, socket, stream};
 use crate::ChannelError;
 
 /// What a handler returns.
@@ -46,30 +50,50 @@ fn api() -> (Router<App>, utoipa::openapi::OpenApi) {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(agents::list))
         .routes(routes!(agents::show))
+        .routes(routes!(agents::graph))
         .routes(routes!(sessions::list, sessions::create))
         .routes(routes!(sessions::show, sessions::remove))
         .routes(routes!(sessions::state, sessions::edit_state))
         .routes(routes!(sessions::messages, talk::say))
         .routes(routes!(sessions::plan))
         .routes(routes!(sessions::provenance))
+        .routes(routes!(inspect::graph))
+        .routes(routes!(inspect::values))
+        .routes(routes!(inspect::changes))
+        .routes(routes!(inspect::instances))
+        .routes(routes!(inspect::picture))
         .routes(routes!(talk::turn))
         .routes(routes!(talk::stop))
         .routes(routes!(talk::pause))
         .routes(routes!(talk::resume))
         .routes(routes!(questions::inbox))
+        .routes(routes!(questions::recent))
         .routes(routes!(questions::show))
+        .routes(routes!(questions::form))
+        .routes(routes!(questions::preview))
+        .routes(routes!(questions::picture))
         .routes(routes!(questions::answer))
         .routes(routes!(questions::consents))
         .routes(routes!(questions::revoke))
         .routes(routes!(past::timeline))
         .routes(routes!(past::log))
-        .routes(routes!(past::fork))
+        .routes(routes!(past::forecast, past::fork))
+        .routes(routes!(past::usage))
         .routes(routes!(stream::events))
+        .routes(routes!(stream::changes))
         .routes(routes!(socket::connect))
+        .routes(routes!(login::login))
+        .routes(routes!(login::me))
+        .routes(routes!(login::link))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))
         .split_for_parts()
+}
+
+/// The description of the API as JSON.
+pub fn description() -> String {
+    docs::as_text(&api().1).to_string()
 }
 
 /// The router with everything, below the guard.
@@ -81,6 +105,9 @@ pub(super) fn router(app: &App, more: Vec<Router<App>>) -> Router {
     let description = docs::as_text(&description);
     router
         .route("/api/openapi.json", get(move || docs::description(description.clone())))
+        .route("/", get(console::page))
+        .route("/assets/{*name}", get(console::asset))
+        .route(console::ICON, get(console::icon))
         .route("/api/", get(docs::page))
         .route("/api/try.js", get(docs::script))
         .fallback(unknown)

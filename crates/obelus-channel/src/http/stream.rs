@@ -17,7 +17,12 @@ use utoipa::IntoParams;
 use super::body::{InPath, InQuery};
 use super::reply::{Failure, Failures, text};
 use super::{Access, App};
+use crate::Changes;
 use crate::ChannelError;
+use crate::schemas::SessionEventShape;
+use crate::service::StepWords;
+use crate::tokens::Caller;
+use crate::types::ListChange;
 
 /// Where a stream begins
 #[derive(Deserialize, IntoParams)]
@@ -31,6 +36,7 @@ pub(super) struct AfterQuery {
 /// The events of a session, for one client.
 pub(crate) struct Events {
     app: App,
+    caller: Caller,
     events: Subscription,
     /// Keeps the session's feed open.
     _handle: SessionHandle,
@@ -55,7 +61,7 @@ impl Events {
         let after = after.map(number).transpose()?;
         let (handle, events) = app.service().events(id, after).await?;
         app.inner.metrics.stream(1);
-        Ok(Self { app: app.clone(), events, _handle: handle, _permit: permit })
+        Ok(Self { app: app.clone(), caller: access.caller.clone(), events, _handle: handle, _permit: permit })
     }
 
     /// The next event, if it is there already.
@@ -63,7 +69,16 @@ impl Events {
         self.events.try_next()
     }
 
+    /// What comes next. The stream ends with its token.
     pub(crate) async fn next(&mut self) -> Next {
+        let next = self.wait().await;
+        match self.app.inner.tokens.still_permits(&self.caller) {
+            true => next,
+            false => Next::End,
+        }
+    }
+
+    async fn wait(&mut self) -> Next {
         tokio::select! {
             event = self.events.next() => match event {
                 Some(event) => {
@@ -88,10 +103,10 @@ impl Drop for Events {
 ///
 /// Each event has its number as id. `Last-Event-ID`, or `after`, goes on after it, also when the server was restarted in
 /// between. Passing events, such as words that are still being written, have no id. After `missed` the stream ends: go on
-/// by the last id.
+/// by the last id. Where a language is asked for, `call_began` and `call_ended` have a `line`: the step in words.
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/events", tag = "events", operation_id = "streamEvents",
     params(("id" = String, Path, description = "the session"), AfterQuery, ("last-event-id" = Option<String>, Header, description = "the id of the last event that was seen")),
-    responses((status = 200, description = "the events", body = String, content_type = "text/event-stream"), Failures))]
+    responses((status = 200, description = "the events, each as JSON in its `data`", body = SessionEventShape, content_type = "text/event-stream"), Failures))]
 pub(super) async fn events(
     State(app): State<App>,
     access: Access,
@@ -101,16 +116,21 @@ pub(super) async fn events(
 ) -> Result<Response, Failure> {
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let events = Events::open(&app, &access, &id, last.or(query.after.as_deref())).await?;
+    let words = match access.language {
+        Some(language) => Some(app.service().step_words(&id, language).await?),
+        None => None,
+    };
     // The head is sent at once, whatever happens in the session.
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b": open\n\n"))]);
-    let rest = stream::unfold(Some(events), |events| async move {
-        let mut events = events?;
+    let rest = stream::unfold(Some((events, words)), |state| async move {
+        let (mut events, mut words) = state?;
         match events.next().await {
             Next::Event(event) => {
                 let is_last = matches!(event.body, EventBody::Missed);
-                Some((Ok(frame(&event)), Some(events).filter(|_| !is_last)))
+                let frame = frame(&event, words.as_mut());
+                Some((Ok(frame), Some((events, words)).filter(|_| !is_last)))
             }
-            Next::Silence => Some((Ok(Bytes::from_static(b": alive\n\n")), Some(events))),
+            Next::Silence => Some((Ok(Bytes::from_static(b": alive\n\n")), Some((events, words)))),
             Next::End => None,
         }
     });
@@ -118,25 +138,58 @@ pub(super) async fn events(
     Ok(text("text/event-stream; charset=utf-8", Body::from_stream(first.chain(rest))))
 }
 
-/// An event as it is sent. Those that are not told again have no id.
-fn frame(event: &SessionEvent) -> Bytes {
-    let body = serde_json::to_value(event).unwrap_or_default();
-    let name = body["event"].as_str().unwrap_or("event").to_owned();
-    let id = if is_passing(&event.body) { String::new() } else { format!("id: {}\n", event.number) };
-    // JSON has no line breaks of its own.
-    Bytes::from(format!("{id}event: {name}\ndata: {body}\n\n"))
+/// What changes in the lists of sessions and questions, as server-sent events
+///
+/// Nothing is told again: read the lists after the stream was opened. After `missed` the stream ends.
+#[utoipa::path(get, path = "/api/v1/changes", tag = "events", operation_id = "streamChanges",
+    responses((status = 200, description = "the changes, each as JSON in its `data`", body = ListChange, content_type = "text/event-stream"), Failures))]
+pub(super) async fn changes(State(app): State<App>, access: Access) -> Result<Response, Failure> {
+    let permit = app.inner.limits.stream(&access.caller.name)?;
+    let changes = app.service().changes(access.language);
+    app.inner.metrics.stream(1);
+    let watched = Watched { app, changes, _permit: permit };
+    let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b": open\n\n"))]);
+    let rest = stream::unfold(Some(watched), |watched| async move {
+        let mut watched = watched?;
+        let change = tokio::select! {
+            change = watched.changes.next() => change?,
+            () = tokio::time::sleep(watched.app.inner.options.keep_alive) => {
+                return Some((Ok(Bytes::from_static(b": alive\n\n")), Some(watched)));
+            }
+            () = watched.app.closing() => return None,
+        };
+        let is_last = change == ListChange::Missed;
+        let body = serde_json::to_value(&change).unwrap_or_default();
+        let frame = format!("event: {}\ndata: {body}\n\n", body["event"].as_str().unwrap_or("event"));
+        Some((Ok(Bytes::from(frame)), Some(watched).filter(|_| !is_last)))
+    });
+    use futures_util::StreamExt as _;
+    Ok(text("text/event-stream; charset=utf-8", Body::from_stream(first.chain(rest))))
 }
 
-/// Whether an event is not told again, and bears the number of the one before.
-pub(super) fn is_passing(body: &EventBody) -> bool {
-    matches!(
-        body,
-        EventBody::Writing { .. }
-            | EventBody::Files { .. }
-            | EventBody::Moved { .. }
-            | EventBody::Failed { .. }
-            | EventBody::Missed
-    )
+/// Whoever watches the lists.
+struct Watched {
+    app: App,
+    changes: Changes,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.app.inner.metrics.stream(-1);
+    }
+}
+
+/// An event as it is sent. Those that are not told again have no id.
+fn frame(event: &SessionEvent, words: Option<&mut StepWords>) -> Bytes {
+    let mut body = serde_json::to_value(event).unwrap_or_default();
+    if let Some(line) = words.and_then(|words| words.line(event)) {
+        body["line"] = serde_json::to_value(line).unwrap_or_default();
+    }
+    let name = body["event"].as_str().unwrap_or("event").to_owned();
+    let id = if event.is_passing { String::new() } else { format!("id: {}\n", event.number) };
+    // JSON has no line breaks of its own.
+    Bytes::from(format!("{id}event: {name}\ndata: {body}\n\n"))
 }
 
 #[cfg(test)]
@@ -146,12 +199,13 @@ mod tests {
 
     #[test]
     fn an_event_has_its_number_as_id_unless_it_is_passing() {
-        let event = |body| SessionEvent { number: EventNumber { record: 12, part: 3 }, at: Time(0), body };
-        let told = |body| String::from_utf8(frame(&event(body)).to_vec()).unwrap();
-        let said = told(EventBody::AgentSaid { text: "a\nid: 99-9\n\nb".to_owned() });
+        let number = EventNumber { record: 12, part: 3 };
+        let event = |is_passing, body| SessionEvent { number, at: Time(0), is_passing, body };
+        let told = |is_passing, body| String::from_utf8(frame(&event(is_passing, body), None).to_vec()).unwrap();
+        let said = told(false, EventBody::AgentSaid { text: "a\nid: 99-9\n\nb".to_owned() });
         assert!(said.starts_with("id: 12-3\nevent: agent_said\ndata: {"), "{said}");
         assert_eq!(said.lines().count(), 4, "words of a model make no lines: {said}");
-        assert!(told(EventBody::Writing { text: "a".to_owned() }).starts_with("event: writing\n"));
-        assert!(told(EventBody::Missed).starts_with("event: missed\n"));
+        assert!(told(true, EventBody::Writing { text: "a".to_owned() }).starts_with("event: writing\n"));
+        assert!(told(true, EventBody::Missed).starts_with("event: missed\n"));
     }
 }

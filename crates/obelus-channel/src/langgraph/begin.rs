@@ -37,7 +37,7 @@ pub(super) async fn begin(
     access.needs(Role::Operator)?;
     check(body)?;
     let assistant = body["assistant_id"].as_str().ok_or_else(|| bad("`assistant_id` is the name of an agent"))?;
-    let thread = thread_of(app, notes, thread, body).await?;
+    let thread = thread_of(app, notes, access, thread, body).await?;
     let is_new = thread.session.is_none();
     if let Some((_, agent)) = thread.session.as_ref().filter(|(_, agent)| agent != assistant) {
         return Err(unsupported(&format!("this thread belongs to the assistant `{agent}`")));
@@ -99,9 +99,19 @@ fn check(body: &Value) -> Result<(), ChannelError> {
     Ok(())
 }
 
-async fn thread_of(app: &App, notes: &Notes, id: Option<&str>, body: &Value) -> Result<Thread, ChannelError> {
+async fn thread_of(
+    app: &App,
+    notes: &Notes,
+    access: &Access,
+    id: Option<&str>,
+    body: &Value,
+) -> Result<Thread, ChannelError> {
     let new = |id: String| Thread { id, note: super::notes::Note::default(), session: None };
-    let Some(id) = id else { return Ok(new(drawn_id())) };
+    let Some(id) = id else {
+        // The same request once more goes on with the thread that it made.
+        let Some(keyed) = access.id_of_key("run") else { return Ok(new(drawn_id())) };
+        return Ok(Thread::find(app, notes, &keyed).await?.unwrap_or_else(|| new(keyed)));
+    };
     match Thread::find(app, notes, id).await? {
         Some(thread) => Ok(thread),
         None if body["if_not_exists"] == "create" => Ok(new(id.to_owned())),
@@ -134,10 +144,10 @@ async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {
 
 /// Says the words. A fork from the middle of a turn goes on first.
 async fn say(app: &App, access: &Access, session: &str, words: &str) -> Result<Vec<u64>, ChannelError> {
-    let by = access.caller.by(CHANNEL);
+    let is_fork = is_paused_fork(app, session).await?;
     let said = app.service().say(session, words, access.input_id()).await?;
-    if app.service().read(session, |session| session.paused().is_some()).await? {
-        app.service().resume(session, &by, None).await?;
+    if is_fork {
+        app.service().resume(session, &access.caller.by(CHANNEL), None).await?;
     }
     Ok(vec![said.record])
 }
@@ -148,6 +158,7 @@ async fn resume(app: &App, access: &Access, session: &str, value: &Value) -> Res
         return Err(bad("`command` is {resume: ...}"));
     }
     let by = access.caller.by(CHANNEL);
+    let is_fork = is_paused_fork(app, session).await?;
     let open = app.service().snapshot(session, None, access.language).await?.questions;
     let mut records = Vec::new();
     for (place, answer) in answers(&open, value)?.into_iter().enumerate() {
@@ -156,16 +167,26 @@ async fn resume(app: &App, access: &Access, session: &str, value: &Value) -> Res
         let taken = app.service().answer(&answer.question, answer.body, &by, digest, input_id.as_deref()).await?;
         records.push(taken.record);
     }
-    // A fork from the middle of a turn is paused.
-    if app.service().read(session, |session| session.paused().is_some()).await? {
+    if is_fork {
         app.service().resume(session, &by, None).await?;
     }
     Ok(records)
 }
 
+/// Whether a session is paused because it was forked from the middle of a turn. A pause by a person stays: a run does
+/// not end it (DUR-11).
+async fn is_paused_fork(app: &App, session: &str) -> Result<bool, ChannelError> {
+    match app.service().read(session, |session| session.paused().map(str::to_owned)).await? {
+        None => Ok(false),
+        // So the host calls the one who pauses a fork. Names of people begin with their channel.
+        Some(by) if by.starts_with("the fork of `") => Ok(true),
+        Some(by) => Err(Refused::new("paused", format!("the session is paused by {by}: a person resumes it")).into()),
+    }
+}
+
 /// Lets a session go on that was forked from the middle of a turn.
 async fn go_on(app: &App, access: &Access, session: &str) -> Result<Vec<u64>, ChannelError> {
-    if !app.service().read(session, |session| session.paused().is_some()).await? {
+    if !is_paused_fork(app, session).await? {
         return Err(bad("there is nothing to go on with: send `input` with messages, or `command` with `resume`"));
     }
     let taken = app.service().resume(session, &access.caller.by(CHANNEL), access.input_id()).await?;

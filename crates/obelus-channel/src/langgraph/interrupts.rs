@@ -211,6 +211,8 @@ mod tests {
         QuestionRow {
             id: "s:q1".to_owned(),
             session: "s".to_owned(),
+            agent: String::new(),
+            headline: String::new(),
             about: "call".to_owned(),
             status: "requested".to_owned(),
             requested_at: String::new(),
@@ -224,7 +226,11 @@ mod tests {
             consents: Vec::new(),
             description: question.description.clone(),
             reasons: Vec::new(),
+            has_picture: false,
             by: None,
+            by_words: None,
+            decided_at: None,
+            reason: None,
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) async fn talk(
         (Some(session), _) => session.to_owned(),
         (None, Some(agent)) => {
             let new = NewSession { agent: agent.to_owned(), ..NewSession::default() };
-            app.service().create_session(new).await?.id
+            app.service().create_session_once(new, "talk", access.input_id()).await?.0.id
         }
         (None, None) => return Err(ChannelError::BadRequest("`agent` or `session` is a text".to_owned())),
     };

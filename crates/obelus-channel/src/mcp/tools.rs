@@ -126,7 +126,7 @@ pub(super) fn row(question: &QuestionRow) -> Value {
 
 async fn questions(app: &App, access: &Access, args: &Value) -> Result<Done, ChannelError> {
     let of = |name: &str| args[name].as_str().map(str::to_owned);
-    let filter = InboxFilter { session: of("session"), agent: of("agent") };
+    let filter = InboxFilter { session: of("session"), agent: of("agent"), ..InboxFilter::default() };
     let open = app.service().inbox(filter, access.language).await?;
     Ok(Done::Result(json!({"questions": open.iter().map(row).collect::<Vec<_>>()})))
 }

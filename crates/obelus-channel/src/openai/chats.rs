@@ -5,7 +5,8 @@
 //! will send next is kept when an answer is given.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use obelus_runtime::{HostError, StoreError};
@@ -52,7 +53,7 @@ impl Chats {
             return self.made(app, request, Some(id), false).await;
         }
         if request.before.is_empty() {
-            return self.made(app, request, None, true).await;
+            return self.made(app, request, access.id_of_key("chat"), true).await;
         }
         let path = self.folder.join(digest(caller, &request.model, &request.before));
         let known = match fs::read_to_string(path) {
@@ -96,8 +97,20 @@ impl Chats {
         let mut next = request.before.clone();
         next.push(("user".to_owned(), request.words.clone()));
         next.push(("assistant".to_owned(), reply.to_owned()));
-        fs::create_dir_all(&self.folder)?;
-        fs::write(self.folder.join(digest(caller, &request.model, &next)), session)
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let path = self.folder.join(digest(caller, &request.model, &next));
+        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        file.write_all(session.as_bytes())
+    }
+}
+
+/// Removes what is kept of the conversations of a session.
+pub(super) fn forget(store: &Path, session: &str) {
+    let files = fs::read_dir(store.join("chats")).into_iter().flatten().filter_map(Result::ok);
+    for file in files {
+        if fs::read_to_string(file.path()).is_ok_and(|id| id == session) {
+            let _ = fs::remove_file(file.path());
+        }
     }
 }
 

@@ -53,12 +53,12 @@ impl Service {
             let mut records = host.records(&id, after, upto.saturating_add(1))?;
             let next = (records.len() > limit).then_some(upto);
             records.truncate(limit);
-            let row = |(record, kept): (u64, obelus_runtime::engine::Record)| LogRow {
+            let row = |(kept, record): (obelus_runtime::engine::Record, u64)| LogRow {
                 record,
                 at: kept.at.to_string(),
                 input: serde_json::to_value(&kept.input).unwrap_or(Value::Null),
             };
-            Ok(Log { records: (after + 1..).zip(records).map(row).collect(), next })
+            Ok(Log { records: records.into_iter().zip(after.saturating_add(1)..).map(row).collect(), next })
         })
         .await
     }

@@ -10,46 +10,51 @@ use super::sessions::agent_in;
 use super::{Service, check_id};
 use crate::ChannelError;
 use crate::types::{AnswerBody, ConsentOffer, InboxFilter, QuestionRow, Taken};
+use crate::who::who;
 
 impl Service {
     /// The open questions of all sessions, or of those that are wanted.
     pub async fn inbox(&self, filter: InboxFilter, wanted: Option<Language>) -> Result<Vec<QuestionRow>, ChannelError> {
-        let sessions: Vec<String> = match filter.session {
-            Some(session) => vec![session],
-            None => {
-                let agent = filter.agent;
-                self.blocking(move |host| {
+        let (only, agent) = (filter.session.clone(), filter.agent.clone());
+        let sessions = self.blocking(move |host| {
+            let ids: Vec<String> = match only {
+                Some(session) => vec![session],
+                None => {
                     let rows = host.inbox()?.into_iter();
                     let rows = rows.filter(|row| row.questions.as_ref().is_none_or(|open| !open.is_empty()));
-                    let ids = rows.map(|row| row.session);
-                    Ok(ids.filter(|id| agent.as_ref().is_none_or(|agent| agent_in(host, id) == *agent)).collect())
-                })
-                .await?
-            }
-        };
+                    rows.map(|row| row.session).collect()
+                }
+            };
+            let named = ids.into_iter().map(|id| (agent_in(host, &id), id));
+            Ok(named.filter(|(name, _)| agent.as_ref().is_none_or(|agent| agent == name)).collect::<Vec<_>>())
+        });
         let mut all = Vec::new();
-        for id in sessions {
+        for (agent, id) in sessions.await? {
             let (service, name) = (self.clone(), id.clone());
             // A session that cannot be read does not hide the others.
-            let open = self.read(&id, move |session| service.open_questions(session, &name, wanted)).await;
+            let open = self.read(&id, move |session| service.open_questions(session, (&name, &agent), wanted)).await;
             all.extend(open.unwrap_or_default());
         }
+        all.retain(|row| filter.wants(row));
         Ok(all)
     }
 
-    fn open_questions(&self, session: &Session, id: &str, wanted: Option<Language>) -> Vec<QuestionRow> {
+    fn open_questions(&self, session: &Session, of: (&str, &str), wanted: Option<Language>) -> Vec<QuestionRow> {
         let (language, now) = (self.language_of(session, wanted), system_clock());
         let open = session.questions().into_iter().filter(|question| question.is_open() && question.expires_at > now);
-        open.map(|question| question_row(session, &question, id, language)).collect()
+        open.map(|question| self.question_row(session, &question, of, language)).collect()
     }
 
     /// A question, open or decided, by its id `SESSION:QUESTION`.
     pub async fn question(&self, id: &str, wanted: Option<Language>) -> Result<QuestionRow, ChannelError> {
         let (session, number) = parts(id)?;
         let (service, name) = (self.clone(), session.to_owned());
+        let of = name.clone();
+        let agent = self.blocking(move |host| Ok(agent_in(host, &of))).await?;
         let look = move |session: &Session| {
             let language = service.language_of(session, wanted);
-            session.question(&number).map(|question| question_row(session, &question, &name, language))
+            let question = session.question(&number)?;
+            Some(service.question_row(session, &question, (&name, &agent), language))
         };
         self.read(session, look).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))
     }
@@ -73,19 +78,23 @@ impl Service {
         let asked = asked.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
         // A decided question is refused by the session, or answered as before if the input is the same.
         let decision = decision_of(answer, &offers)?;
-        let digest = digest.filter(|_| asked.is_open()).map(str::to_owned);
-        let input = Input::Decide { question: number, decision, by: by.to_owned(), digest };
-        self.tell(session, input, input_id).await.map_err(|error| match error {
-            ChannelError::Refused(refused) if refused.code == "question_changed" => {
-                ChannelError::Changed(id.to_owned())
-            }
-            other => other,
-        })
+        let decide = |digest: Option<&str>| {
+            let (decision, digest) = (decision.clone(), digest.map(str::to_owned));
+            Input::Decide { question: number.clone(), decision, by: by.to_owned(), digest }
+        };
+        match self.tell(session, decide(digest), input_id).await {
+            Err(ChannelError::Refused(refused)) if refused.code == "question_changed" => match asked.is_open() {
+                true => Err(ChannelError::Changed(id.to_owned())),
+                // It was decided, which says more than that it has changed.
+                false => self.tell(session, decide(None), input_id).await,
+            },
+            done => done,
+        }
     }
 }
 
 /// The session and the question that an id names.
-fn parts(id: &str) -> Result<(&str, QuestionId), ChannelError> {
+pub(super) fn parts(id: &str) -> Result<(&str, QuestionId), ChannelError> {
     let unknown = || ChannelError::UnknownQuestion(id.chars().take(100).collect());
     let (session, question) = id.split_once(':').ok_or_else(unknown)?;
     check_id(session)?;
@@ -115,33 +124,49 @@ fn decision_of(answer: AnswerBody, offers: &[ConsentTerms]) -> Result<Decision, 
     })
 }
 
-/// A question as channels show it.
-pub(super) fn question_row(session: &Session, question: &Question, id: &str, language: Language) -> QuestionRow {
-    let whole = format!("{id}:{}", question.id);
-    let view = QuestionView::of(session, question, language).under(&whole);
-    let offers = if question.is_open() { session.consent_offers(&question.id) } else { Vec::new() };
-    let offer = |terms: &ConsentTerms| ConsentOffer {
-        scope: terms.scope.name().to_owned(),
-        covers: terms_in_words(terms, session, language),
-        code: terms.code(),
-    };
-    QuestionRow {
-        id: whole,
-        session: id.to_owned(),
-        about: question.about.name().to_owned(),
-        status: question.status.name().to_owned(),
-        requested_at: question.requested_at.to_string(),
-        expires_at: question.expires_at.to_string(),
-        answers: answers_of(question, &view, &offers),
-        digest: view.digest.clone(),
-        calls: question.calls.iter().map(|asked| (*asked.call).clone()).collect(),
-        description: question.description.clone(),
-        reasons: question.reasons.iter().map(ToString::to_string).collect(),
-        schema: question.schema.clone(),
-        text: text_of(&view),
-        view,
-        consents: offers.iter().map(offer).collect(),
-        by: question.by.clone(),
+impl Service {
+    /// A question as channels show it, of a session and its agent.
+    pub(super) fn question_row(
+        &self,
+        session: &Session,
+        question: &Question,
+        (id, agent): (&str, &str),
+        language: Language,
+    ) -> QuestionRow {
+        let whole = format!("{id}:{}", question.id);
+        let pages = self.host.pictures(id);
+        let view = QuestionView::with_pages(session, question, pages, language).under(&whole);
+        let offers = if question.is_open() { session.consent_offers(&question.id) } else { Vec::new() };
+        let offer = |terms: &ConsentTerms| ConsentOffer {
+            scope: terms.scope.name().to_owned(),
+            covers: terms_in_words(terms, session, language),
+            code: terms.code(),
+        };
+        QuestionRow {
+            id: whole,
+            session: id.to_owned(),
+            agent: agent.to_owned(),
+            headline: session.headline(question),
+            about: question.about.name().to_owned(),
+            status: question.status.name().to_owned(),
+            requested_at: question.requested_at.to_string(),
+            expires_at: question.expires_at.to_string(),
+            answers: answers_of(question, &view, &offers),
+            digest: view.digest.clone(),
+            calls: question.calls.iter().map(|asked| (*asked.call).clone()).collect(),
+            description: question.description.clone(),
+            reasons: question.reasons.iter().map(ToString::to_string).collect(),
+            schema: question.schema.clone(),
+            text: text_of(&view),
+            has_picture: view.picture.is_some(),
+            // Where the server's files lie is nobody's business.
+            view: QuestionView { picture: None, ..view },
+            consents: offers.iter().map(offer).collect(),
+            by_words: question.by.as_deref().map(|by| who(by, language)),
+            by: question.by.clone(),
+            decided_at: question.decided_at.map(|at| at.to_string()),
+            reason: question.reason.clone(),
+        }
     }
 }
 

@@ -1,19 +1,24 @@
 //! Making, listing, looking at and removing sessions.
 
 use obelus_kernel::session::{Mode, Question, Session};
+use obelus_kernel::{Message, Role, visible};
 use obelus_runtime::sessions::{SessionRow, SessionStatus};
 use obelus_runtime::{Host, HostError, Language, SessionSpec, StoreError};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
-use super::questions::question_row;
 use super::talk::turn_view;
-use super::{Service, check_id, drawn_id};
+use super::{Service, check_id, drawn_id, id_of_key};
 use crate::types::{CallRow, ModeName, NewSession, Page, PlanView, SessionList, SessionListRow, SessionView};
 use crate::{ChannelError, types::ConsentRow};
 
 /// The most sessions of one part of a list.
 const MOST_LISTED: usize = 200;
+
+/// The most characters of a session's title.
+const MOST_OF_TITLE: usize = 80;
+
+/// The most messages that are looked at for a title.
+const MOST_LOOKED_AT: usize = 200;
 
 impl Service {
     /// Makes a session with an agent.
@@ -77,13 +82,13 @@ impl Service {
         let (turn, whole) = session.spent();
         SessionView {
             id: id.to_owned(),
-            agent,
             lang: language.code().to_owned(),
             status: SessionStatus::of(session),
             mode: session.settings().mode.name().to_owned(),
             paused_by: session.paused().map(str::to_owned),
             node: session.node().map(str::to_owned),
-            questions: open.map(|question| question_row(session, &question, id, language)).collect(),
+            questions: open.map(|question| self.question_row(session, &question, (id, &agent), language)).collect(),
+            agent,
             turn: session.reply().map(|reply| turn_view(session, &reply, id, language)),
             spent: json!({"turn": turn, "session": whole}),
         }
@@ -106,7 +111,12 @@ impl Service {
             .await?;
         let mut sessions = Vec::new();
         for row in rows {
-            let status = self.read(&row.id, SessionStatus::of).await.unwrap_or(SessionStatus::Unreadable);
+            let look = |session: &Session| {
+                let open = session.questions().iter().filter(|question| question.is_open()).count();
+                (SessionStatus::of(session), title_of(session), open)
+            };
+            let (status, title, questions) =
+                self.read(&row.id, look).await.unwrap_or((SessionStatus::Unreadable, None, 0));
             let id = row.id.clone();
             let agent = self.blocking(move |host| Ok(agent_in(host, &id))).await?;
             sessions.push(SessionListRow {
@@ -116,6 +126,8 @@ impl Service {
                 created: row.created.to_string(),
                 last: row.last_at.map(|at| at.to_string()),
                 records: row.records,
+                title,
+                questions,
             });
         }
         Ok(SessionList { sessions, next })
@@ -124,7 +136,12 @@ impl Service {
     /// Removes a session and everything that is kept of it.
     pub async fn remove(&self, id: &str) -> Result<(), ChannelError> {
         check_id(id)?;
-        Ok(self.host.remove(id).await?)
+        self.host.remove(id).await?;
+        if let Some(forget) = self.forget.clone() {
+            let id = id.to_owned();
+            self.blocking(move |_| Ok(forget(&id))).await?;
+        }
+        Ok(())
     }
 
     /// The state of a session, now or after a record.
@@ -192,10 +209,15 @@ impl From<ModeName> for Mode {
     }
 }
 
-/// The id of the session that a caller makes under a key.
-fn id_of_key(caller: &str, key: &str) -> String {
-    let whole = Sha256::digest(format!("{caller}\n{key}").as_bytes());
-    whole.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+/// The latest words of the user, in short. Only messages that are in memory are looked at.
+fn title_of(session: &Session) -> Option<String> {
+    let words = session.context().latest().take(MOST_LOOKED_AT).find_map(|message| match message {
+        Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
+        _ => None,
+    });
+    let line = words?.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let short: String = line.chars().take(MOST_OF_TITLE).collect();
+    Some(visible(&short) + if short.len() < line.len() { "…" } else { "" })
 }
 
 pub(super) fn call_rows(

@@ -6,7 +6,6 @@ use obelus_runtime::{EventNumber, Language, SessionEvent, StoreError, system_clo
 use serde_json::Value;
 use std::sync::Arc;
 
-use super::questions::question_row;
 use super::sessions::agent_in;
 use super::{Service, check_id};
 use crate::ChannelError;
@@ -41,7 +40,9 @@ impl Service {
                 status: SessionStatus::of(session),
                 is_at_rest: session.is_at_rest(),
                 state: session.state(),
-                questions: open.map(|question| question_row(session, &question, &name, language)).collect(),
+                questions: open
+                    .map(|question| service.question_row(session, &question, (&name, ""), language))
+                    .collect(),
             }
         })
         .await

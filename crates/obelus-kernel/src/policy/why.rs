@@ -5,6 +5,7 @@
 //! given; who wrote that before them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -126,6 +127,35 @@ pub fn why(context: &Context, expr: &Expr, instance: Option<&str>, grounding: Op
     why.value = context.read(path, instance).map(std::borrow::Cow::into_owned);
     why.origins = context.origins(path, instance);
     why
+}
+
+/// The latest write of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LastWrite {
+    /// The index of the message.
+    pub message: usize,
+    /// When, where that is known.
+    pub date: Option<String>,
+    /// Whose word it is.
+    pub by: Writer,
+    /// Where the value comes from, all in all.
+    pub origins: Origins,
+    /// The call whose result it is, as it was proposed.
+    pub call: Option<Arc<Value>>,
+    /// The number of the standing consent because of which the call ran without a question.
+    pub consent: Option<u64>,
+}
+
+/// What wrote the value of an expression last.
+pub(crate) fn last_write(context: &Context, expr: &Expr, instance: Option<&str>) -> Option<LastWrite> {
+    let path = read_of(context, expr, instance);
+    let teller = Teller { context, instance, grounding: None, told: BTreeSet::new() };
+    let message = *teller.writes(path, context.messages().len()).first()?;
+    let Message::Data(data) = &context.messages()[message] else { return None };
+    let call = data.output.as_ref().map(|output| Arc::clone(&output.call));
+    let date = data.output.as_ref().and_then(|output| output.date.as_deref().map(str::to_owned));
+    let by = teller.writer(data, call.as_ref().and_then(|call| call.as_object()));
+    Some(LastWrite { message, date, by, origins: context.origins(path, instance), call, consent: None })
 }
 
 /// The path of an expression that is read.

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::ids::{JobRef, LocalCall, RequestId, RequestNumber, Routed};
 use super::output::CallReport;
+use super::plan_graph::ProposedStep;
 use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::origin::Origins;
@@ -390,6 +391,11 @@ impl Scheduler {
     /// What became of the calls under way so far.
     pub(super) fn reports(&self) -> impl Iterator<Item = CallReport> {
         self.steps.iter().flat_map(|(number, step)| step.report(number))
+    }
+
+    /// The steps under way, as they were proposed.
+    pub(super) fn proposed(&self) -> Vec<ProposedStep> {
+        self.steps.iter().map(|(number, step)| ProposedStep::of(number, step)).collect()
     }
 
     /// The origins of everything the calls under way are made of.

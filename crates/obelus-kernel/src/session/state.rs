@@ -7,9 +7,12 @@ use serde_json::{Value, json};
 use super::ids::{QuestionId, Routed};
 use super::inbox::Question;
 use super::{Refused, Session};
+use crate::expr::Expr;
+use crate::fault::Fault;
 use crate::fold::Method;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
+use crate::policy::{LastWrite, last_write};
 
 /// Goals kept; older ones are forgotten.
 const MOST_GOALS: usize = 500;
@@ -18,6 +21,15 @@ const MOST_GOALS: usize = 500;
 const EVENTS: &str = "events";
 
 impl Session {
+    /// What wrote the value of an expression last, such as `†state.deal.title`; none where nothing has.
+    pub fn last_write(&self, expr: &str, instance: Option<&str>) -> Result<Option<LastWrite>, Fault> {
+        let told = last_write(&self.memory.context, &Expr::parse(expr)?, instance);
+        Ok(told.map(|write| LastWrite {
+            consent: write.call.as_ref().and_then(|call| self.consents.of_proposal(call)),
+            ..write
+        }))
+    }
+
     /// The folded state, with the fields that the session keeps up by itself.
     pub fn state(&self) -> Value {
         let context = &self.memory.context;

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::output::{CallReport, CallStatus};
+use super::plan_graph::ProposedStep;
 use super::scheduler::Step;
 use crate::origin::Origins;
 pub(super) use entry::clip;
@@ -52,6 +53,9 @@ pub(super) struct TranscriptRecord {
     /// The same as they were proposed, for a planner that does not see untrusted values.
     #[serde(with = "reports")]
     ended_plainly: Vec<CallReport>,
+    /// The same step by step, for whoever looks at the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    proposed: Vec<ProposedStep>,
     /// The ended calls, and the messages, that there were when the model last brought a step of a graph to its end.
     reported: (usize, usize),
     /// Whether calls of the latest plan were set to work.
@@ -212,6 +216,12 @@ impl Transcript {
             self.record.ended_plainly.extend(step.report_plainly(number));
         }
         self.record.ended.extend(step.report(number));
+        self.record.proposed.push(ProposedStep::of(number, step));
+    }
+
+    /// The turn's steps that have ended, as they were proposed.
+    pub(super) fn proposed(&self) -> &[ProposedStep] {
+        &self.record.proposed
     }
 
     /// The turn's calls that have ended.

@@ -9,6 +9,7 @@ use obelus_kernel::Time;
 use tokio::sync::Notify;
 
 use super::{EventBody, EventNumber, SessionEvent};
+use crate::host::NewsSender;
 
 /// The latest events of one session. Only so many are held: a reader that is slower is told that it missed some.
 pub(crate) struct Feed {
@@ -20,6 +21,8 @@ pub(crate) struct Feed {
     /// The latest record, for those who subscribe before events are recorded.
     record: AtomicU64,
     capacity: usize,
+    /// Those who watch all sessions of the host, and the name of this one.
+    watchers: Option<(Arc<str>, NewsSender)>,
 }
 
 #[derive(Default)]
@@ -42,7 +45,13 @@ impl Feed {
             is_on: AtomicBool::new(is_on),
             record: AtomicU64::new(0),
             capacity,
+            watchers: None,
         }
+    }
+
+    /// The same, whose events are told to those who watch all sessions.
+    pub(crate) fn told_to(self, session: &str, news: NewsSender) -> Self {
+        Self { watchers: Some((session.into(), news)), ..self }
     }
 
     /// A session begins to live whose journal has so many records. What happened before is not held here, unless this
@@ -77,24 +86,36 @@ impl Feed {
     /// Adds what followed from a record, in order.
     pub(crate) fn publish(&self, record: u64, at: Time, bodies: impl IntoIterator<Item = EventBody>) {
         self.record.store(record, Ordering::Relaxed);
-        self.add(at, bodies, |latest| match latest.record == record {
+        let next = |latest: EventNumber| match latest.record == record {
             true => EventNumber { record, part: latest.part.saturating_add(1) },
             false => EventNumber { record, part: 1 },
-        });
+        };
+        self.add(at, bodies, false, next, self.watchers.as_ref());
     }
 
     /// Adds events that are not told again later, and have the number of the one before.
     pub(crate) fn pass_on(&self, at: Time, bodies: impl IntoIterator<Item = EventBody>) {
-        self.add(at, bodies, |latest| latest);
+        self.add(at, bodies, true, |latest| latest, None);
     }
 
-    fn add(&self, at: Time, bodies: impl IntoIterator<Item = EventBody>, next: impl Fn(EventNumber) -> EventNumber) {
+    fn add(
+        &self,
+        at: Time,
+        bodies: impl IntoIterator<Item = EventBody>,
+        is_passing: bool,
+        next: impl Fn(EventNumber) -> EventNumber,
+        watchers: Option<&(Arc<str>, NewsSender)>,
+    ) {
         let mut inner = self.lock();
         let before = inner.events.len();
         for body in bodies {
             inner.latest = next(inner.latest);
             let number = inner.latest;
-            inner.events.push_back(Arc::new(SessionEvent { number, at, body }));
+            let event = Arc::new(SessionEvent { number, at, is_passing, body });
+            if let Some((session, news)) = watchers {
+                news.tell_event(session, &event);
+            }
+            inner.events.push_back(event);
         }
         let is_news = inner.events.len() > before;
         while inner.events.len() > self.capacity {
@@ -184,7 +205,7 @@ impl Subscription {
         if std::mem::take(&mut self.has_missed) {
             let at = inner.events.front().map(|event| event.at).unwrap_or_default();
             let number = inner.complete_after;
-            return Some(Arc::new(SessionEvent { number, at, body: EventBody::Missed }));
+            return Some(Arc::new(SessionEvent { number, at, is_passing: true, body: EventBody::Missed }));
         }
         let index = usize::try_from(self.next - inner.dropped).unwrap_or(usize::MAX);
         let event = inner.events.get(index).cloned()?;
@@ -226,6 +247,8 @@ mod tests {
         feed.pass_on(Time(2), [EventBody::Writing { text: "c".to_owned() }]);
         feed.publish(3, Time(2), [said("c")]);
         assert_eq!(read(&mut all), ["1-1 a", "1-2 b", "1-2 c", "3-1 c"]);
+        let passing = feed.lock().events.iter().map(|event| event.is_passing).collect::<Vec<_>>();
+        assert_eq!(passing, [false, false, true, false]);
         let mut later = feed.subscribe("1-1".parse().ok());
         assert_eq!(read(&mut later), ["1-2 b", "1-2 c", "3-1 c"]);
         assert!(read(&mut feed.subscribe(None)).is_empty());

@@ -1,11 +1,15 @@
 //! Sessions that begin where another one was, or come from another store.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use obelus_kernel::Time;
-use obelus_kernel::session::Session;
+use obelus_kernel::session::{CallId, Outcome, Session};
 use serde_json::Value;
 
 use super::open::remake;
 use super::{Host, HostError, Inner};
+use crate::events::EventBody;
 use crate::fork::fork;
 use crate::restore::{RestoreError, back_to_rest};
 use crate::spec::SessionSpec;
@@ -33,7 +37,89 @@ pub struct Forked {
     pub is_paused: bool,
 }
 
+/// What a fork at a record would do with the calls of the other session.
+#[derive(Clone, Debug, Default)]
+pub struct ForkForecast {
+    /// The record after which it would begin.
+    pub at: u64,
+    /// How many records the other one has.
+    pub records: u64,
+    /// Whether it would be paused.
+    pub is_paused: bool,
+    /// Calls that had ended there: they are not done again.
+    pub done: Vec<ForkedCall>,
+    /// Calls under way there whose end the other one knows: it is taken over.
+    pub known: Vec<ForkedCall>,
+    /// Calls under way there that do no harm: they are done again.
+    pub again: Vec<ForkedCall>,
+    /// Calls under way there of which nobody knows whether they happened: a person is asked.
+    pub in_doubt: Vec<ForkedCall>,
+    /// Calls that the other one began later. They stay done; the fork does not know of them.
+    pub later: Vec<ForkedCall>,
+}
+
+/// A call of a session that is looked at for a fork.
+#[derive(Clone, Debug)]
+pub struct ForkedCall {
+    /// Its id.
+    pub id: CallId,
+    /// The record with which it began.
+    pub record: u64,
+    /// When.
+    pub at: Time,
+    /// The call.
+    pub call: Arc<Value>,
+    /// What it brought, if it has ended.
+    pub outcome: Option<Outcome>,
+}
+
 impl Host {
+    /// What a fork at a record would and would not do again (DUR-6). Nothing is made.
+    pub fn fork_forecast(&self, id: &str, at: Option<u64>) -> Result<ForkForecast, HostError> {
+        let records = self.inner.whole(id)?;
+        let count = records.len() as u64;
+        let at = at.unwrap_or(count);
+        if at > count {
+            return Err(HostError::NoRecord { session: id.to_owned(), records: count, at });
+        }
+        let session = self.look(id, Some(at))?;
+        let mut forecast = ForkForecast { at, records: count, ..ForkForecast::default() };
+        let mut all: BTreeMap<CallId, (ForkedCall, Option<u64>)> = BTreeMap::new();
+        for event in self.history(id)? {
+            match &event.body {
+                EventBody::CallBegan { id, call, .. } => {
+                    let call = Arc::clone(call);
+                    let record = event.number.record;
+                    all.entry(id.clone())
+                        .or_insert((ForkedCall { id: id.clone(), record, at: event.at, call, outcome: None }, None));
+                }
+                EventBody::CallEnded { id, outcome } => {
+                    if let Some((call, ended)) = all.get_mut(id) {
+                        call.outcome = Some(outcome.clone());
+                        *ended = Some(event.number.record);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut calls: Vec<_> = all.into_values().collect();
+        calls.sort_by_key(|(call, _)| call.record);
+        for (call, ended) in calls {
+            let tool = call.call["_tool"].as_str().and_then(|name| session.context().tool(name));
+            let place = match ended {
+                _ if call.record > at => &mut forecast.later,
+                Some(ended) if ended <= at => &mut forecast.done,
+                Some(_) if !matches!(call.outcome, Some(Outcome::Lost { .. })) => &mut forecast.known,
+                _ if tool.is_some_and(|tool| tool.idempotent) => &mut forecast.again,
+                _ => &mut forecast.in_doubt,
+            };
+            place.push(call);
+        }
+        let is_open = !(forecast.known.is_empty() && forecast.again.is_empty() && forecast.in_doubt.is_empty());
+        forecast.is_paused = is_open || !session.is_at_rest();
+        Ok(forecast)
+    }
+
     /// A session as it is kept, whole.
     pub fn export(&self, id: &str) -> Result<Export, HostError> {
         let store = self.inner.store()?;
@@ -59,6 +145,7 @@ impl Host {
         };
         let count = records.len() as u64;
         self.inner.store()?.create(id, export.created, &genesis, records)?;
+        self.inner.tell_made(id);
         Ok(count)
     }
 
@@ -79,6 +166,7 @@ impl Host {
         let journal = fork(session, new, before, &after, &format!("the fork of `{id}` at {at}"))?;
         let is_paused = journal.len() as u64 > at;
         store.create(new, (self.inner.clock)(), &genesis, journal)?;
+        self.inner.tell_made(new);
         Ok(Forked { at, is_paused })
     }
 
@@ -97,7 +185,9 @@ impl Host {
     /// Removes a session and everything that is kept of it.
     pub async fn remove(&self, id: &str) -> Result<(), HostError> {
         self.passivate(id).await;
-        Ok(self.inner.store()?.remove(id)?)
+        self.inner.store()?.remove(id)?;
+        self.inner.tell_removed(id);
+        Ok(())
     }
 }
 

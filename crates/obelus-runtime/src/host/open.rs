@@ -101,7 +101,10 @@ impl Inner {
         let created = created.and_then(|()| self.restore(id, &spec, &connections));
         let created = created.map(|opened| Opened { is_put, ..opened });
         match created.and_then(|opened| self.begin(&slot, &spec, connections.clone(), opened)) {
-            Ok(()) => Ok(SessionHandle::new(Arc::clone(&slot))),
+            Ok(()) => {
+                self.tell_made(id);
+                Ok(SessionHandle::new(Arc::clone(&slot)))
+            }
             Err(error) => Err(closed(&connections, error).await),
         }
     }

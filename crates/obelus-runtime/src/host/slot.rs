@@ -57,7 +57,10 @@ impl Slot {
         Self {
             id: id.to_owned(),
             host: Arc::downgrade(host),
-            feed: Arc::new(Feed::new(host.events, is_kept)),
+            feed: Arc::new(match is_kept {
+                true => Feed::new(host.events, true).told_to(id, host.news.clone()),
+                false => Feed::new(host.events, false),
+            }),
             is_kept,
             state: Mutex::default(),
             opening: tokio::sync::Mutex::default(),

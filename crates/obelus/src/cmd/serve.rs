@@ -26,6 +26,10 @@ use crate::language::{Words, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
 
 pub(crate) fn run(args: Serve) -> Result<Exit> {
+    if args.openapi {
+        output::answer(&obelus_channel::http::description());
+        return Ok(Exit::Done);
+    }
     let options = HttpOptions {
         listen: args.listen,
         hosts: args.hosts.clone(),
@@ -34,6 +38,13 @@ pub(crate) fn run(args: Serve) -> Result<Exit> {
         streams: args.streams,
         grace: Duration::from_secs(args.grace),
         ..HttpOptions::default()
+    };
+    let or = |given: Option<u64>, usual: Duration| given.map_or(usual, Duration::from_millis);
+    let options = HttpOptions {
+        head: or(args.head_timeout, options.head),
+        arrival: or(args.body_timeout, options.arrival),
+        unread: or(args.unread_timeout, options.unread),
+        ..options
     };
     options.check(args.public).context("--listen")?;
     let bot = args.telegram.as_deref().map(TelegramConfig::read).transpose().context("--telegram")?;
@@ -55,11 +66,18 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     };
     let phrases = words_of(None);
     let service = Service::new(host.clone(), agents).in_language(phrases.language);
+    let beside = folder.clone();
+    let service = service.forgetting(move |id| {
+        langgraph::forget(&beside, id);
+        openai::forget(&beside, id);
+    });
     let tokens = TokenStore::in_folder(&folder);
     let token_file = args.token_file.clone().unwrap_or_else(|| folder.join(TOKEN_FILE));
     let is_first = tokens.ensure_first(&token_file)?;
     let grace = options.grace;
-    let server = HttpServer::bind(service.clone(), tokens, options).await.context("--listen")?;
+    let server = HttpServer::bind(service.clone(), tokens, options).await;
+    let server =
+        server.with_context(|| format!("--listen {}: choose another port, or 0 for any free one", args.listen))?;
     let server =
         server.with_routes(langgraph::routes(&folder)).with_routes(openai::routes(&folder)).with_routes(mcp::routes());
     let server = match hooks::Hooks::of(&service, &folder)? {
@@ -96,6 +114,10 @@ fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &
     let words = &phrases.serving;
     let address = format!("http://{}/api/", server.address());
     output::note(&fill(words.listens, &[&format!("{BOLD}{address}{BOLD:#}")]));
+    // Without the file of its token the console asks for one.
+    let link = obelus_channel::tokens::secret_of(token_file).and_then(|token| server.link(token));
+    let link = link.map_or_else(|_| String::new(), |code| format!("#code={}", code.expose()));
+    output::note(&fill(words.console, &[&format!("{BOLD}http://{}/{link}{BOLD:#}", server.address())]));
     let token_file = output::visible(&token_file.display().to_string());
     let phrase = if is_first { words.first_token } else { words.token };
     output::note(&format!("{DIM}{}{DIM:#}", fill(phrase, &[&token_file])));

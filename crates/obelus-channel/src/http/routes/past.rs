@@ -13,7 +13,7 @@ use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::{Failure, Failures};
 use crate::http::{Access, App, Json};
 use crate::tokens::Role;
-use crate::types::{ForkView, Log, Timeline};
+use crate::types::{ForkForecastView, ForkView, Log, Timeline, UsageView};
 
 /// Part of the events
 #[derive(Deserialize, IntoParams)]
@@ -74,6 +74,33 @@ pub(super) async fn log(
     Ok(Json(app.service().log(&id, query.after.unwrap_or(0), query.limit.unwrap_or(200)).await?))
 }
 
+/// Where a fork would begin
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ForkQuery {
+    /// The record after which it would begin; where the session is now if there is none.
+    at: Option<u64>,
+}
+
+/// What a fork would and would not do again
+#[utoipa::path(get, path = "/api/v1/sessions/{id}/fork", tag = "past", operation_id = "forecastFork", params(("id" = String, Path, description = "the session"), ForkQuery),
+    responses((status = 200, body = ForkForecastView), Failures))]
+pub(super) async fn forecast(
+    State(app): State<App>,
+    access: Access,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<ForkQuery>,
+) -> Answered<ForkForecastView> {
+    Ok(Json(app.service().fork_forecast(&id, query.at, access.language).await?))
+}
+
+/// What requests to the model took
+#[utoipa::path(get, path = "/api/v1/sessions/{id}/usage", tag = "past", operation_id = "showUsage", params(("id" = String, Path, description = "the session")),
+    responses((status = 200, body = UsageView), Failures))]
+pub(super) async fn usage(State(app): State<App>, _: Access, InPath(id): InPath<String>) -> Answered<UsageView> {
+    Ok(Json(app.service().usage(&id).await?))
+}
+
 /// Begin a session where this one was
 #[utoipa::path(post, path = "/api/v1/sessions/{id}/fork", tag = "past", operation_id = "fork", request_body = NewFork,
     params(("id" = String, Path, description = "the session")),
@@ -85,7 +112,8 @@ pub(super) async fn fork(
     JsonBody(new): JsonBody<NewFork>,
 ) -> Result<Response, Failure> {
     access.needs(Role::Operator)?;
-    let fork = app.service().fork(&id, new.id, new.at).await?;
+    let new_id = new.id.or_else(|| access.id_of_key("fork"));
+    let fork = app.service().fork(&id, new_id, new.at).await?;
     Ok((StatusCode::CREATED, Json(fork)).into_response())
 }
 

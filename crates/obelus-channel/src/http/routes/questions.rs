@@ -1,15 +1,16 @@
 //! The inbox, answers, consents.
 
 use axum::extract::State;
+use axum::response::Response;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Answered;
 use crate::http::body::{InPath, InQuery, JsonBody};
-use crate::http::reply::Failures;
+use crate::http::reply::{Failure, Failures, text};
 use crate::http::{Access, App, Json};
 use crate::tokens::Role;
-use crate::types::{AnswerBody, ConsentRow, InboxFilter, QuestionRow, Taken};
+use crate::types::{AnswerBody, ConsentRow, FormView, InboxFilter, PreviewRequest, PreviewView, QuestionRow, Taken};
 
 /// Which questions are wanted
 #[derive(Deserialize, IntoParams)]
@@ -19,6 +20,19 @@ pub(super) struct InboxQuery {
     session: Option<String>,
     /// Those of sessions with this agent.
     agent: Option<String>,
+    /// Those about this: `call`, `plan`, `input` or `in_doubt`.
+    about: Option<String>,
+    /// Those with this text in them.
+    text: Option<String>,
+    /// The most questions, 1 to 200; only of those that were decided.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<usize>,
+}
+
+impl InboxQuery {
+    fn filter(self) -> InboxFilter {
+        InboxFilter { session: self.session, agent: self.agent, about: self.about, text: self.text }
+    }
 }
 
 /// An answer, and what it answers
@@ -39,8 +53,57 @@ pub(super) async fn inbox(
     access: Access,
     InQuery(query): InQuery<InboxQuery>,
 ) -> Answered<Vec<QuestionRow>> {
-    let filter = InboxFilter { session: query.session, agent: query.agent };
-    Ok(Json(app.service().inbox(filter, access.language).await?))
+    Ok(Json(app.service().inbox(query.filter(), access.language).await?))
+}
+
+/// Questions that were decided or lapsed lately, the latest first
+#[utoipa::path(get, path = "/api/v1/questions/recent", tag = "questions", operation_id = "listDecided", params(InboxQuery),
+    responses((status = 200, body = Vec<QuestionRow>), Failures))]
+pub(super) async fn recent(
+    State(app): State<App>,
+    access: Access,
+    InQuery(query): InQuery<InboxQuery>,
+) -> Answered<Vec<QuestionRow>> {
+    let limit = query.limit.unwrap_or(50);
+    Ok(Json(app.service().recent(query.filter(), limit, access.language).await?))
+}
+
+/// What can be changed of the call that a question is about
+#[utoipa::path(get, path = "/api/v1/questions/{question}/form", tag = "questions", operation_id = "showForm",
+    params(("question" = String, Path, description = "its id, `SESSION:QUESTION`")),
+    responses((status = 200, body = FormView), Failures))]
+pub(super) async fn form(
+    State(app): State<App>,
+    access: Access,
+    InPath(question): InPath<String>,
+) -> Answered<FormView> {
+    Ok(Json(app.service().form(&question, access.language).await?))
+}
+
+/// See an edit as it will run, before it counts
+#[utoipa::path(post, path = "/api/v1/questions/{question}/preview", tag = "questions", operation_id = "previewEdit", request_body = PreviewRequest,
+    params(("question" = String, Path, description = "its id, `SESSION:QUESTION`")),
+    responses((status = 200, body = PreviewView), Failures))]
+pub(super) async fn preview(
+    State(app): State<App>,
+    access: Access,
+    InPath(question): InPath<String>,
+    JsonBody(edit): JsonBody<PreviewRequest>,
+) -> Answered<PreviewView> {
+    Ok(Json(app.service().preview(&question, edit, access.language).await?))
+}
+
+/// The picture of the page that a question is about
+#[utoipa::path(get, path = "/api/v1/questions/{question}/picture", tag = "questions", operation_id = "showPicture",
+    params(("question" = String, Path, description = "its id, `SESSION:QUESTION`")),
+    responses((status = 200, description = "the picture", body = Vec<u8>, content_type = "image/png"), Failures))]
+pub(super) async fn picture(
+    State(app): State<App>,
+    _: Access,
+    InPath(question): InPath<String>,
+) -> Result<Response, Failure> {
+    let picture = app.service().picture_of_question(&question).await?;
+    Ok(text(picture.kind, picture.bytes))
 }
 
 /// A question, open or decided

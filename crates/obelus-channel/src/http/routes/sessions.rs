@@ -11,6 +11,7 @@ use super::Answered;
 use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::{Failure, Failures};
 use crate::http::{Access, App, Json};
+use crate::schemas::{ContextMessage, ValueStory};
 use crate::tokens::Role;
 use crate::types::{NewSession, Page, PlanView, SessionList, SessionView, Taken};
 
@@ -129,7 +130,7 @@ pub(super) async fn edit_state(
 
 /// The messages of the context, now or after a record
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/messages", tag = "sessions", operation_id = "listMessages", params(("id" = String, Path, description = "the session"), AtQuery),
-    responses((status = 200, body = Vec<Value>), Failures))]
+    responses((status = 200, body = Vec<ContextMessage>), Failures))]
 pub(super) async fn messages(
     State(app): State<App>,
     _: Access,
@@ -149,7 +150,7 @@ pub(super) async fn plan(State(app): State<App>, access: Access, InPath(id): InP
 
 /// Where a value comes from
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/provenance", tag = "sessions", operation_id = "showProvenance", params(("id" = String, Path, description = "the session"), WhyQuery),
-    responses((status = 200, body = Value), Failures))]
+    responses((status = 200, body = ValueStory), Failures))]
 pub(super) async fn provenance(
     State(app): State<App>,
     _: Access,

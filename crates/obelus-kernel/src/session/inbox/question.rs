@@ -275,6 +275,11 @@ impl AskedCall {
         }
     }
 
+    /// The calls of the turn that wait for it, as in their reports.
+    pub fn places(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.jobs.iter().map(|job| (job.step, job.job))
+    }
+
     /// Its fields, each with its place as it stands in marks: parameters, and what is said beside them.
     pub fn leaves(&self) -> Vec<(String, &Value)> {
         leaves(&self.call)

@@ -133,7 +133,7 @@ fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>)
     let is_seen = shown.has_people();
     if shown.is_plan {
         for outcome in outcomes(session, reply) {
-            output::answer(&outcome.line(look.phrases));
+            output::answer(&outcome.line(session, language));
         }
     } else if !is_seen {
         for line in undone(session, reply, language) {

@@ -1,0 +1,106 @@
+/** Who uses this page, what may be done, and what changes anywhere: the questions that wait and the sessions. */
+
+import { access } from './access.svelte';
+import { ApiError, get, post, type Schemas } from './api';
+import { follow, type Link } from './stream';
+
+export type Role = 'viewer' | 'operator' | 'admin';
+
+class Me {
+  name = $state('');
+  role = $state<Role>('viewer');
+  version = $state('');
+
+  get canAct(): boolean {
+    return this.role !== 'viewer';
+  }
+
+  /** Takes a token that was typed; an error says why it is not accepted. */
+  async signIn(token: string): Promise<void> {
+    access.token = token;
+    try {
+      const me = await get('/api/v1/me');
+      Object.assign(this, { name: me.name, role: me.role, version: me.version });
+    } catch (error) {
+      if (error instanceof ApiError && error.status !== 0) access.token = null;
+      throw error;
+    }
+  }
+
+  /** Exchanges the code of a one-time link for a token. */
+  async redeem(code: string): Promise<void> {
+    const given = await post('/api/v1/login', { body: { code } });
+    await this.signIn(given.token);
+  }
+
+  signOut(): void {
+    access.token = null;
+    this.name = '';
+  }
+}
+
+export const me = new Me();
+
+/** What the lists of the page show. They are read anew when something has changed. */
+class World {
+  questions = $state.raw<Schemas['QuestionRow'][]>([]);
+  recent = $state.raw<Schemas['QuestionRow'][]>([]);
+  sessions = $state.raw<Schemas['SessionListRow'][]>([]);
+  agents = $state.raw<Schemas['AgentRow'][]>([]);
+  link = $state<Link>('opening');
+  /** Whether the lists were read at least once. */
+  isRead = $state(false);
+  error = $state.raw<unknown>(null);
+  #end: (() => void) | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** Begins to watch; the returned function ends it. */
+  watch(): () => void {
+    this.#end?.();
+    this.#end = follow('/api/v1/changes', [], {
+      onFrames: () => this.readSoon(),
+      onLink: (link) => {
+        this.link = link;
+        // What happened while the stream was closed is not told again.
+        if (link === 'open') void this.read();
+      },
+      onRefused: (error) => (this.error = error),
+    });
+    return () => {
+      this.#end?.();
+      clearTimeout(this.#timer);
+    };
+  }
+
+  /** Many changes in a row are read once. */
+  readSoon(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.read(), 120);
+  }
+
+  async read(): Promise<void> {
+    try {
+      const [questions, recent, sessions, agents] = await Promise.all([
+        get('/api/v1/questions'),
+        get('/api/v1/questions/recent', { query: { limit: 50 } }),
+        get('/api/v1/sessions', { query: { limit: 100 } }),
+        get('/api/v1/agents'),
+      ]);
+      this.questions = questions;
+      this.recent = recent;
+      this.sessions = sessions.sessions;
+      this.agents = agents;
+      this.isRead = true;
+      this.error = null;
+    } catch (error) {
+      this.error = error;
+    }
+  }
+
+  /** How many questions of a session wait. */
+  waitingOf(session: string): number {
+    return this.questions.filter((question) => question.session === session).length;
+  }
+}
+
+export const world = new World();

@@ -1,0 +1,36 @@
+/** Times for people. */
+
+import { settings } from './settings.svelte';
+
+/** A moment: the time alone where it is today. */
+export function shortTime(text: string, now = new Date()): string {
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) return text;
+  const isToday = at.toDateString() === now.toDateString();
+  const day: Intl.DateTimeFormatOptions = isToday ? {} : { day: 'numeric', month: 'short' };
+  return new Intl.DateTimeFormat(settings.lang, { ...day, hour: '2-digit', minute: '2-digit' }).format(at);
+}
+
+/** A moment in full. */
+export function fullTime(text: string): string {
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) return text;
+  return new Intl.DateTimeFormat(settings.lang, { dateStyle: 'long', timeStyle: 'medium' }).format(at);
+}
+
+const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+];
+
+/** How far a moment is from now. */
+export function relativeTime(text: string, now = Date.now()): string {
+  const distance = new Date(text).getTime() - now;
+  if (Number.isNaN(distance)) return text;
+  const words = new Intl.RelativeTimeFormat(settings.lang, { numeric: 'auto' });
+  for (const [unit, size] of UNITS) {
+    if (Math.abs(distance) >= size) return words.format(Math.round(distance / size), unit);
+  }
+  return words.format(0, 'minute');
+}

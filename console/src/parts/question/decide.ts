@@ -1,0 +1,35 @@
+/** Answers to questions. */
+
+import { ApiError, get, inputId, post, type Schemas } from '../../lib/api';
+import { world } from '../../lib/me.svelte';
+
+export type Question = Schemas['QuestionRow'];
+export type View = Schemas['QuestionView'];
+export type Call = Schemas['CallView'];
+export type Row = Schemas['RowView'];
+export type Answer = Schemas['AnswerBody'];
+
+/** What came of an answer: the question as it is now, and whether the answer counted. */
+export interface Decided {
+  row: Question;
+  outcome: 'taken' | 'changed' | 'already';
+}
+
+/** Answers a question as it was shown. One that has changed since, or is decided, is handed back as it is now. */
+export async function decide(id: string, answer: Answer, digest: string): Promise<Decided> {
+  let outcome: Decided['outcome'] = 'taken';
+  try {
+    await post('/api/v1/questions/{question}/answer', { at: [id], body: { ...answer, digest }, key: inputId() });
+  } catch (error) {
+    const code = error instanceof ApiError ? error.code : '';
+    if (code === 'changed') outcome = 'changed';
+    else if (code === 'already_decided') outcome = 'already';
+    else throw error;
+  }
+  world.readSoon();
+  return { row: await read(id), outcome };
+}
+
+export function read(id: string): Promise<Question> {
+  return get('/api/v1/questions/{question}', { at: [id] });
+}

@@ -1,0 +1,277 @@
+/** A session as a conversation: words, steps and questions, in the order in which they came. */
+
+import type { Schemas } from '../../lib/api';
+import { follow, type Frame, type Link } from '../../lib/stream';
+import { plainValue } from '../../lib/text';
+
+export type SessionEvent = Schemas['SessionEvent'];
+
+/** A step in one line. */
+export interface Step {
+  id: string;
+  headline: string;
+  comment?: string;
+  status: string;
+  outcome?: string;
+}
+
+export type NoteKind = 'paused' | 'resumed' | 'stopped' | 'mode' | 'rules' | 'state' | 'limit' | 'degraded' | 'failed' | 'happened' | 'revoked';
+
+export type Item = { key: string; at: string | number } & (
+  | { kind: 'user' | 'agent'; text: string }
+  | { kind: 'steps'; steps: Step[] }
+  | { kind: 'question'; id: string; version: number; isOpen: boolean }
+  | { kind: 'note'; note: NoteKind; text: string }
+);
+
+/** Words of a call as far as the event alone knows them. */
+interface Line {
+  headline: string;
+  comment?: string | null;
+  status: string;
+  outcome?: string | null;
+  is_quiet?: boolean;
+}
+
+/** What is past comes in many pieces: they are drawn together. In milliseconds. */
+const GATHERING = 60;
+const QUIET = 250;
+const SETTLING = 1500;
+
+export class Feed {
+  items = $state.raw<Item[]>([]);
+  /** Words that are still being written. */
+  writing = $state('');
+  /** Whether the agent is at work. */
+  isBusy = $state(false);
+  link = $state<Link>('opening');
+  /** Whether everything that is past has been read. */
+  isRead = $state(false);
+  error = $state.raw<unknown>(null);
+  /** What a screen reader is told. */
+  news = $state('');
+
+  readonly #session: string;
+  readonly #items: Item[] = [];
+  /** Places of the items to which later events add something. */
+  readonly #steps = new Map<string, { item: number; step: number }>();
+  readonly #questions = new Map<string, number>();
+  readonly #dirty = new Set<number>();
+  #last = '0-0';
+  #isBusy = false;
+  #writing = '';
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(session: string) {
+    this.#session = session;
+  }
+
+  /** Follows the session from its beginning. The returned function ends it. */
+  open(): () => void {
+    let opened = 0;
+    const end = follow('/api/v1/sessions/{id}/events', [this.#session], {
+      after: this.#last,
+      onFrames: (frames) => this.#frames(frames, Date.now() - opened > SETTLING),
+      onLink: (link) => {
+        this.link = link;
+        if (link !== 'open') return;
+        opened = Date.now();
+        // A session in which nothing has happened sends nothing.
+        this.#timer ??= setTimeout(() => this.#commit(), QUIET);
+      },
+      onRefused: (error) => (this.error = error),
+    });
+    return () => {
+      end();
+      clearTimeout(this.#timer);
+    };
+  }
+
+  #frames(frames: Frame[], isNew: boolean): void {
+    for (const frame of frames) {
+      const event = JSON.parse(frame.data) as SessionEvent;
+      this.#take(event);
+      // Only what is new is read out.
+      if (isNew && event.event === 'agent_said') this.news = event.text;
+    }
+    if (this.isRead) this.#commit();
+    else {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#commit(), GATHERING);
+    }
+  }
+
+  /** Shows what was taken. */
+  #commit(): void {
+    this.isRead = true;
+    for (const index of this.#dirty) {
+      const item = this.#items[index]!;
+      this.#items[index] = item.kind === 'steps' ? { ...item, steps: item.steps.map((step) => ({ ...step })) } : { ...item };
+    }
+    this.#dirty.clear();
+    this.items = this.#items.slice();
+    this.isBusy = this.#isBusy;
+    this.writing = this.#writing;
+  }
+
+  #add(event: SessionEvent, item: DistributiveOmit<Item, 'key' | 'at'>): number {
+    this.#items.push({ ...item, key: `${event.number}/${this.#items.length}`, at: event.at } as Item);
+    return this.#items.length - 1;
+  }
+
+  #note(event: SessionEvent, note: NoteKind, text = ''): void {
+    this.#add(event, { kind: 'note', note, text });
+  }
+
+  #take(event: SessionEvent): void {
+    if (event.number) this.#last = event.number;
+    switch (event.event) {
+      case 'user_said':
+        this.#add(event, { kind: 'user', text: event.text });
+        break;
+      case 'agent_said':
+        this.#writing = '';
+        if (event.text.trim()) this.#add(event, { kind: 'agent', text: event.text });
+        break;
+      case 'writing':
+        this.#writing += event.text;
+        break;
+      case 'model_asked':
+        this.#isBusy = true;
+        this.#writing = '';
+        break;
+      case 'call_began':
+        this.#isBusy = true;
+        this.#began(event, lineOf(event) ?? lineOfCall(event.call));
+        break;
+      case 'call_ended':
+        this.#ended(event);
+        break;
+      case 'question_asked':
+      case 'question_asked_again':
+        this.#asked(event, event.question.id, true);
+        break;
+      case 'question_decided':
+      case 'question_expired':
+        this.#asked(event, event.question, false);
+        break;
+      case 'rested':
+        this.#isBusy = false;
+        this.#writing = '';
+        this.#rested(event);
+        break;
+      case 'stopped':
+        this.#isBusy = false;
+        this.#writing = '';
+        this.#note(event, 'stopped');
+        break;
+      default:
+        this.#takeOther(event);
+    }
+  }
+
+  #takeOther(event: SessionEvent): void {
+    switch (event.event) {
+      case 'moved':
+        for (const step of event.steps) {
+          const line = lineOf(step);
+          if (line) this.#set(step.place.join('.'), line);
+        }
+        break;
+      case 'paused':
+      case 'resumed':
+        return this.#note(event, event.event, event.by);
+      case 'mode_changed':
+        return this.#note(event, 'mode', event.mode);
+      case 'rules_changed':
+        return this.#note(event, 'rules');
+      case 'state_edited':
+        return this.#note(event, 'state', event.by);
+      case 'consent_revoked':
+        return this.#note(event, 'revoked', event.by);
+      case 'happened':
+        return this.#note(event, 'happened', plainValue(event.told));
+      case 'failed':
+        return this.#note(event, 'failed', event.text);
+    }
+  }
+
+  #began(event: SessionEvent & { event: 'call_began' }, line: Line): void {
+    // Looks at records that a question is about are not the agent's steps.
+    if (event.id.includes(':')) return;
+    const present = this.#steps.get(event.id);
+    if (present) return this.#set(event.id, line);
+    let last = this.#items.length - 1;
+    if (this.#items[last]?.kind !== 'steps') last = this.#add(event, { kind: 'steps', steps: [] });
+    const block = this.#items[last];
+    if (block?.kind !== 'steps') return;
+    block.steps.push({ id: event.id, ...stepOf(line) });
+    this.#steps.set(event.id, { item: last, step: block.steps.length - 1 });
+    this.#dirty.add(last);
+  }
+
+  #ended(event: SessionEvent & { event: 'call_ended' }): void {
+    const line = lineOf(event);
+    if (line) return this.#set(event.id, line);
+    const { outcome } = event;
+    const error = 'error' in outcome ? outcome.error.message : 'lost' in outcome ? outcome.lost.message : undefined;
+    const place = this.#steps.get(event.id);
+    const item = place && this.#items[place.item];
+    const step = item?.kind === 'steps' ? item.steps[place!.step] : undefined;
+    if (!step) return;
+    step.status = 'error' in outcome ? 'failed' : 'lost' in outcome ? 'waiting' : 'done';
+    if (error) step.outcome = error;
+    this.#dirty.add(place!.item);
+  }
+
+  #set(id: string, line: Line): void {
+    const place = this.#steps.get(id);
+    const item = place && this.#items[place.item];
+    if (item?.kind !== 'steps') return;
+    const { comment, ...rest } = stepOf(line);
+    const step = item.steps[place!.step]!;
+    Object.assign(step, rest, comment ? { comment } : {});
+    this.#dirty.add(place!.item);
+  }
+
+  #asked(event: SessionEvent, question: string, isOpen: boolean): void {
+    const id = question.includes(':') && question.startsWith(this.#session) ? question : `${this.#session}:${question}`;
+    const place = this.#questions.get(id);
+    const item = place === undefined ? undefined : this.#items[place];
+    if (item?.kind === 'question') {
+      item.version += 1;
+      item.isOpen = isOpen;
+      this.#dirty.add(place!);
+    } else {
+      this.#questions.set(id, this.#add(event, { kind: 'question', id, version: 0, isOpen }));
+    }
+  }
+
+  #rested(event: SessionEvent & { event: 'rested' }): void {
+    const { ends, reason } = event.reply;
+    if (ends !== 'limit' && ends !== 'degraded') return;
+    const told = reason as { message?: string } | null | undefined;
+    this.#note(event, ends, told?.message ?? '');
+  }
+}
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+function stepOf(line: Line): Omit<Step, 'id'> {
+  return {
+    headline: line.headline,
+    status: line.status,
+    ...(line.comment ? { comment: line.comment } : {}),
+    ...(line.outcome ? { outcome: line.outcome } : {}),
+  };
+}
+
+/** The words of a step, where the server sends them. */
+function lineOf(told: unknown): Line | undefined {
+  return (told as { line?: Line }).line;
+}
+
+function lineOfCall(call: Record<string, unknown>): Line {
+  const comment = typeof call.comment === 'string' ? call.comment : undefined;
+  return { headline: plainValue(call._tool), status: 'running', ...(comment ? { comment } : {}) };
+}

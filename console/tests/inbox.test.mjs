@@ -1,0 +1,88 @@
+/** The inbox: keys, filters, answers from elsewhere, and a server that dies. */
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+
+import { PATIENCE, say, World } from './support.mjs';
+
+let world;
+let page;
+
+before(async () => {
+  world = await World.start();
+  page = await world.page();
+  for (const [id, text] of [
+    ['first', 'Change the amount of deal 1 to 100000'],
+    ['second', 'Change the amount of deal 2 to 200000'],
+    ['third', 'Change the amount of deal 4 to 300000'],
+  ]) {
+    await world.api('POST', '/sessions', { agent: 'crm', id, lang: 'en' });
+    await world.api('POST', `/sessions/${id}/messages`, { text, wait: true });
+  }
+  await world.open(page, 'inbox');
+}, { timeout: PATIENCE * 3 });
+after(() => world?.stop());
+
+const chosen = () => page.locator('.inbox a[aria-current]').getAttribute('href');
+
+test('keys move, edit, deny and approve without a mouse', async () => {
+  await page.locator('.inbox a[aria-current]').waitFor();
+  const first = await chosen();
+  await page.keyboard.press('j');
+  await page.waitForFunction((href) => document.querySelector('.inbox a[aria-current]')?.getAttribute('href') !== href, first);
+  await page.keyboard.press('k');
+  await page.waitForFunction((href) => document.querySelector('.inbox a[aria-current]')?.getAttribute('href') === href, first);
+  await page.keyboard.press('e');
+  await page.getByRole('button', { name: 'Approve with the changes' }).waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.keyboard.press('d');
+  await page.getByLabel(/Why not/).waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.keyboard.press('?');
+  await page.getByRole('heading', { name: 'Keys' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('a');
+  await page.getByRole('article').getByText('Approved').waitFor();
+});
+
+test('the palette finds a session by its words', async () => {
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox').fill('deal 2');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/(inbox|s)\//);
+});
+
+test('an answer from elsewhere is told at once', async () => {
+  const open = await world.api('GET', '/questions');
+  await world.open(page, 'inbox', open[0].id);
+  await page.getByRole('button', { name: 'Approve', exact: true }).waitFor();
+  const other = world.tokenOf('anna', 'operator');
+  await world.api('POST', `/questions/${open[0].id}/answer`, { decision: 'deny', reason: 'no' }, other);
+  await page.getByText(/Already answered.*anna/).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Approve', exact: true }).count(), 0);
+});
+
+test('the page goes on by itself after the server was killed', async () => {
+  await world.open(page, 's', 'third', 'chat');
+  await page.locator('article.question.open').waitFor();
+  await world.kill();
+  await page.getByText('No connection to the server').waitFor();
+  await world.serve();
+  await page.getByText('No connection to the server').waitFor({ state: 'hidden' });
+  await page.locator('article.question.open').getByRole('button', { name: 'Approve', exact: true }).click();
+  await page.getByText('Approved').waitFor();
+  await say(page, 'Open deal 4');
+  await page.getByText('300').last().waitFor();
+  const twice = await page.getByText('Change the amount of deal 4 to 300000').count();
+  assert.equal(twice, 2, 'once in the title, once in the conversation: nothing is told twice');
+});
+
+test('a viewer sees questions and cannot answer', async () => {
+  const viewer = await world.page({ token: world.tokenOf('eye', 'viewer') });
+  await world.open(viewer, 'inbox');
+  await viewer.getByText('Answered').click();
+  await viewer.locator('.inbox a').nth(1).click();
+  await viewer.getByRole('article').waitFor();
+  assert.equal(await viewer.getByRole('button', { name: 'Approve', exact: true }).count(), 0);
+  await viewer.context().close();
+});

@@ -1,0 +1,97 @@
+/** Each screen: accessibility, size, and pictures for people to look at. */
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import zlib from 'node:zlib';
+
+import { accessibilityFaults, dist, PATIENCE, root, World } from './support.mjs';
+
+const shots = process.env.OBELUS_SHOTS ?? path.join(root, 'target/console-shots');
+
+let world;
+
+before(async () => {
+  fs.mkdirSync(shots, { recursive: true });
+  world = await World.start({ lang: process.env.OBELUS_SHOTS_LANG ?? 'en' });
+  const say = async (agent, id, ...texts) => {
+    await world.api('POST', '/sessions', { agent, id, lang: world.lang });
+    for (const text of texts) await world.api('POST', `/sessions/${id}/messages`, { text, wait: true });
+  };
+  const tour = {
+    en: ['What are our sales stages?', 'Create a deal “Window supply” for 250000 and give Ian a task: prepare an offer by Friday', 'Change the amount of deal 1 to 100000'],
+    ru: ['Какие у нас стадии продаж?', 'Создай сделку «Поставка окон» на 250000 и поставь задачу Илье: подготовить предложение до пятницы', 'Измени сумму сделки 1 на 100000'],
+  }[world.lang];
+  const batch = { en: 'Hand 20 deals of Ian over to Dora', ru: 'Передай 20 сделок менеджера Ильи Дарье' }[world.lang];
+  await say('letters', 'answered', 'Nadia from Northwind asks when her pumps arrive');
+  await world.api('POST', '/questions/answered:q1/answer', { decision: 'approve' });
+  await say('letters', 'letters', 'Nadia from Northwind asks when her pumps arrive');
+  await say('steps', 'steps', 'Book a table');
+  await say('crm', 'batch', batch);
+  await world.api('POST', '/questions/batch:q1/answer', { decision: 'approve' });
+  await say('crm', 'tour', ...tour);
+}, { timeout: PATIENCE * 4 });
+after(() => world?.stop());
+
+/** Name, place, and what tells that it is drawn. */
+const SCREENS = [
+  ['start', [], '.agents li'],
+  ['inbox', ['inbox', 'tour:q1'], 'article.question'],
+  ['chat', ['s', 'tour', 'chat'], 'article.question'],
+  ['plan-question', ['s', 'letters', 'chat'], 'article.question'],
+  ['value-question', ['s', 'steps', 'chat'], 'article.question'],
+  ['plan', ['s', 'answered', 'plan'], '.svelte-flow__node, ol li'],
+  ['batch-plan', ['s', 'batch', 'plan'], '.svelte-flow__node, ol li'],
+  ['steps', ['s', 'steps', 'plan'], '.svelte-flow__node, section li'],
+  ['state', ['s', 'answered', 'state'], '.body *'],
+  ['timeline', ['s', 'tour', 'timeline'], '.body *'],
+  ['instances', ['s', 'batch', 'instances'], '.body *'],
+  ['log', ['s', 'tour', 'log'], '.body *'],
+  ['agents', ['agents'], 'main *'],
+  ['agent', ['agents', 'crm'], 'main *'],
+];
+
+const LOOKS = [
+  ['wide', 'light', 1280, 800],
+  ['wide', 'dark', 1280, 800],
+  ['narrow', 'light', 360, 740],
+  ['narrow', 'dark', 360, 740],
+];
+
+for (const [size, scheme, width, height] of LOOKS) {
+  test(`every screen is accessible, ${size} and ${scheme}`, async () => {
+    const page = await world.page({ width, height, scheme });
+    const faults = [];
+    for (const [name, place, sign] of SCREENS) {
+      await world.open(page, ...place);
+      await page.locator(sign).first().waitFor();
+      await page.waitForLoadState('networkidle', { timeout: 3000 }).catch(() => undefined);
+      await page.waitForTimeout(700);
+      await page.screenshot({ path: path.join(shots, `${name}-${size}-${scheme}.png`) });
+      faults.push(...(await accessibilityFaults(page)).map((fault) => `${name}: ${fault}`));
+      const isTooWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+      if (isTooWide) faults.push(`${name}: wider than the window`);
+    }
+    assert.deepEqual(faults, []);
+    assert.deepEqual(page.faults, []);
+    await page.context().close();
+  });
+}
+
+test('the first load has at most 60 kB of JavaScript, and 150 kB with the graph', async () => {
+  const page = await world.page();
+  const files = new Set();
+  page.on('response', (response) => response.url().endsWith('.js') && files.add(path.basename(response.url())));
+  const size = () => {
+    const bytes = [...files].map((file) => zlib.gzipSync(fs.readFileSync(path.join(dist, 'assets', file))).length);
+    return bytes.reduce((sum, one) => sum + one, 0);
+  };
+  await world.open(page, 's', 'tour', 'chat');
+  await page.locator('article.question').waitFor();
+  assert.ok(size() <= 60_000, `the conversation: ${size()} bytes`);
+  await world.open(page, 's', 'answered', 'plan');
+  await page.locator('.svelte-flow__node').first().waitFor();
+  assert.ok(size() <= 150_000, `with the graph: ${size()} bytes`);
+  await page.context().close();
+});

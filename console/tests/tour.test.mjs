@@ -1,0 +1,135 @@
+/** The demo's conversation, by hand in a real browser. */
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+
+import { PATIENCE, say, World } from './support.mjs';
+
+let world;
+let page;
+let session;
+
+before(async () => {
+  world = await World.start();
+  page = await world.page({ token: null });
+}, { timeout: PATIENCE * 3 });
+after(() => world?.stop());
+
+const shows = (text) => page.getByText(text).first().waitFor();
+const question = () => page.locator('article.question.open').last();
+
+test('a one-time link opens the page, and does so once', async () => {
+  await page.goto(world.link);
+  await page.getByRole('heading', { name: 'Who should do the work?' }).waitFor();
+  assert.ok(!page.url().includes('code='), 'the code does not stay in the address');
+  const second = await world.page({ token: null });
+  await second.goto(world.link);
+  await second.getByText('This link was used already').waitFor();
+  await second.getByLabel('Token').fill('wrong');
+  await second.getByRole('button', { name: 'Sign in' }).click();
+  await second.getByText('This token is not valid').waitFor();
+  await second.getByLabel('Token').fill(world.token);
+  await second.getByRole('button', { name: 'Sign in' }).click();
+  await second.getByRole('heading', { name: 'Who should do the work?' }).waitFor();
+  await second.context().close();
+});
+
+test('reading needs no decision', async () => {
+  await page.getByRole('button', { name: 'Start a conversation: crm' }).click();
+  await page.waitForURL(/#\/s\/[^/]+\/chat/);
+  session = /#\/s\/([^/]+)/.exec(page.url())[1];
+  await say(page, 'What are our sales stages?');
+  await shows('In progress');
+  assert.equal(await page.locator('article.question').count(), 0);
+});
+
+test('creating what was asked for needs no decision, and its steps are named in words', async () => {
+  await say(page, 'Create a deal “Window supply” for 250000 and give Ian a task: prepare an offer by Friday');
+  await shows('Done.');
+  await shows('Create a deal');
+  assert.equal(await page.getByText('crm.deal.add').count(), 0, 'no names of methods where people read');
+});
+
+test('an amount is edited in a form, and the new difference is shown before it counts', async () => {
+  await say(page, 'Change the amount of deal 1 to 100000');
+  await question().getByText('534500').waitFor();
+  await question().getByRole('button', { name: 'Edit' }).click();
+  await question().getByLabel('amount').fill('many');
+  await question().locator('.problem').waitFor();
+  await question().getByLabel('amount').fill('120 000');
+  await question().getByText('This is what will be done').waitFor();
+  await question().getByText('the agent proposed').waitFor();
+  assert.equal((await world.deal(1)).OPPORTUNITY, '534500.00', 'nothing is done by looking');
+  await question().getByRole('button', { name: 'Approve with the changes' }).click();
+  await page.getByText('Approved').first().waitFor();
+  await assertSoon(async () => Number((await world.deal(1)).OPPORTUNITY) === 120_000, 'the edited amount');
+});
+
+test('a denial with a reason leaves the record alone', async () => {
+  const before = (await world.deal(3)).STAGE_ID;
+  await say(page, 'Move deal 3 to the stage “Deal lost”');
+  await question().getByRole('button', { name: 'Deny' }).click();
+  await page.getByLabel(/Why not/).fill('the customer is still thinking');
+  await question().getByRole('button', { name: 'Deny' }).click();
+  await shows('Denied');
+  assert.equal((await world.deal(3)).STAGE_ID, before);
+});
+
+test('twenty deals are handed over by one answer, one of them left out', async () => {
+  await say(page, 'Hand 20 deals of Ian over to Dora');
+  const all = question();
+  await all.getByRole('checkbox').first().waitFor();
+  await all.getByRole('checkbox').first().uncheck();
+  await all.getByRole('button', { name: 'Approve the chosen (19)' }).click();
+  await all.getByText('decided').first().waitFor();
+  await all.getByRole('button', { name: 'Deny' }).click();
+  await all.getByLabel(/Why not/).fill('this one stays');
+  await all.getByRole('button', { name: 'Deny' }).click();
+  await assertSoon(async () => (await world.api('GET', `/sessions/${session}`)).questions.length === 0, 'nothing waits');
+  await assertSoon(async () => (await world.api('GET', `/sessions/${session}`)).status !== 'under_way', 'it rests');
+  const rows = await world.api('GET', `/sessions/${session}/instances`);
+  assert.equal(rows.total, 20);
+});
+
+test('a reload shows the same conversation', async () => {
+  const count = await page.locator('.items > *').count();
+  await page.reload();
+  await shows('Change the amount of deal 1 to 100000');
+  await assertSoon(async () => (await page.locator('.items > *').count()) === count, 'the same entries');
+});
+
+test('a lazy plan is approved as a whole', async () => {
+  await world.open(page);
+  await page.getByRole('button', { name: 'Start a conversation: letters' }).click();
+  await page.waitForURL(/#\/s\/[^/]+\/chat/);
+  await page.getByText('Say what is to be done.').waitFor();
+  await say(page, 'Nadia from Northwind asks when her pumps arrive');
+  await question().getByText('Send the letter').waitFor();
+  await page.getByRole('link', { name: 'Plan' }).click();
+  await page.getByRole('button', { name: 'List' }).click();
+  await page.getByText('†state.letter.text').first().waitFor();
+  await page.getByRole('link', { name: 'Chat' }).click();
+  await question().getByRole('button', { name: 'Approve all (4)' }).click();
+  await shows('The letter is sent.');
+});
+
+test('an edge of the plan shows its value and who wrote it', async () => {
+  await page.getByRole('link', { name: 'Plan' }).click();
+  await page.getByRole('button', { name: 'List' }).click();
+  await page.getByRole('button', { name: /†state\.deal\.contact/ }).click();
+  await page.getByRole('complementary').getByText('nadia@example.test').waitFor();
+  await page.getByRole('complementary').getByText('find_deal').first().waitFor();
+});
+
+test('the page reports no fault, and no policy of the browser was broken', () => {
+  const known = /Failed to load resource.*(401|404|409)/;
+  assert.deepEqual(page.faults.filter((fault) => !known.test(fault)), []);
+});
+
+async function assertSoon(check, what) {
+  const end = Date.now() + PATIENCE;
+  while (!(await check())) {
+    assert.ok(Date.now() < end, `not in time: ${what}`);
+    await new Promise((done) => setTimeout(done, 200));
+  }
+}

@@ -1,0 +1,70 @@
+//! One-time links: how a browser gets a token without anybody typing it.
+//!
+//! The code of a link stands behind the `#` of the address, which browsers do not send. The page exchanges it for the token,
+//! once. Codes live in memory as hashes and end with the process.
+
+use std::sync::{Mutex, PoisonError};
+
+use obelus_runtime::Secret;
+
+use crate::tokens::{TokenError, drawn, hash_of, is_same};
+
+/// The most links that wait. The oldest ones lapse.
+const MOST: usize = 64;
+
+/// Links that nobody has used yet.
+#[derive(Default)]
+pub(super) struct Links(Mutex<Vec<Link>>);
+
+struct Link {
+    /// The hash of its code.
+    hash: String,
+    /// The token that it stands for.
+    token: Secret,
+}
+
+impl Links {
+    /// The code of a new link for a token.
+    pub(super) fn add(&self, token: Secret) -> Result<Secret, TokenError> {
+        let code = drawn("")?;
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        links.push(Link { hash: hash_of(code.expose()), token });
+        let old = links.len().saturating_sub(MOST);
+        links.drain(..old);
+        Ok(code)
+    }
+
+    /// The token of a code. The code is used up then.
+    pub(super) fn take(&self, code: &str) -> Option<Secret> {
+        let given = hash_of(code);
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = links.iter().position(|link| is_same(&link.hash, &given))?;
+        Some(links.remove(at).token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_good_for_one_token_and_one_time() {
+        let links = Links::default();
+        let code = links.add(Secret::new("obelus_first-token")).unwrap();
+        let other = links.add(Secret::new("obelus_other-token")).unwrap();
+        assert!(links.take("").is_none() && links.take("obelus_first-token").is_none());
+        assert_eq!(links.take(other.expose()).unwrap().expose(), "obelus_other-token");
+        assert_eq!(links.take(code.expose()).unwrap().expose(), "obelus_first-token");
+        assert!(links.take(code.expose()).is_none());
+    }
+
+    #[test]
+    fn only_so_many_links_wait() {
+        let links = Links::default();
+        let first = links.add(Secret::new("obelus_first-token")).unwrap();
+        for _ in 0..MOST {
+            links.add(Secret::new("obelus_first-token")).unwrap();
+        }
+        assert!(links.take(first.expose()).is_none());
+    }
+}

@@ -1,0 +1,86 @@
+//! Who calls, and how a browser gets a token.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use obelus_runtime::Secret;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Answered;
+use crate::ChannelError;
+use crate::http::body::JsonBody;
+use crate::http::guard::token_of;
+use crate::http::reply::Failures;
+use crate::http::{Access, App, Json};
+use crate::tokens::Role;
+
+/// The code of a one-time link
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinkCode {
+    /// What stands behind `#code=` in the link.
+    code: String,
+}
+
+/// A token, whose it is, and what it permits
+#[derive(Serialize, ToSchema)]
+pub(super) struct LoggedIn {
+    /// The token.
+    token: String,
+    #[serde(flatten)]
+    caller: CallerView,
+}
+
+/// Whoever calls
+#[derive(Serialize, ToSchema)]
+pub(super) struct CallerView {
+    /// The name of the token.
+    name: String,
+    /// What it permits.
+    role: Role,
+    /// The version of the server.
+    version: &'static str,
+}
+
+/// A new one-time link
+#[derive(Serialize, ToSchema)]
+pub(super) struct NewLink {
+    /// The code: `ADDRESS/#code=CODE` opens the console.
+    code: String,
+}
+
+/// Exchange the code of a one-time link for its token
+///
+/// It needs no token, and works once.
+#[utoipa::path(post, path = "/api/v1/login", tag = "server", operation_id = "login", security(()), request_body = LinkCode,
+    responses((status = 200, body = LoggedIn), Failures))]
+pub(super) async fn login(State(app): State<App>, JsonBody(given): JsonBody<LinkCode>) -> Answered<LoggedIn> {
+    app.inner.limits.request("/login")?;
+    let token = app.inner.links.take(&given.code).ok_or(ChannelError::Unauthorized)?;
+    // It may have been removed since.
+    let caller = app.inner.tokens.caller(token.expose()).ok_or(ChannelError::Unauthorized)?;
+    let caller = CallerView::of(&caller.name, caller.role);
+    Ok(Json(LoggedIn { token: token.expose().to_owned(), caller }))
+}
+
+/// Whose token this is
+#[utoipa::path(get, path = "/api/v1/me", tag = "server", operation_id = "whoAmI",
+    responses((status = 200, body = CallerView), Failures))]
+pub(super) async fn me(access: Access) -> Answered<CallerView> {
+    Ok(Json(CallerView::of(&access.caller.name, access.caller.role)))
+}
+
+/// Make a one-time link for the same token, for another window
+#[utoipa::path(post, path = "/api/v1/links", tag = "server", operation_id = "createLink",
+    responses((status = 200, body = NewLink), Failures))]
+pub(super) async fn link(State(app): State<App>, _: Access, headers: HeaderMap) -> Answered<NewLink> {
+    let token = token_of(&headers).ok_or(ChannelError::Unauthorized)?;
+    let code = app.inner.links.add(Secret::new(token)).map_err(|error| ChannelError::BadRequest(error.to_string()))?;
+    Ok(Json(NewLink { code: code.expose().to_owned() }))
+}
+
+impl CallerView {
+    fn of(name: &str, role: Role) -> Self {
+        Self { name: name.to_owned(), role, version: env!("CARGO_PKG_VERSION") }
+    }
+}

@@ -1,0 +1,282 @@
+//! What happens in a session.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::question::AboutName;
+use crate::types::ModeName;
+
+/// Something that happened in a session
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = SessionEvent)]
+pub(crate) struct SessionEventShape {
+    /// Where it stands among all events of the session, `RECORD-PART`.
+    number: String,
+    /// When.
+    at: String,
+    /// What happened.
+    #[serde(flatten)]
+    body: EventShape,
+}
+
+/// What happened
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[schema(as = EventBody)]
+pub(crate) enum EventShape {
+    /// The user said something
+    UserSaid { text: String },
+    /// The agent said something
+    AgentSaid { text: String },
+    /// The model is writing words for the user: passing, all of them come with `agent_said`
+    Writing { text: String },
+    /// The model is asked
+    ModelAsked { request: String },
+    /// What a request to the model took
+    Used { request: String, used: UsedShape },
+    /// A call began
+    CallBegan {
+        id: String,
+        /// The call, with references resolved.
+        call: Map<String, Value>,
+        /// How often it was started, from 1.
+        attempt: u32,
+        /// The number of the standing consent because of which it runs without a question.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        consent: Option<u64>,
+    },
+    /// A call has ended
+    CallEnded { id: String, outcome: OutcomeShape },
+    /// A person is asked
+    QuestionAsked { question: Box<EventQuestion> },
+    /// A question that waits is shown once more
+    QuestionAskedAgain {
+        question: Box<EventQuestion>,
+        /// `more_is_known` or `it_will_lapse`.
+        because: String,
+    },
+    /// A person decided about a question
+    QuestionDecided {
+        /// The question's id within the session.
+        question: String,
+        decision: DecisionShape,
+        /// Who, and from where.
+        by: String,
+    },
+    /// A person took back a standing consent
+    ConsentRevoked { consent: u64, by: String },
+    /// Nobody answered a question in time
+    QuestionExpired { question: String },
+    /// A service told something of its own accord
+    Happened { told: Value },
+    /// The state was put in place from outside
+    StateEdited { by: String },
+    /// A person changed how far the session may go
+    ModeChanged { mode: ModeName },
+    /// The agent's file says otherwise than before
+    RulesChanged,
+    /// A person paused the session
+    Paused { by: String },
+    /// A person let the session go on
+    Resumed { by: String },
+    /// A person stopped the turn
+    Stopped,
+    /// Something about the session's files: passing
+    Files { news: String },
+    /// The session has moved: passing
+    Moved {
+        mode: ModeName,
+        /// Whether the turn waits for the model's answer.
+        is_asking: bool,
+        /// The calls of the turn whose status is another one than before.
+        steps: Vec<StepShape>,
+    },
+    /// The turn has come to rest
+    Rested { reply: Box<ReplyShape> },
+    /// What happened could not be kept: passing
+    Failed { code: String, text: String },
+    /// Events before this one are not held any more: look at the session itself
+    Missed,
+}
+
+/// What a request to the model took
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Used)]
+pub(crate) struct UsedShape {
+    /// Tokens read by the model.
+    input: u64,
+    /// Tokens written by it.
+    output: u64,
+    /// What that costs; none where no price was given.
+    cost: Option<f64>,
+}
+
+/// What a call brought
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Outcome)]
+pub(crate) enum OutcomeShape {
+    /// A plain value
+    Value(Value),
+    /// Data messages for paths that the call may write
+    Messages(Vec<Value>),
+    /// An error
+    Error(CallErrorShape),
+    /// The answer was lost: whether it happened is not known
+    Lost { message: String },
+}
+
+/// Why a call failed
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CallError)]
+pub(crate) struct CallErrorShape {
+    /// A stable name of the cause.
+    code: String,
+    /// What happened, in words.
+    message: String,
+    /// The limit that was met, if it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<Value>,
+}
+
+/// What a person decided
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Decision)]
+pub(crate) enum DecisionShape {
+    /// Yes, as it was shown
+    Approve { only: Option<Vec<usize>> },
+    /// Yes, and for the rest of the session to other calls of these terms
+    Consent {
+        terms: Map<String, Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        until: Option<String>,
+    },
+    /// No
+    Deny { reason: String },
+    /// No to some of the calls
+    DenySome { only: Vec<usize>, reason: String },
+    /// Yes, with these parameters instead
+    Edit { params: Map<String, Value> },
+    /// The value that was asked for
+    Value { value: Value },
+    /// The effect in doubt did happen
+    Happened { result: Value },
+    /// The effect in doubt did not happen
+    DidNot,
+}
+
+/// A question as journals know it; its view for people is that of `/questions/{question}`
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EventQuestion {
+    /// Its id within the session.
+    id: String,
+    about: AboutName,
+    /// The first of its calls.
+    call: Option<Map<String, Value>>,
+    calls: Vec<Map<String, Value>>,
+    description: String,
+    reasons: Vec<String>,
+    requested_at: String,
+    expires_at: String,
+    /// `requested`, `approved`, `denied`, `answered` or `expired`.
+    status: String,
+    digest: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    headline: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    names: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grounded: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_at: Option<String>,
+}
+
+/// The status of a call
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CallStatusName {
+    Planned,
+    Blocked,
+    Ready,
+    Waiting,
+    Running,
+    Done,
+    Failed,
+    Skipped,
+    Denied,
+    Refused,
+}
+
+/// How a call of the turn stands
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = StepView)]
+pub(crate) struct StepShape {
+    /// Its step, and its place among the calls of that step.
+    place: [u32; 2],
+    /// The call: as it ran, else as it was proposed.
+    call: Map<String, Value>,
+    status: CallStatusName,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
+    /// What it does, in one line for people.
+    headline: String,
+    /// What it lacked, where it could not even begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lacks: Option<String>,
+    /// The number of the standing consent because of which it ran without a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consent: Option<u64>,
+}
+
+/// What became of a call
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CallReport)]
+pub(crate) struct ReportShape {
+    /// The call: as it ran, else as it was proposed.
+    call: Map<String, Value>,
+    status: CallStatusName,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
+}
+
+/// What a turn adds up to
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Reply)]
+pub(crate) struct ReplyShape {
+    /// `output`, `waiting`, `degraded`, `limit` or `stopped`.
+    ends: String,
+    /// The result; null if there is none.
+    output: Value,
+    /// Words that were said on the way.
+    said: Vec<String>,
+    /// What became of each call.
+    calls: Vec<ReportShape>,
+    /// Ids of the questions that wait, within the session.
+    waiting: Vec<String>,
+    /// Why it ended without the model, or which limit was met.
+    reason: Option<CallErrorShape>,
+    /// The name of the end, where the agent's graph of steps came to one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<String>,
+    at: String,
+}

@@ -1,0 +1,109 @@
+//! What a fork would do, and what requests to the model took.
+
+use obelus_kernel::Effect;
+use obelus_kernel::session::{Outcome, Session};
+use obelus_runtime::sessions::ForkedCall;
+use obelus_runtime::{EventBody, EventNumber, Language};
+
+use super::{Service, check_id};
+use crate::ChannelError;
+use crate::types::{ForkForecastView, ForkedCallView, RequestUsage, UsageSum, UsageView};
+
+/// The most calls that are told of each kind.
+const MOST_CALLS: usize = 200;
+
+/// The most characters of the words of a turn.
+const MOST_OF_WORDS: usize = 200;
+
+impl Service {
+    /// What a fork at a record, or now, would and would not do again. Nothing is made.
+    pub async fn fork_forecast(
+        &self,
+        id: &str,
+        at: Option<u64>,
+        wanted: Option<Language>,
+    ) -> Result<ForkForecastView, ChannelError> {
+        check_id(id)?;
+        let name = id.to_owned();
+        let forecast = self.blocking(move |host| Ok(host.fork_forecast(&name, at)?)).await?;
+        let service = self.clone();
+        self.read(id, move |session| {
+            let language = service.language_of(session, wanted);
+            let effects = |calls: &[ForkedCall]| views(session, calls, language, false);
+            ForkForecastView {
+                at: forecast.at,
+                records: forecast.records,
+                paused: forecast.is_paused,
+                kept: effects(&forecast.done),
+                known: views(session, &forecast.known, language, true),
+                again: views(session, &forecast.again, language, true),
+                in_doubt: views(session, &forecast.in_doubt, language, true),
+                later: effects(&forecast.later),
+            }
+        })
+        .await
+    }
+
+    /// What requests to the model took, one by one.
+    pub async fn usage(&self, id: &str) -> Result<UsageView, ChannelError> {
+        check_id(id)?;
+        let name = id.to_owned();
+        let events = self.blocking(move |host| Ok(host.history_after(&name, EventNumber::START)?)).await?;
+        let mut requests: Vec<RequestUsage> = Vec::new();
+        let mut turn = None;
+        for event in &events {
+            match &event.body {
+                EventBody::UserSaid { text } => turn = Some(short(text)),
+                EventBody::Used { request, used } => requests.push(RequestUsage {
+                    request: request.to_string(),
+                    record: event.number.record,
+                    at: event.at.to_string(),
+                    turn: turn.clone(),
+                    led_to: Vec::new(),
+                    input: used.input,
+                    output: used.output,
+                    cost: used.cost.map(f64::from),
+                }),
+                EventBody::CallBegan { call, .. } => {
+                    let tool = call["_tool"].as_str().map(obelus_kernel::visible);
+                    requests.last_mut().into_iter().for_each(|request| request.led_to.extend(tool.clone()));
+                }
+                _ => {}
+            }
+        }
+        let sum = requests.iter().fold(UsageSum::default(), |sum, one| UsageSum {
+            requests: sum.requests + 1,
+            input: sum.input + one.input,
+            output: sum.output + one.output,
+            cost: match (sum.cost, one.cost) {
+                (Some(all), Some(cost)) => Some(all + cost),
+                (all, cost) => all.or(cost),
+            },
+        });
+        Ok(UsageView { requests, sum })
+    }
+}
+
+/// Calls as people see them, with the reads among them or without.
+fn views(session: &Session, calls: &[ForkedCall], language: Language, with_reads: bool) -> Vec<ForkedCallView> {
+    let effect = |call: &ForkedCall| {
+        let tool = call.call["_tool"].as_str().and_then(|name| session.context().tool(name));
+        tool.map(|tool| tool.effect)
+    };
+    let is_told = |call: &&ForkedCall| with_reads || effect(call) != Some(Effect::Read);
+    let view = |call: &ForkedCall| ForkedCallView {
+        id: call.id.to_string(),
+        headline: session.call_headline_in(&call.call, Some(language.code())),
+        tool: call.call["_tool"].as_str().unwrap_or_default().to_owned(),
+        effect: effect(call).map(|effect| effect.name().to_owned()),
+        record: call.record,
+        at: call.at.to_string(),
+        failed: matches!(call.outcome, Some(Outcome::Error(_))),
+    };
+    calls.iter().filter(is_told).take(MOST_CALLS).map(view).collect()
+}
+
+fn short(text: &str) -> String {
+    let line: String = text.chars().take(MOST_OF_WORDS).collect();
+    obelus_kernel::visible(&line)
+}

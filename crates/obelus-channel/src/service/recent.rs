@@ -1,0 +1,63 @@
+//! Questions that were decided lately, and which questions are wanted.
+
+use obelus_kernel::session::{Question, Session};
+use obelus_runtime::Language;
+
+use super::Service;
+use super::sessions::agent_in;
+use crate::ChannelError;
+use crate::types::{InboxFilter, QuestionRow};
+
+/// The most sessions that are looked at: those with the latest records.
+const MOST_SESSIONS: usize = 40;
+
+/// The most questions that are told.
+const MOST_LISTED: usize = 200;
+
+impl Service {
+    /// Questions that were decided or lapsed lately, the latest first. The sessions that moved last are looked at.
+    pub async fn recent(
+        &self,
+        filter: InboxFilter,
+        limit: usize,
+        wanted: Option<Language>,
+    ) -> Result<Vec<QuestionRow>, ChannelError> {
+        let (only, agent) = (filter.session.clone(), filter.agent.clone());
+        let sessions = self.blocking(move |host| {
+            let mut rows = host.list()?;
+            rows.retain(|row| only.as_ref().is_none_or(|only| row.id == *only));
+            rows.sort_by(|one, other| other.last_at.cmp(&one.last_at));
+            let named = rows.into_iter().map(|row| (agent_in(host, &row.id), row.id));
+            let named = named.filter(|(name, _)| agent.as_ref().is_none_or(|agent| agent == name));
+            Ok(named.take(MOST_SESSIONS).collect::<Vec<_>>())
+        });
+        let mut all: Vec<QuestionRow> = Vec::new();
+        for (agent, id) in sessions.await? {
+            let (service, name) = (self.clone(), id.clone());
+            let look = move |session: &Session| {
+                let language = service.language_of(session, wanted);
+                let decided = session.questions().into_iter().filter(|question: &Question| !question.is_open());
+                let rows = decided.map(|question| service.question_row(session, &question, (&name, &agent), language));
+                rows.collect::<Vec<_>>()
+            };
+            // A session that cannot be read does not hide the others.
+            all.extend(self.read(&id, look).await.unwrap_or_default());
+        }
+        all.retain(|row| filter.wants(row));
+        all.sort_by(|one, other| other.decided_at.cmp(&one.decided_at));
+        all.truncate(limit.clamp(1, MOST_LISTED));
+        Ok(all)
+    }
+}
+
+impl InboxFilter {
+    /// Whether a question is about what is wanted, and has the text.
+    pub(super) fn wants(&self, row: &QuestionRow) -> bool {
+        let has = |text: &str| {
+            let text = text.to_lowercase();
+            let told = [&row.id, &row.agent, &row.headline, &row.text, &row.description];
+            told.iter().any(|words| words.to_lowercase().contains(&text))
+        };
+        self.about.as_ref().is_none_or(|about| row.about == *about) && self.text.as_deref().is_none_or(has)
+    }
+}

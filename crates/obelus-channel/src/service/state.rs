@@ -1,0 +1,230 @@
+//! Values of the state with where they come from, and what has changed between two records.
+
+use std::borrow::Cow;
+
+use obelus_kernel::policy::{LastWrite, Writer};
+use obelus_kernel::session::{Question, Session};
+use obelus_kernel::{Expr, Time};
+use obelus_runtime::Language;
+use obelus_runtime::people::Titles;
+use serde_json::Value;
+
+use super::Service;
+use super::graph::cut;
+use crate::ChannelError;
+use crate::types::{ChangeKind, StateChange, StateChanges, StateValue, StateValues, WriterKind, WriterView};
+use crate::who::who;
+
+/// The most values that are told at once.
+const MOST_VALUES: usize = 500;
+
+/// Lists and records below this depth are told as they are.
+const DEEPEST: usize = 12;
+
+impl Service {
+    /// The values of the state below a place, now or after a record, each with where it comes from.
+    pub async fn state_values(
+        &self,
+        id: &str,
+        at: Option<u64>,
+        below: Option<&str>,
+        wanted: Option<Language>,
+    ) -> Result<StateValues, ChannelError> {
+        let (service, name) = (self.clone(), id.to_owned());
+        let below = below.map(|path| if path.starts_with('†') { path.to_owned() } else { format!("†{path}") });
+        let values = self.read_at(id, at, move |session| {
+            let language = service.language_of(session, wanted);
+            let inspector = Inspector::of(session, &name, language);
+            inspector.values(below.as_deref().unwrap_or("†state"))
+        });
+        values.await?.map_err(ChannelError::BadRequest)
+    }
+
+    /// What has changed in the state between a record and another one, or now.
+    pub async fn state_changes(&self, id: &str, at: u64, to: Option<u64>) -> Result<StateChanges, ChannelError> {
+        let before = self.state(id, Some(at)).await?;
+        let after = self.state(id, to).await?;
+        let mut changes = Vec::new();
+        difference("†state", Some(&before), Some(&after), 0, &mut changes);
+        let left_out = changes.len().saturating_sub(MOST_VALUES);
+        changes.truncate(MOST_VALUES);
+        Ok(StateChanges { at, to, changes, left_out })
+    }
+}
+
+/// Looks at the state of a session.
+struct Inspector<'a> {
+    session: &'a Session,
+    id: &'a str,
+    language: Language,
+    titles: Titles,
+    /// Questions that a person said yes to.
+    approved: Vec<Question>,
+}
+
+impl<'a> Inspector<'a> {
+    fn of(session: &'a Session, id: &'a str, language: Language) -> Self {
+        let is_approved = |question: &Question| question.calls.iter().any(|asked| asked.decided == Some(true));
+        let approved = session.questions().into_iter().filter(is_approved).collect();
+        Self { session, id, language, titles: Titles::of(session.context(), language.code()), approved }
+    }
+
+    fn values(&self, below: &str) -> Result<StateValues, String> {
+        let Expr::Ref(path) = Expr::parse(below).map_err(|fault| fault.to_string())? else {
+            return Err(format!("`{}` is no path", obelus_kernel::visible(below)));
+        };
+        let whole = self.session.state();
+        let value = match path.kind.as_str() {
+            // The state as people know it.
+            "state" => path.segments.iter().try_fold(&whole, |value, segment| segment.of(value)).cloned(),
+            _ => self.session.context().read(&path, None).map(Cow::into_owned),
+        };
+        let value = value.unwrap_or_default();
+        let mut leaves = Vec::new();
+        add_leaves(below, &value, 0, &mut leaves);
+        let left_out = leaves.len().saturating_sub(MOST_VALUES);
+        let shown = leaves.into_iter().take(MOST_VALUES);
+        let values = shown.map(|(path, value)| self.value(path, value)).collect();
+        Ok(StateValues { path: below.to_owned(), values, left_out })
+    }
+
+    fn value(&self, path: String, value: &Value) -> StateValue {
+        let write = self.session.last_write(&path, None).ok().flatten();
+        let origins = write.as_ref().map(|write| write.origins.clone()).unwrap_or_default();
+        let (value, is_cut) = cut(value);
+        let call = write.as_ref().and_then(|write| write.call.as_deref());
+        let approved = write.as_ref().and_then(|write| self.approval(write));
+        StateValue {
+            is_cut,
+            origins: origins.iter().map(ToString::to_string).collect(),
+            trusted: origins.is_trusted(),
+            writer: write.as_ref().map(|write| self.writer(&write.by)),
+            written_at: write.as_ref().and_then(|write| write.date.clone()),
+            message: write.as_ref().map(|write| write.message),
+            headline: call.map(|call| self.session.call_headline_in(call, Some(self.language.code()))),
+            call: call.cloned(),
+            question: approved.map(|question| format!("{}:{}", self.id, question.id)),
+            approved_by: approved.and_then(|question| question.by.clone()),
+            approved_by_words: approved.and_then(|question| Some(who(question.by.as_deref()?, self.language))),
+            consent: write.as_ref().and_then(|write| write.consent).map(|number| format!("c{number}")),
+            path,
+            value,
+        }
+    }
+
+    fn writer(&self, by: &Writer) -> WriterView {
+        let (kind, name, trusted) = match by {
+            Writer::Author => (WriterKind::Author, None, true),
+            Writer::User => (WriterKind::User, None, true),
+            Writer::Tool { name, trusted } => (WriterKind::Tool, Some(name), *trusted),
+            Writer::Model(name) => (WriterKind::Model, Some(name), true),
+            Writer::Delegate(name) => (WriterKind::Delegate, Some(name), false),
+            Writer::Elsewhere(name) => (WriterKind::Elsewhere, Some(name), false),
+            Writer::Runtime => (WriterKind::Runtime, None, true),
+        };
+        WriterView { kind, title: name.map(|name| self.titles.tool(name)), name: name.cloned(), trusted }
+    }
+
+    /// The question about the call of a write that a person said yes to. Where several questions could be meant, and
+    /// different people answered them, none is named.
+    fn approval(&self, write: &LastWrite) -> Option<&Question> {
+        let call = write.call.as_deref()?;
+        let date = write.date.as_deref().and_then(Time::parse);
+        let is_meant = |question: &&Question| {
+            question.calls.iter().any(|asked| {
+                let was_before = asked.decided_at.zip(date).is_none_or(|(decided, written)| decided <= written);
+                asked.decided == Some(true) && was_before && may_be(call, &asked.call)
+            })
+        };
+        let mut meant = self.approved.iter().filter(is_meant);
+        let last = meant.next_back()?;
+        meant.all(|other| other.by == last.by).then_some(last)
+    }
+}
+
+/// Whether a call as it was proposed can be the one that a person was asked about.
+fn may_be(proposed: &Value, asked: &Value) -> bool {
+    let has_reference = |value: &Value| value.to_string().contains('†');
+    let fields = proposed.as_object().into_iter().flatten();
+    let mut told = fields.filter(|(name, _)| !name.starts_with('_') || matches!(name.as_str(), "_tool" | "_instance"));
+    told.all(|(name, value)| has_reference(value) || asked.get(name) == Some(value))
+}
+
+/// The values below a place that are neither lists nor records, or are empty.
+fn add_leaves<'v>(path: &str, value: &'v Value, depth: usize, into: &mut Vec<(String, &'v Value)>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() && depth < DEEPEST => {
+            fields.iter().for_each(|(name, value)| add_leaves(&below(path, name), value, depth + 1, into));
+        }
+        Value::Array(items) if !items.is_empty() && depth < DEEPEST => {
+            items.iter().enumerate().for_each(|(i, item)| add_leaves(&format!("{path}[{i}]"), item, depth + 1, into));
+        }
+        leaf => into.push((path.to_owned(), leaf)),
+    }
+}
+
+/// The path of a field.
+fn below(path: &str, name: &str) -> String {
+    let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_plain { format!("{path}.{name}") } else { format!("{path}[{}]", Value::from(name)) }
+}
+
+/// Adds what is another value at a place, and below it.
+fn difference(path: &str, before: Option<&Value>, after: Option<&Value>, depth: usize, into: &mut Vec<StateChange>) {
+    if before == after {
+        return;
+    }
+    if let (Some(Value::Object(old)), Some(Value::Object(new))) = (before, after)
+        && depth < DEEPEST
+    {
+        let names = old.keys().chain(new.keys().filter(|name| !old.contains_key(*name)));
+        names.for_each(|name| difference(&below(path, name), old.get(name), new.get(name), depth + 1, into));
+        return;
+    }
+    if let (Some(Value::Array(old)), Some(Value::Array(new))) = (before, after)
+        && depth < DEEPEST
+    {
+        let longest = old.len().max(new.len());
+        (0..longest).for_each(|i| difference(&format!("{path}[{i}]"), old.get(i), new.get(i), depth + 1, into));
+        return;
+    }
+    let kind = match (before, after) {
+        (None, _) => ChangeKind::Added,
+        (_, None) => ChangeKind::Removed,
+        _ => ChangeKind::Changed,
+    };
+    into.push(StateChange { path: path.to_owned(), kind, before: before.cloned(), after: after.cloned() });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn differences_are_told_value_by_value() {
+        let before = json!({"deal": {"title": "A", "sum": 1}, "log": [1], "gone": true});
+        let after = json!({"deal": {"title": "B", "sum": 1}, "log": [1, 2], "new": {"x": 1}});
+        let mut changes = Vec::new();
+        difference("†state", Some(&before), Some(&after), 0, &mut changes);
+        let told: Vec<(&str, ChangeKind)> = changes.iter().map(|one| (one.path.as_str(), one.kind)).collect();
+        assert_eq!(
+            told,
+            [
+                ("†state.deal.title", ChangeKind::Changed),
+                ("†state.log[1]", ChangeKind::Added),
+                ("†state.gone", ChangeKind::Removed),
+                ("†state.new", ChangeKind::Added),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_call_is_known_again_by_what_it_says_without_references() {
+        let asked = json!({"_tool": "t", "id": 7, "to": "anna@example.test"});
+        assert!(may_be(&json!({"_tool": "t", "id": "†state.id", "to": "anna@example.test"}), &asked));
+        assert!(!may_be(&json!({"_tool": "t", "id": 8, "to": "anna@example.test"}), &asked));
+        assert!(!may_be(&json!({"_tool": "u", "id": 7}), &asked));
+    }
+}

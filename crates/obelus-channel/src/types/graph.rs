@@ -1,0 +1,158 @@
+//! The plan as a graph, and the agent's graph of steps.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+#[cfg(feature = "http")]
+use utoipa::ToSchema;
+
+/// The calls of the latest turn, and which values flow between them.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct PlanGraphView {
+    /// The session.
+    pub session: String,
+    /// The calls.
+    pub nodes: Vec<PlanNodeView>,
+    /// What they read.
+    pub edges: Vec<PlanEdgeView>,
+    /// How many more calls there are.
+    pub left_out: usize,
+    /// The agent's graph of steps, and where the session is in it.
+    pub steps: Option<StepsView>,
+}
+
+/// A call of a plan.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct PlanNodeView {
+    /// Its id: that of the call, such as `1.0`; `p0` and so on in a plan that is not at work.
+    pub id: String,
+    /// Its step; none in a plan that is not at work.
+    pub step: Option<u32>,
+    /// What it does, in one line.
+    pub headline: String,
+    /// What its tool is called.
+    pub title: String,
+    /// The tool.
+    pub tool: String,
+    /// Its status.
+    #[cfg_attr(feature = "http", schema(value_type = crate::schemas::CallStatusName))]
+    pub status: String,
+    /// What the tool does to the world: `read`, `create`, `update`, `delete`, `configure`.
+    pub effect: Option<String>,
+    /// Its parameters: as it ran, else as it was proposed.
+    pub params: Map<String, Value>,
+    /// Its parameters as they were proposed, with references.
+    pub proposed: Map<String, Value>,
+    /// The instance that it works for.
+    pub instance: Option<String>,
+    /// The open question about it.
+    pub question: Option<String>,
+    /// The paths that it may write.
+    pub writes: Vec<String>,
+    /// What went wrong.
+    pub error: Option<Value>,
+    /// The same in words.
+    pub error_words: Option<String>,
+    /// The standing consent because of which it ran without a question.
+    pub consent: Option<String>,
+}
+
+/// A value that a call reads.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct PlanEdgeView {
+    /// The call that writes it; none where it was there before.
+    pub from: Option<String>,
+    /// The call that reads it.
+    pub to: String,
+    /// The path, such as `†state.deal.id`.
+    pub path: String,
+    /// What stands there now; none as long as nothing does.
+    pub value: Option<Value>,
+    /// Whether the value is only the beginning of its text, because it is long.
+    pub is_cut: bool,
+    /// Where it comes from: `user`, `author`, `model`, `trusted:TOOL`, `untrusted:TOOL`.
+    pub origins: Vec<String>,
+    /// Whose word it is.
+    pub writer: Option<WriterView>,
+}
+
+/// Whose word a value is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct WriterView {
+    /// Who.
+    pub kind: WriterKind,
+    /// The tool, where there is one.
+    pub name: Option<String>,
+    /// What the tool is called.
+    pub title: Option<String>,
+    /// Whether it is believed.
+    pub trusted: bool,
+}
+
+/// Whose word a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub enum WriterKind {
+    /// The agent's author.
+    Author,
+    /// A person.
+    User,
+    /// A tool that was called.
+    Tool,
+    /// The model.
+    Model,
+    /// A delegate.
+    Delegate,
+    /// A call that was made elsewhere.
+    Elsewhere,
+    /// The runtime, about an error.
+    Runtime,
+    /// Several of them.
+    Several,
+}
+
+/// A graph of steps.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct StepsView {
+    /// The nodes.
+    pub nodes: Vec<StepNodeView>,
+    /// The ways between them.
+    pub edges: Vec<StepWayView>,
+    /// The node where the session is.
+    pub at: Option<String>,
+}
+
+/// A node of a graph of steps.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct StepNodeView {
+    /// Its name.
+    pub name: String,
+    /// What it is: `request`, `call`, `ask`, `end` or `faulty`.
+    pub kind: String,
+    /// The tool that it calls, or the name of the end.
+    pub detail: Option<String>,
+    /// Where its result is written.
+    pub writes: Option<String>,
+    /// Whether a turn may begin here.
+    pub is_start: bool,
+    /// Whether the session is here.
+    pub is_here: bool,
+}
+
+/// A way from a node to another.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "http", derive(ToSchema))]
+pub struct StepWayView {
+    /// From here.
+    pub from: String,
+    /// To there.
+    pub to: String,
+    /// When it is taken; the last way of a node has none.
+    pub when: Option<String>,
+}

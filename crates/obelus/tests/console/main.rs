@@ -1,0 +1,93 @@
+//! The console in a real browser, against `obelus serve` with a practice portal and offline agents.
+//!
+//! The tests themselves are in `console/tests`, because a browser is driven from Node. They need Node, Chromium and the
+//! packages of the console, which `cargo xtask console` installs and builds. Where one of them is not there, these tests
+//! say so and pass: the server works without the console.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+fn console() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../console")
+}
+
+fn is_there(program: &str) -> bool {
+    let mut asked = Command::new(program);
+    asked.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    asked.status().is_ok_and(|status| status.success())
+}
+
+/// Whether the packages of the console are installed and Node is there.
+fn has_packages() -> bool {
+    let is_ready = is_there("node") && console().join("node_modules/openapi-typescript").is_dir();
+    if !is_ready {
+        eprintln!("left out: node or the packages of the console are not there (`cargo xtask console`)");
+    }
+    is_ready
+}
+
+/// Whether everything is there that the browser's tests need.
+fn is_ready() -> bool {
+    let has_browser = std::env::var_os("OBELUS_CHROMIUM").is_some() || BROWSERS.iter().any(|name| is_there(name));
+    let is_built = console().join("dist/index.html").is_file();
+    if !has_browser || !is_built {
+        eprintln!("left out: the console is not built (`cargo xtask console`), or there is no Chromium");
+    }
+    has_packages() && has_browser && is_built
+}
+
+/// Runs one file of tests in the browser.
+fn run(file: &str) {
+    if !is_ready() {
+        return;
+    }
+    let shots = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../console-shots");
+    let mut node = Command::new("node");
+    node.args(["--test", "--test-reporter=spec"]).arg(format!("tests/{file}.test.mjs")).current_dir(console());
+    node.env("OBELUS_BIN", env!("CARGO_BIN_EXE_obelus")).env("OBELUS_SHOTS", shots);
+    let output = node.output().expect("node runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_demos_conversation_is_led_in_a_browser() {
+    run("tour");
+}
+
+#[test]
+fn questions_are_answered_by_keys_and_after_the_server_was_killed() {
+    run("inbox");
+}
+
+#[test]
+fn hostile_texts_are_shown_as_text() {
+    run("hostile");
+}
+
+#[test]
+fn screens_are_accessible_and_small() {
+    run("screens");
+}
+
+#[test]
+fn the_types_of_the_api_are_those_of_the_program() {
+    if !has_packages() {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (description, made) = (folder.join("openapi.json"), folder.join("schema.d.ts"));
+    let described = Command::new(env!("CARGO_BIN_EXE_obelus")).args(["serve", "--openapi"]).output().expect("it runs");
+    assert!(described.status.success(), "{}", String::from_utf8_lossy(&described.stderr));
+    fs::write(&description, described.stdout).expect("a file");
+    let mut npm = Command::new("npm");
+    npm.args(["run", "--silent", "types", "--"]).arg(&description).arg("-o").arg(&made).current_dir(console());
+    let output = npm.output().expect("npm runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |path: &Path| fs::read_to_string(path).expect("a file");
+    let is_fresh = read(&made) == read(&console().join("src/lib/schema.d.ts"));
+    assert!(is_fresh, "console/src/lib/schema.d.ts is not what the program describes: `cargo xtask console types`");
+}

@@ -1,0 +1,174 @@
+//! Looking into sessions: graphs, values, forms, forks, instances, and what changes in the lists.
+
+use serde_json::{Value, json};
+
+use super::client::Server;
+
+const AGENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/serve/agents");
+
+/// A server whose session `s` has an order that waits to be changed; the question's id.
+fn waiting(name: &str) -> (Server, String) {
+    let server = Server::start(name, &["--agents", AGENTS]);
+    let made = server.post("/api/v1/sessions", &json!({"agent": "desk", "id": "s"}));
+    assert_eq!(made.status, 201, "{made:?}");
+    let said = server.say("s", "change the order");
+    assert_eq!(said["turn"]["ends"], "waiting", "{said}");
+    let question = said["turn"]["waiting"][0].as_str().unwrap().to_owned();
+    (server, question)
+}
+
+fn approve(server: &Server, question: &str) {
+    let path = format!("/api/v1/questions/{question}/answer");
+    let answer = server.post(&path, &json!({"decision": "approve"}));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(server.get("/api/v1/sessions/s/turn").status, 200);
+}
+
+fn edge<'a>(graph: &'a Value, path: &str) -> &'a Value {
+    let edges = graph["edges"].as_array().unwrap();
+    edges.iter().find(|edge| edge["path"] == path).unwrap_or_else(|| panic!("{path}: {graph}"))
+}
+
+#[test]
+fn the_plan_is_a_graph_with_the_values_that_flow() {
+    let (server, question) = waiting("graph");
+    let graph = server.get("/api/v1/sessions/s/graph").json();
+    let (found, change) = (&graph["nodes"][0], &graph["nodes"][1]);
+    assert_eq!((&found["status"], &found["effect"]), (&json!("done"), &json!("read")), "{graph}");
+    assert_eq!((&change["status"], &change["question"]), (&json!("waiting"), &json!(question)), "{graph}");
+    assert_eq!((&change["params"]["number"], &change["proposed"]["number"]), (&json!(7), &json!("†state.order.id")));
+    assert_eq!(change["title"], "Change an order");
+    let flow = edge(&graph, "†state.order.id");
+    assert_eq!((&flow["from"], &flow["to"], &flow["value"]), (&found["id"], &change["id"], &json!(7)));
+    assert_eq!((&flow["writer"]["kind"], &flow["writer"]["trusted"]), (&json!("tool"), &json!(true)));
+    let before = edge(&graph, "†state.number");
+    assert_eq!((&before["from"], &before["writer"]["kind"]), (&json!(null), &json!("author")), "{graph}");
+    approve(&server, &question);
+    let ended = server.get("/api/v1/sessions/s/graph").json();
+    assert_eq!(edge(&ended, "†state.order.id")["value"], 7, "{ended}");
+    // The same from the store, when the session is not in memory any more.
+    let server = Server::over(server.kill(), &["--agents", AGENTS]);
+    let restored = server.get("/api/v1/sessions/s/graph").json();
+    assert_eq!(edge(&restored, "†state.order.id")["from"], ended["nodes"][0]["id"], "{restored}");
+    let operator = server.get("/api/v1/agents/operator/graph").json();
+    assert!(operator["nodes"].as_array().unwrap().iter().any(|node| node["is_start"] == true), "{operator}");
+    assert_eq!(server.get("/api/v1/agents/desk/graph").code(), "not_found");
+}
+
+#[test]
+fn an_edit_is_typed_into_a_form_and_seen_before_it_counts() {
+    let (server, question) = waiting("form");
+    let path = format!("/api/v1/questions/{question}");
+    let form = server.get(&format!("{path}/form")).json();
+    let sum = form["fields"].as_array().unwrap().iter().find(|field| field["place"] == "sum").unwrap();
+    assert_eq!((&sum["label"], &sum["kind"], &sum["typed"]), (&json!("Sum"), &json!("number"), &json!("120")));
+    let preview = |edit: Value| server.post(&format!("{path}/preview"), &edit).json();
+    let wrong = preview(json!({"typed": {"sum": "much", "pays": "gold"}}));
+    assert_eq!((wrong["problems"].as_array().unwrap().len(), &wrong["view"]), (2, &json!(null)), "{wrong}");
+    let seen = preview(json!({"typed": {"sum": "1 500,5", "pays": "card"}}));
+    assert_eq!(seen["params"], json!({"sum": 1500.5, "pays": "card"}), "{seen}");
+    let rows = seen["view"]["calls"][0]["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["place"] == "sum").unwrap();
+    assert_eq!((&row["value"], &row["instead_of"]), (&json!("1500.5"), &json!("120")), "{seen}");
+    assert_eq!(server.get(&path).json()["status"], "requested", "nothing is decided");
+    let edit = json!({"decision": "edit", "params": seen["params"], "digest": seen["digest"]});
+    assert_eq!(server.post(&format!("{path}/answer"), &edit).status, 200);
+    server.get("/api/v1/sessions/s/turn");
+    assert_eq!(server.get("/api/v1/sessions/s/state").json()["changed"]["sum"], 1500.5);
+    assert_eq!(server.get(&format!("{path}/form")).status, 404, "it is decided");
+    assert_eq!(server.get(&format!("{path}/picture")).code(), "not_found");
+}
+
+#[test]
+fn the_inbox_is_filtered_and_tells_who_decided() {
+    let (server, question) = waiting("inbox");
+    let count = |query: &str| server.get(&format!("/api/v1/questions{query}")).json().as_array().unwrap().len();
+    assert_eq!((count("?about=call&text=ORDER"), count("?about=plan"), count("?text=nowhere")), (1, 0, 0));
+    assert_eq!((count("?agent=desk"), count("?agent=crm"), count("/recent")), (1, 0, 0));
+    let row = &server.get("/api/v1/questions").json()[0];
+    assert_eq!((&row["agent"], &row["has_picture"]), (&json!("desk"), &json!(false)), "{row}");
+    approve(&server, &question);
+    let recent = server.get("/api/v1/questions/recent?limit=5").json();
+    assert_eq!((&recent[0]["id"], &recent[0]["by_words"]), (&json!(question), &json!("local in API")), "{recent}");
+    assert!(recent[0]["decided_at"].is_string());
+}
+
+#[test]
+fn changes_of_the_lists_are_told_as_they_happen() {
+    let server = Server::start("changes", &["--agents", AGENTS]);
+    let mut changes = server.stream_of("/api/v1/changes");
+    server.post("/api/v1/sessions", &json!({"agent": "desk", "id": "s"}));
+    let made = changes.next().unwrap().data;
+    assert_eq!((&made["event"], &made["agent"], &made["status"]), (&json!("session"), &json!("desk"), &json!("new")));
+    server.say("s", "change the order");
+    let asked = changes.until("question_asked").pop().unwrap().data;
+    approve(&server, asked["question"].as_str().unwrap());
+    let decided = changes.until("question_decided").pop().unwrap().data;
+    assert_eq!((&decided["by"], &decided["decision"]), (&json!("api:local"), &json!("approve")), "{decided}");
+    let statuses = changes.until_where(|event| event.data["status"] == "done");
+    assert!(statuses.iter().all(|event| event.name != "missed"), "{statuses:?}");
+    server.call("DELETE", "/api/v1/sessions/s", None);
+    changes.until("removed");
+}
+
+#[test]
+fn each_value_of_the_state_tells_who_wrote_and_approved_it() {
+    let (server, question) = waiting("values");
+    let before = server.get("/api/v1/sessions/s").json();
+    assert_eq!(before["status"], "waiting");
+    approve(&server, &question);
+    let values = server.get("/api/v1/sessions/s/state/values").json();
+    let of = |path: &str| {
+        let all = values["values"].as_array().unwrap();
+        all.iter().find(|value| value["path"] == path).unwrap_or_else(|| panic!("{path}: {values}")).clone()
+    };
+    let sum = of("†state.changed.sum");
+    assert_eq!((&sum["value"], &sum["writer"]["name"]), (&json!(120), &json!("change_order")), "{sum}");
+    assert_eq!((&sum["approved_by"], &sum["question"]), (&json!("api:local"), &json!(question)), "{sum}");
+    assert!(sum["written_at"].is_string() && sum["headline"].as_str().unwrap().contains("order"), "{sum}");
+    let number = of("†state.number");
+    assert_eq!((&number["writer"]["kind"], &number["approved_by"]), (&json!("author"), &json!(null)));
+    assert_eq!(of("†state.order.name")["approved_by"], json!(null), "a read needs nobody");
+    let part = server.get("/api/v1/sessions/s/state/values?path=state.changed").json();
+    assert_eq!(part["values"].as_array().unwrap().len(), 2, "{part}");
+    assert_eq!(server.get("/api/v1/sessions/s/state/values?path=a%20%7C%7C").status, 400);
+    let changes = server.get("/api/v1/sessions/s/state/changes?at=0").json();
+    let added = changes["changes"].as_array().unwrap();
+    assert!(added.iter().any(|one| one["path"] == "†state.changed" && one["kind"] == "added"), "{changes}");
+    assert_eq!(server.get("/api/v1/sessions/s/state/changes?at=999").code(), "no_record");
+}
+
+#[test]
+fn a_fork_says_before_it_is_made_what_it_would_do_again() {
+    let (server, question) = waiting("forecast");
+    let records = server.get("/api/v1/sessions/s/fork").json()["records"].as_u64().unwrap();
+    approve(&server, &question);
+    let now = server.get("/api/v1/sessions/s/fork").json();
+    assert_eq!((&now["kept"][0]["tool"], &now["paused"]), (&json!("change_order"), &json!(false)), "{now}");
+    let earlier = server.get(&format!("/api/v1/sessions/s/fork?at={records}")).json();
+    assert_eq!((&earlier["kept"], &earlier["later"][0]["tool"]), (&json!([]), &json!("change_order")), "{earlier}");
+    assert_eq!(server.get("/api/v1/sessions/s/fork?at=999").code(), "no_record");
+    let usage = server.get("/api/v1/sessions/s/usage").json();
+    assert!(usage["sum"]["requests"].is_u64(), "{usage}");
+}
+
+#[test]
+fn instances_are_counted_and_their_errors_grouped() {
+    let server = Server::start("instances", &["--agents", AGENTS]);
+    server.post("/api/v1/sessions", &json!({"agent": "team", "id": "s"}));
+    server.say("s", "write to everybody");
+    let list = |query: &str| server.get(&format!("/api/v1/sessions/s/instances{query}")).json();
+    let all = list("");
+    assert_eq!((&all["total"], &all["counts"]), (&json!(3), &json!({"done": 2, "failed": 1})), "{all}");
+    assert_eq!(all["errors"][0]["count"], 1, "{all}");
+    let failed = list("?status=failed");
+    assert_eq!((&failed["matching"], &failed["rows"][0]["instance"]), (&json!(1), &json!("boris")), "{failed}");
+    assert!(failed["rows"][0]["error"].as_str().unwrap().contains("nothing to pay"), "{failed}");
+    let code = all["errors"][0]["code"].as_str().unwrap();
+    assert_eq!(list(&format!("?error={code}"))["matching"], 1);
+    let first = list("?limit=2");
+    assert_eq!(first["next"], first["rows"][1]["instance"], "{first}");
+    let rest = list(&format!("?limit=2&after={}", first["next"].as_str().unwrap()));
+    assert_eq!((rest["rows"].as_array().unwrap().len(), &rest["next"]), (1, &json!(null)), "{rest}");
+    assert_eq!(list("?text=VER")["rows"][0]["instance"], "vera");
+}
