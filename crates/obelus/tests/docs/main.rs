@@ -6,6 +6,7 @@
 mod document;
 mod links;
 mod output;
+mod schemas;
 mod shell;
 
 use std::fs;
