@@ -84,6 +84,11 @@ impl App {
         *self.inner.closing.borrow()
     }
 
+    /// Whether the token of a caller still permits what it did.
+    pub(crate) fn still_permits(&self, access: &Access) -> bool {
+        self.inner.tokens.still_permits(&access.caller)
+    }
+
     /// Waits until the server is about to end.
     pub async fn closing(&self) {
         let mut closing = self.inner.closing.clone();

@@ -25,6 +25,7 @@ use axum::routing::post;
 use serde_json::{Value, json};
 
 use crate::http::{Access, App, Failure, Json, JsonBody};
+use crate::tokens::Role;
 use reverse::Pending;
 
 /// The channel's name in journals: `mcp:NAME`.
@@ -92,6 +93,7 @@ async fn receive(
 ) -> Result<Response, Failure> {
     let id = message["id"].clone();
     let Some(method) = message["method"].as_str().filter(|_| message["jsonrpc"] == "2.0") else {
+        access.needs(Role::Operator)?;
         if pending.answer(&access.caller.name, &message) {
             return Ok(StatusCode::ACCEPTED.into_response());
         }

@@ -12,7 +12,7 @@ use super::{CHANNEL, bad, unsupported};
 use crate::ChannelError;
 use crate::http::{Access, App};
 use crate::tokens::Role;
-use crate::types::NewSession;
+use crate::types::{AnswerBody, NewSession};
 
 /// A run that has begun.
 pub(crate) struct Begun {
@@ -48,7 +48,8 @@ pub(super) async fn begin(
         false => words_of(&body["input"])?,
     };
     if is_new {
-        let new = NewSession { agent: assistant.to_owned(), id: Some(thread.id.clone()), ..NewSession::default() };
+        let lang = words.as_deref().and_then(|words| app.service().lang_of(words));
+        let new = NewSession { agent: assistant.to_owned(), id: Some(thread.id.clone()), lang, mode: None };
         match app.service().create_session(new).await {
             // Another run of the same thread was faster.
             Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) => {}
@@ -57,7 +58,12 @@ pub(super) async fn begin(
     }
     let mut session = thread.session.as_ref().map_or(thread.id.clone(), |(session, _)| session.clone());
     match named_checkpoint(body) {
-        Some(checkpoint) => session = branch(app, notes, &thread, &place_of(&thread, checkpoint)?).await?,
+        Some(checkpoint) => {
+            let place = place_of(&thread, checkpoint)?;
+            if !is_answered_here(app, access, &place, &body["command"]["resume"]).await? {
+                session = branch(app, notes, &thread, &place).await?;
+            }
+        }
         None if body["multitask_strategy"] == "reject" => must_rest(app, &session).await?,
         None => {}
     }
@@ -133,6 +139,26 @@ pub(super) async fn branch(app: &App, notes: &Notes, thread: &Thread, place: &Pl
     notes.change(&name, now, |note| note.branch_of = Some(thread.id.clone())).map_err(not_kept)?;
     notes.change(&thread.id, now, |note| note.branches.push(name.clone())).map_err(not_kept)?;
     Ok(name)
+}
+
+/// Whether an answer from a checkpoint is one to questions that still wait: then it is given in place. An approval of what
+/// was approved since is a second answer, and is refused before anything is forked: it would act again (DUR-6).
+async fn is_answered_here(app: &App, access: &Access, place: &Place, value: &Value) -> Result<bool, ChannelError> {
+    if value.is_null() {
+        return Ok(false);
+    }
+    let then = app.service().snapshot(&place.session, Some(place.record), access.language).await?;
+    let mut still_wait = true;
+    for answer in answers(&then.questions, value)? {
+        let now = app.service().question(&answer.question, access.language).await?;
+        let acts = !matches!(answer.body, AnswerBody::Deny { .. });
+        if acts && ["approved", "answered"].contains(&now.status.as_str()) {
+            let text = "this question was answered before: a run from its checkpoint does not act again";
+            return Err(Refused::new("already_decided", text).into());
+        }
+        still_wait &= now.status == "requested";
+    }
+    Ok(still_wait)
 }
 
 async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {

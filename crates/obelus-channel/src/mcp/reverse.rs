@@ -114,6 +114,9 @@ impl Call {
                     answer = tokio::time::timeout(PATIENCE, answer) => answer.ok().and_then(Result::ok).unwrap_or_default(),
                     () = self.app.closing() => Value::Null,
                 };
+                if !self.app.still_permits(&self.access) {
+                    return None;
+                }
                 // Without an answer the question is put aside.
                 self.params["inputResponses"] = json!({super::ask::KEY: response});
                 self.params["requestState"] = state.into();

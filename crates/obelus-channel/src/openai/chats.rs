@@ -9,6 +9,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use obelus_kernel::session::Refused;
 use obelus_runtime::{HostError, StoreError};
 use sha2::{Digest as _, Sha256};
 
@@ -56,7 +57,12 @@ impl Chats {
             return self.made(app, request, access.id_of_key("chat"), true).await;
         }
         let path = self.folder.join(digest(caller, &request.model, &request.before));
-        let known = match fs::read_to_string(path) {
+        let kept = fs::read_to_string(path);
+        if kept.as_ref().is_ok_and(|kept| kept.contains('\n')) {
+            let text = "several conversations here began with these words: send `user` or `X-Session-Id`";
+            return Err(Refused::new("ambiguous", text).into());
+        }
+        let known = match kept {
             Ok(id) => app.service().agent_of_session(&id).await?.map(|_| id),
             Err(_) => None,
         };
@@ -82,7 +88,8 @@ impl Chats {
                 false => Err(ChannelError::BadRequest(format!("this session is one of the model `{agent}`"))),
             };
         }
-        let new = NewSession { agent: request.model.clone(), id: id.clone(), ..NewSession::default() };
+        let lang = app.service().lang_of(&request.words);
+        let new = NewSession { agent: request.model.clone(), id: id.clone(), lang, mode: None };
         match (app.service().create_session(new).await, id) {
             // Another request was faster.
             (Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))), Some(session)) => {
@@ -99,8 +106,14 @@ impl Chats {
         next.push(("assistant".to_owned(), reply.to_owned()));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let path = self.folder.join(digest(caller, &request.model, &next));
+        // Two conversations that begin alike cannot be told apart by their words: neither goes on as the other.
+        let text = match fs::read_to_string(&path) {
+            Ok(known) if known.lines().any(|id| id == session) => return Ok(()),
+            Ok(known) => format!("{known}\n{session}"),
+            Err(_) => session.to_owned(),
+        };
         let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        file.write_all(session.as_bytes())
+        file.write_all(text.as_bytes())
     }
 }
 
@@ -108,7 +121,7 @@ impl Chats {
 pub(super) fn forget(store: &Path, session: &str) {
     let files = fs::read_dir(store.join("chats")).into_iter().flatten().filter_map(Result::ok);
     for file in files {
-        if fs::read_to_string(file.path()).is_ok_and(|id| id == session) {
+        if fs::read_to_string(file.path()).is_ok_and(|kept| kept.lines().any(|id| id == session)) {
             let _ = fs::remove_file(file.path());
         }
     }

@@ -127,6 +127,7 @@ documents! {
     policy: "docs/policy.md",
     rules: "docs/rules.md",
     sandbox: "docs/sandbox.md",
+    scaling: "docs/scaling.md",
     security: "docs/security.md",
     server: "docs/server.md",
     the_summary: "docs/SUMMARY.md",
