@@ -223,9 +223,11 @@ impl Follower {
         for record in records {
             let (at, input) = (record.at, Arc::clone(&record.input));
             let heard = self.replica.hear(record).map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
-            let mut events = Vec::new();
-            EventBody::of(self.replica.session(), at, &input, heard.is_news, &heard.tasks, &mut events);
-            self.feed.publish(self.replica.last(), at, events);
+            let last = self.replica.last();
+            if !self.feed.pass(last) {
+                let events = EventBody::of(self.replica.session(), at, &input, heard.is_news, &heard.tasks);
+                self.feed.publish(last, at, events);
+            }
         }
         self.reached = self.reached.max(self.replica.last());
         if self.feed.is_watched()

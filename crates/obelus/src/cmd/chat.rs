@@ -90,10 +90,11 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         let is_alone = !is_terminal && args.how.session.is_none();
         let mut side = user_side(args, is_terminal);
         let opened = match open(args, &notices, is_alone, &mut side).await {
+            Ok(Some(opened)) => opened,
             // Whoever leaves before the first words leaves no session behind.
             Ok(None) => return Ok(Exit::Done),
             Err(error) if error.is::<keyboard::TerminalClosed>() => return Ok(Exit::Interrupted),
-            opened => opened?.context("a session is opened")?,
+            Err(error) => return Err(error),
         };
         let phrases = words_of(opened.language.as_deref());
         let surface = if is_terminal { Surface::Terminal } else { Surface::Lines };
@@ -167,7 +168,9 @@ pub(crate) async fn attend(
 /// Runs a scripted conversation and shows it.
 pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
     on(async {
-        let opened = open(args, &Notices::default(), true, &mut UserSide::Script).await?.context("nobody leaves")?;
+        let Some(opened) = open(args, &Notices::default(), true, &mut UserSide::Script).await? else {
+            return Ok(Exit::Done);
+        };
         let phrases = words_of(opened.language.as_deref());
         let session = args.how.session.clone();
         let mut talk = Talk::new(opened.handle, opened.agent, session, phrases, Surface::Lines).await?;

@@ -28,7 +28,7 @@ pub(super) fn under(path: &str, value: &Value, lines: &mut Vec<String>) {
 }
 
 /// What is said of a result: where it stands, beside the call, and its rows below.
-pub(super) struct Shown {
+pub(super) struct ResultLines {
     /// The part of the result that the rows are of.
     pub(super) part: Option<String>,
     /// A value that fits beside the call.
@@ -38,12 +38,12 @@ pub(super) struct Shown {
 }
 
 /// A result in short. `limit` is the number of rows that the call asked for.
-pub(super) fn result(value: &Value, limit: Option<u64>) -> Shown {
+pub(super) fn result(value: &Value, limit: Option<u64>) -> ResultLines {
     if let Some(below) = rows(value, limit) {
-        return Shown { part: None, beside: None, below };
+        return ResultLines { part: None, beside: None, below };
     }
     let Value::Object(fields) = value else {
-        return Shown { part: None, beside: Some(json(value)), below: Vec::new() };
+        return ResultLines { part: None, beside: Some(json(value)), below: Vec::new() };
     };
     let (notes, own): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, _)| name.starts_with('_'));
     if let [(name, list)] = own.as_slice()
@@ -51,11 +51,11 @@ pub(super) fn result(value: &Value, limit: Option<u64>) -> Shown {
     {
         let alone = |(name, note): &(&String, &Value)| Map::from_iter([((*name).clone(), (*note).clone())]);
         below.extend(notes.iter().map(|note| self::note(&alone(note), limit)));
-        return Shown { part: Some((*name).clone()), beside: None, below };
+        return ResultLines { part: Some((*name).clone()), beside: None, below };
     }
     match fields.is_empty() {
-        true => Shown { part: None, beside: Some("{}".to_owned()), below: Vec::new() },
-        false => Shown { part: None, beside: None, below: vec![record(fields)] },
+        true => ResultLines { part: None, beside: Some("{}".to_owned()), below: Vec::new() },
+        false => ResultLines { part: None, beside: None, below: vec![record(fields)] },
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn shown(value: &Value) -> (Option<String>, Option<String>, Vec<String>) {
-        let Shown { part, beside, below } = result(value, None);
+        let ResultLines { part, beside, below } = result(value, None);
         (part, beside, below)
     }
 

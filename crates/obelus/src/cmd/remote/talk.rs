@@ -30,7 +30,8 @@ struct Remote<'a> {
 pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let phrases = words_of(None);
-    let mut remote = Remote { client, session: String::new(), lines: stdin_lines(), is_terminal, is_over: false, phrases };
+    let mut remote =
+        Remote { client, session: String::new(), lines: stdin_lines(), is_terminal, is_over: false, phrases };
     let prompt = format!("{BOLD}›{BOLD:#} ");
     let known = known(client, args).await?;
     // A new session speaks the language of the first message, so that is read before.

@@ -19,7 +19,7 @@ use crate::model::jinja;
 const THOUGHT: &str = "…";
 
 /// Messages under way.
-pub(super) struct Told<'a> {
+pub(super) struct TranscriptMessages<'a> {
     prompt: &'a Prompt,
     messages: Vec<ChatMessage>,
     /// Lines of the results that were sent with one request.
@@ -35,11 +35,11 @@ pub(super) struct Told<'a> {
     has_latest: bool,
 }
 
-impl<'a> Told<'a> {
+impl<'a> TranscriptMessages<'a> {
     /// The messages, the day that the latest calendar among them begins with, and whether the latest observation is among
     /// them.
     pub(super) fn render(prompt: &'a Prompt) -> Result<(Vec<ChatMessage>, Option<Value>, bool), RenderError> {
-        let mut told = Told {
+        let mut told = TranscriptMessages {
             prompt,
             messages: Vec::new(),
             lines: Vec::new(),
