@@ -6,25 +6,20 @@
 mod document;
 mod links;
 mod output;
+mod schemas;
 mod shell;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 use document::{Step, steps};
-
-/// Documents start servers at fixed ports, so those that do run one after the other.
-static PORTS: Mutex<()> = Mutex::new(());
 
 /// Runs a document and reports everything that is not as it says.
 fn check(name: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository");
     let text = fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let steps = steps(&text).unwrap_or_else(|error| panic!("{name}, {error}"));
-    let starts_servers = text.contains("127.0.0.1:");
-    let _alone = starts_servers.then(|| PORTS.lock().unwrap_or_else(PoisonError::into_inner));
     let folder = empty_folder(name, &root);
     let ran = shell::run(&folder, &steps);
     let commands: Vec<_> = steps
@@ -53,8 +48,27 @@ fn check(name: &str) {
             Some(_) => {}
         }
     }
+    problems.extend(stale_pictures(&folder, &root));
     assert!(problems.is_empty(), "{}", problems.join("\n\n"));
     fs::remove_dir_all(&folder).expect("it was made here");
+}
+
+/// Pictures that a document makes in `pictures/` are kept in `docs/pictures/`: those that are not as they are made now.
+/// With `UPDATE_PICTURES=1` they are written there instead.
+fn stale_pictures(folder: &Path, root: &Path) -> Vec<String> {
+    let Ok(made) = fs::read_dir(folder.join("pictures")) else { return Vec::new() };
+    let mut stale = Vec::new();
+    for picture in made.map(|entry| entry.expect("readable").path()) {
+        let kept = root.join("docs/pictures").join(picture.file_name().expect("a name"));
+        let drawn = fs::read(&picture).expect("readable");
+        if std::env::var_os("UPDATE_PICTURES").is_some() {
+            fs::write(&kept, drawn).expect("writable");
+        } else if fs::read(&kept).ok() != Some(drawn) {
+            stale
+                .push(format!("{} is not what the command draws: run the test with UPDATE_PICTURES=1", kept.display()));
+        }
+    }
+    stale
 }
 
 /// Whether the document shows nothing in particular of the output. Then the command must not fail.
@@ -99,16 +113,22 @@ documents! {
     blocks: "docs/blocks.md",
     browser: "docs/browser.md",
     chat: "docs/chat.md",
+    comparison: "docs/comparison.md",
+    concepts: "docs/concepts.md",
+    console: "docs/console.md",
     crm: "docs/crm.md",
     durability: "docs/durability.md",
     mcp: "docs/mcp.md",
     models: "docs/models.md",
+    operations: "docs/operations.md",
     operator: "docs/operator.md",
     plans: "docs/plans.md",
     playbook: "docs/playbook.md",
     policy: "docs/policy.md",
     rules: "docs/rules.md",
     sandbox: "docs/sandbox.md",
+    scaling: "docs/scaling.md",
+    security: "docs/security.md",
     server: "docs/server.md",
     the_summary: "docs/SUMMARY.md",
     the_tutorial: "docs/tutorial.md",
