@@ -25,6 +25,9 @@ use crate::cli::{RoleName, Serve, Tokens};
 use crate::language::{Words, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
 
+/// Sessions may take so long to be closed, however short the grace is.
+const LEAST_GRACE: Duration = Duration::from_secs(5);
+
 pub(crate) fn run(args: Serve) -> Result<Exit> {
     if args.openapi {
         output::answer(&obelus_channel::http::description());
@@ -100,14 +103,20 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
         })
         .await;
     output::note(&format!("{DIM}{}{DIM:#}", phrases.serving.ending));
-    // What is at work ends, or is parked and goes on at the next start.
-    let _ = tokio::time::timeout(grace, host.settled()).await;
-    took_up.abort();
-    drop((over, beacon));
-    let ended = bot.stop().await;
-    let _ = tokio::time::timeout(grace, held).await;
-    host.close().await;
-    ended.map(|()| Exit::Done)
+    let ending = async {
+        // What is at work ends, or is parked and goes on at the next start.
+        let _ = tokio::time::timeout(grace, host.settled()).await;
+        took_up.abort();
+        drop((over, beacon));
+        let ended = tokio::time::timeout(grace, bot.stop()).await.unwrap_or(Ok(()));
+        let _ = tokio::time::timeout(grace, held).await;
+        // The journal holds what a session that does not end in time was doing.
+        let _ = tokio::time::timeout(grace.max(LEAST_GRACE), host.close()).await;
+        ended.map(|()| Exit::Done)
+    };
+    // Whoever says it once more does not want to wait.
+    let again = told_to_end()?;
+    tokio::select! { ended = ending => ended, () = again => Ok(Exit::Done) }
 }
 
 fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Words) {

@@ -1,7 +1,7 @@
 //! A conversation with a session of a server, line by line.
 //!
-//! At a terminal questions are asked there: `y` approves exactly what is shown, anything else that is typed denies it
-//! with that reason, and an empty line leaves it open. Without a terminal nothing is approved.
+//! At a terminal questions are asked there: `y` approves exactly what is shown, `n` denies it, with the reason that follows,
+//! and an empty line leaves it open. Other words decide nothing. Without a terminal nothing is approved.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -22,6 +22,8 @@ struct Remote<'a> {
     session: String,
     lines: mpsc::Receiver<std::io::Result<String>>,
     is_terminal: bool,
+    /// Whether the person wants to leave.
+    is_over: bool,
     phrases: &'static crate::language::Words,
 }
 
@@ -31,16 +33,20 @@ pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
     let session = open(client, args).await?;
     let words = fill(phrases.serving.talks, &[&session, client.address()]);
     output::note(&format!("{DIM}{}{DIM:#}", visible(&words)));
-    let mut remote = Remote { client, session, lines: stdin_lines(), is_terminal, phrases };
+    let mut remote = Remote { client, session, lines: stdin_lines(), is_terminal, is_over: false, phrases };
     // What waited before is asked first.
     let known = client.get(&remote.path("")).await?;
     let mut ended = remote.ask(ids(&known["questions"], "id")).await?;
-    while let Some(line) = remote.line(&format!("{BOLD}›{BOLD:#} ")).await? {
+    while !remote.is_over
+        && let Some(line) = remote.line(&format!("{BOLD}›{BOLD:#} ")).await?
+    {
         match line.trim() {
             "" => {}
-            "/quit" | "/exit" => break,
-            "/stop" => drop(client.post(&remote.path("/stop"), &json!({})).await?),
-            words if words.starts_with('/') => output::note(phrases.serving.remote_commands),
+            "/inbox" => {
+                let known = client.get(&remote.path("")).await?;
+                ended = remote.ask(ids(&known["questions"], "id")).await?;
+            }
+            words if words.starts_with('/') => remote.command(words).await?,
             words => ended = remote.say(words).await?,
         }
     }
@@ -74,6 +80,16 @@ async fn open(client: &Client, args: &Chat) -> Result<String> {
 impl Remote<'_> {
     fn path(&self, rest: &str) -> String {
         format!("/api/v1/sessions/{}{rest}", encoded(&self.session))
+    }
+
+    /// Does what a command says.
+    async fn command(&mut self, words: &str) -> Result<()> {
+        match words {
+            "/quit" | "/exit" => self.is_over = true,
+            "/stop" => drop(self.client.post(&self.path("/stop"), &json!({})).await?),
+            _ => output::note(self.phrases.serving.remote_commands),
+        }
+        Ok(())
     }
 
     /// Says something, shows what comes of it, and asks what is to be asked.
@@ -149,8 +165,15 @@ impl Remote<'_> {
             let Some(typed) = self.line(&prompt).await?.filter(|typed| !typed.trim().is_empty()) else {
                 return Ok(Exit::Waiting);
             };
-            // Nobody repeats an effect by a yes (ASK-8): other words than these two are asked for again.
-            let Some(mut body) = decision(typed.trim(), &row) else { continue };
+            if typed.trim().starts_with('/') {
+                self.command(typed.trim()).await?;
+                return Ok(Exit::Waiting);
+            }
+            // Nobody decides by accident: other words are asked for again.
+            let Some(mut body) = decision(typed.trim(), &row) else {
+                output::warning(words.remote_unclear);
+                continue;
+            };
             body["digest"] = row["digest"].clone();
             let taken = match self.client.post(&format!("{path}/answer"), &body).await {
                 Ok(taken) => taken,
@@ -193,11 +216,12 @@ fn decision(typed: &str, row: &Value) -> Option<Value> {
             _ => None,
         };
     }
-    Some(match said.as_str() {
-        "y" | "yes" | "д" | "да" => json!({"decision": "approve"}),
-        "n" | "no" | "н" | "нет" => json!({"decision": "deny", "reason": ""}),
-        _ => json!({"decision": "deny", "reason": typed}),
-    })
+    let (first, reason) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    match first.to_lowercase().trim_end_matches([',', '.', ':']) {
+        "y" | "yes" | "д" | "да" if reason.is_empty() => Some(json!({"decision": "approve"})),
+        "n" | "no" | "н" | "нет" => Some(json!({"decision": "deny", "reason": reason.trim()})),
+        _ => None,
+    }
 }
 
 /// Whether a question can be answered so.
@@ -247,11 +271,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_yes_approves() {
+    fn only_a_yes_approves_and_only_a_no_denies() {
         let call = json!({"answers": ["approve", "deny", "edit"]});
         assert_eq!(decision("Да", &call), Some(json!({"decision": "approve"})));
         assert_eq!(decision("n", &call), Some(json!({"decision": "deny", "reason": ""})));
-        assert_eq!(decision("not today", &call), Some(json!({"decision": "deny", "reason": "not today"})));
+        assert_eq!(decision("n not today", &call), Some(json!({"decision": "deny", "reason": "not today"})));
+        assert_eq!(decision("Нет, позже", &call), Some(json!({"decision": "deny", "reason": "позже"})));
+        for other in ["yes please", "e", "not today", "wait", "y but later"] {
+            assert_eq!(decision(other, &call), None, "`{other}` decides nothing");
+        }
         let value = json!({"answers": ["value", "deny"], "schema": {"type": "integer"}});
         assert_eq!(decision("4", &value), Some(json!({"decision": "value", "value": 4})));
         let doubt = json!({"answers": ["happened", "did_not"]});
