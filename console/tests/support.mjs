@@ -19,7 +19,7 @@ export const root = path.resolve(here, '../..');
 export const dist = path.resolve(here, '../dist');
 const program = process.env.OBELUS_BIN ?? path.join(root, 'target/debug/obelus');
 /** Machines are shared and busy: this is only so long that a test ends at all. */
-export const PATIENCE = 60_000;
+export const PATIENCE = Number(process.env.OBELUS_PATIENCE ?? 60_000);
 
 function browserPath() {
   if (process.env.OBELUS_CHROMIUM) return process.env.OBELUS_CHROMIUM;

@@ -22,6 +22,7 @@ usage: cargo xtask COMMAND
   bench stream    only the reading of a streamed answer (needs valgrind)
   bench durable   only the cost of durability, compared with a plain append and sync
   bench operator  only a step of the operator agent, compared with a snapshot (needs node, npm and chromium)
+  bench restate   only steps a second on Restate, beside a bare service (needs npm and, the first time, the network)
   fuzz [--minutes N]   runs every decoder on random mutations of fuzz/corpus; N minutes in all, 10 by default
   sim SEED        repeats one seed of the crash simulation
   console         builds the page that `obelus serve` shows, if it has changed (needs node and npm)
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         ["bench", "stream"] => bench::run_stream(),
         ["bench", "durable"] => bench::durable(),
         ["bench", "operator"] => bench::operator(),
+        ["bench", "restate"] => bench::restate(),
         ["fuzz"] => fuzz::run("10"),
         ["fuzz", "--minutes", minutes] => fuzz::run(minutes),
         ["sim", seed] => test::simulate(seed),

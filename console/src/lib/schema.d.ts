@@ -38,6 +38,97 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agents/{agent}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The agent's graph of steps */
+        get: operations["showAgentGraph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What changes in the lists of sessions and questions, as server-sent events
+         * @description Nothing is told again: read the lists after the stream was opened. After `missed` the stream ends.
+         */
+        get: operations["streamChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a one-time link for the same token, for another window */
+        post: operations["createLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Exchange the code of a one-time link for its token
+         * @description It needs no token, and works once.
+         */
+        post: operations["login"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whose token this is */
+        get: operations["whoAmI"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/questions": {
         parameters: {
             query?: never;
@@ -47,6 +138,23 @@ export interface paths {
         };
         /** The open questions of all sessions */
         get: operations["listQuestions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/questions/recent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Questions that were decided or lapsed lately, the latest first */
+        get: operations["listDecided"];
         put?: never;
         post?: never;
         delete?: never;
@@ -83,6 +191,57 @@ export interface paths {
         put?: never;
         /** Answer a question */
         post: operations["answer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/questions/{question}/form": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What can be changed of the call that a question is about */
+        get: operations["showForm"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/questions/{question}/picture": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The picture of the page that a question is about */
+        get: operations["showPicture"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/questions/{question}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** See an edit as it will run, before it counts */
+        post: operations["previewEdit"];
         delete?: never;
         options?: never;
         head?: never;
@@ -170,7 +329,7 @@ export interface paths {
          * What happens in a session, as server-sent events
          * @description Each event has its number as id. `Last-Event-ID`, or `after`, goes on after it, also when the server was restarted in
          *     between. Passing events, such as words that are still being written, have no id. After `missed` the stream ends: go on
-         *     by the last id.
+         *     by the last id. Where a language is asked for, `call_began` and `call_ended` have a `line`: the step in words.
          */
         get: operations["streamEvents"];
         put?: never;
@@ -188,10 +347,45 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** What a fork would and would not do again */
+        get: operations["forecastFork"];
         put?: never;
         /** Begin a session where this one was */
         post: operations["fork"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{id}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The calls of the latest turn as a graph, and the agent's graph of steps */
+        get: operations["showGraph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{id}/instances": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The instances of the session, with counts and errors */
+        get: operations["listInstances"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -244,6 +438,23 @@ export interface paths {
         put?: never;
         /** Let the session pause */
         post: operations["pause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{id}/picture": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The latest picture of what the session sees */
+        get: operations["showSessionPicture"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -339,6 +550,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{id}/state/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What has changed in the state between two records */
+        get: operations["listChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{id}/state/values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The values of the state, each with where it comes from and who approved it */
+        get: operations["listValues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{id}/stop": {
         parameters: {
             query?: never;
@@ -382,6 +627,23 @@ export interface paths {
         };
         /** Wait for the turn, and see what it came to */
         get: operations["showTurn"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What requests to the model took */
+        get: operations["showUsage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -445,6 +707,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description What a question is about
+         * @enum {string}
+         */
+        AboutName: "call" | "plan" | "input" | "in_doubt";
         /** @description An agent in a list. */
         AgentRow: {
             /** @description The name by which a session is made. */
@@ -515,6 +782,41 @@ export interface components {
             /** @description The `digest` of the question as it was shown: the answer is refused if the question has changed since. */
             digest?: string | null;
         };
+        /** @description Words of whoever asks for a value */
+        AskedWords: {
+            /** @description The step at work that asks; none for the agent itself. */
+            by?: string | null;
+            /** @description Where the words come from, if that is not trusted. */
+            mark?: string | null;
+            /** @description The words. */
+            words: string;
+        };
+        /** @description What a field holds now */
+        BeforeView: {
+            /** @description The value; none if it is not known. */
+            value?: string | null;
+            /** @description Whether it stays. */
+            is_same: boolean;
+        };
+        /** @description Why a call failed */
+        CallError: {
+            /** @description A stable name of the cause. */
+            code: string;
+            /** @description What happened, in words. */
+            message: string;
+            /** @description The limit that was met, if it was one. */
+            limit?: unknown;
+        };
+        /** @description What became of a call */
+        CallReport: {
+            /** @description The call: as it ran, else as it was proposed. */
+            call: {
+                [key: string]: unknown;
+            };
+            status: components["schemas"]["CallStatusName"];
+            /** @description What went wrong. */
+            error?: unknown;
+        };
         /** @description A call of a turn or a plan. */
         CallRow: {
             /** @description What it does, in one line. */
@@ -526,6 +828,43 @@ export interface components {
             /** @description What went wrong. */
             error?: unknown;
         };
+        /**
+         * @description The status of a call
+         * @enum {string}
+         */
+        CallStatusName: "planned" | "blocked" | "ready" | "waiting" | "running" | "done" | "failed" | "skipped" | "denied" | "refused";
+        /** @description A call of a question */
+        CallView: {
+            /** @description Its place in the question. */
+            index: number;
+            /** @description Whether it waits for a decision. */
+            is_open: boolean;
+            /** @description What it does. */
+            title: string;
+            /** @description Where its proposal comes from, if that is not trusted and the answer covers it. */
+            mark?: string | null;
+            /** @description Its instance, if it is one of many. */
+            instance?: string | null;
+            record?: components["schemas"]["RowView"] | null;
+            /** @description What it sets. */
+            rows: components["schemas"]["RowView"][];
+            /** @description What only engineers look at. */
+            details?: components["schemas"]["RowView"][];
+        };
+        /** @description Whoever calls */
+        CallerView: {
+            /** @description The name of the token. */
+            name: string;
+            /** @description What it permits. */
+            role: components["schemas"]["RoleName"];
+            /** @description The version of the server. */
+            version: string;
+        };
+        /**
+         * @description How a value changed.
+         * @enum {string}
+         */
+        ChangeKind: "added" | "removed" | "changed";
         /** @description What a yes may stand for beyond its question. */
         ConsentOffer: {
             /** @description The kind of scope: `records`, `person`, `site` or `tool`. */
@@ -555,6 +894,114 @@ export interface components {
              */
             uses: number;
         };
+        /** @description A message of the context */
+        ContextMessage: {
+            /** @description `system`, `user` or `assistant`. */
+            role: string;
+            text: string;
+            /** @enum {string} */
+            type: "text";
+        } | (components["schemas"]["DataMessage"] & {
+            /** @enum {string} */
+            type: "input";
+        }) | (components["schemas"]["DataMessage"] & {
+            /** @enum {string} */
+            type: "state";
+        }) | (components["schemas"]["DataMessage"] & {
+            /** @enum {string} */
+            type: "error";
+        }) | (components["schemas"]["DataMessage"] & {
+            /** @enum {string} */
+            type: "data";
+        }) | {
+            tool: {
+                [key: string]: unknown;
+            };
+            /** @enum {string} */
+            type: "tool";
+        } | {
+            plan: {
+                [key: string]: unknown;
+            }[];
+            /** @description `eager` or `lazy`. */
+            mode: string;
+            /** @enum {string} */
+            type: "plan";
+        };
+        /** @description Data, and how it came */
+        DataMessage: {
+            /** @description The kind, where it is not that of the type. */
+            kind?: string | null;
+            description?: string | null;
+            schema?: unknown;
+            data: unknown;
+            /** @description The call whose result it is, as it was proposed. */
+            _call?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The path that it writes. */
+            _outputPath?: string | null;
+            _date?: string | null;
+            /** @description `set`, `merge`, `assign`, `push` or `concat`. */
+            _outputMethod?: string | null;
+            _instance?: string | null;
+            /** @description Where it comes from. */
+            _labels?: string[] | null;
+            /** @description The same for parts with other origins, by dotted path. */
+            _partLabels?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** @description What a person decided */
+        Decision: {
+            /** @description Yes, as it was shown */
+            approve: {
+                only?: number[] | null;
+            };
+        } | {
+            /** @description Yes, and for the rest of the session to other calls of these terms */
+            consent: {
+                terms: {
+                    [key: string]: unknown;
+                };
+                until?: string | null;
+            };
+        } | {
+            /** @description No */
+            deny: {
+                reason: string;
+            };
+        } | {
+            /** @description No to some of the calls */
+            deny_some: {
+                only: number[];
+                reason: string;
+            };
+        } | {
+            /** @description Yes, with these parameters instead */
+            edit: {
+                params: {
+                    [key: string]: unknown;
+                };
+            };
+        } | {
+            /** @description The value that was asked for */
+            value: {
+                value: unknown;
+            };
+        } | {
+            /** @description The effect in doubt did happen */
+            happened: {
+                result: unknown;
+            };
+        } | "did_not";
+        /** @description What is wrong with an edit. */
+        EditProblem: {
+            /** @description The field; none where it is about the whole call. */
+            place?: string | null;
+            /** @description What is wrong, in words. */
+            message: string;
+        };
         /** @description An error as clients see it. */
         ErrorBody: {
             /** @description What went wrong. */
@@ -566,6 +1013,198 @@ export interface components {
             code: string;
             /** @description What went wrong and what to do, in the language that the client asked for. */
             message: string;
+        };
+        /** @description Instances that failed in the same way. */
+        ErrorGroup: {
+            /** @description A stable name of the cause. */
+            code: string;
+            /** @description What happened, in words. */
+            message: string;
+            /** @description How many. */
+            count: number;
+        };
+        /** @description What happened */
+        EventBody: {
+            text: string;
+            /** @enum {string} */
+            event: "user_said";
+        } | {
+            text: string;
+            /** @enum {string} */
+            event: "agent_said";
+        } | {
+            text: string;
+            /** @enum {string} */
+            event: "writing";
+        } | {
+            request: string;
+            /** @enum {string} */
+            event: "model_asked";
+        } | {
+            request: string;
+            used: components["schemas"]["Used"];
+            /** @enum {string} */
+            event: "used";
+        } | {
+            id: string;
+            /** @description The call, with references resolved. */
+            call: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: int32
+             * @description How often it was started, from 1.
+             */
+            attempt: number;
+            /**
+             * Format: int64
+             * @description The number of the standing consent because of which it runs without a question.
+             */
+            consent?: number | null;
+            /** @enum {string} */
+            event: "call_began";
+        } | {
+            id: string;
+            outcome: components["schemas"]["Outcome"];
+            /** @enum {string} */
+            event: "call_ended";
+        } | {
+            question: components["schemas"]["EventQuestion"];
+            /** @enum {string} */
+            event: "question_asked";
+        } | {
+            question: components["schemas"]["EventQuestion"];
+            /** @description `more_is_known` or `it_will_lapse`. */
+            because: string;
+            /** @enum {string} */
+            event: "question_asked_again";
+        } | {
+            /** @description The question's id within the session. */
+            question: string;
+            decision: components["schemas"]["Decision"];
+            /** @description Who, and from where. */
+            by: string;
+            /** @enum {string} */
+            event: "question_decided";
+        } | {
+            /** Format: int64 */
+            consent: number;
+            by: string;
+            /** @enum {string} */
+            event: "consent_revoked";
+        } | {
+            question: string;
+            /** @enum {string} */
+            event: "question_expired";
+        } | {
+            told: unknown;
+            /** @enum {string} */
+            event: "happened";
+        } | {
+            by: string;
+            /** @enum {string} */
+            event: "state_edited";
+        } | {
+            mode: components["schemas"]["ModeName"];
+            /** @enum {string} */
+            event: "mode_changed";
+        } | {
+            /** @enum {string} */
+            event: "rules_changed";
+        } | {
+            by: string;
+            /** @enum {string} */
+            event: "paused";
+        } | {
+            by: string;
+            /** @enum {string} */
+            event: "resumed";
+        } | {
+            /** @enum {string} */
+            event: "stopped";
+        } | {
+            news: string;
+            /** @enum {string} */
+            event: "files";
+        } | {
+            mode: components["schemas"]["ModeName"];
+            /** @description Whether the turn waits for the model's answer. */
+            is_asking: boolean;
+            /** @description The calls of the turn whose status is another one than before. */
+            steps: components["schemas"]["StepView"][];
+            /** @enum {string} */
+            event: "moved";
+        } | {
+            reply: components["schemas"]["Reply"];
+            /** @enum {string} */
+            event: "rested";
+        } | {
+            code: string;
+            text: string;
+            /** @enum {string} */
+            event: "failed";
+        } | {
+            /** @enum {string} */
+            event: "missed";
+        };
+        /** @description A question as journals know it; its view for people is that of `/questions/{question}` */
+        EventQuestion: {
+            /** @description Its id within the session. */
+            id: string;
+            about: components["schemas"]["AboutName"];
+            /** @description The first of its calls. */
+            call?: {
+                [key: string]: unknown;
+            } | null;
+            calls: {
+                [key: string]: unknown;
+            }[];
+            description: string;
+            reasons: string[];
+            requested_at: string;
+            expires_at: string;
+            /** @description `requested`, `approved`, `denied`, `answered` or `expired`. */
+            status: string;
+            digest: string;
+            headline?: string | null;
+            names?: unknown[] | null;
+            grounded?: unknown[] | null;
+            changes?: unknown[] | null;
+            schema?: unknown;
+            asked_by?: string | null;
+            by?: string | null;
+            reason?: string | null;
+            decided_at?: string | null;
+        };
+        /**
+         * @description What may be typed into a field.
+         * @enum {string}
+         */
+        FieldKindName: "text" | "integer" | "number" | "boolean" | "date" | "date_time" | "choice" | "json";
+        /** @description What a fork at a record would and would not do again. */
+        ForkForecastView: {
+            /**
+             * Format: int64
+             * @description The record after which it would begin.
+             */
+            at: number;
+            /**
+             * Format: int64
+             * @description How many records the session has.
+             */
+            records: number;
+            /** @description Whether it would be paused, until a person resumes it. */
+            paused: boolean;
+            /** @description Done before that: not done again. */
+            kept: components["schemas"]["ForkedCallView"][];
+            /** @description Under way there, and its end is known: that is taken over. */
+            known: components["schemas"]["ForkedCallView"][];
+            /** @description Under way there, and harmless: it is done again. */
+            again: components["schemas"]["ForkedCallView"][];
+            /** @description Under way there, and nobody knows whether it happened: a person is asked. */
+            in_doubt: components["schemas"]["ForkedCallView"][];
+            /** @description What the session did later. It stays done, and the fork does not know of it: it may do it a second time. */
+            later: components["schemas"]["ForkedCallView"][];
         };
         /** @description A session that began where another one was. */
         ForkView: {
@@ -580,6 +1219,156 @@ export interface components {
             at: number;
             /** @description Whether the other one was at work there: the new one is paused then, until a person resumes it. */
             paused: boolean;
+        };
+        /** @description A call that a fork is judged by. Reads are left out where they have ended. */
+        ForkedCallView: {
+            /** @description Its id. */
+            id: string;
+            /** @description What it does, in one line. */
+            headline: string;
+            /** @description The tool. */
+            tool: string;
+            /** @description What the tool does to the world. */
+            effect?: string | null;
+            /**
+             * Format: int64
+             * @description The record with which it began.
+             */
+            record: number;
+            /** @description When. */
+            at: string;
+            /** @description Whether it failed. */
+            failed: boolean;
+        };
+        /** @description A field of a form. */
+        FormFieldView: {
+            /** @description The parameter, as a dotted path. */
+            place: string;
+            /** @description What people call it. */
+            label: string;
+            /** @description What may be typed. */
+            kind: components["schemas"]["FieldKindName"];
+            /** @description The values, where it is a choice. */
+            choices?: unknown[];
+            /** @description What it holds now. */
+            value: unknown;
+            /** @description The same as it would be typed. */
+            typed: string;
+        };
+        /** @description What can be changed of the only open call of a question. */
+        FormView: {
+            /** @description The fields, in the order of the call. */
+            fields: components["schemas"]["FormFieldView"][];
+        };
+        /** @description A parameter of a call */
+        GivenParam: {
+            name: string;
+            /** @description What the call says there, references as they were written. */
+            value: unknown;
+            /** @description What is behind each of its references. */
+            from: components["schemas"]["ValueStory"][];
+            /** @description What the model had read before it decided on the value. */
+            decided_after_reading?: string[] | null;
+            /** @description How it is grounded in what the user said. */
+            grounded?: unknown[] | null;
+        };
+        /** @description A call of an instance. */
+        InstanceCall: {
+            /** @description Its id. */
+            id: string;
+            /** @description What it does, in one line. */
+            headline: string;
+            /** @description Its status. */
+            status: components["schemas"]["CallStatusName"];
+        };
+        /** @description The instances of a session. */
+        InstanceList: {
+            /** @description How many there are. */
+            total: number;
+            /** @description How many of them are wanted. */
+            matching: number;
+            /** @description How many there are by status. */
+            counts: {
+                [key: string]: number;
+            };
+            /** @description What went wrong, the most frequent first. */
+            errors: components["schemas"]["ErrorGroup"][];
+            /** @description The instances of this part. */
+            rows: components["schemas"]["InstanceRow"][];
+            /** @description What to give as `after` for the next part; none at the end. */
+            next?: string | null;
+        };
+        /** @description An instance of a session. */
+        InstanceRow: {
+            /** @description Its name. */
+            instance: string;
+            /** @description How it stands: that of its calls which says most. */
+            status: string;
+            /** @description What went wrong, in words. */
+            error?: string | null;
+            /** @description The code of that. */
+            code?: string | null;
+            /** @description Its calls. */
+            calls: components["schemas"]["InstanceCall"][];
+            /** @description What it was given. */
+            input?: unknown;
+        };
+        /** @description The code of a one-time link */
+        LinkCode: {
+            /** @description What stands behind `#code=` in the link. */
+            code: string;
+        };
+        /** @description Something in the list of sessions, or in the inbox, is another one than before. */
+        ListChange: {
+            /** @description The session. */
+            session: string;
+            /** @description Its agent. */
+            agent: string;
+            /** @description The question's id, `SESSION:QUESTION`. */
+            question: string;
+            /** @enum {string} */
+            event: "question_asked";
+        } | {
+            /** @description The session. */
+            session: string;
+            /** @description Its agent. */
+            agent: string;
+            /** @description The question's id, `SESSION:QUESTION`. */
+            question: string;
+            /** @description The kind of decision: `approve`, `deny`, `edit`, … */
+            decision: string;
+            /** @description Who, and from where. */
+            by: string;
+            /** @description The same in words. */
+            by_words: string;
+            /** @enum {string} */
+            event: "question_decided";
+        } | {
+            /** @description The session. */
+            session: string;
+            /** @description Its agent. */
+            agent: string;
+            /** @description The question's id, `SESSION:QUESTION`. */
+            question: string;
+            /** @enum {string} */
+            event: "question_expired";
+        } | {
+            /** @description The session. */
+            session: string;
+            /** @description Its agent. */
+            agent: string;
+            /** @description Where it is. */
+            status: string;
+            /** @enum {string} */
+            event: "session";
+        } | {
+            /** @description The session. */
+            session: string;
+            /** @enum {string} */
+            event: "removed";
+        } | {
+            /** @enum {string} */
+            event: "missed";
         };
         /** @description Records of a journal, oldest first. */
         Log: {
@@ -603,6 +1392,11 @@ export interface components {
             /** @description The input. */
             input: unknown;
         };
+        /** @description A token, whose it is, and what it permits */
+        LoggedIn: components["schemas"]["CallerView"] & {
+            /** @description The token. */
+            token: string;
+        };
         /**
          * @description How far a session may go.
          * @enum {string}
@@ -614,13 +1408,18 @@ export interface components {
              * @description The id of the new session. One is drawn where there is none.
              * @default null
              */
-            id: string | null;
+            id?: string | null;
             /**
              * Format: int64
              * @description The record after which it begins; where the other one is now if there is none.
              * @default null
              */
-            at: number | null;
+            at?: number | null;
+        };
+        /** @description A new one-time link */
+        NewLink: {
+            /** @description The code: `ADDRESS/#code=CODE` opens the console. */
+            code: string;
         };
         /** @description A session that is to be made. */
         NewSession: {
@@ -628,24 +1427,108 @@ export interface components {
              * @description The agent's name.
              * @default
              */
-            agent: string;
+            agent?: string;
             /**
              * @description The session's id, 1 to 64 letters, digits, `-` and `_`. One is drawn where there is none.
              * @default null
              */
-            id: string | null;
+            id?: string | null;
             /**
              * @description The language that the agent is to speak, if it can: `ru` or `en`.
              * @default null
              */
-            lang: string | null;
+            lang?: string | null;
             /** @default null */
-            mode: components["schemas"]["ModeName"] | null;
+            mode?: components["schemas"]["ModeName"] | null;
         };
         /** @description A state that takes the place of the session's own */
         NewState: {
             /** @description The whole state. */
             state: unknown;
+        };
+        /** @description What a call brought */
+        Outcome: {
+            /** @description A plain value */
+            value: unknown;
+        } | {
+            /** @description Data messages for paths that the call may write */
+            messages: unknown[];
+        } | {
+            /** @description An error */
+            error: components["schemas"]["CallError"];
+        } | {
+            /** @description The answer was lost: whether it happened is not known */
+            lost: {
+                message: string;
+            };
+        };
+        /** @description A value that a call reads. */
+        PlanEdgeView: {
+            /** @description The call that writes it; none where it was there before. */
+            from?: string | null;
+            /** @description The call that reads it. */
+            to: string;
+            /** @description The path, such as `†state.deal.id`. */
+            path: string;
+            /** @description What stands there now; none as long as nothing does. */
+            value?: unknown;
+            /** @description Whether the value is only the beginning of its text, because it is long. */
+            is_cut: boolean;
+            /** @description Where it comes from: `user`, `author`, `model`, `trusted:TOOL`, `untrusted:TOOL`. */
+            origins: string[];
+            writer?: components["schemas"]["WriterView"] | null;
+        };
+        /** @description The calls of the latest turn, and which values flow between them. */
+        PlanGraphView: {
+            /** @description The session. */
+            session: string;
+            /** @description The calls. */
+            nodes: components["schemas"]["PlanNodeView"][];
+            /** @description What they read. */
+            edges: components["schemas"]["PlanEdgeView"][];
+            /** @description How many more calls there are. */
+            left_out: number;
+            steps?: components["schemas"]["StepsView"] | null;
+        };
+        /** @description A call of a plan. */
+        PlanNodeView: {
+            /** @description Its id: that of the call, such as `1.0`; `p0` and so on in a plan that is not at work. */
+            id: string;
+            /**
+             * Format: int32
+             * @description Its step; none in a plan that is not at work.
+             */
+            step?: number | null;
+            /** @description What it does, in one line. */
+            headline: string;
+            /** @description What its tool is called. */
+            title: string;
+            /** @description The tool. */
+            tool: string;
+            /** @description Its status. */
+            status: components["schemas"]["CallStatusName"];
+            /** @description What the tool does to the world: `read`, `create`, `update`, `delete`, `configure`. */
+            effect?: string | null;
+            /** @description Its parameters: as it ran, else as it was proposed. */
+            params: {
+                [key: string]: unknown;
+            };
+            /** @description Its parameters as they were proposed, with references. */
+            proposed: {
+                [key: string]: unknown;
+            };
+            /** @description The instance that it works for. */
+            instance?: string | null;
+            /** @description The open question about it. */
+            question?: string | null;
+            /** @description The paths that it may write. */
+            writes: string[];
+            /** @description What went wrong. */
+            error?: unknown;
+            /** @description The same in words. */
+            error_words?: string | null;
+            /** @description The standing consent because of which it ran without a question. */
+            consent?: string | null;
         };
         /** @description The calls of the latest turn. */
         PlanView: {
@@ -654,12 +1537,45 @@ export interface components {
             /** @description The calls, in their order. */
             calls: components["schemas"]["CallRow"][];
         };
+        /** @description An edit that is to be looked at before it counts: what was typed, or parameters. */
+        PreviewRequest: {
+            /**
+             * @description What was typed into fields of the form, by their places.
+             * @default {}
+             */
+            typed?: {
+                [key: string]: string;
+            };
+            /**
+             * @description The parameters that replace those of the same name, in place of what was typed.
+             * @default null
+             */
+            params?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** @description An edit as it will run. Nothing is decided. */
+        PreviewView: {
+            /** @description The parameters for the answer `edit`. */
+            params: {
+                [key: string]: unknown;
+            };
+            /** @description What is wrong with what was typed. */
+            problems: components["schemas"]["EditProblem"][];
+            view?: components["schemas"]["QuestionView"] | null;
+            /** @description The digest that goes with the edit. */
+            digest?: string | null;
+        };
         /** @description A question to a person. */
         QuestionRow: {
             /** @description The id by which it is answered: `SESSION:QUESTION`. */
             id: string;
             /** @description The session. */
             session: string;
+            /** @description Its agent. */
+            agent: string;
+            /** @description What it is about in one line. */
+            headline: string;
             /** @description What it is about: `call`, `plan`, `input` or `in_doubt`. */
             about: string;
             /** @description `requested` while it waits, else `approved`, `denied`, `answered` or `expired`. */
@@ -681,17 +1597,131 @@ export interface components {
             /** @description What a value must look like, where one is asked for. */
             schema?: unknown;
             /** @description The question for people, as data. */
-            view: Record<string, never>;
+            view: components["schemas"]["QuestionView"];
             /** @description The same as lines of text. */
             text: string;
             /** @description What a yes may stand for beyond this question. */
             consents?: components["schemas"]["ConsentOffer"][];
+            /** @description Whether there is a picture of the page that it is about: `/questions/{question}/picture`. */
+            has_picture: boolean;
             /** @description Who answered, and from where. */
             by?: string | null;
+            /** @description The same in words. */
+            by_words?: string | null;
+            /** @description When it was decided. */
+            decided_at?: string | null;
+            /** @description Why it was denied. */
+            reason?: string | null;
+        };
+        /** @description A question for people, as data */
+        QuestionView: {
+            /** @description The id by which it is answered. */
+            id: string;
+            /** @description What it is about. */
+            about: components["schemas"]["AboutName"];
+            /** @description What is wanted of the reader. */
+            head: string;
+            asks?: components["schemas"]["AskedWords"] | null;
+            /** @description The calls. */
+            calls: components["schemas"]["CallView"][];
+            /** @description Rows that are the same for all calls. */
+            common?: components["schemas"]["RowView"][];
+            /** @description The file of the latest picture of the page that it is about. Its bytes are at `/questions/{question}/picture`. */
+            picture?: string | null;
+            /** @description The words with which it came from elsewhere. */
+            came_as?: string | null;
+            /** @description Why it is asked, as a person would say it. */
+            reasons: string[];
+            /** @description Details that are the same for all calls. */
+            common_details?: components["schemas"]["RowView"][];
+            /** @description The decisions that answer it, by their names. */
+            answers: string[];
+            /** @description What an answer must look like, where it is a value. */
+            schema?: unknown;
+            /** @description When it lapses. */
+            expires_at: string;
+            /** @description The digest of what is shown, which goes with the answer. */
+            digest: string;
+            /** @description The language of the words. */
+            language: string;
+        };
+        /** @description What a turn adds up to */
+        Reply: {
+            /** @description `output`, `waiting`, `degraded`, `limit` or `stopped`. */
+            ends: string;
+            /** @description The result; null if there is none. */
+            output: unknown;
+            /** @description Words that were said on the way. */
+            said: string[];
+            /** @description What became of each call. */
+            calls: components["schemas"]["CallReport"][];
+            /** @description Ids of the questions that wait, within the session. */
+            waiting: string[];
+            reason?: components["schemas"]["CallError"] | null;
+            /** @description The name of the end, where the agent's graph of steps came to one. */
+            end?: string | null;
+            at: string;
+        };
+        /** @description What one request to the model took. */
+        RequestUsage: {
+            /** @description The request. */
+            request: string;
+            /**
+             * Format: int64
+             * @description The record with which it was told.
+             */
+            record: number;
+            /** @description When. */
+            at: string;
+            /** @description The user's words of the turn. */
+            turn?: string | null;
+            /** @description What came of the answer: calls that began and words that were said until the next request. */
+            led_to: string[];
+            /**
+             * Format: int64
+             * @description Tokens read by the model.
+             */
+            input: number;
+            /**
+             * Format: int64
+             * @description Tokens written by it.
+             */
+            output: number;
+            /**
+             * Format: double
+             * @description What that costs; none where no price was given.
+             */
+            cost?: number | null;
+        };
+        /**
+         * @description What a token permits. Each role may do everything that the one before it may.
+         * @enum {string}
+         */
+        RoleName: "viewer" | "operator" | "admin";
+        /** @description A field of a call */
+        RowView: {
+            /** @description The parameter, as a dotted path; empty for what is no parameter. */
+            place: string;
+            /** @description What people call it. */
+            label: string;
+            /** @description What it will be. */
+            value: string;
+            before?: components["schemas"]["BeforeView"] | null;
+            /** @description What the agent had proposed, where a person has changed it. */
+            instead_of?: string | null;
+            /** @description Where the value comes from, if it is not grounded. */
+            mark?: string | null;
         };
         /** @description Words that were taken, and what came of them if that was waited for */
         Said: components["schemas"]["Taken"] & {
             turn?: components["schemas"]["TurnView"] | null;
+        };
+        /** @description Something that happened in a session */
+        SessionEvent: components["schemas"]["EventBody"] & {
+            /** @description Where it stands among all events of the session, `RECORD-PART`. */
+            number: string;
+            /** @description When. */
+            at: string;
         };
         /** @description Sessions, newest first. */
         SessionList: {
@@ -717,6 +1747,10 @@ export interface components {
              * @description How many records its journal has.
              */
             records: number;
+            /** @description The latest words of the user, in short. */
+            title?: string | null;
+            /** @description How many questions wait. */
+            questions: number;
         };
         /** @description A session as it is now. */
         SessionView: {
@@ -740,6 +1774,127 @@ export interface components {
             /** @description What models took: `{turn, session}`. */
             spent: unknown;
         };
+        /** @description A value that is another one. */
+        StateChange: {
+            /** @description Its place. */
+            path: string;
+            /** @description How it changed. */
+            kind: components["schemas"]["ChangeKind"];
+            /** @description What was there at the first record; none where nothing was. */
+            before?: unknown;
+            /** @description What is there at the other one; none where nothing is. */
+            after?: unknown;
+        };
+        /** @description What has changed in the state between two records. */
+        StateChanges: {
+            /**
+             * Format: int64
+             * @description The first record.
+             */
+            at: number;
+            /**
+             * Format: int64
+             * @description The other one; none for now.
+             */
+            to?: number | null;
+            /** @description What is another value, in the order of the places. */
+            changes: components["schemas"]["StateChange"][];
+            /** @description How many more there are. */
+            left_out: number;
+        };
+        /** @description A value of the state. */
+        StateValue: {
+            /** @description Its place, such as `†state.deal.title`. */
+            path: string;
+            /** @description The value. */
+            value: unknown;
+            /** @description Whether the value is only the beginning of its text, because it is long. */
+            is_cut: boolean;
+            /** @description Where it comes from. */
+            origins: string[];
+            /** @description Whether all of that is trusted. */
+            trusted: boolean;
+            writer?: components["schemas"]["WriterView"] | null;
+            /** @description When it was written. */
+            written_at?: string | null;
+            /** @description The message that wrote it. */
+            message?: number | null;
+            /** @description What the call that wrote it did, in one line. */
+            headline?: string | null;
+            /** @description That call, as it was proposed. */
+            call?: unknown;
+            /** @description The question about the call that a person approved. */
+            question?: string | null;
+            /** @description Who approved, and from where. */
+            approved_by?: string | null;
+            /** @description The same in words. */
+            approved_by_words?: string | null;
+            /** @description The standing consent because of which the call ran without a question. */
+            consent?: string | null;
+        };
+        /** @description The values of the state, each with where it comes from. */
+        StateValues: {
+            /** @description The place below which they are. */
+            path: string;
+            /** @description The values, in their order. */
+            values: components["schemas"]["StateValue"][];
+            /** @description How many more there are. */
+            left_out: number;
+        };
+        /** @description A node of a graph of steps. */
+        StepNodeView: {
+            /** @description Its name. */
+            name: string;
+            /** @description What it is: `request`, `call`, `ask`, `end` or `faulty`. */
+            kind: string;
+            /** @description The tool that it calls, or the name of the end. */
+            detail?: string | null;
+            /** @description Where its result is written. */
+            writes?: string | null;
+            /** @description Whether a turn may begin here. */
+            is_start: boolean;
+            /** @description Whether the session is here. */
+            is_here: boolean;
+        };
+        /** @description How a call of the turn stands */
+        StepView: {
+            /** @description Its step, and its place among the calls of that step. */
+            place: number[];
+            /** @description The call: as it ran, else as it was proposed. */
+            call: {
+                [key: string]: unknown;
+            };
+            status: components["schemas"]["CallStatusName"];
+            /** @description What went wrong. */
+            error?: unknown;
+            /** @description What it does, in one line for people. */
+            headline: string;
+            /** @description What it lacked, where it could not even begin. */
+            lacks?: string | null;
+            /**
+             * Format: int64
+             * @description The number of the standing consent because of which it ran without a question.
+             */
+            consent?: number | null;
+        };
+        /** @description A way from a node to another. */
+        StepWayView: {
+            /** @description From here. */
+            from: string;
+            /** @description To there. */
+            to: string;
+            /** @description When it is taken; the last way of a node has none. */
+            when?: string | null;
+        };
+        /** @description A graph of steps. */
+        StepsView: {
+            /** @description The nodes. */
+            nodes: components["schemas"]["StepNodeView"][];
+            /** @description The ways between them. */
+            edges: components["schemas"]["StepWayView"][];
+            /** @description The node where the session is. */
+            at?: string | null;
+        };
         /** @description An input that was taken. */
         Taken: {
             /** @description The session. */
@@ -755,7 +1910,7 @@ export interface components {
         /** @description What happened in a session, oldest first. */
         Timeline: {
             /** @description The events: `{number, at, event, …}`. */
-            events: unknown[];
+            events: components["schemas"]["SessionEvent"][];
             /** @description What to give as `after` for the next part; none at the end. */
             next?: string | null;
         };
@@ -791,6 +1946,82 @@ export interface components {
             /** @description When. */
             at: string;
         };
+        /** @description What several requests took. */
+        UsageSum: {
+            /** @description How many requests. */
+            requests: number;
+            /**
+             * Format: int64
+             * @description Tokens read by the model.
+             */
+            input: number;
+            /**
+             * Format: int64
+             * @description Tokens written by it.
+             */
+            output: number;
+            /**
+             * Format: double
+             * @description What that costs; none where no price was given.
+             */
+            cost?: number | null;
+        };
+        /** @description What requests to the model took. */
+        UsageView: {
+            /** @description The requests, oldest first. */
+            requests: components["schemas"]["RequestUsage"][];
+            /** @description All of them together. */
+            sum: components["schemas"]["UsageSum"];
+        };
+        /** @description What a request to the model took */
+        Used: {
+            /**
+             * Format: int64
+             * @description Tokens read by the model.
+             */
+            input: number;
+            /**
+             * Format: int64
+             * @description Tokens written by it.
+             */
+            output: number;
+            /**
+             * Format: double
+             * @description What that costs; none where no price was given.
+             */
+            cost?: number | null;
+        };
+        /** @description Where a value comes from */
+        ValueStory: {
+            /** @description The place, such as `†state.deal`. */
+            what: string;
+            /** @description `user`, `author`, `model`, `trusted:TOOL`, `untrusted:TOOL`. */
+            origins: string[];
+            /** @description What has written it, the latest first. */
+            because: components["schemas"]["ValueWrite"][];
+            /** @description What stands there now; none below the first level. */
+            value?: unknown;
+            /** @description How many writes are left out. */
+            left_out?: number | null;
+        };
+        /** @description One write, and what it was made of */
+        ValueWrite: {
+            /** @description The index of the message. */
+            message: number;
+            date?: string | null;
+            by: components["schemas"]["WriterForm"];
+            /** @description The place it wrote. */
+            to: string;
+            /** @description How it joined what was there. */
+            method: string;
+            origins: string[];
+            /** @description The parameters of the call. */
+            params: components["schemas"]["GivenParam"][];
+            /** @description What its executor was shown of memory. */
+            shown: components["schemas"]["ValueStory"][];
+            /** @description The standing consent because of which the call ran without a question, such as `c1`. */
+            consent?: string | null;
+        };
         /** @description What the user says */
         Words: {
             /** @description The words. */
@@ -802,6 +2033,38 @@ export interface components {
              * @description The most seconds to wait, up to 600; 60 where nothing is said.
              */
             timeout?: number | null;
+        };
+        /** @description Whose word a write is: exactly one of them is there */
+        WriterForm: {
+            author?: boolean | null;
+            user?: boolean | null;
+            runtime?: boolean | null;
+            /** @description A tool that was called. */
+            tool?: string | null;
+            /** @description Whether it is believed. */
+            trusted?: boolean | null;
+            /** @description The model itself carried out a call of this tool. */
+            model?: string | null;
+            /** @description A delegate carried out a call of this tool. */
+            delegate?: string | null;
+            /** @description A call of this tool that was made elsewhere. */
+            elsewhere?: string | null;
+        };
+        /**
+         * @description Whose word a value is.
+         * @enum {string}
+         */
+        WriterKind: "author" | "user" | "tool" | "model" | "delegate" | "elsewhere" | "runtime" | "several";
+        /** @description Whose word a value is. */
+        WriterView: {
+            /** @description Who. */
+            kind: components["schemas"]["WriterKind"];
+            /** @description The tool, where there is one. */
+            name?: string | null;
+            /** @description What the tool is called. */
+            title?: string | null;
+            /** @description Whether it is believed. */
+            trusted: boolean;
         };
     };
     responses: never;
@@ -889,6 +2152,199 @@ export interface operations {
             };
         };
     };
+    showAgentGraph: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the agent's name */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StepsView"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    streamChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the changes, each as JSON in its `data` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["ListChange"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    createLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewLink"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    login: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LinkCode"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoggedIn"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    whoAmI: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallerView"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     listQuestions: {
         parameters: {
             query?: {
@@ -896,6 +2352,60 @@ export interface operations {
                 session?: string;
                 /** @description Those of sessions with this agent. */
                 agent?: string;
+                /** @description Those about this: `call`, `plan`, `input` or `in_doubt`. */
+                about?: string;
+                /** @description Those with this text in them. */
+                text?: string;
+                /** @description The most questions, 1 to 200; only of those that were decided. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuestionRow"][];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    listDecided: {
+        parameters: {
+            query?: {
+                /** @description Those of this session. */
+                session?: string;
+                /** @description Those of sessions with this agent. */
+                agent?: string;
+                /** @description Those about this: `call`, `plan`, `input` or `in_doubt`. */
+                about?: string;
+                /** @description Those with this text in them. */
+                text?: string;
+                /** @description The most questions, 1 to 200; only of those that were decided. */
+                limit?: number;
             };
             header?: never;
             path?: never;
@@ -996,6 +2506,131 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Taken"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    showForm: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description its id, `SESSION:QUESTION` */
+                question: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FormView"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    showPicture: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description its id, `SESSION:QUESTION` */
+                question: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the picture */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": number[];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    previewEdit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description its id, `SESSION:QUESTION` */
+                question: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreviewRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewView"];
                 };
             };
             /** @description what went wrong */
@@ -1295,13 +2930,56 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description the events */
+            /** @description the events, each as JSON in its `data` */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["SessionEvent"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    forecastFork: {
+        parameters: {
+            query?: {
+                /** @description The record after which it would begin; where the session is now if there is none. */
+                at?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForkForecastView"];
                 };
             };
             /** @description what went wrong */
@@ -1346,6 +3024,100 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ForkView"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    showGraph: {
+        parameters: {
+            query?: {
+                /** @description The record after which the session is looked at; now where there is none. */
+                at?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanGraphView"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    listInstances: {
+        parameters: {
+            query?: {
+                /** @description Those of this status: of a call, or `idle`. */
+                status?: string;
+                /** @description Those with this text in their name. */
+                text?: string;
+                /** @description Those that failed with this code. */
+                error?: string;
+                /** @description The `next` of the part before. */
+                after?: string;
+                /** @description The most rows, 1 to 1000. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InstanceList"];
                 };
             };
             /** @description what went wrong */
@@ -1433,7 +3205,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown[];
+                    "application/json": components["schemas"]["ContextMessage"][];
                 };
             };
             /** @description what went wrong */
@@ -1556,6 +3328,47 @@ export interface operations {
             };
         };
     };
+    showSessionPicture: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the picture */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": number[];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     showPlan: {
         parameters: {
             query?: never;
@@ -1618,7 +3431,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["ValueStory"];
                 };
             };
             /** @description what went wrong */
@@ -1816,6 +3629,96 @@ export interface operations {
             };
         };
     };
+    listChanges: {
+        parameters: {
+            query: {
+                /** @description The first record. */
+                at: number;
+                /** @description The other one; now where there is none. */
+                to?: number;
+            };
+            header?: never;
+            path: {
+                /** @description the session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StateChanges"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    listValues: {
+        parameters: {
+            query?: {
+                /** @description The record after which the session is looked at; now where there is none. */
+                at?: number;
+                /** @description The place below which they are, such as `state.deal`; the whole state where there is none. */
+                path?: string;
+            };
+            header?: never;
+            path: {
+                /** @description the session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StateValues"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     stop: {
         parameters: {
             query?: never;
@@ -1933,6 +3836,46 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    showUsage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageView"];
+                };
             };
             /** @description what went wrong */
             "4XX": {

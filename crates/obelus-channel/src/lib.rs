@@ -41,4 +41,4 @@ pub mod types;
 mod who;
 
 pub use error::ChannelError;
-pub use service::{Changes, Service, Started};
+pub use service::{Changes, MadePrompt, MakePrompt, Service, Started};

@@ -93,7 +93,8 @@ async fn receive(
 ) -> Result<Response, Failure> {
     let id = message["id"].clone();
     let Some(method) = message["method"].as_str().filter(|_| message["jsonrpc"] == "2.0") else {
-        if access.needs(Role::Operator).is_ok() && pending.answer(&access.caller.name, &message) {
+        access.needs(Role::Operator)?;
+        if pending.answer(&access.caller.name, &message) {
             return Ok(StatusCode::ACCEPTED.into_response());
         }
         // Answers to what nobody asked, and lists of messages.

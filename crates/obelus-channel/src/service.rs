@@ -2,7 +2,7 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `agents` | the catalogue of agents |
+//! | `agents`, `agent_parts` | the catalogue of agents, and what they are made of |
 //! | `sessions` | making, listing, looking at and removing sessions |
 //! | `talk` | what is said to a session, and what came of it |
 //! | `questions` | the inbox, and answers |
@@ -17,6 +17,7 @@
 //! | `snapshot` | a session at one moment, for channels that show it their own way |
 //! | `take_up` | work that an earlier process left |
 
+mod agent_parts;
 mod agents;
 mod changes;
 mod edit;
@@ -45,6 +46,7 @@ use obelus_runtime::{Host, HostError, Language, SessionHandle, SessionSpec, Stor
 use sha2::{Digest as _, Sha256};
 
 use crate::ChannelError;
+pub use agent_parts::{MadePrompt, MakePrompt};
 pub use changes::Changes;
 #[cfg(feature = "http")]
 pub(crate) use snapshot::Snapshot;
@@ -61,10 +63,14 @@ pub struct Service {
     agents: Arc<AgentCatalogue>,
     /// The language where neither the caller nor the agent names one.
     language: Option<Language>,
+    /// Whether that holds whatever language people begin in.
+    is_language_fixed: bool,
     /// What is done to the specs of new sessions.
     prepare: Option<Prepare>,
     /// Removes what channels keep of a session beside the store.
     forget: Option<Forget>,
+    /// Makes prompts, where they can be shown.
+    make_prompt: Option<MakePrompt>,
 }
 
 /// Changes what a session is made of.
@@ -76,13 +82,21 @@ type Forget = Arc<dyn Fn(&str) + Send + Sync>;
 impl Service {
     /// A service over a host with a store, for the agents of a catalogue.
     pub fn new(host: Host, agents: AgentCatalogue) -> Self {
-        Self { host, agents: Arc::new(agents), language: None, prepare: None, forget: None }
+        let agents = Arc::new(agents);
+        let (language, prepare, forget, make_prompt) = (None, None, None, None);
+        Self { host, agents, language, is_language_fixed: false, prepare, forget, make_prompt }
     }
 
     /// The same, in this language where neither the caller nor the agent names one.
     #[must_use]
     pub fn in_language(self, language: Language) -> Self {
         Self { language: Some(language), ..self }
+    }
+
+    /// The same, whose agents speak this language also to people who begin in another one.
+    #[must_use]
+    pub fn always_in_language(self, language: Language) -> Self {
+        Self { language: Some(language), is_language_fixed: true, ..self }
     }
 
     /// The same, whose new sessions are made of what `prepare` makes of their agents.
@@ -159,6 +173,12 @@ impl Service {
         let host = self.host.clone();
         let done = tokio::task::spawn_blocking(move || work(&host)).await;
         done.map_err(|_| ChannelError::Refused(Refused::new("internal", "the work was not done")))?
+    }
+
+    /// The language of a new session whose first message is known: that of its words, unless another one is fixed.
+    pub(crate) fn lang_of(&self, words: &str) -> Option<String> {
+        let is_told = !self.is_language_fixed && words.chars().any(char::is_alphabetic);
+        is_told.then(|| Language::of(words).code().to_owned())
     }
 
     /// The language for a session: what the caller wants, else the agent's, else that of the user's words if they are

@@ -2,12 +2,14 @@
 //!
 //! | file | subject |
 //! |---|---|
+//! | `agents` | what an agent is made of |
 //! | `graph` | the plan as a graph, and the agent's graph of steps |
 //! | `edit` | how a person changes a call that waits |
 //! | `changes` | what changes in the lists of sessions and questions |
 //! | `state` | values of the state with where they come from |
 //! | `past` | what a fork would do, instances, what requests took |
 
+mod agents;
 mod changes;
 mod edit;
 mod graph;
@@ -21,13 +23,17 @@ use serde_json::{Map, Value};
 #[cfg(feature = "http")]
 use utoipa::ToSchema;
 
+pub use agents::{
+    AgentFileView, PolicyExampleView, PolicyRuleView, PolicyToolView, PolicyView, PromptMessage, PromptRequest,
+    PromptSize, PromptView,
+};
 pub use changes::ListChange;
 pub use edit::{EditProblem, FieldKindName, FormFieldView, FormView, PictureBytes, PreviewRequest, PreviewView};
 pub use graph::{
     PlanEdgeView, PlanGraphView, PlanNodeView, StepNodeView, StepWayView, StepsView, WriterKind, WriterView,
 };
 pub use past::{
-    ErrorGroup, ForkForecastView, ForkedCallView, InstanceCall, InstanceFilter, InstanceList, InstanceRow,
+    ErrorGroup, ForkForecastView, ForkedCallView, InstanceCall, InstanceFilter, InstanceList, InstanceRow, LogFilter,
     RequestUsage, UsageSum, UsageView,
 };
 pub use state::{ChangeKind, StateChange, StateChanges, StateValue, StateValues};
@@ -68,6 +74,18 @@ pub struct AgentView {
     /// The nodes of its graph of steps, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<Vec<String>>,
+    /// The model that it asks, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What its state looks like, as a JSON Schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<Value>,
+    /// What it can be given, as a JSON Schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// What the result of a turn looks like, as a JSON Schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
 }
 
 /// A tool of an agent.
@@ -95,7 +113,7 @@ pub struct NewSession {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "http", schema(pattern = "^[A-Za-z0-9_-]{1,64}$"))]
     pub id: Option<String>,
-    /// The language that the agent is to speak, if it can: `ru` or `en`.
+    /// The language that the agent is to speak, if it can: `ru` or `en`. Without it, that of `?lang=` or `Accept-Language`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lang: Option<String>,
     /// How far it may go, in place of what the agent's file says: `shadow`, `canary` or `full`.
@@ -413,6 +431,8 @@ pub struct LogRow {
     pub record: u64,
     /// When.
     pub at: String,
+    /// The kind of input: `user`, `answer`, `ended`, `decide`, …
+    pub kind: String,
     /// The input.
     pub input: Value,
 }

@@ -8,9 +8,13 @@
 //! | [`Recorder`], [`Replay`] | recording a conversation with a model, and replaying it |
 //! | [`openai`] | models on any server with OpenAI's protocol |
 //! | [`render`] | a request as chat messages |
+//! | [`asked_prompts`] | what a model would be asked after each message of a user |
 //! | [`PromptMeter`] | how much of the requests a provider can serve from its cache |
 //! | [`ModelSpec`], [`open`] | a model by its name, such as `playbook:FILE` |
 //! | `jinja` | the template engine's settings |
+
+mod asked;
+pub use asked::{AskedPrompts, NoPrompt, RequestSize, asked_prompts};
 
 mod calendar;
 mod jinja;

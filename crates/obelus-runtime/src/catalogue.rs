@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::agent::{Agent, Problem};
-use crate::bundled::bundled_agents;
+use crate::bundled::{bundled_agents, bundled_files, is_bundled};
+use crate::read::read_text;
 
 /// Finds agents by name. An agent of the user hides a bundled one of the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,6 +54,22 @@ impl AgentCatalogue {
         self.all().into_iter().find(|folder| folder.file_name().is_some_and(|known| known == name))
     }
 
+    /// The files of the agent of this name that are read with it, each with its name in the agent's folder and its text;
+    /// none where there is no such agent. Files that are no text of an agent, or that could be a secret, are left out.
+    pub fn files(&self, name: &str) -> Option<Vec<(String, String)>> {
+        let folder = self.find(name)?;
+        if is_bundled(&folder) {
+            let file = |(file, text): (&Path, &str)| Some((file.to_str()?.to_owned(), text.to_owned()));
+            return Some(bundled_files(name).filter_map(file).collect());
+        }
+        let mut names = Vec::new();
+        add_files(&folder, Path::new(""), 0, &mut names);
+        names.sort();
+        names.truncate(MOST_FILES);
+        let read = |name: PathBuf| Some((name.to_str()?.to_owned(), read_text(&folder.join(&name)).ok()?));
+        Some(names.into_iter().filter_map(read).collect())
+    }
+
     /// The name that is most like this one.
     pub fn near(&self, name: &str) -> Option<String> {
         let names = self.names();
@@ -60,9 +77,47 @@ impl AgentCatalogue {
         obelus_kernel::closest(name, &names).map(str::to_owned)
     }
 
+    /// Name and description of the agent in a folder, in a language or in its own, or what is wrong with it. Those that come with the program are in
+    /// order, and are not read any further.
+    pub fn title(folder: &Path, language: Option<&str>) -> Result<(String, Option<String>), Vec<Problem>> {
+        if is_bundled(folder)
+            && let Some(title) = Agent::bundled_title(folder, language)
+        {
+            return Ok(title);
+        }
+        Agent::load_in(folder, language).map(|agent| (agent.name, agent.description))
+    }
+
     /// Reads the agent of this name in a language, or in its own; none where there is no such agent.
     pub fn load(&self, name: &str, language: Option<&str>) -> Option<Result<Agent, Vec<Problem>>> {
         self.find(name).map(|folder| Agent::load_in(&folder, language))
+    }
+}
+
+/// The endings of files that agents are made of.
+const ENDINGS: [&str; 7] = ["yaml", "yml", "json", "md", "txt", "lock", "jq"];
+
+/// The most files of an agent that are told, and the deepest folder.
+const MOST_FILES: usize = 100;
+const DEEPEST: usize = 3;
+
+/// Adds the names of an agent's files below a folder. Links are not followed.
+fn add_files(root: &Path, inner: &Path, depth: usize, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(root.join(inner)).into_iter().flatten().filter_map(Result::ok) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let lower = name.to_lowercase();
+        let could_be_secret = ["token", "secret", "key", "password"].iter().any(|word| lower.contains(word));
+        let Ok(kind) = entry.file_type() else { continue };
+        let path = inner.join(&name);
+        let has_ending = path.extension().and_then(|ending| ending.to_str()).is_some_and(|end| ENDINGS.contains(&end));
+        if name.starts_with('.') || could_be_secret || into.len() > MOST_FILES {
+            continue;
+        }
+        if kind.is_dir() && depth < DEEPEST {
+            add_files(root, &path, depth + 1, into);
+        } else if kind.is_file() && has_ending {
+            into.push(path);
+        }
     }
 }
 
@@ -76,6 +131,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_title_of_a_bundled_agent_is_that_of_its_whole_file() {
+        for folder in bundled_agents() {
+            for language in [None, Some("ru"), Some("en")] {
+                let agent = Agent::load_in(&folder, language).unwrap();
+                assert_eq!(AgentCatalogue::title(&folder, language).unwrap(), (agent.name, agent.description));
+            }
+        }
+    }
+
+    #[test]
     fn an_agent_is_found_by_its_name_and_by_nothing_else() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents");
         let own = AgentCatalogue::new([root.clone()]);
@@ -86,5 +151,11 @@ mod tests {
         }
         assert_eq!(own.near("crn").as_deref(), Some("crm"));
         assert!(own.load("notes", Some("ru")).is_some_and(|agent| agent.is_ok()));
+        let names = |agents: &AgentCatalogue| -> Vec<String> {
+            agents.files("crm").unwrap_or_default().into_iter().map(|(name, _)| name).collect()
+        };
+        assert!(names(&own).contains(&"tools/deals.yaml".to_owned()), "{:?}", names(&own));
+        assert_eq!(names(&own), names(&AgentCatalogue::default()));
+        assert_eq!(own.files("../agents/crm"), None);
     }
 }

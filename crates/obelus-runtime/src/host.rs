@@ -30,6 +30,7 @@ use tokio::task::JoinSet;
 use crate::clock::{Clock, system_clock};
 use crate::connector::{ConnectError, Connector};
 use crate::events::{EventNumber, SessionEvent};
+use crate::follower::Workers;
 use crate::handle::SessionHandle;
 use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
@@ -37,7 +38,8 @@ use crate::store::{InboxRow, InputId, Record, SessionRow, Store, StoreError};
 pub use carry::{Export, ForkForecast, Forked, ForkedCall};
 pub(crate) use news::NewsSender;
 pub use news::{HostNews, NewsFeed};
-pub use rules::RulesChange;
+pub use open::remake;
+pub use rules::{RulesChange, with_present_bindings};
 pub use slot::Reopened;
 pub(crate) use slot::Slot;
 
@@ -60,6 +62,7 @@ pub struct Host {
 pub struct HostBuilder {
     connector: Arc<dyn Connector>,
     store: Option<Arc<dyn Store>>,
+    workers: Option<Arc<dyn Workers>>,
     files: Option<PathBuf>,
     clock: Clock,
     draw_key: fn() -> String,
@@ -70,6 +73,8 @@ pub struct HostBuilder {
 pub(crate) struct Inner {
     connector: Arc<dyn Connector>,
     store: Option<Arc<dyn Store>>,
+    /// Who works at the sessions of the store, if this process does not.
+    workers: Option<Arc<dyn Workers>>,
     /// Where pictures, states and logs of sessions go.
     files: Option<PathBuf>,
     clock: Clock,
@@ -130,6 +135,12 @@ impl HostBuilder {
         Self { store: Some(store), ..self }
     }
 
+    /// Leaves the work at kept sessions to other processes: here they are followed and told things.
+    #[must_use]
+    pub fn workers(self, workers: Arc<dyn Workers>) -> Self {
+        Self { workers: Some(workers), ..self }
+    }
+
     /// Keeps pictures, and the states and logs of agents, as files in this folder: that of the store.
     #[must_use]
     pub fn files(self, folder: impl Into<PathBuf>) -> Self {
@@ -154,7 +165,7 @@ impl HostBuilder {
         Self { idle_after, ..self }
     }
 
-    /// Holds so many events of each session that is in memory.
+    /// Holds so many events of each session that is in memory and that somebody has subscribed to.
     #[must_use]
     pub fn events(self, events: usize) -> Self {
         Self { events, ..self }
@@ -162,12 +173,13 @@ impl HostBuilder {
 
     /// The host.
     pub fn build(self) -> Host {
-        let Self { connector, store, files, clock, draw_key, idle_after, events } = self;
+        let Self { connector, store, workers, files, clock, draw_key, idle_after, events } = self;
         let (slots, temporary) = (Mutex::default(), Mutex::default());
         Host {
             inner: Arc::new(Inner {
                 connector,
                 store,
+                workers,
                 files,
                 clock,
                 draw_key,
@@ -194,6 +206,7 @@ impl Host {
         HostBuilder {
             connector: Arc::new(connector),
             store: None,
+            workers: None,
             files: None,
             clock: system_clock,
             draw_key: open::drawn_key,

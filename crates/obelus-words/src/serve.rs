@@ -4,6 +4,8 @@ phrases! {
     /// `obelus serve` and `obelus tokens`.
     ServingWords {
         listens: "Сервер слушает: {}", "The server listens: {}";
+        worker_works: "Исполнитель работает, кластер: {}", "The worker works for the cluster at {}";
+        worker_waits: "Жду кластер Restate: {}", "Waiting for the Restate cluster: {}";
         console:
             "Консоль (ссылка действует один раз): {}",
             "The console (the link works once): {}";
@@ -16,8 +18,8 @@ phrases! {
             "Здесь есть команды /inbox (ответить на открытые вопросы), /stop и /quit.",
             "The commands here are /inbox (answer open questions), /stop and /quit.";
         remote_ask:
-            "Да (y), нет (n или n и причина); пустая строка — потом:",
-            "Yes (y), no (n, or n and the reason); an empty line leaves it open:";
+            "y — да, n или «n причина» — нет; пустая строка — потом:",
+            "y approves, n or n REASON denies; an empty line leaves it open:";
         remote_unclear:
             "Это не ответ: решение не принято.",
             "That is no answer: nothing was decided.";

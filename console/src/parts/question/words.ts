@@ -40,10 +40,6 @@ export const words = table({
     'The question has changed while you looked at it. This is how it stands now: decide again.',
   ],
   already: ['На этот вопрос уже ответили.', 'This question has been answered already.'],
-  look: ['Проверить запись сейчас', 'Check the record now'],
-  lookSame: ['Запись не изменилась с тех пор, как её показали.', 'The record has not changed since it was shown.'],
-  lookChanged: ['Запись изменилась с тех пор, как её показали:', 'The record has changed since it was shown:'],
-  shown: ['было показано', 'was shown'],
   happened: ['Это произошло', 'It happened'],
   didNot: ['Этого не произошло: сделать', 'It did not happen: do it'],
   doubt: [

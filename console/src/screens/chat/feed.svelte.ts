@@ -18,7 +18,8 @@ export interface Step {
 export type NoteKind = 'paused' | 'resumed' | 'stopped' | 'mode' | 'rules' | 'state' | 'limit' | 'degraded' | 'failed' | 'happened' | 'revoked';
 
 export type Item = { key: string; at: string | number } & (
-  | { kind: 'user' | 'agent'; text: string }
+  | { kind: 'user'; text: string }
+  | { kind: 'agent'; text: string }
   | { kind: 'steps'; steps: Step[] }
   | { kind: 'question'; id: string; version: number; isOpen: boolean }
   | { kind: 'note'; note: NoteKind; text: string }

@@ -11,7 +11,7 @@ use rust_embed::Embed;
 
 /// The files of the console.
 #[derive(Embed)]
-#[folder = "$CARGO_MANIFEST_DIR/../../console/dist"]
+#[folder = "../../console/dist"]
 #[allow_missing = true]
 struct Files;
 

@@ -48,7 +48,8 @@ pub(super) async fn begin(
         false => words_of(&body["input"])?,
     };
     if is_new {
-        let new = NewSession { agent: assistant.to_owned(), id: Some(thread.id.clone()), ..NewSession::default() };
+        let lang = words.as_deref().and_then(|words| app.service().lang_of(words));
+        let new = NewSession { agent: assistant.to_owned(), id: Some(thread.id.clone()), lang, mode: None };
         match app.service().create_session(new).await {
             // Another run of the same thread was faster.
             Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) => {}

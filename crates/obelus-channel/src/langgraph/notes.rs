@@ -48,11 +48,13 @@ pub(super) struct Notes {
     folder: PathBuf,
     /// One change at a time.
     change: Mutex<()>,
+    /// One search through all threads at a time.
+    pub(super) searching: tokio::sync::Mutex<()>,
 }
 
 impl Notes {
     pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.join("threads"), change: Mutex::default() }
+        Self { folder: folder.join("threads"), change: Mutex::default(), searching: tokio::sync::Mutex::default() }
     }
 
     /// The note of a thread, if there is one. Ids were checked before.

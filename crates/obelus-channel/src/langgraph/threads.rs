@@ -223,8 +223,47 @@ pub(super) async fn copy(
     Ok(Json(copied.view(&app, &access).await?))
 }
 
-/// The ids of all threads that fit, newest first.
-async fn wanted(app: &App, notes: &Notes, query: &Value) -> Result<Vec<Thread>, ChannelError> {
+/// Whether threads are wanted by what is in them, so that each must be looked at.
+fn is_filtered(query: &Value) -> bool {
+    query["metadata"].as_object().is_some_and(|wanted| !wanted.is_empty()) || query["status"].is_string()
+}
+
+/// The threads that fit, newest first: a part of them.
+async fn wanted(
+    app: &App,
+    notes: &Notes,
+    query: &Value,
+    offset: usize,
+    limit: usize,
+) -> Result<Vec<Thread>, ChannelError> {
+    let (mut skipped, mut threads) = (0, Vec::new());
+    // Looking at every thread is slow: one request at a time does it.
+    let _one = match is_filtered(query) {
+        true => Some(notes.searching.lock().await),
+        false => None,
+    };
+    for id in ids_of(app, notes, query).await? {
+        if threads.len() == limit {
+            break;
+        }
+        if !is_filtered(query) && skipped < offset {
+            skipped += 1;
+            continue;
+        }
+        // A thread that cannot be read does not hide the others.
+        let Ok(Some(thread)) = Thread::find(app, notes, &id).await else { continue };
+        if fits(app, &thread, query).await {
+            match skipped < offset {
+                true => skipped += 1,
+                false => threads.push(thread),
+            }
+        }
+    }
+    Ok(threads)
+}
+
+/// The ids of all threads that are asked for, newest first.
+async fn ids_of(app: &App, notes: &Notes, query: &Value) -> Result<Vec<String>, ChannelError> {
     let noted = notes.all();
     let hidden: BTreeSet<&String> =
         noted.iter().filter(|(_, note)| note.branch_of.is_some()).map(|(id, _)| id).collect();
@@ -240,15 +279,8 @@ async fn wanted(app: &App, notes: &Notes, query: &Value) -> Result<Vec<Thread>, 
     }
     let only: Option<BTreeSet<&str>> =
         query["ids"].as_array().map(|ids| ids.iter().filter_map(Value::as_str).collect());
-    let mut threads = Vec::new();
-    for (_, id) in ids.into_iter().filter(|(_, id)| only.as_ref().is_none_or(|only| only.contains(id.as_str()))) {
-        // A thread that cannot be read does not hide the others.
-        let Ok(Some(thread)) = Thread::find(app, notes, &id).await else { continue };
-        if fits(app, &thread, query).await {
-            threads.push(thread);
-        }
-    }
-    Ok(threads)
+    let is_wanted = |id: &String| only.as_ref().is_none_or(|only| only.contains(id.as_str()));
+    Ok(ids.into_iter().map(|(_, id)| id).filter(is_wanted).collect())
 }
 
 async fn fits(app: &App, thread: &Thread, query: &Value) -> bool {
@@ -276,7 +308,7 @@ pub(super) async fn search(
     }
     let (offset, limit) = (limit_of(&query, "offset", 0, u64::MAX), limit_of(&query, "limit", 10, 100));
     let mut views = Vec::new();
-    for thread in wanted(&app, &notes, &query).await?.iter().skip(offset).take(limit) {
+    for thread in wanted(&app, &notes, &query, offset, limit).await? {
         // A session that cannot be read does not hide the others.
         views.push(thread.view(&app, &access).await.unwrap_or_else(|_| thread.bare("error")));
     }
@@ -289,5 +321,9 @@ pub(super) async fn count(
     _: Access,
     OptionalBody(query): OptionalBody,
 ) -> Answered {
-    Ok(Json(wanted(&app, &notes, &query).await?.len().into()))
+    let count = match is_filtered(&query) {
+        true => wanted(&app, &notes, &query, 0, usize::MAX).await?.len(),
+        false => ids_of(&app, &notes, &query).await?.len(),
+    };
+    Ok(Json(count.into()))
 }

@@ -83,7 +83,8 @@ impl Chats {
                 false => Err(ChannelError::BadRequest(format!("this session is one of the model `{agent}`"))),
             };
         }
-        let new = NewSession { agent: request.model.clone(), id: id.clone(), ..NewSession::default() };
+        let lang = app.service().lang_of(&request.words);
+        let new = NewSession { agent: request.model.clone(), id: id.clone(), lang, mode: None };
         match (app.service().create_session(new).await, id) {
             // Another request was faster.
             (Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))), Some(session)) => {
@@ -134,7 +135,7 @@ impl Chats {
 pub(super) fn forget(store: &Path, session: &str) {
     let files = fs::read_dir(store.join("chats")).into_iter().flatten().filter_map(Result::ok);
     for file in files {
-        if fs::read_to_string(file.path()).is_ok_and(|id| id == session) {
+        if fs::read_to_string(file.path()).is_ok_and(|kept| kept.lines().any(|id| id == session)) {
             let _ = fs::remove_file(file.path());
         }
     }

@@ -45,9 +45,18 @@ pub(crate) enum EventShape {
         /// The number of the standing consent because of which it runs without a question.
         #[serde(skip_serializing_if = "Option::is_none")]
         consent: Option<u64>,
+        /// The step in words, where a language is asked for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        line: Option<StepLineShape>,
     },
     /// A call has ended
-    CallEnded { id: String, outcome: OutcomeShape },
+    CallEnded {
+        id: String,
+        outcome: OutcomeShape,
+        /// The step in words, where a language is asked for and the call began in this stream.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        line: Option<StepLineShape>,
+    },
     /// A person is asked
     QuestionAsked { question: Box<EventQuestion> },
     /// A question that waits is shown once more
@@ -98,6 +107,28 @@ pub(crate) enum EventShape {
     Failed { code: String, text: String },
     /// Events before this one are not held any more: look at the session itself
     Missed,
+}
+
+/// A step on one line, for people
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = StepLine)]
+pub(crate) struct StepLineShape {
+    /// What it does.
+    headline: String,
+    /// What the agent says of it, or what it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comment: Option<String>,
+    /// Where it is.
+    status: String,
+    /// What became of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<String>,
+    /// The standing consent because of which it ran, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consent: Option<String>,
+    /// Whether it is of interest only if it does not succeed.
+    is_quiet: bool,
 }
 
 /// What a request to the model took

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use obelus_runtime::files::Problem;
 use obelus_runtime::{Agent, Language};
+use serde_json::Value;
 
 use super::Service;
 use crate::ChannelError;
@@ -30,6 +31,10 @@ impl Service {
             mode: agent.settings.mode.name().to_owned(),
             tools: agent.context.tools().map(tool).collect(),
             graph: agent.steps.as_ref().map(|steps| steps.nodes.keys().cloned().collect()),
+            model: agent.model.as_ref().and_then(model_name),
+            state: schema_of(&agent, "state"),
+            input: schema_of(&agent, "input"),
+            output: agent.schema.clone(),
             agent: row(&agent.folder.clone(), &Ok(agent)),
         })
     }
@@ -63,11 +68,21 @@ fn row(folder: &Path, agent: &Result<Agent, Vec<Problem>>) -> AgentRow {
     }
 }
 
+/// The name of a model, without its options.
+fn model_name(model: &Value) -> Option<String> {
+    model.as_str().or_else(|| model["name"].as_str().or_else(|| model["model"].as_str())).map(str::to_owned)
+}
+
+/// The schema of a kind.
+fn schema_of(agent: &Agent, kind: &str) -> Option<Value> {
+    agent.context.view(kind)?.schema(None).cloned()
+}
+
 fn lines(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
 /// A name that somebody sent, short enough for a message.
-fn short(name: &str) -> String {
+pub(super) fn short(name: &str) -> String {
     name.chars().take(64).collect()
 }

@@ -1,11 +1,29 @@
 //! What happened in a session: events, timeline, log, fork.
 
+use obelus_runtime::engine::Record;
 use obelus_runtime::{EventNumber, HostError, SessionHandle, StoreError, Subscription};
 use serde_json::Value;
 
 use super::{Service, check_id, drawn_id};
 use crate::ChannelError;
-use crate::types::{ForkView, Log, LogRow, Timeline};
+use crate::types::{ForkView, Log, LogFilter, LogRow, Timeline};
+
+/// A record as it is told.
+fn log_row((record, kept): (u64, Record)) -> LogRow {
+    let input = serde_json::to_value(&kept.input).unwrap_or(Value::Null);
+    let kind = match &input {
+        Value::Object(fields) => fields.keys().next().cloned(),
+        other => other.as_str().map(str::to_owned),
+    };
+    LogRow { record, at: kept.at.to_string(), kind: kind.unwrap_or_default(), input }
+}
+
+impl LogFilter {
+    fn wants(&self, row: &LogRow) -> bool {
+        let has = |text: &String| row.input.to_string().to_lowercase().contains(&text.to_lowercase());
+        self.kind.as_ref().is_none_or(|kind| row.kind == *kind) && self.text.as_ref().is_none_or(has)
+    }
+}
 
 /// The most events or records of one part of a list.
 const MOST_LISTED: usize = 1000;
@@ -43,22 +61,27 @@ impl Service {
         .await
     }
 
-    /// The records of a session's journal after one.
-    pub async fn log(&self, id: &str, after: u64, limit: usize) -> Result<Log, ChannelError> {
+    /// The records of a session's journal after one: those of a kind, and with a text in them.
+    pub async fn log(&self, id: &str, after: u64, limit: usize, filter: LogFilter) -> Result<Log, ChannelError> {
         check_id(id)?;
         let (id, limit) = (id.to_owned(), limit.clamp(1, MOST_LISTED));
         self.blocking(move |host| {
-            let upto = after.saturating_add(limit as u64);
-            // One more tells whether there is a next part.
-            let mut records = host.records(&id, after, upto.saturating_add(1))?;
-            let next = (records.len() > limit).then_some(upto);
-            records.truncate(limit);
-            let row = |(kept, record): (obelus_runtime::engine::Record, u64)| LogRow {
-                record,
-                at: kept.at.to_string(),
-                input: serde_json::to_value(&kept.input).unwrap_or(Value::Null),
-            };
-            Ok(Log { records: records.into_iter().zip(after.saturating_add(1)..).map(row).collect(), next })
+            let (mut found, mut at) = (Vec::new(), after);
+            loop {
+                let upto = at.saturating_add(MOST_LISTED as u64);
+                let records = host.records(&id, at, upto)?;
+                let is_end = records.len() < MOST_LISTED;
+                let rows = (at.saturating_add(1)..).zip(records).map(log_row).filter(|row| filter.wants(row));
+                // One more tells whether there is a next part.
+                found.extend(rows.take(limit + 1 - found.len()));
+                if is_end || found.len() > limit {
+                    break;
+                }
+                at = upto;
+            }
+            let is_more = found.len() > limit;
+            found.truncate(limit);
+            Ok(Log { next: found.last().filter(|_| is_more).map(|row| row.record), records: found })
         })
         .await
     }

@@ -117,6 +117,10 @@ impl Bot {
         if !is_private && !self.is_addressed(&message) {
             return;
         }
+        // Words of others are not the user's own (POL-7).
+        if ["forward_origin", "forward_date", "via_bot"].iter().any(|kind| message.other.contains_key(*kind)) {
+            return self.note(from.chat, from.language.words().bot.own_words_only.to_owned());
+        }
         match &message.text {
             Some(text) => self.words(&from, &without_mention(text, &self.username), &message).await,
             None if MEDIA.iter().any(|kind| message.other.contains_key(*kind)) => {
@@ -145,7 +149,7 @@ impl Bot {
                 self.keep(|saved| {
                     saved.end_talk(from.user, from.chat);
                     // The same update again does not end another one.
-                    saved.offset = from.update + 1;
+                    saved.offset = from.update.saturating_add(1);
                     saved.offset_at = system_clock().0;
                 });
                 self.note(from.chat, words.begun_anew.to_owned());

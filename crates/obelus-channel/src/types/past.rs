@@ -125,6 +125,15 @@ pub struct InstanceFilter {
     pub limit: usize,
 }
 
+/// Which records are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct LogFilter {
+    /// Those with this text in them.
+    pub text: Option<String>,
+    /// Those of this kind.
+    pub kind: Option<String>,
+}
+
 /// What requests to the model took.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]

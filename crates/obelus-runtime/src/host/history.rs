@@ -32,8 +32,7 @@ impl Inner {
             let before = session.context().length();
             // Older versions kept inputs before they were taken, refused ones too.
             let Ok(Advanced { tasks, .. }) = advance(&mut session, at, Input::clone(&input)) else { continue };
-            let mut bodies = Vec::new();
-            EventBody::of(&session, at, &input, session.context().length() > before, &tasks, &mut bodies);
+            let bodies = EventBody::of(&session, at, &input, session.context().length() > before, &tasks);
             let numbered = (1..).zip(bodies).map(|(part, body)| (EventNumber { record, part }, body));
             let wanted = numbered.filter(|(number, _)| *number > after && *number <= upto);
             all.extend(wanted.map(|(number, body)| Arc::new(SessionEvent { number, at, is_passing: false, body })));

@@ -53,6 +53,9 @@ pub(crate) struct Serve {
     /// Seconds that work may take to end when the server is told to end. What takes longer goes on at the next start.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) grace: u64,
+    #[cfg(feature = "restate")]
+    #[command(flatten)]
+    pub(crate) engine: super::EngineAt,
     /// Milliseconds that the head of a request, its body, and a client that reads nothing may take. For tests.
     #[arg(long, value_name = "MS", hide = true)]
     pub(crate) head_timeout: Option<u64>,

@@ -6,14 +6,13 @@ mod pin;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Result, bail};
 use obelus_connect::activity::BindingError;
 use obelus_connect::bitrix24;
 use obelus_connect::browser::Browser;
 use obelus_connect::mcp::Servers;
-use obelus_connect::model::{ChatMessage, PromptMeter, PromptOptions, render};
+use obelus_connect::model::{AskedPrompts, asked_prompts};
 use obelus_kernel::compose::{Offer, compose};
-use obelus_kernel::session::{Answer, Input, Prompt, Session, Solution, Task};
 use obelus_kernel::{PlanMode, Tool};
 use obelus_runtime::files::{AgentCatalogue, Places, Problem};
 use obelus_runtime::{Agent, Connector as _, SessionSpec, system_clock};
@@ -75,26 +74,25 @@ pub(crate) fn locate(agent: &str) -> Result<PathBuf> {
 }
 
 fn list(as_json: bool) -> Exit {
-    let all: Vec<(PathBuf, Result<Agent, Vec<Problem>>)> =
-        all().into_iter().map(|path| (path.clone(), Agent::load(&path))).collect();
+    let language = Some(words_of(None).code);
+    let titled = all().into_iter().map(|path| (AgentCatalogue::title(&path, language), path));
     if as_json {
-        let row = |(path, agent): &(PathBuf, Result<Agent, Vec<Problem>>)| match agent {
-            Ok(agent) => json!({"name": agent.name, "description": agent.description, "folder": path, "ok": true}),
+        let row = |(title, path): (Result<_, Vec<Problem>>, PathBuf)| match title {
+            Ok((name, description)) => json!({"name": name, "description": description, "folder": path, "ok": true}),
             Err(problems) => json!({"folder": path, "ok": false, "problems": problems.len()}),
         };
-        output::json(&all.iter().map(row).collect());
+        output::json(&titled.map(row).collect());
         return Exit::Done;
     }
-    for (path, agent) in &all {
-        match agent {
-            Ok(agent) => {
-                let words = agent.description.as_deref().unwrap_or_default();
-                let path = match obelus_runtime::files::is_bundled(path) {
+    for (title, path) in titled {
+        match title {
+            Ok((name, description)) => {
+                let path = match obelus_runtime::files::is_bundled(&path) {
                     true => "bundled".to_owned(),
                     false => visible(&path.display().to_string()),
                 };
-                let name = visible(&agent.name);
-                output::answer(&format!("{BOLD}{name:<16}{BOLD:#} {}  {DIM}{path}{DIM:#}", visible(words)));
+                let (name, words) = (visible(&name), visible(&description.unwrap_or_default()));
+                output::answer(&format!("{BOLD}{name:<16}{BOLD:#} {words}  {DIM}{path}{DIM:#}"));
             }
             Err(problems) => {
                 output::answer(&format!(
@@ -255,59 +253,31 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What the model is asked first when the user says something. The turn before it is ended with a word.
-fn first_request(session: &mut Session, words: &str) -> Result<(Prompt, Vec<ChatMessage>)> {
-    session.handle(system_clock(), Input::User { text: words.to_owned() })?;
-    let id = std::iter::from_fn(|| session.poll()).find_map(|task| match task {
-        Task::AskModel { id } => Some(id),
-        _ => None,
-    });
-    let asked = id.and_then(|id| session.prompt(&id).map(|prompt| (id, prompt)));
-    let (id, prompt) = asked.ok_or_else(|| anyhow!("the agent's first step asks no model"))?;
-    let messages = render(&prompt, &PromptOptions::default()).context("the prompt cannot be made")?;
-    let solution = Solution { say: Some("…".to_owned()), output: "…".into(), ..Solution::default() };
-    session.handle(system_clock(), Input::Answer { id, answer: Answer::Solution { solution, tokens: 0 } })?;
-    session.handle(system_clock(), Input::Stop)?;
-    while session.poll().is_some() {}
-    Ok((prompt, messages))
+/// What the model of a session would be asked after each of these messages. The tools of its MCP servers are shown too.
+pub(super) async fn asked_of(mut spec: SessionSpec, say: &[String]) -> Result<AskedPrompts> {
+    let connector = connector(&StoreAt { store: None }, &Notices::default());
+    let connections = connector.begin(&mut spec, None).await?;
+    if let Some(services) = &connections.services {
+        services.close().await;
+    }
+    let mut session = spec.session("prompt", &connections.activities)?;
+    Ok(asked_prompts(&mut session, say, system_clock())?)
 }
 
 fn prompt(agent: &str, say: &[String], stats: bool, as_json: bool) -> Result<Exit> {
-    let mut spec = SessionSpec::from_agent(load_agent(&locate(agent)?, None)?);
-    // The tools of its MCP servers are shown too.
-    let activities = on(async {
-        let connector = connector(&StoreAt { store: None }, &Notices::default());
-        let connections = connector.begin(&mut spec, None).await?;
-        if let Some(services) = &connections.services {
-            services.close().await;
-        }
-        Ok(connections.activities)
-    })?;
-    // Nothing is carried out: only what the model would be asked at first after each message is looked at.
-    let mut session = spec.session("prompt", &activities)?;
-    let mut meter = PromptMeter::default();
-    let mut requests = Vec::new();
-    let mut latest = None;
-    for words in say {
-        let (prompt, messages) = first_request(&mut session, words)?;
-        let sent = meter.count(&messages);
-        // Agents that answer in blocks are sent no schema.
-        let schema = if prompt.dialect.is_json() { prompt.answer.text().chars().count() } else { 0 };
-        requests.push(json!({"chars": sent.chars, "prefix": sent.prefix, "percent": sent.percent(), "schema": schema}));
-        latest = Some((prompt, messages));
-    }
-    let (prompt, messages) = latest.ok_or_else(|| anyhow!("there is nothing to say"))?;
+    let spec = SessionSpec::from_agent(load_agent(&locate(agent)?, None)?);
+    let AskedPrompts { requests, sum, messages, prompt } = on(asked_of(spec, say))?;
     if stats && as_json {
-        output::json(&json!({"requests": requests, "sum": meter.sum()}));
+        output::json(&json!({"requests": requests, "sum": sum}));
     } else if stats {
         for (number, request) in requests.iter().enumerate() {
             output::answer(&format!(
                 "request {}: {} characters, {} of them ({} %) a prefix of the request before; beside them a schema of {}",
                 number + 1,
-                request["chars"],
-                request["prefix"],
-                request["percent"],
-                request["schema"]
+                request.chars,
+                request.prefix,
+                request.percent,
+                request.schema
             ));
         }
     } else if as_json {

@@ -5,28 +5,29 @@ mod hooks;
 mod telegram;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use obelus_channel::Service;
 use obelus_channel::http::{HttpOptions, HttpServer};
 use obelus_channel::telegram::TelegramConfig;
 use obelus_channel::tokens::{Role, TOKEN_FILE, TokenEntry, Tokens as TokenStore};
+use obelus_channel::types::{PromptMessage, PromptSize, PromptView};
+use obelus_channel::{MadePrompt, MakePrompt, Service};
 use obelus_channel::{langgraph, mcp, openai};
+use obelus_connect::model::{ChatMessage, RequestSize};
 use obelus_runtime::files::AgentCatalogue;
-use obelus_runtime::{Host, SqliteStore};
+use obelus_runtime::{Host, SessionSpec, SqliteStore};
 use serde_json::{Value, json};
 
+use super::agents::asked_of;
 use super::holder::Holder;
 use super::host::{Notices, connector, store_folder};
 use super::remote::beacon::Beacon;
 use crate::cli::{RoleName, Serve, Tokens};
-use crate::language::{Words, fill, words_of};
+use crate::language::{Words, chosen, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
-
-/// Sessions may take so long to be closed, however short the grace is.
-const LEAST_GRACE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: Serve) -> Result<Exit> {
     if args.openapi {
@@ -58,17 +59,33 @@ pub(crate) fn run(args: Serve) -> Result<Exit> {
     done
 }
 
-async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) -> Result<Exit> {
-    let store = SqliteStore::open(&store_folder(&args.store)?)?;
-    let folder = store.folder().to_owned();
+/// The host, the folder beside it, and whether this process is the only one that works at the sessions.
+fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
     let connector = connector(&args.store, &Notices::default());
-    let host = Host::builder(connector).store(store.shared()).files(&folder).build();
+    let folder = store_folder(&args.store)?;
+    #[cfg(feature = "restate")]
+    if args.engine.engine == crate::cli::EngineName::Restate {
+        // Tokens and what the protocols of others need to know lie here.
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        return Ok((super::engine::host(&args.engine, connector)?, folder, false));
+    }
+    let store = SqliteStore::open(&folder)?;
+    let folder = store.folder().to_owned();
+    Ok((Host::builder(connector).store(store.shared()).files(&folder).build(), folder, true))
+}
+
+async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) -> Result<Exit> {
+    let (host, folder, is_alone) = opened(args)?;
     let agents = match args.agents.is_empty() {
         true => AgentCatalogue::of_environment(),
         false => AgentCatalogue::new(args.agents.clone()),
     };
     let phrases = words_of(None);
-    let service = Service::new(host.clone(), agents).in_language(phrases.language);
+    let service = Service::new(host.clone(), agents).prompting(prompts());
+    let service = match chosen() {
+        Some(language) => service.always_in_language(language),
+        None => service.in_language(phrases.language),
+    };
     let beside = folder.clone();
     let service = service.forgetting(move |id| {
         langgraph::forget(&beside, id);
@@ -93,7 +110,8 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     // Other processes reach the sessions through this one.
     let beacon = Beacon::light(&folder, server.address(), &token_file)?;
     let (over, is_over) = tokio::sync::oneshot::channel();
-    let held = tokio::spawn(Holder::open(host.clone(), &folder)?.serve(is_over));
+    let holder = is_alone.then(|| Holder::open(host.clone(), &folder)).transpose()?;
+    let held = holder.map(|holder| tokio::spawn(holder.serve(is_over)));
     let mut bot = telegram::Bot::start(bot, &service, &folder);
     let took_up = tokio::spawn(async move { service.take_up().await });
     let told = told_to_end()?;
@@ -103,20 +121,48 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
         })
         .await;
     output::note(&format!("{DIM}{}{DIM:#}", phrases.serving.ending));
-    let ending = async {
-        // What is at work ends, or is parked and goes on at the next start.
+    end_in_time(grace)?;
+    // What is at work ends, or is parked and goes on at the next start.
+    if is_alone {
         let _ = tokio::time::timeout(grace, host.settled()).await;
-        took_up.abort();
-        drop((over, beacon));
-        let ended = tokio::time::timeout(grace, bot.stop()).await.unwrap_or(Ok(()));
+    }
+    took_up.abort();
+    drop((over, beacon));
+    let ended = bot.stop().await;
+    if let Some(held) = held {
         let _ = tokio::time::timeout(grace, held).await;
-        // The journal holds what a session that does not end in time was doing.
-        let _ = tokio::time::timeout(grace.max(LEAST_GRACE), host.close()).await;
-        ended.map(|()| Exit::Done)
-    };
-    // Whoever says it once more does not want to wait.
-    let again = told_to_end()?;
-    tokio::select! { ended = ending => ended, () = again => Ok(Exit::Done) }
+    }
+    host.close().await;
+    ended.map(|()| Exit::Done)
+}
+
+/// Shows the prompts of agents.
+pub(super) fn prompts() -> MakePrompt {
+    Arc::new(|spec: SessionSpec, say: Vec<String>| -> MadePrompt {
+        Box::pin(async move {
+            let asked = asked_of(spec, &say).await.map_err(|error| format!("{error:#}"))?;
+            let size = |one: &RequestSize| PromptSize {
+                chars: one.chars,
+                prefix: one.prefix,
+                percent: one.percent,
+                schema: one.schema,
+            };
+            let message = |one: ChatMessage| PromptMessage {
+                role: serde_json::to_value(one.role)
+                    .ok()
+                    .and_then(|role| Some(role.as_str()?.to_owned()))
+                    .unwrap_or_default(),
+                chars: one.content.chars().count() as u64,
+                content: one.content,
+            };
+            let is_json = asked.prompt.dialect.is_json();
+            Ok(PromptView {
+                requests: asked.requests.iter().map(size).collect(),
+                messages: asked.messages.into_iter().map(message).collect(),
+                schema: is_json.then(|| asked.prompt.answer.schema.clone()),
+            })
+        })
+    })
 }
 
 fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Words) {
@@ -133,7 +179,7 @@ fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &
 }
 
 /// Ends with Ctrl-C or when the system tells the process to end.
-fn told_to_end() -> Result<impl Future<Output = ()>> {
+pub(super) fn told_to_end() -> Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     Ok(async move {
@@ -142,6 +188,21 @@ fn told_to_end() -> Result<impl Future<Output = ()>> {
             _ = terminate.recv() => {}
         }
     })
+}
+
+/// Ends the process if its end takes much longer than it may, or at a second signal: what is durable stays so (DUR-1).
+fn end_in_time(grace: Duration) -> Result<()> {
+    let again = told_to_end()?;
+    tokio::spawn(async move {
+        again.await;
+        std::process::exit(1);
+    });
+    std::thread::spawn(move || {
+        // Three things are waited for, each as long as it may take.
+        std::thread::sleep(grace * 3 + Duration::from_secs(5));
+        std::process::exit(1);
+    });
+    Ok(())
 }
 
 /// Lets the process have as many connections as the system allows.

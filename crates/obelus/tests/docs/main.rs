@@ -4,19 +4,27 @@
 //! reader of a clone has (`agents`, `examples`, …). CONTRIBUTING.md says how files, commands and exceptions are written.
 
 mod document;
+mod links;
 mod output;
 mod shell;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use document::{Step, steps};
+
+/// Documents start servers at fixed ports, so those that do run one after the other.
+static PORTS: Mutex<()> = Mutex::new(());
 
 /// Runs a document and reports everything that is not as it says.
 fn check(name: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository");
     let text = fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let steps = steps(&text).unwrap_or_else(|error| panic!("{name}, {error}"));
+    let starts_servers = text.contains("127.0.0.1:");
+    let _alone = starts_servers.then(|| PORTS.lock().unwrap_or_else(PoisonError::into_inner));
     let folder = empty_folder(name, &root);
     let ran = shell::run(&folder, &steps);
     let commands: Vec<_> = steps
@@ -34,10 +42,10 @@ fn check(name: &str) {
             Some(ran) if command.must_succeed && ran.code != 0 => {
                 problems.push(format!("{place}\nended with {}:\n{}", ran.code, ran.output));
             }
-            Some(ran) if command.printed.is_empty() && matches!(ran.code, 2 | 101 | 126 | 127) => {
+            Some(ran) if shows_nothing(command) && matches!(ran.code, 1 | 2 | 101 | 126 | 127) => {
                 problems.push(format!("{place}\nended with {}:\n{}", ran.code, ran.output));
             }
-            Some(ran) if !command.printed.is_empty() => {
+            Some(ran) if !shows_nothing(command) => {
                 if let Some(difference) = output::difference(&command.printed, &ran.output) {
                     problems.push(format!("{place}\n{difference}"));
                 }
@@ -49,22 +57,59 @@ fn check(name: &str) {
     fs::remove_dir_all(&folder).expect("it was made here");
 }
 
+/// Whether the document shows nothing in particular of the output. Then the command must not fail.
+fn shows_nothing(command: &document::Command) -> bool {
+    command.printed.iter().all(|line| line.trim() == "…")
+}
+
 fn empty_folder(name: &str, root: &Path) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("docs-{}", name.replace('/', "-")));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a writable folder");
-    for name in ["examples", "vectors"] {
-        std::os::unix::fs::symlink(root.join(name), folder.join(name)).expect("a link");
-    }
+    // A copy, because examples write files beside them.
+    let copied = Command::new("cp").arg("-r").arg(root.join("examples")).arg(&folder).status();
+    assert!(copied.is_ok_and(|status| status.success()), "examples were not copied");
     folder
 }
 
 macro_rules! documents {
     ($($test:ident: $name:literal,)*) => {
         $(#[test] fn $test() { check($name); })*
+
+        /// A document that is not listed would not be run.
+        #[test]
+        fn every_document_is_listed() {
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+            let listed = [$($name),*];
+            let docs = fs::read_dir(root.join("docs")).expect("docs").map(|entry| entry.expect("readable").file_name());
+            let names = docs.map(|name| format!("docs/{}", name.to_string_lossy())).filter(|name| name.ends_with(".md"));
+            let missing: Vec<String> = names.filter(|name| !listed.contains(&name.as_str())).collect();
+            assert!(missing.is_empty(), "list them in {}: {missing:?}", file!());
+        }
     };
 }
 
 documents! {
+    the_readme: "README.md",
+    the_readme_in_russian: "README.ru.md",
+    activities: "docs/activities.md",
+    agents: "docs/agents.md",
+    benchmarks: "docs/benchmarks.md",
+    bitrix24: "docs/bitrix24.md",
+    blocks: "docs/blocks.md",
+    browser: "docs/browser.md",
+    chat: "docs/chat.md",
+    crm: "docs/crm.md",
+    durability: "docs/durability.md",
+    mcp: "docs/mcp.md",
+    models: "docs/models.md",
+    operator: "docs/operator.md",
+    plans: "docs/plans.md",
+    playbook: "docs/playbook.md",
+    policy: "docs/policy.md",
+    rules: "docs/rules.md",
+    sandbox: "docs/sandbox.md",
+    server: "docs/server.md",
+    the_summary: "docs/SUMMARY.md",
     the_tutorial: "docs/tutorial.md",
 }

@@ -172,3 +172,43 @@ fn instances_are_counted_and_their_errors_grouped() {
     assert_eq!((rest["rows"].as_array().unwrap().len(), &rest["next"]), (1, &json!(null)), "{rest}");
     assert_eq!(list("?text=VER")["rows"][0]["instance"], "vera");
 }
+
+#[test]
+fn an_agent_shows_its_files_policy_and_prompt() {
+    let server = Server::start("parts", &["--agents", AGENTS]);
+    let files = server.get("/api/v1/agents/desk/files").json();
+    let names: Vec<&str> = files.as_array().unwrap().iter().filter_map(|file| file["name"].as_str()).collect();
+    assert_eq!(names, ["agent.yaml", "playbook.yaml"], "{files}");
+    assert!(files[0]["text"].as_str().unwrap().contains("change_order"));
+    let bundled = server.get("/api/v1/agents/crm/files").json();
+    assert!(bundled.as_array().unwrap().iter().any(|file| file["name"] == "tools/deals.yaml"), "{bundled}");
+    assert_eq!(server.get("/api/v1/agents/..%2Fdesk/files").code(), "unknown_agent");
+    let policy = server.get("/api/v1/agents/notes/policy").json();
+    let rule = &policy["rules"][0];
+    assert_eq!((&rule["verdict"], &rule["matching"]["tool"]), (&json!("confirm"), &json!("add_task")), "{policy}");
+    let verdicts: Vec<&Value> = rule["examples"].as_array().unwrap().iter().map(|one| &one["verdict"]).collect();
+    assert_eq!(verdicts, [&json!("confirm"), &json!("allow")], "{policy}");
+    let prompt = server.post("/api/v1/agents/desk/prompt", &json!({"say": ["hello", "and now"]})).json();
+    assert!(prompt["messages"][0]["content"].as_str().unwrap().contains("You keep the orders of a shop."), "{prompt}");
+    let (first, second) = (&prompt["requests"][0], &prompt["requests"][1]);
+    assert!(first["prefix"] == 0 && second["percent"].as_u64().unwrap() > 50, "{prompt}");
+    assert_eq!(server.post("/api/v1/agents/desk/prompt", &json!({"say": []})).code(), "bad_request");
+    let agent = server.get("/api/v1/agents/desk").json();
+    assert_eq!(agent["model"], "playbook:playbook.yaml", "{agent}");
+}
+
+#[test]
+fn the_log_is_searched() {
+    let (server, question) = waiting("log");
+    approve(&server, &question);
+    let log = |query: &str| server.get(&format!("/api/v1/sessions/s/log{query}")).json();
+    let kinds = |log: &Value| -> Vec<String> {
+        let rows = log["records"].as_array().unwrap().iter();
+        rows.map(|row| row["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(kinds(&log("?kind=decide")), ["decide"]);
+    assert_eq!(kinds(&log("?text=CHANGE%20the")), ["user"]);
+    let first = log("?kind=ended&limit=1");
+    let next = log(&format!("?kind=ended&limit=1&after={}", first["next"]));
+    assert_eq!((kinds(&next).len(), &next["next"]), (1, &json!(null)), "{first} {next}");
+}

@@ -152,3 +152,32 @@ fn metadata_that_is_too_large_is_refused_and_hides_no_thread() {
     assert_eq!(server.call("DELETE", "/threads/a", None).status, 204);
     assert_eq!(server.get("/threads/a").status, 404);
 }
+
+#[test]
+fn an_answer_from_its_checkpoint_acts_once() {
+    let server = Server::start("checkpoint", &[]);
+    let session = server.session("s");
+    server.say(&session, "ask Anna to call the customer");
+    let head = server.get("/threads/s/state").json()["checkpoint"]["checkpoint_id"].clone();
+    let run = |decision: &str| {
+        let command = json!({"resume": {"decisions": [{"type": decision}]}});
+        server
+            .post("/threads/s/runs/wait", &json!({"assistant_id": "notes", "checkpoint_id": head, "command": command}))
+    };
+    assert_eq!((run("approve").status, run("approve").status), (200, 409));
+    assert_eq!(sessions(&server), 1, "nothing is forked for a second answer");
+    assert_eq!(server.get("/api/v1/sessions/s/state").json()["tasks"].as_array().unwrap().len(), 1);
+    // Another answer is another branch, in which nothing was done.
+    assert_eq!(run("reject").status, 200);
+    assert_eq!(sessions(&server), 2);
+}
+
+#[test]
+fn a_viewer_answers_nothing_on_the_stream_of_another() {
+    let server = Server::start("mcp-viewer", &[]);
+    let viewer = format!("Bearer {}", token(&server, "vera", "viewer"));
+    let answer =
+        json!({"jsonrpc": "2.0", "id": "x", "result": {"action": "accept", "content": {"decision": "approve"}}});
+    let refused = server.send("POST", "/mcp", &[("authorization", &viewer)], Some(&answer));
+    assert_eq!(refused.status, 403, "{refused:?}");
+}

@@ -4,10 +4,11 @@ use axum::extract::State;
 
 use super::Answered;
 use crate::ChannelError;
-use crate::http::body::InPath;
+use crate::http::body::{InPath, JsonBody};
 use crate::http::reply::Failures;
 use crate::http::{Access, App, Json};
-use crate::types::{AgentRow, AgentView, StepsView};
+use crate::tokens::Role;
+use crate::types::{AgentFileView, AgentRow, AgentView, PolicyView, PromptRequest, PromptView, StepsView};
 
 /// All agents
 #[utoipa::path(get, path = "/api/v1/agents", tag = "agents", operation_id = "listAgents",
@@ -31,4 +32,44 @@ pub(super) async fn show(State(app): State<App>, access: Access, InPath(agent): 
 pub(super) async fn graph(State(app): State<App>, _: Access, InPath(agent): InPath<String>) -> Answered<StepsView> {
     let graph = app.service().agent_graph(&agent).await?;
     Ok(Json(graph.ok_or_else(|| ChannelError::NotFound(format!("a graph of steps of {agent}")))?))
+}
+
+/// The agent's files
+#[utoipa::path(get, path = "/api/v1/agents/{agent}/files", tag = "agents", operation_id = "listAgentFiles",
+    params(("agent" = String, Path, description = "the agent's name")),
+    responses((status = 200, body = Vec<AgentFileView>), Failures))]
+pub(super) async fn files(
+    State(app): State<App>,
+    _: Access,
+    InPath(agent): InPath<String>,
+) -> Answered<Vec<AgentFileView>> {
+    Ok(Json(app.service().agent_files(&agent).await?))
+}
+
+/// What the agent's policy says, with its examples
+#[utoipa::path(get, path = "/api/v1/agents/{agent}/policy", tag = "agents", operation_id = "showPolicy",
+    params(("agent" = String, Path, description = "the agent's name")),
+    responses((status = 200, body = PolicyView), Failures))]
+pub(super) async fn policy(
+    State(app): State<App>,
+    access: Access,
+    InPath(agent): InPath<String>,
+) -> Answered<PolicyView> {
+    Ok(Json(app.service().agent_policy(&agent, access.language).await?))
+}
+
+/// What the agent's model would be asked first after each of these messages
+///
+/// Nothing is carried out, but the agent's MCP servers are started for their tools.
+#[utoipa::path(post, path = "/api/v1/agents/{agent}/prompt", tag = "agents", operation_id = "showPrompt", request_body = PromptRequest,
+    params(("agent" = String, Path, description = "the agent's name")),
+    responses((status = 200, body = PromptView), Failures))]
+pub(super) async fn prompt(
+    State(app): State<App>,
+    access: Access,
+    InPath(agent): InPath<String>,
+    JsonBody(request): JsonBody<PromptRequest>,
+) -> Answered<PromptView> {
+    access.needs(Role::Operator)?;
+    Ok(Json(app.service().agent_prompt(&agent, request.say, access.language).await?))
 }

@@ -13,7 +13,7 @@ use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::{Failure, Failures};
 use crate::http::{Access, App, Json};
 use crate::tokens::Role;
-use crate::types::{ForkForecastView, ForkView, Log, Timeline, UsageView};
+use crate::types::{ForkForecastView, ForkView, Log, LogFilter, Timeline, UsageView};
 
 /// Part of the events
 #[derive(Deserialize, IntoParams)]
@@ -33,6 +33,10 @@ pub(super) struct EventsQuery {
 pub(super) struct RecordsQuery {
     /// The record after which the part begins.
     after: Option<u64>,
+    /// Those with this text in them.
+    text: Option<String>,
+    /// Those of this kind: `user`, `answer`, `ended`, `decide`, …
+    kind: Option<String>,
     /// The most records, 1 to 1000.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -71,7 +75,9 @@ pub(super) async fn log(
     InPath(id): InPath<String>,
     InQuery(query): InQuery<RecordsQuery>,
 ) -> Answered<Log> {
-    Ok(Json(app.service().log(&id, query.after.unwrap_or(0), query.limit.unwrap_or(200)).await?))
+    let RecordsQuery { after, text, kind, limit } = query;
+    let filter = LogFilter { text, kind };
+    Ok(Json(app.service().log(&id, after.unwrap_or(0), limit.unwrap_or(200), filter).await?))
 }
 
 /// Where a fork would begin

@@ -174,7 +174,8 @@ impl<'a> Told<'a> {
         let is_known = !is_digest && self.proposed.has(&entry.call, &params, batch);
         let mut line = head(&entry.call, entry.status, entry.approved, (!is_known).then_some(&params));
         line.push_str(&error_words(entry));
-        let shown = entry.result.as_ref().map(values::result);
+        let limit = params.get("limit").and_then(Value::as_u64);
+        let shown = entry.result.as_ref().map(|result| values::result(result, limit));
         let part = shown.as_ref().and_then(|shown| shown.part.as_deref());
         // A value that is told whole need not be looked up.
         let is_told = shown.as_ref().is_some_and(|shown| shown.beside.is_some());

@@ -1,7 +1,7 @@
 //! A conversation with a session of a server, line by line.
 //!
-//! At a terminal questions are asked there: `y` approves exactly what is shown, `n` denies it, with the reason that follows,
-//! and an empty line leaves it open. Other words decide nothing. Without a terminal nothing is approved.
+//! At a terminal questions are asked there: `y` approves exactly what is shown, `n` or `n REASON` denies it, an empty line
+//! leaves it open, and other words are asked for again. Without a terminal nothing is approved.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::{language, rested, text};
 use crate::cli::{Chat, Mode};
 use crate::cmd::people::value_said;
-use crate::language::{fill, words_of};
+use crate::language::{chosen, fill, wanted, words_of};
 use crate::output::{self, BOLD, DIM, Exit, visible};
 
 /// A conversation.
@@ -22,7 +22,7 @@ struct Remote<'a> {
     session: String,
     lines: mpsc::Receiver<std::io::Result<String>>,
     is_terminal: bool,
-    /// Whether the person wants to leave.
+    /// Whether the person has left.
     is_over: bool,
     phrases: &'static crate::language::Words,
 }
@@ -30,16 +30,26 @@ struct Remote<'a> {
 pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let phrases = words_of(None);
-    let session = open(client, args).await?;
-    let words = fill(phrases.serving.talks, &[&session, client.address()]);
+    let mut remote =
+        Remote { client, session: String::new(), lines: stdin_lines(), is_terminal, is_over: false, phrases };
+    let prompt = format!("{BOLD}›{BOLD:#} ");
+    let known = known(client, args).await?;
+    // A new session speaks the language of the first message, so that is read before.
+    let mut first = match (&known, chosen()) {
+        (None, None) => remote.line(&prompt).await?,
+        _ => None,
+    };
+    remote.session = match known {
+        Some(id) => id,
+        None => create(client, args, first.as_deref()).await?,
+    };
+    let words = fill(phrases.serving.talks, &[&remote.session, client.address()]);
     output::note(&format!("{DIM}{}{DIM:#}", visible(&words)));
-    let mut remote = Remote { client, session, lines: stdin_lines(), is_terminal, is_over: false, phrases };
     // What waited before is asked first.
     let known = client.get(&remote.path("")).await?;
     let mut ended = remote.ask(ids(&known["questions"], "id")).await?;
-    while !remote.is_over
-        && let Some(line) = remote.line(&format!("{BOLD}›{BOLD:#} ")).await?
-    {
+    while !remote.is_over {
+        let Some(line) = remote.next_line(&mut first, &prompt).await? else { break };
         match line.trim() {
             "" => {}
             "/inbox" => {
@@ -53,15 +63,20 @@ pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
     Ok(ended)
 }
 
-/// The session that is named, or a new one.
-async fn open(client: &Client, args: &Chat) -> Result<String> {
-    if let Some(id) = &args.how.session {
-        match client.get(&format!("/api/v1/sessions/{}", encoded(id))).await {
-            Err(ClientError::Refused { status: 404, .. }) => {}
-            known => return known.map(|_| id.clone()).map_err(Into::into),
-        }
+/// The session that is named, if it is there.
+async fn known(client: &Client, args: &Chat) -> Result<Option<String>> {
+    let Some(id) = &args.how.session else { return Ok(None) };
+    match client.get(&format!("/api/v1/sessions/{}", encoded(id))).await {
+        Err(ClientError::Refused { status: 404, .. }) => Ok(None),
+        known => known.map(|_| Some(id.clone())).map_err(Into::into),
     }
-    let mut new = json!({"agent": args.agent.as_deref().unwrap_or("crm"), "lang": language().code()});
+}
+
+/// Makes a session, in the language of the first message where nobody names another.
+async fn create(client: &Client, args: &Chat, first: Option<&str>) -> Result<String> {
+    let said = first.filter(|line| !line.starts_with('/'));
+    let language = wanted(said).unwrap_or_else(|| language().code());
+    let mut new = json!({"agent": args.agent.as_deref().unwrap_or("crm"), "lang": language});
     if let Some(id) = &args.how.session {
         new["id"] = id.as_str().into();
     }
@@ -191,6 +206,14 @@ impl Remote<'_> {
                 turn["waiting"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
         }
         Ok(Exit::Done)
+    }
+
+    /// The line that was read already, else the next one.
+    async fn next_line(&mut self, first: &mut Option<String>, prompt: &str) -> Result<Option<String>> {
+        match first.take() {
+            Some(line) => Ok(Some(line)),
+            None => self.line(prompt).await,
+        }
     }
 
     /// The next line that is typed; none at the end.

@@ -155,7 +155,7 @@ fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>)
         for question in &open {
             output::note(&look.question(&QuestionView::of(session, question, language), false));
             if let Some(name) = kept_as {
-                output::note(&look.how_to_answer(question.about, &format!("{name}:{}", question.id)));
+                output::note(&look.how_to_answer(question.about, &format!("{name}:{}", question.id), None));
             }
         }
         let words = &look.phrases.running;
