@@ -79,14 +79,14 @@ impl App {
         &self.inner.service
     }
 
+    /// Whether the token of a request still permits what it did when the request came.
+    pub fn still_permits(&self, access: &Access) -> bool {
+        self.inner.tokens.still_permits(&access.caller)
+    }
+
     /// Whether the server is about to end.
     pub fn is_closing(&self) -> bool {
         *self.inner.closing.borrow()
-    }
-
-    /// Whether the token of a caller still permits what it did.
-    pub(crate) fn still_permits(&self, access: &Access) -> bool {
-        self.inner.tokens.still_permits(&access.caller)
     }
 
     /// Waits until the server is about to end.

@@ -102,7 +102,7 @@ impl SessionHandle {
 
     /// Puts another state in the place of the session's own.
     pub async fn edit_state(&self, state: Value, by: &str) -> Result<(), Refused> {
-        self.tell(Input::State { state, by: by.to_owned() }).await
+        self.tell(Input::State { state, by: by.to_owned(), is_whole: true }).await
     }
 
     /// Changes how far the session may go.

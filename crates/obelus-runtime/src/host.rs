@@ -34,7 +34,7 @@ use crate::follower::Workers;
 use crate::handle::SessionHandle;
 use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
-use crate::store::{InboxRow, Record, SessionRow, Store, StoreError};
+use crate::store::{InboxRow, InputId, Record, SessionRow, Store, StoreError};
 pub use carry::{Export, ForkForecast, Forked, ForkedCall};
 pub(crate) use news::NewsSender;
 pub use news::{HostNews, NewsFeed};
@@ -88,6 +88,8 @@ pub(crate) struct Inner {
     news: NewsSender,
     /// The actors.
     tasks: Mutex<JoinSet<()>>,
+    /// Those who wait until a question of an idle session is due: for days, if need be.
+    sleepers: Mutex<JoinSet<()>>,
 }
 
 /// Why a session cannot be opened or made.
@@ -172,7 +174,7 @@ impl HostBuilder {
     /// The host.
     pub fn build(self) -> Host {
         let Self { connector, store, workers, files, clock, draw_key, idle_after, events } = self;
-        let (slots, temporary, tasks) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let (slots, temporary) = (Mutex::default(), Mutex::default());
         Host {
             inner: Arc::new(Inner {
                 connector,
@@ -186,7 +188,8 @@ impl HostBuilder {
                 slots,
                 temporary,
                 news: NewsSender::default(),
-                tasks,
+                tasks: Mutex::default(),
+                sleepers: Mutex::default(),
             }),
         }
     }
@@ -228,7 +231,7 @@ impl Host {
         by: &str,
     ) -> Result<SessionHandle, HostError> {
         let mode = mode.map(|mode| Input::Mode { mode });
-        let state = Input::State { state, by: by.to_owned() };
+        let state = Input::State { state, by: by.to_owned(), is_whole: false };
         self.inner.create(id, spec, mode.into_iter().chain([state]).collect()).await
     }
 
@@ -296,6 +299,11 @@ impl Host {
         Ok(self.inner.store()?.load(id, after, Some(upto))?.records)
     }
 
+    /// The record with which a session took the input of this id, if it has (DUR-13).
+    pub fn taken(&self, id: &str, input: &InputId) -> Result<Option<u64>, HostError> {
+        Ok(self.inner.store()?.taken(id, input)?)
+    }
+
     /// Every session that is kept, newest first.
     pub fn list(&self) -> Result<Vec<SessionRow>, HostError> {
         Ok(self.inner.store()?.list()?)
@@ -325,6 +333,9 @@ impl Host {
 
     /// Ends every session that is in memory, and waits for that.
     pub async fn close(&self) {
+        // Whoever waits for a question to be due would open its session again.
+        let mut sleepers = std::mem::take(&mut *self.inner.sleepers());
+        sleepers.shutdown().await;
         let kept: Vec<Arc<Slot>> = self.inner.slots().values().filter_map(Weak::upgrade).collect();
         let temporary = std::mem::take(&mut *self.inner.temporary());
         for slot in kept.into_iter().chain(temporary.iter().filter_map(Weak::upgrade)) {
@@ -352,6 +363,10 @@ impl Inner {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn sleepers(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Where a session is reached. It need not be in memory, nor exist.
     fn slot(self: &Arc<Self>, id: &str) -> Arc<Slot> {
         let mut slots = self.slots();
@@ -367,5 +382,12 @@ impl Inner {
         let mut tasks = self.tasks();
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
+    }
+
+    /// Has a task wait for its time. It ends with the host.
+    fn spawn_sleeper(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut sleepers = self.sleepers();
+        while sleepers.try_join_next().is_some() {}
+        sleepers.spawn(task);
     }
 }

@@ -102,7 +102,7 @@ impl Kept {
     /// What people put into the state's file, as the journal has it.
     fn edits(&self) -> Vec<(Value, String)> {
         let state = |input| match input {
-            Input::State { state, by } => Some((state, by)),
+            Input::State { state, by, .. } => Some((state, by)),
             _ => None,
         };
         journal(&self.store, "s").into_iter().filter_map(state).collect()

@@ -62,5 +62,8 @@ phrases! {
         used:
             "Кода {} среди открытых вопросов нет: на этот вопрос уже ответили, или он изменился.",
             "No open question has the code {}: it was answered before, or has changed.";
+        apart:
+            "(Другой разговор начался так же. Этот отмечен кодом {}.)",
+            "(Another conversation began alike. This one has the mark {}.)";
     }
 }

@@ -60,16 +60,17 @@ pub(super) async fn begin(
     match named_checkpoint(body) {
         Some(checkpoint) => {
             let place = place_of(&thread, checkpoint)?;
-            if !is_answered_here(app, access, &place, &body["command"]["resume"]).await? {
-                session = branch(app, notes, &thread, &place).await?;
-            }
+            session = from_checkpoint(app, notes, access, &thread, &place, body).await?;
         }
         None if body["multitask_strategy"] == "reject" => must_rest(app, &session).await?,
         None => {}
     }
     let inputs = match words {
         Some(words) => say(app, access, &session, &words).await?,
-        None if body["command"].is_object() => resume(app, access, &session, &body["command"]["resume"]).await?,
+        None if body["command"].is_object() => {
+            let shown = checkpoint_record(&thread, &session, body);
+            resume(app, access, &session, &body["command"]["resume"], shown).await?
+        }
         None => go_on(app, access, &session).await?,
     };
     let (first, last) = (inputs.first().copied().unwrap_or_default(), inputs.last().copied().unwrap_or_default());
@@ -125,40 +126,71 @@ async fn thread_of(
     }
 }
 
-/// Makes a session that begins at a checkpoint; the thread shows it from now on. The latest checkpoint needs none.
-pub(super) async fn branch(app: &App, notes: &Notes, thread: &Thread, place: &Place) -> Result<String, ChannelError> {
+/// The session in which a run from a checkpoint goes on: its own, or a branch.
+///
+/// An answer counts for the question that was shown, and once: it is given in the session that asks. A no alone may begin a
+/// branch, because nothing runs by it; a yes to a question that was decided since is a second answer (DUR-6).
+async fn from_checkpoint(
+    app: &App,
+    notes: &Notes,
+    access: &Access,
+    thread: &Thread,
+    place: &Place,
+    body: &Value,
+) -> Result<String, ChannelError> {
+    let is_answer = body["command"].is_object();
+    let first_id = access.input_id().map(|id| if is_answer { format!("{id}.0") } else { id.to_owned() });
+    if let Some(id) = &first_id
+        && app.service().input_record(&place.session, id).await?.is_some()
+    {
+        // The same request once more goes on where it did the first time.
+        return Ok(place.session.clone());
+    }
+    if is_answer {
+        let then = app.service().snapshot(&place.session, Some(place.record), access.language).await?.questions;
+        let given = answers(&then, &body["command"]["resume"])?;
+        let now = app.service().snapshot(&place.session, None, access.language).await?.questions;
+        if given.iter().all(|answer| now.iter().any(|question| question.id == answer.question)) {
+            return Ok(place.session.clone());
+        }
+        if !given.iter().all(|answer| matches!(answer.body, AnswerBody::Deny { .. })) {
+            let text = "the question of this checkpoint was decided since: what it asked about is not done again";
+            return Err(Refused::new("already_decided", text).into());
+        }
+    }
+    branch(app, notes, thread, place, access.id_of_key("branch")).await
+}
+
+/// Makes a session that begins at a checkpoint; the thread shows it from now on. The latest checkpoint needs none. The same
+/// name once more is the same branch.
+pub(super) async fn branch(
+    app: &App,
+    notes: &Notes,
+    thread: &Thread,
+    place: &Place,
+    name: Option<String>,
+) -> Result<String, ChannelError> {
     let shown = thread.session()?;
     let rows = app.service().session_rows().await?;
     let latest = rows.iter().find(|row| row.id == shown).map(|row| row.records);
     if place.session == shown && latest == Some(place.record) {
         return Ok(shown.to_owned());
     }
-    let name = drawn_id();
-    app.service().fork(&place.session, Some(name.clone()), Some(place.record)).await?;
+    let is_named = name.is_some();
+    let name = name.unwrap_or_else(drawn_id);
+    match app.service().fork(&place.session, Some(name.clone()), Some(place.record)).await {
+        Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) if is_named => {}
+        forked => drop(forked?),
+    }
     let now = system_clock();
     notes.change(&name, now, |note| note.branch_of = Some(thread.id.clone())).map_err(not_kept)?;
-    notes.change(&thread.id, now, |note| note.branches.push(name.clone())).map_err(not_kept)?;
-    Ok(name)
-}
-
-/// Whether an answer from a checkpoint is one to questions that still wait: then it is given in place. An approval of what
-/// was approved since is a second answer, and is refused before anything is forked: it would act again (DUR-6).
-async fn is_answered_here(app: &App, access: &Access, place: &Place, value: &Value) -> Result<bool, ChannelError> {
-    if value.is_null() {
-        return Ok(false);
-    }
-    let then = app.service().snapshot(&place.session, Some(place.record), access.language).await?;
-    let mut still_wait = true;
-    for answer in answers(&then.questions, value)? {
-        let now = app.service().question(&answer.question, access.language).await?;
-        let acts = !matches!(answer.body, AnswerBody::Deny { .. });
-        if acts && ["approved", "answered"].contains(&now.status.as_str()) {
-            let text = "this question was answered before: a run from its checkpoint does not act again";
-            return Err(Refused::new("already_decided", text).into());
+    let add = |note: &mut super::notes::Note| {
+        if !note.branches.contains(&name) {
+            note.branches.push(name.clone());
         }
-        still_wait &= now.status == "requested";
-    }
-    Ok(still_wait)
+    };
+    notes.change(&thread.id, now, add).map_err(not_kept)?;
+    Ok(name)
 }
 
 async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {
@@ -178,14 +210,31 @@ async fn say(app: &App, access: &Access, session: &str, words: &str) -> Result<V
     Ok(vec![said.record])
 }
 
-/// Answers the questions that wait.
-async fn resume(app: &App, access: &Access, session: &str, value: &Value) -> Result<Vec<u64>, ChannelError> {
+/// The record of the checkpoint that a body names, where it is one of this session.
+fn checkpoint_record(thread: &Thread, session: &str, body: &Value) -> Option<u64> {
+    let place = place_of(thread, named_checkpoint(body)?).ok()?;
+    (place.session == session).then_some(place.record)
+}
+
+/// Answers the questions that wait, as they were shown at a checkpoint if one is named.
+async fn resume(
+    app: &App,
+    access: &Access,
+    session: &str,
+    value: &Value,
+    shown: Option<u64>,
+) -> Result<Vec<u64>, ChannelError> {
     if value.is_null() {
         return Err(bad("`command` is {resume: ...}"));
     }
     let by = access.caller.by(CHANNEL);
     let is_fork = is_paused_fork(app, session).await?;
-    let open = app.service().snapshot(session, None, access.language).await?.questions;
+    let first_id = access.input_id().map(|id| format!("{id}.0"));
+    let open = match shown {
+        Some(record) => app.service().snapshot(session, Some(record), access.language).await?,
+        None => app.service().snapshot_for(session, first_id.as_deref(), access.language).await?,
+    };
+    let open = open.questions;
     let mut records = Vec::new();
     for (place, answer) in answers(&open, value)?.into_iter().enumerate() {
         let input_id = access.input_id().map(|id| format!("{id}.{place}"));

@@ -249,7 +249,7 @@ pub(super) async fn update(
     let mut session = thread.session()?.to_owned();
     if let Some(checkpoint) = named_checkpoint(&body) {
         let place = place_of(&thread, checkpoint)?;
-        session = super::begin::branch(&app, &notes, &thread, &place).await?;
+        session = super::begin::branch(&app, &notes, &thread, &place, access.id_of_key("branch")).await?;
     }
     let by = access.caller.by(CHANNEL);
     let taken = app.service().edit_state(&session, state.clone(), &by, access.input_id()).await?;

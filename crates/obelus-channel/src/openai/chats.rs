@@ -2,14 +2,14 @@
 //!
 //! A client of this protocol sends the whole conversation each time. Its session is named by the header `X-Session-Id`, else
 //! by `user`, else by the conversation itself: a digest of the messages before the last one. The digest of what a client
-//! will send next is kept when an answer is given.
+//! will send next is kept when an answer is given. Where another session has the same one, the answer gets a line that tells
+//! them apart.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use obelus_kernel::session::Refused;
 use obelus_runtime::{HostError, StoreError};
 use sha2::{Digest as _, Sha256};
 
@@ -57,12 +57,7 @@ impl Chats {
             return self.made(app, request, access.id_of_key("chat"), true).await;
         }
         let path = self.folder.join(digest(caller, &request.model, &request.before));
-        let kept = fs::read_to_string(path);
-        if kept.as_ref().is_ok_and(|kept| kept.contains('\n')) {
-            let text = "several conversations here began with these words: send `user` or `X-Session-Id`";
-            return Err(Refused::new("ambiguous", text).into());
-        }
-        let known = match kept {
+        let known = match fs::read_to_string(path) {
             Ok(id) => app.service().agent_of_session(&id).await?.map(|_| id),
             Err(_) => None,
         };
@@ -99,21 +94,40 @@ impl Chats {
         }
     }
 
-    /// Keeps what a client will send before its next words.
-    pub(super) fn keep(&self, caller: &str, request: &ChatRequest, reply: &str, session: &str) -> io::Result<()> {
+    /// Keeps what a client will send before its next words. Whether it is kept: not if those of another session are the
+    /// same, which nobody could tell apart.
+    pub(super) async fn keep(
+        &self,
+        app: &App,
+        caller: &str,
+        request: &ChatRequest,
+        reply: &str,
+        session: &str,
+    ) -> bool {
         let mut next = request.before.clone();
         next.push(("user".to_owned(), request.words.clone()));
         next.push(("assistant".to_owned(), reply.to_owned()));
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let path = self.folder.join(digest(caller, &request.model, &next));
-        // Two conversations that begin alike cannot be told apart by their words: neither goes on as the other.
-        let text = match fs::read_to_string(&path) {
-            Ok(known) if known.lines().any(|id| id == session) => return Ok(()),
-            Ok(known) => format!("{known}\n{session}"),
-            Err(_) => session.to_owned(),
-        };
-        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        file.write_all(text.as_bytes())
+        if self.write(&path, session).is_ok() {
+            return true;
+        }
+        match fs::read_to_string(&path) {
+            Ok(known) if known == session => true,
+            Ok(known) => match app.service().agent_of_session(&known).await {
+                Ok(Some(_)) => false,
+                // That session was removed.
+                _ => fs::remove_file(&path).is_ok() && self.write(&path, session).is_ok(),
+            },
+            // Without it the client is told that the conversation is not known.
+            Err(_) => true,
+        }
+    }
+
+    /// Writes a file that is not there yet.
+    fn write(&self, path: &Path, session: &str) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(session.as_bytes())
     }
 }
 

@@ -314,7 +314,7 @@ async fn live_kept(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>,
     actor.end().await;
     over.send_replace(true);
     if let (Some(due), Some(host)) = (due, host.upgrade()) {
-        host.spawn(wake_at(due, slot.id().to_owned(), Arc::downgrade(&host)));
+        host.spawn_sleeper(wake_at(due, slot.id().to_owned(), Arc::downgrade(&host)));
     }
 }
 

@@ -1,5 +1,6 @@
 //! `obelus serve`, as clients meet it: a real process, over the loopback address.
 
+mod again;
 mod client;
 mod console;
 mod guard;

@@ -173,20 +173,6 @@ fn an_answer_from_its_checkpoint_acts_once() {
 }
 
 #[test]
-fn conversations_that_begin_alike_are_not_mixed() {
-    let server = Server::start("alike", &[]);
-    let say = |messages: Value| server.post("/v1/chat/completions", &json!({"model": "notes", "messages": messages}));
-    let hello = json!({"role": "user", "content": "hello"});
-    let first = say(json!([hello]));
-    let reply = first.json()["choices"][0]["message"].clone();
-    let more = json!([hello, reply, {"role": "user", "content": "The code of the safe is 4711"}]);
-    assert_eq!(say(more.clone()).header("x-session-id"), first.header("x-session-id"));
-    assert_eq!(say(json!([hello])).status, 200);
-    let mixed = say(more);
-    assert_eq!((mixed.status, &mixed.json()["error"]["code"]), (409, &json!("ambiguous")));
-}
-
-#[test]
 fn a_viewer_answers_nothing_on_the_stream_of_another() {
     let server = Server::start("mcp-viewer", &[]);
     let viewer = format!("Bearer {}", token(&server, "vera", "viewer"));

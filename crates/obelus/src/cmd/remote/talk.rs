@@ -52,9 +52,11 @@ pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
         let Some(line) = remote.next_line(&mut first, &prompt).await? else { break };
         match line.trim() {
             "" => {}
-            "/quit" | "/exit" => break,
-            "/stop" => drop(client.post(&remote.path("/stop"), &json!({})).await?),
-            words if words.starts_with('/') => output::note(phrases.serving.remote_commands),
+            "/inbox" => {
+                let known = client.get(&remote.path("")).await?;
+                ended = remote.ask(ids(&known["questions"], "id")).await?;
+            }
+            words if words.starts_with('/') => remote.command(words).await?,
             words => ended = remote.say(words).await?,
         }
     }
@@ -93,6 +95,16 @@ async fn create(client: &Client, args: &Chat, first: Option<&str>) -> Result<Str
 impl Remote<'_> {
     fn path(&self, rest: &str) -> String {
         format!("/api/v1/sessions/{}{rest}", encoded(&self.session))
+    }
+
+    /// Does what a command says.
+    async fn command(&mut self, words: &str) -> Result<()> {
+        match words {
+            "/quit" | "/exit" => self.is_over = true,
+            "/stop" => drop(self.client.post(&self.path("/stop"), &json!({})).await?),
+            _ => output::note(self.phrases.serving.remote_commands),
+        }
+        Ok(())
     }
 
     /// Says something, shows what comes of it, and asks what is to be asked.
@@ -168,19 +180,15 @@ impl Remote<'_> {
             let Some(typed) = self.line(&prompt).await?.filter(|typed| !typed.trim().is_empty()) else {
                 return Ok(Exit::Waiting);
             };
-            match typed.trim() {
-                "/quit" | "/exit" => {
-                    self.is_over = true;
-                    return Ok(Exit::Waiting);
-                }
-                "/stop" => {
-                    self.client.post(&self.path("/stop"), &json!({})).await?;
-                    return Ok(Exit::Waiting);
-                }
-                _ => {}
+            if typed.trim().starts_with('/') {
+                self.command(typed.trim()).await?;
+                return Ok(Exit::Waiting);
             }
-            // Nobody repeats an effect by a yes (ASK-8), and a denial is final: other words are asked for again.
-            let Some(mut body) = decision(typed.trim(), &row) else { continue };
+            // Nobody decides by accident: other words are asked for again.
+            let Some(mut body) = decision(typed.trim(), &row) else {
+                output::warning(words.remote_unclear);
+                continue;
+            };
             body["digest"] = row["digest"].clone();
             let taken = match self.client.post(&format!("{path}/answer"), &body).await {
                 Ok(taken) => taken,
@@ -232,9 +240,9 @@ fn decision(typed: &str, row: &Value) -> Option<Value> {
         };
     }
     let (first, reason) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
-    match (said.as_str(), first.to_lowercase().as_str()) {
-        ("y" | "yes" | "д" | "да", _) => Some(json!({"decision": "approve"})),
-        (_, "n" | "no" | "н" | "нет") => Some(json!({"decision": "deny", "reason": reason.trim()})),
+    match first.to_lowercase().trim_end_matches([',', '.', ':']) {
+        "y" | "yes" | "д" | "да" if reason.is_empty() => Some(json!({"decision": "approve"})),
+        "n" | "no" | "н" | "нет" => Some(json!({"decision": "deny", "reason": reason.trim()})),
         _ => None,
     }
 }
@@ -286,13 +294,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_yes_approves() {
+    fn only_a_yes_approves_and_only_a_no_denies() {
         let call = json!({"answers": ["approve", "deny", "edit"]});
         assert_eq!(decision("Да", &call), Some(json!({"decision": "approve"})));
         assert_eq!(decision("n", &call), Some(json!({"decision": "deny", "reason": ""})));
-        assert_eq!(decision("no not today", &call), Some(json!({"decision": "deny", "reason": "not today"})));
-        for words in ["not today", "yes please", "e", "/quit", "нетто"] {
-            assert_eq!(decision(words, &call), None, "`{words}` is neither a yes nor a no");
+        assert_eq!(decision("n not today", &call), Some(json!({"decision": "deny", "reason": "not today"})));
+        assert_eq!(decision("Нет, позже", &call), Some(json!({"decision": "deny", "reason": "позже"})));
+        for other in ["yes please", "e", "not today", "wait", "y but later"] {
+            assert_eq!(decision(other, &call), None, "`{other}` decides nothing");
         }
         let value = json!({"answers": ["value", "deny"], "schema": {"type": "integer"}});
         assert_eq!(decision("4", &value), Some(json!({"decision": "value", "value": 4})));
