@@ -89,7 +89,8 @@ fn install() -> Result<()> {
     if changed_at(&installed) >= changed_at(&lock) && installed.exists() {
         return Ok(());
     }
-    let install = ["ci", "--no-audit", "--no-fund", "--ignore-scripts"];
+    // `npm ci` wants the packages of every platform in the lock file, and a registry need not have them all.
+    let install = ["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"];
     step("installing the packages of the console", &mut npm(&install))
 }
 

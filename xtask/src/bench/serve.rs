@@ -63,7 +63,7 @@ pub(super) fn measure() -> Result<bool> {
 #[expect(clippy::print_stdout, reason = "the table is what the command is for")]
 fn print(turns: &Figures, theirs: Option<&Figures>, limit: &Figures, streams: &Figures, idle: f64) -> bool {
     let row = |what: &str, this: String, beside: String, target: &str| {
-        println!("{what:44} {this:>12} {beside:>14} {target:>10}")
+        println!("{what:44} {this:>12} {beside:>14} {target:>10}");
     };
     let none = String::new;
     println!("{SESSIONS} sessions over HTTP, durable, playbook model");
