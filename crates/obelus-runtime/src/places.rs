@@ -12,7 +12,8 @@ const LONGEST: usize = 4 << 20;
 /// The places of everything in a document, in YAML or JSON. They are looked for when the first is asked for: most documents
 /// are in order.
 pub struct Places {
-    text: String,
+    /// None where the document is too long.
+    text: Option<String>,
     whole: OnceLock<Option<Spanned<Tree>>>,
 }
 
@@ -25,12 +26,11 @@ enum Tree {
 impl Places {
     /// The places of a document; in one that cannot be read, or is very long, there are none.
     pub fn of(text: &str) -> Self {
-        let text = if text.len() <= LONGEST { text.to_owned() } else { String::new() };
-        Self { text, whole: OnceLock::new() }
+        Self { text: (text.len() <= LONGEST).then(|| text.to_owned()), whole: OnceLock::new() }
     }
 
     fn whole(&self) -> Option<&Spanned<Tree>> {
-        let read = || Some(&self.text).filter(|text| !text.is_empty()).and_then(|text| from_yaml(text).ok());
+        let read = || self.text.as_deref().and_then(|text| from_yaml(text).ok());
         self.whole.get_or_init(read).as_ref()
     }
 

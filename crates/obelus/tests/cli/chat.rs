@@ -39,7 +39,7 @@ fn an_agent_of_several_languages_begins_in_that_of_the_first_message() {
 #[test]
 fn nothing_is_approved_without_a_terminal() {
     let ran = obelus_reading("ask Anna to call Bob\ny\nyes\n/approve q1\n", &CHAT).exits(3);
-    let ran = ran.prints("Your decision is needed  q1").prints("who: \"Anna\"").prints("It cannot be approved here");
+    let ran = ran.prints("Your decision is needed  q1").prints("who: \"Anna\"").prints("Keys work at a terminal only");
     let ran = ran.prints("! /approve does not work here: only a person at a terminal can approve.");
     assert!(!ran.stdout.contains("Noted for Anna"), "{}", ran.stdout);
     // A denial needs no terminal.

@@ -6,6 +6,7 @@ use crate::support::{Folder, at_a_terminal, command, obelus, run};
 const COMMANDS: &[&[&str]] = &[
     &["agents"],
     &["agents", "check"],
+    &["agents", "copy"],
     &["agents", "graph"],
     &["agents", "list"],
     &["agents", "login"],
@@ -21,6 +22,7 @@ const COMMANDS: &[&[&str]] = &[
     &["doctor"],
     &["eval"],
     &["inbox"],
+    &["new"],
     &["plan"],
     &["plan", "check"],
     &["plan", "graph"],
@@ -52,6 +54,8 @@ const COMMANDS: &[&[&str]] = &[
     &["tokens", "list"],
     &["tokens", "rm"],
     &["vectors"],
+    #[cfg(feature = "restate")]
+    &["worker"],
     &[],
 ];
 
