@@ -2,6 +2,7 @@
 
     python serve_load.py turns obelus|langgraph ADDRESS TOKEN PID SESSIONS TURNS
     python serve_load.py streams ADDRESS TOKEN PID SESSIONS STREAMS
+    python serve_load.py fill ADDRESS TOKEN SESSIONS
 
 The CPU time is that of the process PID and of everything it started.
 """
@@ -150,8 +151,23 @@ async def streams(address, token, pid, sessions, count):
     print("stream_kib_after", (resident(pid) - before) / count)
 
 
+async def fill(address, token, count):
+    """So many sessions with a turn each, which are at rest then."""
+    server = Obelus()
+
+    async def some(part):
+        client = Client(address, token)
+        for number in range(part):
+            await server.turn(client, await server.begin(client, number))
+
+    await asyncio.gather(*(some(count // 8) for _ in range(8)))
+    print("filled", count // 8 * 8)
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "turns":
+    if sys.argv[1] == "fill":
+        asyncio.run(fill(*sys.argv[2:4], int(sys.argv[4])))
+    elif sys.argv[1] == "turns":
         asyncio.run(turns(*sys.argv[2:5], *map(int, sys.argv[5:8])))
     else:
         asyncio.run(streams(*sys.argv[2:4], *map(int, sys.argv[4:7])))

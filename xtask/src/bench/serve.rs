@@ -19,7 +19,9 @@ const SESSIONS: &str = "64";
 const TURNS: &str = "40";
 const LANGGRAPH_TURNS: &str = "5";
 const STREAMS: &str = "4000";
-const IDLE: &str = "20000";
+/// Sessions that nobody talks to: 20,000, made in parts.
+const IDLE_PART: &str = "4000";
+const IDLE_PARTS: usize = 5;
 /// The largest permitted share of LangGraph's CPU time for a turn.
 const MAX_SHARE: f64 = 1.0 / 25.0;
 /// The most memory that sessions at rest in the store may cost a started server, in KiB.
@@ -54,8 +56,14 @@ pub(super) fn measure() -> Result<bool> {
         load(&["streams", &server.1, &server.2, &server.0.0.id().to_string(), "16", STREAMS])?
     };
     let empty = resident(&serve(&folder.join("empty"))?.0)?;
-    durable(&["fill", IDLE])?;
-    let filled = resident(&serve(&folder.join("store"))?.0)?;
+    // Sessions stay in memory for a while, so that a server is filled a part at a time.
+    let idle = folder.join("idle");
+    for _ in 0..IDLE_PARTS {
+        let server = serve(&idle)?;
+        load(&["fill", &server.1, &server.2, IDLE_PART])?;
+        end(server.0)?;
+    }
+    let filled = resident(&serve(&idle)?.0)?;
     std::fs::remove_dir_all(&folder)?;
     Ok(print(&turns, theirs.as_ref(), &limit, &streams, filled - empty))
 }
@@ -103,6 +111,13 @@ fn serve(store: &Path) -> Result<(Running, String, String)> {
     BufReader::new(child.stdout.take().context("its output")?).read_line(&mut address)?;
     let token = std::fs::read_to_string(store.join("token"))?.trim().to_owned();
     Ok((Running(child), address.trim().to_owned(), token))
+}
+
+/// Ends a server in good order, so that its sessions are kept at rest.
+fn end(mut server: Running) -> Result<()> {
+    Command::new("kill").arg(server.0.id().to_string()).status().context("kill")?;
+    server.0.wait()?;
+    Ok(())
 }
 
 /// Runs the load from a process of its own.

@@ -101,8 +101,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     let is_first = tokens.ensure_first(&token_file)?;
     let grace = options.grace;
     let server = HttpServer::bind(service.clone(), tokens, options).await;
-    let server =
-        server.with_context(|| format!("--listen {}: choose another port, or 0 for any free one", args.listen))?;
+    let server = server.with_context(|| format!("--listen {}", args.listen))?;
     let server =
         server.with_routes(langgraph::routes(&folder)).with_routes(openai::routes(&folder)).with_routes(mcp::routes());
     let server = match hooks::Hooks::of(&service, &folder)? {

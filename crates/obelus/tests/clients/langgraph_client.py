@@ -253,6 +253,18 @@ def stateless_background_and_cancel():
     fails(404, lambda: client.runs.get(thread, "00000000-0000-8000-8000-000000000001"))
 
 
+def a_run_at_work():
+    thread = new_thread()
+    run = client.runs.create(thread, "slow", input=words("A nap."))
+    assert client.threads.get(thread)["status"] == "busy"
+    fails(409, lambda: client.runs.create(thread, "slow", input=words("More."), multitask_strategy="reject"))
+    client.runs.cancel(thread, run["run_id"], wait=True)
+    assert client.runs.get(thread, run["run_id"])["status"] == "interrupted"
+    assert client.threads.get(thread)["status"] == "idle"
+    messages = client.threads.get_state(thread)["values"]["messages"]
+    assert [one["content"] for one in messages if one["type"] == "human"] == ["A nap."], messages
+
+
 def roles():
     nobody = get_sync_client(url=URL, api_key="nonsense")
     fails(401, lambda: nobody.threads.search())
@@ -276,6 +288,7 @@ for case in (
     several_questions,
     history_and_fork,
     stateless_background_and_cancel,
+    a_run_at_work,
     roles,
 ):
     print(case.__name__, flush=True)
