@@ -15,7 +15,13 @@ const MOST_OF_CRATE: [(&str, usize); 2] = [("obelus-kernel", 130), ("obelus-runt
 const FILES: [(&str, &[(&str, &str)]); 2] = [
     (
         "obelus-kernel",
-        &[("lib.rs", ""), ("policy.rs", "policy"), ("session.rs", "session"), ("session/ids.rs", "session::ids")],
+        &[
+            ("lib.rs", ""),
+            ("policy.rs", "policy"),
+            ("session.rs", "session"),
+            ("session/ids.rs", "session::ids"),
+            ("session/plan_graph.rs", "session::plan_graph"),
+        ],
     ),
     ("obelus-runtime", &[("lib.rs", "")]),
 ];

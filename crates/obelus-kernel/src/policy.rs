@@ -9,7 +9,7 @@
 //! | `grounding` of the notebook | whether values of a call stand in what the user said |
 //! | `explain` | the verdict on a call that stands in a file, with everything that was said |
 //! | `simulate`, `foretold` | the dry run of a plan, and where values come from that are still to come |
-//! | `why` | the chain of calls behind a value |
+//! | `why`, `last_write` | the chain of calls behind a value; what wrote it last |
 
 mod check;
 mod consent;
@@ -17,6 +17,7 @@ mod explain;
 mod foretold;
 pub(crate) mod gate;
 mod index;
+mod last_write;
 mod matching;
 mod provenance;
 mod rules;
@@ -31,6 +32,7 @@ pub(crate) use gate::Mode;
 pub use gate::{Explanation, Finding, Gate, Proposal, Reason, Ruling, Verdict};
 pub(crate) use grounding::{AfterReading, Callee, GroundIndex, Grounded, Grounding, list_with};
 pub use grounding::{Evidence, Letter};
+pub(crate) use last_write::last_write;
 pub use matching::Match;
 pub(crate) use obelus_notebook::dotted::values_at;
 use obelus_notebook::grounding;
@@ -38,5 +40,4 @@ pub use provenance::Place;
 pub(crate) use provenance::{Provenance, mark, stands_in_one_result};
 pub use rules::{Examples, Policy, Rule as PolicyRule};
 pub use simulate::simulate;
-pub(crate) use why::last_write;
-pub use why::{Because, Given, LastWrite, Why, Writer, why};
+pub use why::{Because, Given, Why, Writer, why};

@@ -1,6 +1,7 @@
 /** A record of the journal on one line. */
 
 import type { Schemas } from '../../lib/api';
+import { beginning, plainValue } from '../../lib/text';
 
 type Fields = Record<string, unknown>;
 
@@ -24,8 +25,9 @@ export function summaryOf(row: Schemas['LogRow']): string {
       return `${Number(used['input'] ?? 0)} + ${Number(used['output'] ?? 0)}`;
     }
     case 'ended': {
-      const error = fieldsOf(fieldsOf(input['outcome'])['error']);
-      return [textOf(input['id']), textOf(error['message'])].filter((part) => part !== '').join(' · ');
+      const outcome = fieldsOf(input['outcome']);
+      const message = textOf(fieldsOf(outcome['error'])['message']) || textOf(fieldsOf(outcome['lost'])['message']);
+      return message || beginning(plainValue(outcome['value'] ?? outcome['messages']), 300);
     }
     case 'decide': {
       const decision = input['decision'];

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use obelus_kernel::memory::{Origin, Origins};
-use obelus_kernel::session::{About, CallStatus, PlanGraph, PlannedCall, Question, Session, ValueFlow};
+use obelus_kernel::session::plan_graph::{PlanGraph, PlannedCall, ValueFlow};
+use obelus_kernel::session::{About, CallStatus, Question, Session};
 use obelus_kernel::steps::{StepFilter, StepNode, Steps};
 use obelus_runtime::Language;
 use obelus_runtime::people::{StepLine, Titles, failure_in_words};

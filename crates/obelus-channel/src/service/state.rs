@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use obelus_kernel::policy::{LastWrite, Writer};
+use obelus_kernel::policy::Writer;
 use obelus_kernel::session::{Question, Session};
-use obelus_kernel::{Expr, Time};
+use obelus_kernel::{Expr, Message, Time};
 use obelus_runtime::Language;
 use obelus_runtime::people::Titles;
 use serde_json::Value;
@@ -92,8 +92,9 @@ impl<'a> Inspector<'a> {
         let write = self.session.last_write(&path, None).ok().flatten();
         let origins = write.as_ref().map(|write| write.origins.clone()).unwrap_or_default();
         let (value, is_cut) = cut(value);
-        let call = write.as_ref().and_then(|write| write.call.as_deref());
-        let approved = write.as_ref().and_then(|write| self.approval(write));
+        let call = write.as_ref().and_then(|write| self.call_of(write.message));
+        let date = write.as_ref().and_then(|write| write.date.as_deref());
+        let approved = call.and_then(|call| self.approval(call, date));
         StateValue {
             is_cut,
             origins: origins.iter().map(ToString::to_string).collect(),
@@ -112,6 +113,14 @@ impl<'a> Inspector<'a> {
         }
     }
 
+    /// The call whose result a message is, as it was proposed.
+    fn call_of(&self, message: usize) -> Option<&Value> {
+        match self.session.context().messages().get(message)? {
+            Message::Data(data) => data.as_result().map(|(call, ..)| call),
+            _ => None,
+        }
+    }
+
     fn writer(&self, by: &Writer) -> WriterView {
         let (kind, name, trusted) = match by {
             Writer::Author => (WriterKind::Author, None, true),
@@ -127,9 +136,8 @@ impl<'a> Inspector<'a> {
 
     /// The question about the call of a write that a person said yes to. Where several questions could be meant, and
     /// different people answered them, none is named.
-    fn approval(&self, write: &LastWrite) -> Option<&Question> {
-        let call = write.call.as_deref()?;
-        let date = write.date.as_deref().and_then(Time::parse);
+    fn approval(&self, call: &Value, date: Option<&str>) -> Option<&Question> {
+        let date = date.and_then(Time::parse);
         let is_meant = |question: &&Question| {
             question.calls.iter().any(|asked| {
                 let was_before = asked.decided_at.zip(date).is_none_or(|(decided, written)| decided <= written);

@@ -5,7 +5,6 @@
 //! given; who wrote that before them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -129,37 +128,8 @@ pub fn why(context: &Context, expr: &Expr, instance: Option<&str>, grounding: Op
     why
 }
 
-/// The latest write of a value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LastWrite {
-    /// The index of the message.
-    pub message: usize,
-    /// When, where that is known.
-    pub date: Option<String>,
-    /// Whose word it is.
-    pub by: Writer,
-    /// Where the value comes from, all in all.
-    pub origins: Origins,
-    /// The call whose result it is, as it was proposed.
-    pub call: Option<Arc<Value>>,
-    /// The number of the standing consent because of which the call ran without a question.
-    pub consent: Option<u64>,
-}
-
-/// What wrote the value of an expression last.
-pub(crate) fn last_write(context: &Context, expr: &Expr, instance: Option<&str>) -> Option<LastWrite> {
-    let path = read_of(context, expr, instance);
-    let teller = Teller { context, instance, grounding: None, told: BTreeSet::new() };
-    let message = *teller.writes(path, context.messages().len()).first()?;
-    let Message::Data(data) = &context.messages()[message] else { return None };
-    let call = data.output.as_ref().map(|output| Arc::clone(&output.call));
-    let date = data.output.as_ref().and_then(|output| output.date.as_deref().map(str::to_owned));
-    let by = teller.writer(data, call.as_ref().and_then(|call| call.as_object()));
-    Some(LastWrite { message, date, by, origins: context.origins(path, instance), call, consent: None })
-}
-
 /// The path of an expression that is read.
-fn read_of<'e>(context: &Context, expr: &'e Expr, instance: Option<&str>) -> &'e Path {
+pub(super) fn read_of<'e>(context: &Context, expr: &'e Expr, instance: Option<&str>) -> &'e Path {
     let has = |term: &&Expr| term.value(&|path| context.read(path, instance)).is_some_and(|value| !value.is_null());
     match expr {
         Expr::Ref(path) => path,
@@ -171,7 +141,7 @@ fn read_of<'e>(context: &Context, expr: &'e Expr, instance: Option<&str>) -> &'e
     }
 }
 
-struct Teller<'a> {
+pub(super) struct Teller<'a> {
     context: &'a Context,
     instance: Option<&'a str>,
     grounding: Option<Grounding<'a>>,
@@ -179,7 +149,12 @@ struct Teller<'a> {
     told: BTreeSet<(Path, usize)>,
 }
 
-impl Teller<'_> {
+impl<'a> Teller<'a> {
+    /// Tells of writes alone.
+    pub(super) fn of_writes(context: &'a Context, instance: Option<&'a str>) -> Self {
+        Self { context, instance, grounding: None, told: BTreeSet::new() }
+    }
+
     /// What had written a place when memory had this many messages.
     fn tell(&mut self, path: &Path, before: usize) -> Why {
         let writes = self.writes(path, before);
@@ -207,7 +182,7 @@ impl Teller<'_> {
     }
 
     /// The messages that reach a place, the latest first, back to the one that wrote it as a whole.
-    fn writes(&self, path: &Path, before: usize) -> Vec<usize> {
+    pub(super) fn writes(&self, path: &Path, before: usize) -> Vec<usize> {
         let mut found = Vec::new();
         let (mut own_is_covered, mut global_is_covered) = (self.instance.is_none(), false);
         for (index, message) in self.context.messages()[..before].iter().enumerate().rev() {
@@ -296,7 +271,7 @@ impl Teller<'_> {
         tool.is_none_or(|tool| tool.param(name).is_none())
     }
 
-    fn writer(&self, data: &Data, fields: Option<&Map<String, Value>>) -> Writer {
+    pub(super) fn writer(&self, data: &Data, fields: Option<&Map<String, Value>>) -> Writer {
         if data.kind == "error" {
             return Writer::Runtime;
         }

@@ -10,9 +10,10 @@ use super::{Refused, Session};
 use crate::expr::Expr;
 use crate::fault::Fault;
 use crate::fold::Method;
+use crate::message::Message;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
-use crate::policy::{LastWrite, last_write};
+use crate::policy::{Because, last_write};
 
 /// Goals kept; older ones are forgotten.
 const MOST_GOALS: usize = 500;
@@ -22,11 +23,15 @@ const EVENTS: &str = "events";
 
 impl Session {
     /// What wrote the value of an expression last, such as `†state.deal.title`; none where nothing has.
-    pub fn last_write(&self, expr: &str, instance: Option<&str>) -> Result<Option<LastWrite>, Fault> {
+    pub fn last_write(&self, expr: &str, instance: Option<&str>) -> Result<Option<Because>, Fault> {
         let told = last_write(&self.memory.context, &Expr::parse(expr)?, instance);
-        Ok(told.map(|write| LastWrite {
-            consent: write.call.as_ref().and_then(|call| self.consents.of_proposal(call)),
-            ..write
+        Ok(told.map(|write| {
+            let message = self.memory.context.messages().get(write.message);
+            let output = message.and_then(|message| match message {
+                Message::Data(data) => data.output.as_ref(),
+                _ => None,
+            });
+            Because { consent: output.and_then(|output| self.consents.of_proposal(&output.call)), ..write }
         }))
     }
 

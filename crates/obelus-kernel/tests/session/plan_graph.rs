@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use obelus_kernel::session::{Answer, Input, Mode, Outcome, PlanGraph, Session, Settings, Solution, Task};
+use obelus_kernel::session::plan_graph::PlanGraph;
+use obelus_kernel::session::{Answer, Input, Mode, Outcome, Session, Settings, Solution, Task};
 use obelus_kernel::{Context, Time};
 use serde_json::json;
 

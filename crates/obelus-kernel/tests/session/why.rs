@@ -98,3 +98,22 @@ fn a_story_without_end_is_cut() {
     assert_eq!(why.because.len(), 20);
     assert!(why.left_out >= 40 && why.lines().len() < 10_000, "{} {}", why.left_out, why.lines().len());
 }
+
+#[test]
+fn an_element_of_a_list_was_written_by_whoever_added_it() {
+    let pushed = |tool: &str, value: serde_json::Value, date: &str| {
+        serde_json::json!({"type": "state", "data": {"log": value}, "_call": {"_tool": tool}, "_outputPath": "†state.log",
+            "_outputMethod": "push", "_date": date, "_labels": ["trusted:x"]})
+    };
+    let messages = serde_json::json!([
+        {"type": "state", "data": {"log": []}},
+        pushed("first", serde_json::json!({"n": 1}), "2026-01-01T00:00:00Z"),
+        pushed("second", serde_json::json!({"n": 2}), "2026-01-02T00:00:00Z"),
+    ]);
+    let context = obelus_kernel::Context::from_value(messages).unwrap();
+    let settings = std::sync::Arc::new(obelus_kernel::session::Settings::default());
+    let session = obelus_kernel::session::Session::new("s", context, None, settings).unwrap();
+    let message = |path: &str| session.last_write(path, None).unwrap().map(|write| write.message);
+    assert_eq!((message("†state.log[0].n"), message("†state.log[1].n")), (Some(1), Some(2)));
+    assert_eq!((message("†state.log"), message("†state.nothing")), (Some(2), None));
+}

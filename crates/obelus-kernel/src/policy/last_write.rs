@@ -1,0 +1,48 @@
+//! What wrote a value last.
+
+use serde_json::Value;
+
+use super::why::{Because, Teller, read_of};
+use crate::context::Context;
+use crate::expr::Expr;
+use crate::fold::Method;
+use crate::message::{Data, Message};
+use crate::path::{Path, Segment, value_at};
+
+/// What wrote the value of an expression last; what the call was given is not told. Of a list to which several calls have
+/// added, an element was written by the latest that added such a value.
+pub(crate) fn last_write(context: &Context, expr: &Expr, instance: Option<&str>) -> Option<Because> {
+    let path = read_of(context, expr, instance);
+    let teller = Teller::of_writes(context, instance);
+    let now = context.read(path, instance)?;
+    let writes = teller.writes(path, context.messages().len());
+    let found = writes.into_iter().find_map(|message| match &context.messages()[message] {
+        Message::Data(data) if may_have_written(data, &path.segments, &now) => Some((message, data)),
+        _ => None,
+    });
+    let (message, data) = found?;
+    let output = data.output.as_ref();
+    Some(Because {
+        message,
+        date: output.and_then(|output| output.date.as_deref().map(str::to_owned)),
+        by: teller.writer(data, output.and_then(|output| output.call.as_object())),
+        to: output.map_or_else(|| Path::root(data.kind.as_str()).to_string(), |output| output.path.to_string()),
+        method: data.operation().1,
+        origins: context.origins(path, instance),
+        params: Vec::new(),
+        shown: Vec::new(),
+        consent: None,
+    })
+}
+
+/// Whether a message that reaches a place can have written what stands there: one that adds elements wrote only those.
+fn may_have_written(data: &Data, place: &[Segment], now: &Value) -> bool {
+    let (path, method, Some(value)) = data.operation() else { return false };
+    let Some((_, below)) = place.get(path.len()..).and_then(<[Segment]>::split_first) else { return true };
+    let is_now = |element: &Value| value_at(element, below) == Some(now);
+    match method {
+        Method::Push => is_now(value),
+        Method::Concat => value.as_array().is_none_or(|elements| elements.iter().any(is_now)),
+        Method::Set | Method::Merge | Method::Assign => true,
+    }
+}
