@@ -3,12 +3,13 @@
 //! # Layout
 //!
 //! This file has the rows in instructions. [`durable`] compares durability with a plain file, [`operator`] a step of the
-//! operator agent with a snapshot by the browser, [`peer`] the CPU time of a call with a step of LangGraph, [`stream`]
-//! the reading of a streamed answer with reading it at once.
+//! operator agent with a snapshot by the browser, [`peer`] the CPU time of a call with a step of LangGraph, [`serve`] a
+//! server with LangGraph's, [`stream`] the reading of a streamed answer with reading it at once.
 
 mod durable;
 mod operator;
 mod peer;
+mod serve;
 mod stream;
 
 use std::collections::BTreeMap;
@@ -68,6 +69,12 @@ const ROWS: [Row; 14] = [
     calls("a chain of calls", "chain", [1_000, 10_000], 1, 12.0),
     calls("a fan-out of calls", "fan", [1_000, 10_000], 1, 12.0),
 ];
+
+/// Only steps a second on Restate. It prints a ratio; the machine decides how near to the truth that is.
+pub(crate) fn restate() -> Result<()> {
+    let measure = ["test", "--release", "--package", "obelus-restate", "--test", "throughput", "--", "--ignored"];
+    step("steps a second on Restate, beside a bare service", cargo(&measure).arg("--nocapture"))
+}
 
 /// Only the rows of streamed answers.
 pub(crate) fn run_stream() -> Result<()> {
@@ -148,6 +155,14 @@ type Figures = BTreeMap<String, f64>;
 fn figures_of(text: &str) -> Figures {
     let read = |line: &str| Some((line.split_once(' ')?.0.to_owned(), line.split_once(' ')?.1.parse().ok()?));
     text.lines().filter_map(read).collect()
+}
+
+/// Only the server under load.
+pub(crate) fn serve() -> Result<()> {
+    match serve::measure()? {
+        true => Ok(()),
+        false => bail!("target missed: the server under load"),
+    }
 }
 
 /// Only a step of the operator agent.

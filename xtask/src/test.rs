@@ -5,20 +5,28 @@ use anyhow::Result;
 use crate::console;
 use crate::step::{cargo, root, step};
 
+/// What the binary has beyond its defaults.
+const ENGINES: &str = "obelus/restate";
+
 pub(crate) fn run(long: bool) -> Result<()> {
     step("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
-    step("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let lints = ["clippy", "--workspace", "--all-targets", "--features", ENGINES, "--", "-D", "warnings"];
+    step("lints", &mut cargo(&lints))?;
     connectors()?;
     console::run()?;
-    step("tests", &mut cargo(&["test", "--workspace"]))?;
+    step("tests", &mut cargo(&["test", "--workspace", "--features", ENGINES]))?;
     vectors()?;
     if long {
         let mut properties = cargo(&["test", "--package", "obelus-notebook", "--test", "properties"]);
         step("properties, 20,000 cases of each", properties.env("PROPTEST_CASES", "20000"))?;
         let mut simulation = cargo(&["test", "--package", "obelus-runtime", "--test", "simulation"]);
         step("the simulation, 20,000 seeds", simulation.env("OBELUS_SEEDS", "20000"))?;
+        let mut storm = cargo(&["test", "--package", "obelus", "--test", "serve", "storm"]);
+        step("a server under load, killed 100 times", storm.env("OBELUS_ROUNDS", "100"))?;
         let long = ["test", "--package", "obelus-runtime", "--test", "restore", "--", "--ignored"];
         step("a session of 50,000 calls under a memory limit", &mut cargo(&long))?;
+        let nodes = ["test", "--workspace", "--features", ENGINES, "--test", "cluster", "--", "--ignored"];
+        step("three nodes and two workers of Restate that are killed under 64 sessions", &mut cargo(&nodes))?;
     }
     eprintln!("everything passed");
     Ok(())

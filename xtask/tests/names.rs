@@ -9,7 +9,7 @@ const MOST_AT_ROOT: usize = 40;
 /// The most names in one of its modules.
 const MOST_IN_MODULE: usize = 40;
 /// The most names of each crate altogether.
-const MOST_OF_CRATE: [(&str, usize); 2] = [("obelus-kernel", 130), ("obelus-runtime", 136)];
+const MOST_OF_CRATE: [(&str, usize); 2] = [("obelus-kernel", 130), ("obelus-runtime", 152)];
 
 /// The files of a crate whose `pub use` lines embedders see, each with the module that it is.
 const FILES: [(&str, &[(&str, &str)]); 2] = [

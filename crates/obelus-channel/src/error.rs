@@ -154,7 +154,7 @@ impl From<StoreError> for ChannelError {
 fn refused_status(code: &str) -> u16 {
     match code {
         "unknown_question" | "unknown_call" => 404,
-        "already_decided" | "expired" | "ending" | "at_work" => 409,
+        "already_decided" | "expired" | "ending" | "at_work" | "paused" => 409,
         NOT_DURABLE | OUTCOME_UNKNOWN | GONE => 503,
         DAMAGED | "unreadable" => 500,
         _ => 422,

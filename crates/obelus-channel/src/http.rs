@@ -79,6 +79,11 @@ impl App {
         &self.inner.service
     }
 
+    /// Whether the token of a request still permits what it did when the request came.
+    pub fn still_permits(&self, access: &Access) -> bool {
+        self.inner.tokens.still_permits(&access.caller)
+    }
+
     /// Whether the server is about to end.
     pub fn is_closing(&self) -> bool {
         *self.inner.closing.borrow()

@@ -45,6 +45,12 @@ type Answered = Result<Json<Value>, Failure>;
 /// The channel's name in journals: `langgraph:NAME`.
 const CHANNEL: &str = "langgraph";
 
+/// Removes what is kept of a thread whose session was removed.
+pub fn forget(store: &Path, session: &str) {
+    // Where it cannot be removed, it is a note about nothing.
+    let _ = notes::Notes::new(store).remove(session);
+}
+
 /// The routes. Notes about threads are kept in the store's folder.
 pub fn routes(store: &Path) -> Router<App> {
     Router::new()

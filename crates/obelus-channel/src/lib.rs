@@ -16,9 +16,10 @@
 //! | `http` | the HTTP API, server-sent events and WebSocket (feature `http`) |
 //! | `client` | a client of that API (feature `client`) |
 //! | `telegram` | a Telegram bot (feature `telegram`) |
+//! | `traces` | traces for an OpenTelemetry collector (feature `traces`) |
 //! | `langgraph`, `openai`, `mcp` | protocols of others: LangGraph's server API, OpenAI's API, MCP (feature `http`) |
 
-#[cfg(any(feature = "client", feature = "telegram"))]
+#[cfg(any(feature = "client", feature = "telegram", feature = "traces"))]
 mod address;
 #[cfg(feature = "client")]
 pub mod client;
@@ -37,6 +38,8 @@ mod service;
 #[cfg(feature = "telegram")]
 pub mod telegram;
 pub mod tokens;
+#[cfg(feature = "traces")]
+pub mod traces;
 pub mod types;
 mod who;
 

@@ -16,11 +16,11 @@ use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, State};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 
-use crate::http::{Access, App, Failure, Json};
+use crate::http::{Access, App, Failure, InPath, Json};
 use chats::Chats;
 
 /// The channel's name in journals: `openai:NAME`.
@@ -35,6 +35,11 @@ pub fn routes(store: &FilePath) -> Router<App> {
         .layer(Extension(Arc::new(Chats::new(store))))
 }
 
+/// Removes what is kept of a session that was removed.
+pub fn forget(store: &FilePath, session: &str) {
+    chats::forget(store, session);
+}
+
 fn model_view(name: &str) -> Value {
     json!({"id": name, "object": "model", "created": 0, "owned_by": "obelus"})
 }
@@ -45,6 +50,6 @@ async fn models(State(app): State<App>, access: Access) -> Result<Json<Value>, F
     Ok(Json(json!({"object": "list", "data": data})))
 }
 
-async fn model(State(app): State<App>, access: Access, Path(id): Path<String>) -> Result<Json<Value>, Failure> {
+async fn model(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Result<Json<Value>, Failure> {
     Ok(Json(model_view(&app.service().agent(&id, access.language).await?.agent.name)))
 }

@@ -45,6 +45,7 @@ use obelus_kernel::{Message, Role};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::sessions::InputId;
 use obelus_runtime::{Host, HostError, Language, SessionHandle, SessionSpec, StoreError};
+use sha2::{Digest as _, Sha256};
 
 use crate::ChannelError;
 pub use agent_parts::{MadePrompt, MakePrompt};
@@ -64,19 +65,39 @@ pub struct Service {
     agents: Arc<AgentCatalogue>,
     /// The language where neither the caller nor the agent names one.
     language: Option<Language>,
+    /// Whether that holds whatever language people begin in.
+    is_language_fixed: bool,
     /// What is done to the specs of new sessions.
     prepare: Option<Prepare>,
+    /// Removes what channels keep of a session beside the store.
+    forget: Option<Forget>,
     /// Makes prompts, where they can be shown.
     make_prompt: Option<MakePrompt>,
+    /// Follows the sessions that are talked to.
+    #[cfg(feature = "traces")]
+    traces: Option<crate::traces::Traces>,
 }
 
 /// Changes what a session is made of.
 type Prepare = Arc<dyn Fn(SessionSpec) -> SessionSpec + Send + Sync>;
 
+/// Is told of a session that was removed.
+type Forget = Arc<dyn Fn(&str) + Send + Sync>;
+
 impl Service {
     /// A service over a host with a store, for the agents of a catalogue.
     pub fn new(host: Host, agents: AgentCatalogue) -> Self {
-        Self { host, agents: Arc::new(agents), language: None, prepare: None, make_prompt: None }
+        Self {
+            host,
+            agents: Arc::new(agents),
+            language: None,
+            is_language_fixed: false,
+            prepare: None,
+            forget: None,
+            make_prompt: None,
+            #[cfg(feature = "traces")]
+            traces: None,
+        }
     }
 
     /// The same, in this language where neither the caller nor the agent names one.
@@ -85,10 +106,29 @@ impl Service {
         Self { language: Some(language), ..self }
     }
 
+    /// The same, whose agents speak this language also to people who begin in another one.
+    #[must_use]
+    pub fn always_in_language(self, language: Language) -> Self {
+        Self { language: Some(language), is_language_fixed: true, ..self }
+    }
+
     /// The same, whose new sessions are made of what `prepare` makes of their agents.
     #[must_use]
     pub fn prepared(self, prepare: impl Fn(SessionSpec) -> SessionSpec + Send + Sync + 'static) -> Self {
         Self { prepare: Some(Arc::new(prepare)), ..self }
+    }
+
+    /// The same, which tells `forget` of each session that it has removed.
+    #[must_use]
+    pub fn forgetting(self, forget: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { forget: Some(Arc::new(forget)), ..self }
+    }
+
+    /// The same, whose sessions are traced from when they are first talked to.
+    #[cfg(feature = "traces")]
+    #[must_use]
+    pub fn traced(self, traces: crate::traces::Traces) -> Self {
+        Self { traces: Some(traces), ..self }
     }
 
     /// The host of the sessions.
@@ -104,10 +144,15 @@ impl Service {
     /// A session to talk to, restored if it is not in memory.
     pub async fn open(&self, id: &str) -> Result<SessionHandle, ChannelError> {
         check_id(id)?;
-        match self.host.find(id) {
-            Some(handle) => Ok(handle),
-            None => Ok(self.host.open(id).await?),
+        let handle = match self.host.find(id) {
+            Some(handle) => handle,
+            None => self.host.open(id).await?,
+        };
+        #[cfg(feature = "traces")]
+        if let Some(traces) = &self.traces {
+            traces.follow(&self.host, id, &handle);
         }
+        Ok(handle)
     }
 
     /// Reads something from a session. One that is not in memory is read from the store, and does not go on.
@@ -155,6 +200,12 @@ impl Service {
         done.map_err(|_| ChannelError::Refused(Refused::new("internal", "the work was not done")))?
     }
 
+    /// The language of a new session whose first message is known: that of its words, unless another one is fixed.
+    pub(crate) fn lang_of(&self, words: &str) -> Option<String> {
+        let is_told = !self.is_language_fixed && words.chars().any(char::is_alphabetic);
+        is_told.then(|| Language::of(words).code().to_owned())
+    }
+
     /// The language for a session: what the caller wants, else the agent's, else that of the user's words if they are
     /// Russian, else the service's.
     fn language_of(&self, session: &Session, wanted: Option<Language>) -> Language {
@@ -177,6 +228,12 @@ pub(crate) fn check_id(id: &str) -> Result<(), ChannelError> {
         true => Ok(()),
         false => Err(StoreError::BadName(id.chars().take(64).collect()).into()),
     }
+}
+
+/// The id of what is made under a key, so that it is made once.
+pub(crate) fn id_of_key(what: &str, key: &str) -> String {
+    let whole = Sha256::digest(format!("{what}\n{key}").as_bytes());
+    whole.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// An id that nobody can guess.

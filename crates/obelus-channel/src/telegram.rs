@@ -229,6 +229,14 @@ impl Bot {
         });
     }
 
+    /// Sends the whole question as a file, where a message has no room for it.
+    async fn send_whole(&self, chat: i64, whole: &str) {
+        self.pace.turn(chat).await;
+        if let Err(error) = self.api.send_text_file(chat, "question.txt", whole, "").await {
+            (self.tell)(&format!("Telegram: {error}"));
+        }
+    }
+
     /// Shows a card as its question stands: with buttons while it is open, else with what came of it.
     async fn refresh_card(&self, token: &str) {
         let Some(card) = self.book.look(|saved| saved.cards.get(token).cloned()) else { return };
@@ -242,13 +250,16 @@ impl Bot {
             true => card::open_card(&row, token, card.is_denying, language),
             false => card::closed_card(&row, language, |id| self.name_of(id)),
         };
-        if is_open && row.digest != card.digest {
-            self.keep(|saved| saved.cards.get_mut(token).map(|card| card.digest.clone_from(&row.digest)));
-        }
         if let Some(message) = card.message
             && let Err(error) = self.edit(card.chat, message, &text, Some(&keyboard)).await
         {
             (self.tell)(&format!("Telegram: {error}"));
+        } else if is_open && row.digest != card.digest {
+            // An answer counts for what was shown: until the edit is there, buttons answer for the earlier question.
+            self.keep(|saved| saved.cards.get_mut(token).map(|card| card.digest.clone_from(&row.digest)));
+            if let Some(whole) = card::whole_if_long(&row) {
+                self.send_whole(card.chat, &whole).await;
+            }
         }
         if !is_open {
             self.keep(|saved| saved.cards.remove(token));

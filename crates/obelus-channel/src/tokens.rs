@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use base64::Engine as _;
@@ -71,6 +71,8 @@ pub struct Caller {
     pub name: String,
     /// What it permits.
     pub role: Role,
+    /// The SHA-256 of the token.
+    hash: String,
 }
 
 impl Caller {
@@ -112,17 +114,16 @@ pub struct Tokens {
     read: Mutex<Read>,
 }
 
-#[derive(Default)]
 struct Read {
-    /// What the file looked like: when it was changed, and its inode.
-    seen: Option<(SystemTime, u64)>,
-    entries: Vec<TokenEntry>,
+    /// What the file looked like: when it was changed, its inode, and who may read it.
+    seen: Option<(SystemTime, u64, u32)>,
+    entries: Arc<[TokenEntry]>,
 }
 
 impl Tokens {
     /// The tokens in a store's folder.
     pub fn in_folder(folder: &Path) -> Self {
-        Self { file: folder.join(TOKENS_FILE), read: Mutex::default() }
+        Self { file: folder.join(TOKENS_FILE), read: Mutex::new(Read { seen: None, entries: Arc::new([]) }) }
     }
 
     /// All tokens, by name.
@@ -136,20 +137,26 @@ impl Tokens {
         if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
             return Err(TokenError::BadName(name.to_owned()));
         }
+        let token = drawn("obelus_")?;
+        self.insert(name, role, &token)?;
+        Ok(token)
+    }
+
+    fn insert(&self, name: &str, role: Role, token: &Secret) -> Result<(), TokenError> {
+        let _one = self.lock()?;
         let mut entries = self.list()?;
         if entries.iter().any(|entry| entry.name == name) {
             return Err(TokenError::Exists(name.to_owned()));
         }
-        let token = drawn("obelus_")?;
         let (created, hash) = (system_clock().to_string(), hash_of(token.expose()));
         entries.push(TokenEntry { name: name.to_owned(), role, created, hash });
         entries.sort_by(|one, other| one.name.cmp(&other.name));
-        self.write(&entries)?;
-        Ok(token)
+        self.write(&entries)
     }
 
     /// Removes a token: from now on it permits nothing.
     pub fn remove(&self, name: &str) -> Result<(), TokenError> {
+        let _one = self.lock()?;
         let mut entries = self.list()?;
         let before = entries.len();
         entries.retain(|entry| entry.name != name);
@@ -165,27 +172,50 @@ impl Tokens {
         if self.list()?.iter().any(|entry| entry.name == LOCAL) {
             return Ok(false);
         }
-        let token = self.add(LOCAL, Role::Admin)?;
+        // A token that is in no file would be of no use to anybody.
+        let token = drawn("obelus_")?;
         write_private(file, format!("{}\n", token.expose()).as_bytes())?;
+        self.insert(LOCAL, Role::Admin, &token)?;
         Ok(true)
+    }
+
+    /// Whether the token of a caller still permits what it did.
+    pub fn still_permits(&self, caller: &Caller) -> bool {
+        self.entries().iter().any(|entry| entry.hash == caller.hash && entry.role >= caller.role)
+    }
+
+    /// Lets one process at a time change the file.
+    fn lock(&self) -> Result<fs::File, TokenError> {
+        let path = self.file.with_extension("lock");
+        let wrong = |error| TokenError::File(path.clone(), error);
+        let file = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = file.map_err(wrong)?;
+        file.lock().map_err(wrong)?;
+        Ok(file)
     }
 
     /// Who has this token. It takes the same time whoever it is.
     pub fn caller(&self, token: &str) -> Option<Caller> {
         let given = hash_of(token);
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = fs::metadata(&self.file).and_then(|about| Ok((about.modified()?, about.ino()))).ok();
-        if seen.is_none() || read.seen != seen {
-            // A file that cannot be read permits nothing.
-            *read = Read { seen, entries: read_entries(&self.file).unwrap_or_default() };
-        }
         let mut found = None;
-        for entry in &read.entries {
+        for entry in self.entries().iter() {
             if is_same(&entry.hash, &given) {
-                found = Some(Caller { name: entry.name.clone(), role: entry.role });
+                found = Some(Caller { name: entry.name.clone(), role: entry.role, hash: given.clone() });
             }
         }
         found
+    }
+
+    /// The tokens as the file has them now.
+    fn entries(&self) -> Arc<[TokenEntry]> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = |about: fs::Metadata| Ok((about.modified()?, about.ino(), about.mode()));
+        let seen = fs::metadata(&self.file).and_then(look).ok();
+        if seen.is_none() || read.seen != seen {
+            // A file that cannot be read permits nothing.
+            *read = Read { seen, entries: read_entries(&self.file).unwrap_or_default().into() };
+        }
+        Arc::clone(&read.entries)
     }
 
     fn write(&self, entries: &[TokenEntry]) -> Result<(), TokenError> {
@@ -302,8 +332,47 @@ mod tests {
         assert_eq!(tokens.caller(token.trim()).unwrap().role, Role::Admin);
         fs::set_permissions(folder.join(TOKENS_FILE), fs::Permissions::from_mode(0o644)).unwrap();
         assert!(matches!(tokens.list(), Err(TokenError::Open(_))));
+        assert_eq!(tokens.caller(token.trim()), None, "the mode is looked at each time");
         let anew = Tokens::in_folder(&folder);
         assert_eq!(anew.caller(token.trim()), None);
+    }
+
+    #[test]
+    fn the_first_token_is_kept_only_if_its_file_could_be_written() {
+        let folder = folder("first");
+        let tokens = Tokens::in_folder(&folder);
+        assert!(tokens.ensure_first(&folder.join("none/token")).is_err());
+        assert!(tokens.ensure_first(&folder.join(TOKEN_FILE)).unwrap());
+        let token = fs::read_to_string(folder.join(TOKEN_FILE)).unwrap();
+        assert!(tokens.caller(token.trim()).is_some());
+    }
+
+    #[test]
+    fn tokens_added_and_removed_at_once_are_all_counted() {
+        let folder = folder("at-once");
+        let tokens = Tokens::in_folder(&folder);
+        for n in 0..8 {
+            tokens.add(&format!("old{n}"), Role::Admin).unwrap();
+        }
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let folder = &folder;
+                scope.spawn(move || Tokens::in_folder(folder).remove(&format!("old{n}")).unwrap());
+                scope.spawn(move || Tokens::in_folder(folder).add(&format!("new{n}"), Role::Viewer).unwrap());
+            }
+        });
+        let names: Vec<String> = tokens.list().unwrap().into_iter().map(|entry| entry.name).collect();
+        assert_eq!(names, (0..8).map(|n| format!("new{n}")).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_removed_token_permits_nothing_more_to_whoever_is_connected() {
+        let tokens = Tokens::in_folder(&folder("still"));
+        let caller = tokens.caller(tokens.add("anna", Role::Operator).unwrap().expose()).unwrap();
+        assert!(tokens.still_permits(&caller));
+        tokens.remove("anna").unwrap();
+        tokens.add("anna", Role::Operator).unwrap();
+        assert!(!tokens.still_permits(&caller), "another token of the same name");
     }
 
     #[test]

@@ -115,7 +115,7 @@ pub struct NewSession {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "http", schema(pattern = "^[A-Za-z0-9_-]{1,64}$"))]
     pub id: Option<String>,
-    /// The language that the agent is to speak, if it can: `ru` or `en`.
+    /// The language that the agent is to speak, if it can: `ru` or `en`. Without it, that of `?lang=` or `Accept-Language`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lang: Option<String>,
     /// How far it may go, in place of what the agent's file says: `shadow`, `canary` or `full`.

@@ -136,7 +136,7 @@ async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Optio
     assert!(visits.load(Ordering::Relaxed) >= ACTIONS, "it did not observe");
     // Every step of this graph but the end asks the model or begins a call.
     let is_step = |body: &EventBody| matches!(body, EventBody::ModelAsked { .. } | EventBody::CallBegan { .. });
-    let mut events = handle.subscribe(Some(EventNumber::START));
+    let mut events = handle.history(EventNumber::START).expect("it is kept");
     let steps = std::iter::from_fn(|| events.try_next()).filter(|event| is_step(&event.body)).count();
     host.close().await;
     Turn { steps, cpu: worked, wall }

@@ -26,6 +26,7 @@
 //! | `profile` | cookies and stored texts, kept with the session |
 //! | `answer` | what the server says |
 //! | `view` | what is shown of a page |
+//! | `table` | rows of tables on one line each |
 //! | `difference` | the ids that are shown, and what changed of a page |
 //! | `offer` | what can be planned, in our words |
 //! | `snapshot` | the elements of a page |
@@ -57,6 +58,7 @@ mod section;
 mod shots;
 mod sites;
 mod snapshot;
+mod table;
 mod view;
 
 use std::path::{Path, PathBuf};
@@ -140,6 +142,15 @@ impl Memory {
             is_new |= self.notes.note_address(&address::shown_text(address), &secrets.hide(address.to_owned()));
         }
         if is_new {
+            self.keep_notes();
+        }
+    }
+
+    /// Notes what a page says around an element, for whoever is asked about it.
+    fn note_words(&mut self, address: &str, says: &judge::Says, secrets: &Secrets) {
+        let parts = [&says.heading, &says.text].map(|part| part.trim());
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        if self.notes.note_words(address, &secrets.hide(parts.join(" — "))) {
             self.keep_notes();
         }
     }

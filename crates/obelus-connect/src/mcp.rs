@@ -20,6 +20,7 @@
 //! | `handler` | requests and notifications of a server |
 //! | `request` | one request, and the elicitations while it runs |
 //! | `offer` | from a server's tool to one of ours |
+//! | `news` | what people should know of servers at work |
 //! | `tool_result` | the result of a call, limited in size |
 //! | `activity` | tools of servers as activities |
 //! | `shots` | images as files |
@@ -32,6 +33,7 @@ mod guarded;
 mod handler;
 mod http;
 mod lines;
+mod news;
 mod oauth;
 mod offer;
 mod process;
@@ -44,7 +46,7 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use obelus_runtime::Activities;
 use serde_json::{Map, Value};
@@ -53,13 +55,12 @@ use tokio::task::JoinSet;
 use crate::activity::BindingError;
 
 pub use error::{McpError, Trouble};
+use news::News;
+pub use news::ServerNews;
 pub use oauth::{Landing, LogIn, VisitFuture};
 pub use request::{AskedFuture, Elicit};
 pub use server::Server;
 pub use tool_result::{Image, ToolResult};
-
-/// Is told what people should know: a tool that changed, one that cannot be offered.
-type Listener = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The servers of one agent, by name. Cheap to clone. Nothing is started until something is asked.
 #[derive(Clone, Default)]
@@ -152,7 +153,7 @@ impl Servers {
 
     /// Sets the listener for messages to people, in place of the one before. Messages from before anybody listened are
     /// passed on now.
-    pub fn on_change(&self, listener: impl Fn(&str) + Send + Sync + 'static) {
+    pub fn on_change(&self, listener: impl Fn(&ServerNews) + Send + Sync + 'static) {
         self.news.listen(Arc::new(listener));
     }
 
@@ -172,68 +173,5 @@ impl Servers {
             ends.spawn(async move { server.close().await });
         }
         while ends.join_next().await.is_some() {}
-    }
-}
-
-/// Messages for people, and who is told them.
-#[derive(Default)]
-struct News(Mutex<Announcements>);
-
-#[derive(Default)]
-struct Announcements {
-    listener: Option<Listener>,
-    /// Messages from before anybody listened.
-    early: Vec<String>,
-    /// The latest message about the change of each tool: it is sent once.
-    changed: BTreeMap<String, String>,
-    /// Other messages that were sent: each is sent once.
-    said: std::collections::BTreeSet<String>,
-}
-
-/// The most messages that wait for a listener.
-const MOST_EARLY: usize = 100;
-
-impl News {
-    fn listen(&self, listener: Listener) {
-        let early = {
-            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            state.listener = Some(Arc::clone(&listener));
-            std::mem::take(&mut state.early)
-        };
-        early.iter().for_each(|words| listener(words));
-    }
-
-    /// Tells something, once.
-    fn tell(&self, words: &str) {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !state.said.contains(words) {
-            Self::say(state, words, |state| _ = state.said.insert(words.to_owned()));
-        }
-    }
-
-    /// Tells that a tool is another one, once for each change.
-    fn changed(&self, tool: &str, words: &str) {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.changed.get(tool).is_none_or(|last| last != words) {
-            Self::say(state, words, |state| _ = state.changed.insert(tool.to_owned(), words.to_owned()));
-        }
-    }
-
-    /// A tool is again what it was; its next change is news.
-    fn as_it_was(&self, tool: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).changed.remove(tool);
-    }
-
-    /// The lock is released before the listener is called, which may call back.
-    fn say(mut state: std::sync::MutexGuard<'_, Announcements>, words: &str, note: impl FnOnce(&mut Announcements)) {
-        note(&mut state);
-        match state.listener.clone() {
-            Some(listener) => {
-                drop(state);
-                listener(words);
-            }
-            None if state.early.len() < MOST_EARLY => state.early.push(words.to_owned()),
-            None => {}
-        }
     }
 }

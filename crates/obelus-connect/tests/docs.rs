@@ -1,5 +1,5 @@
-//! What is written about playbooks holds: every playbook of the repository and every example of its manual
-//! is one, for the reader and for the schema that editors use.
+//! The schemas that editors use take every agent, request, playbook and vector of the repository, and refuse typos. What is
+//! written about playbooks holds: every example of their manual is one, for the reader and for the schema.
 
 use std::path::{Path, PathBuf};
 
@@ -11,11 +11,73 @@ fn at(path: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
 }
 
-fn schema() -> jsonschema::Validator {
-    let text = std::fs::read_to_string(at("docs/playbook.schema.json")).unwrap();
+/// The schema in `docs/NAME.schema.json`.
+fn schema(name: &str) -> jsonschema::Validator {
+    let text = std::fs::read_to_string(at(&format!("docs/{name}.schema.json"))).unwrap();
     let schema: Value = serde_json::from_str(&text).unwrap();
     assert!(jsonschema::draft202012::meta::is_valid(&schema));
     jsonschema::draft202012::new(&schema).unwrap()
+}
+
+/// The files below a folder whose path ends so.
+fn files(folder: &str, ends: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![at(folder)];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if ends.iter().any(|end| path.to_string_lossy().ends_with(end)) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// What the schema has against a document.
+fn breaches(schema: &jsonschema::Validator, document: &str) -> Vec<String> {
+    // JSON first: it may have more nodes than YAML is permitted.
+    let value: Value = serde_json::from_str(document).unwrap_or_else(|_| serde_saphyr::from_str(document).unwrap());
+    schema.iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+#[test]
+fn every_agent_request_and_vector_of_the_repository_fits_its_schema() {
+    let agents = [files("agents", &["/agent.yaml"]), files("examples", &["/agent.yaml"])].concat();
+    let requests = files("examples", &["/plan.yaml", "/plan.json", "/request.yaml", "/delegates/summary.yaml"]);
+    let vectors = [files("vectors", &[".json"]), files("vectors-hostile", &[".json"])].concat();
+    for (name, paths, least) in [("agent", agents, 6), ("request", requests, 5), ("vectors", vectors, 20)] {
+        assert!(paths.len() >= least, "{name}: {paths:?}");
+        let schema = schema(name);
+        for path in paths {
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(breaches(&schema, &text), [""; 0], "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_typo_does_not_fit_the_schema() {
+    for (name, good, bad) in [
+        ("agent", "{name: x, mode: full}", "{name: x, mode: ful}"),
+        ("agent", "{name: x, limits: {calls: 5}}", "{name: x, limits: {cals: 5}}"),
+        ("agent", "{name: x}", "{nam: x}"),
+        ("agent", "{name: x, tools: {a: {x-effect: read}}}", "{name: x, tools: {a: {x-effct: read}}}"),
+        ("agent", "{name: x, tools: {a: {x-effect: read}}}", "{name: x, tools: {a: {x-effect: reed}}}"),
+        ("agent", "{name: x, policy: [{verdict: allow}]}", "{name: x, policy: [{verdict: alow}]}"),
+        ("agent", "{name: x, activities: {a: {jq: .}}}", "{name: x, activities: {a: {qj: .}}}"),
+        ("request", "{context: []}", "{contxt: []}"),
+        ("request", "{context: [{type: state, a: 1}]}", "{context: [{type: stat, a: 1}]}"),
+        ("request", "{context: [{type: plan, plan: [{_tool: a}]}]}", "{context: [{type: plan, plan: [{tool: a}]}]}"),
+        ("request", "{context: [], settings: {max_calls: 1}}", "{context: [], settings: {calls: 1}}"),
+        ("vectors", "[{name: a, kind: resolve, context: []}]", "[{name: a, kind: resolv, context: []}]"),
+        ("vectors", "[{name: a, kind: resolve, context: []}]", "[{name: a, kind: resolve, contxt: []}]"),
+    ] {
+        let schema = schema(name);
+        assert_eq!(breaches(&schema, good), [""; 0], "{good}");
+        assert_ne!(breaches(&schema, bad), [""; 0], "{bad}");
+    }
 }
 
 /// The manual's YAML, each block under the line it stands at.
@@ -51,20 +113,18 @@ fn playbooks() -> Vec<(PathBuf, String)> {
 
 #[test]
 fn every_playbook_is_one_for_the_reader_and_for_the_schema() {
-    let schema = schema();
+    let schema = schema("playbook");
     for (path, text) in playbooks() {
         if let Err(error) = Playbook::parse(&path, &text) {
             panic!("{error}");
         }
-        let value: Value = serde_saphyr::from_str(&text).unwrap();
-        let breaches: Vec<String> = schema.iter_errors(&value).map(|error| error.to_string()).collect();
-        assert_eq!(breaches, [""; 0], "{}", path.display());
+        assert_eq!(breaches(&schema, &text), [""; 0], "{}", path.display());
     }
 }
 
 #[test]
 fn what_the_reader_refuses_the_schema_refuses_too() {
-    let schema = schema();
+    let schema = schema("playbook");
     for text in [
         "just words",
         "{otherwise: {output: 1}}",

@@ -287,7 +287,7 @@ impl Session {
             Input::RunPlan => self.run_plan()?,
             Input::Picture(picture) => self.words.attach(picture)?,
             Input::User { text } => self.hear(text),
-            Input::State { state, by } => self.adopt(state, &by)?,
+            Input::State { state, by, is_whole } => self.adopt(state, &by, is_whole)?,
             Input::Event { id, event } => self.take_event(id, event)?,
             Input::Used { .. } => {}
             Input::Elicit { id, key, words, schema } => self.elicit(&id, key, words, schema),

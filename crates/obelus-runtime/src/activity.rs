@@ -41,7 +41,7 @@ impl Work {
     }
 
     /// How to make of what its activity returns what the session may hear of it.
-    pub(crate) fn take_off(&self) -> impl Fn(Outcome) -> Outcome + Send + 'static {
+    pub(crate) fn take_off(&self) -> impl Fn(Outcome) -> Outcome + Send + use<> {
         let keeps = self.tool.keeps_digest.then(|| (Arc::clone(&self.tool), Arc::clone(&self.slot)));
         move |outcome| match &keeps {
             Some((tool, slot)) => slot.take_off(tool, outcome),

@@ -14,22 +14,20 @@
 //! | `perform` | what the session hands out, and what is told of it |
 //! | `tell` | what people say, and edits of the state's file |
 //! | `running` | calls, requests and files under way |
-//! | `doubt` | calls whose answer was lost |
 //! | `elicitations`, `parts` | what calls ask people, and answers that are still being written |
 //! | `report` | events, the state's file and the log |
 //! | `waiters` | who waits for a rest |
 
 mod command;
-mod doubt;
 mod elicitations;
 mod intake;
 mod parts;
 mod perform;
-mod report;
+pub(crate) mod report;
 mod running;
 mod second_look;
 mod tell;
-mod waiters;
+pub(crate) mod waiters;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -123,9 +121,8 @@ pub(crate) struct Actor {
     idle_after: Option<Duration>,
     /// The room of the latest batch, for the next one.
     room: Vec<Incoming>,
-    /// What is to be performed, and told, of the latest batch.
+    /// What is to be performed of the latest batch.
     tasks: Vec<Task>,
-    events: Vec<EventBody>,
 }
 
 /// Outcomes could not be kept.
@@ -202,7 +199,6 @@ impl Actor {
             idle_after,
             room: Vec::new(),
             tasks: Vec::new(),
-            events: Vec::new(),
             session,
             clock,
         }

@@ -87,6 +87,16 @@ struct File {
     graph: Option<Steps>,
 }
 
+/// What a list of agents shows of a file.
+#[derive(Deserialize)]
+struct Title {
+    name: String,
+    #[serde(default)]
+    description: Option<Wording>,
+    #[serde(default)]
+    language: Languages,
+}
+
 fn one() -> u32 {
     1
 }
@@ -216,6 +226,13 @@ impl Agent {
         let text = read_text(&file)
             .map_err(|error| vec![Problem { file: file.clone(), place: None, text: error.to_string() }])?;
         Self::parse_in(&file, &text, &folder, language)
+    }
+
+    /// Name and description of an agent that comes with the program. The rest of its file is not looked at.
+    pub(crate) fn bundled_title(folder: &Path, wanted: Option<&str>) -> Option<(String, Option<String>)> {
+        let Title { name, description, language } =
+            from_yaml(crate::bundled::text(&folder.join("agent.yaml"))?).ok()?;
+        Some((name, description.map(|words| words.text(language.choose(wanted).as_deref()))))
     }
 
     /// Reads an agent from the text of its file.

@@ -77,6 +77,17 @@ impl AgentCatalogue {
         obelus_kernel::closest(name, &names).map(str::to_owned)
     }
 
+    /// Name and description of the agent in a folder, in a language or in its own, or what is wrong with it. Those that come with the program are in
+    /// order, and are not read any further.
+    pub fn title(folder: &Path, language: Option<&str>) -> Result<(String, Option<String>), Vec<Problem>> {
+        if is_bundled(folder)
+            && let Some(title) = Agent::bundled_title(folder, language)
+        {
+            return Ok(title);
+        }
+        Agent::load_in(folder, language).map(|agent| (agent.name, agent.description))
+    }
+
     /// Reads the agent of this name in a language, or in its own; none where there is no such agent.
     pub fn load(&self, name: &str, language: Option<&str>) -> Option<Result<Agent, Vec<Problem>>> {
         self.find(name).map(|folder| Agent::load_in(&folder, language))
@@ -118,6 +129,16 @@ fn name_of(folder: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_title_of_a_bundled_agent_is_that_of_its_whole_file() {
+        for folder in bundled_agents() {
+            for language in [None, Some("ru"), Some("en")] {
+                let agent = Agent::load_in(&folder, language).unwrap();
+                assert_eq!(AgentCatalogue::title(&folder, language).unwrap(), (agent.name, agent.description));
+            }
+        }
+    }
 
     #[test]
     fn an_agent_is_found_by_its_name_and_by_nothing_else() {

@@ -76,6 +76,9 @@ pub struct SessionEvent {
     pub number: EventNumber,
     /// When.
     pub at: Time,
+    /// Whether it is not told again later. It has the number of the event before.
+    #[serde(skip)]
+    pub is_passing: bool,
     /// What happened.
     #[serde(flatten)]
     pub body: EventBody,
@@ -249,16 +252,17 @@ pub struct StepView {
 impl EventBody {
     /// What an input leads to, in order: the input itself, and the tasks that it handed out. `is_news` says whether it
     /// changed the memory. The session is as it is right after the input, so that a replay tells the same.
-    pub(crate) fn of(session: &Session, at: Time, input: &Input, is_news: bool, tasks: &[Task], into: &mut Vec<Self>) {
-        into.extend(Self::of_input(input, is_news));
+    pub(crate) fn of(session: &Session, at: Time, input: &Input, is_news: bool, tasks: &[Task]) -> Vec<Self> {
+        let mut all: Vec<Self> = Self::of_input(input, is_news).into_iter().collect();
         // These two look what has expired.
         if matches!(input, Input::Tick | Input::State { .. }) {
             let has_expired =
                 |question: &Question| question.status == QuestionStatus::Expired && question.decided_at == Some(at);
             let expired = session.questions().into_iter().filter(has_expired);
-            into.extend(expired.map(|question| Self::QuestionExpired { question: question.id }));
+            all.extend(expired.map(|question| Self::QuestionExpired { question: question.id }));
         }
-        into.extend(tasks.iter().filter_map(|task| Self::of_task(session, task)));
+        all.extend(tasks.iter().filter_map(|task| Self::of_task(session, task)));
+        all
     }
 
     fn of_input(input: &Input, is_news: bool) -> Option<Self> {

@@ -102,7 +102,7 @@ impl SessionHandle {
 
     /// Puts another state in the place of the session's own.
     pub async fn edit_state(&self, state: Value, by: &str) -> Result<(), Refused> {
-        self.tell(Input::State { state, by: by.to_owned() }).await
+        self.tell(Input::State { state, by: by.to_owned(), is_whole: true }).await
     }
 
     /// Changes how far the session may go.
@@ -172,8 +172,8 @@ impl SessionHandle {
         Ok(events)
     }
 
-    /// Events from now on, or those after an event that was seen before. Only so many are held in memory: if there were
-    /// more, that is the first thing that is told.
+    /// Events from now on, or those after an event that was seen before. Only so many are held in memory, from the first
+    /// subscription on: if there were more, that is the first thing that is told.
     pub fn subscribe(&self, after: Option<EventNumber>) -> Subscription {
         self.slot.feed().subscribe(after)
     }

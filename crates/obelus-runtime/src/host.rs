@@ -30,14 +30,16 @@ use tokio::task::JoinSet;
 use crate::clock::{Clock, system_clock};
 use crate::connector::{ConnectError, Connector};
 use crate::events::{EventNumber, SessionEvent};
+use crate::follower::Workers;
 use crate::handle::SessionHandle;
 use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
-use crate::store::{InboxRow, Record, SessionRow, Store, StoreError};
+use crate::store::{InboxRow, InputId, Record, SessionRow, Store, StoreError};
 pub use carry::{Export, ForkForecast, Forked, ForkedCall};
 pub(crate) use news::NewsSender;
 pub use news::{HostNews, NewsFeed};
-pub use rules::RulesChange;
+pub use open::remake;
+pub use rules::{RulesChange, with_present_bindings};
 pub use slot::Reopened;
 pub(crate) use slot::Slot;
 
@@ -60,6 +62,7 @@ pub struct Host {
 pub struct HostBuilder {
     connector: Arc<dyn Connector>,
     store: Option<Arc<dyn Store>>,
+    workers: Option<Arc<dyn Workers>>,
     files: Option<PathBuf>,
     clock: Clock,
     draw_key: fn() -> String,
@@ -70,6 +73,8 @@ pub struct HostBuilder {
 pub(crate) struct Inner {
     connector: Arc<dyn Connector>,
     store: Option<Arc<dyn Store>>,
+    /// Who works at the sessions of the store, if this process does not.
+    workers: Option<Arc<dyn Workers>>,
     /// Where pictures, states and logs of sessions go.
     files: Option<PathBuf>,
     clock: Clock,
@@ -83,6 +88,8 @@ pub(crate) struct Inner {
     news: NewsSender,
     /// The actors.
     tasks: Mutex<JoinSet<()>>,
+    /// Those who wait until a question of an idle session is due: for days, if need be.
+    sleepers: Mutex<JoinSet<()>>,
 }
 
 /// Why a session cannot be opened or made.
@@ -128,6 +135,12 @@ impl HostBuilder {
         Self { store: Some(store), ..self }
     }
 
+    /// Leaves the work at kept sessions to other processes: here they are followed and told things.
+    #[must_use]
+    pub fn workers(self, workers: Arc<dyn Workers>) -> Self {
+        Self { workers: Some(workers), ..self }
+    }
+
     /// Keeps pictures, and the states and logs of agents, as files in this folder: that of the store.
     #[must_use]
     pub fn files(self, folder: impl Into<PathBuf>) -> Self {
@@ -152,7 +165,7 @@ impl HostBuilder {
         Self { idle_after, ..self }
     }
 
-    /// Holds so many events of each session that is in memory.
+    /// Holds so many events of each session that is in memory and that somebody has subscribed to.
     #[must_use]
     pub fn events(self, events: usize) -> Self {
         Self { events, ..self }
@@ -160,12 +173,13 @@ impl HostBuilder {
 
     /// The host.
     pub fn build(self) -> Host {
-        let Self { connector, store, files, clock, draw_key, idle_after, events } = self;
-        let (slots, temporary, tasks) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let Self { connector, store, workers, files, clock, draw_key, idle_after, events } = self;
+        let (slots, temporary) = (Mutex::default(), Mutex::default());
         Host {
             inner: Arc::new(Inner {
                 connector,
                 store,
+                workers,
                 files,
                 clock,
                 draw_key,
@@ -174,7 +188,8 @@ impl HostBuilder {
                 slots,
                 temporary,
                 news: NewsSender::default(),
-                tasks,
+                tasks: Mutex::default(),
+                sleepers: Mutex::default(),
             }),
         }
     }
@@ -191,6 +206,7 @@ impl Host {
         HostBuilder {
             connector: Arc::new(connector),
             store: None,
+            workers: None,
             files: None,
             clock: system_clock,
             draw_key: open::drawn_key,
@@ -215,7 +231,7 @@ impl Host {
         by: &str,
     ) -> Result<SessionHandle, HostError> {
         let mode = mode.map(|mode| Input::Mode { mode });
-        let state = Input::State { state, by: by.to_owned() };
+        let state = Input::State { state, by: by.to_owned(), is_whole: false };
         self.inner.create(id, spec, mode.into_iter().chain([state]).collect()).await
     }
 
@@ -283,6 +299,11 @@ impl Host {
         Ok(self.inner.store()?.load(id, after, Some(upto))?.records)
     }
 
+    /// The record with which a session took the input of this id, if it has (DUR-13).
+    pub fn taken(&self, id: &str, input: &InputId) -> Result<Option<u64>, HostError> {
+        Ok(self.inner.store()?.taken(id, input)?)
+    }
+
     /// Every session that is kept, newest first.
     pub fn list(&self) -> Result<Vec<SessionRow>, HostError> {
         Ok(self.inner.store()?.list()?)
@@ -312,6 +333,9 @@ impl Host {
 
     /// Ends every session that is in memory, and waits for that.
     pub async fn close(&self) {
+        // Whoever waits for a question to be due would open its session again.
+        let mut sleepers = std::mem::take(&mut *self.inner.sleepers());
+        sleepers.shutdown().await;
         let kept: Vec<Arc<Slot>> = self.inner.slots().values().filter_map(Weak::upgrade).collect();
         let temporary = std::mem::take(&mut *self.inner.temporary());
         for slot in kept.into_iter().chain(temporary.iter().filter_map(Weak::upgrade)) {
@@ -339,6 +363,10 @@ impl Inner {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn sleepers(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Where a session is reached. It need not be in memory, nor exist.
     fn slot(self: &Arc<Self>, id: &str) -> Arc<Slot> {
         let mut slots = self.slots();
@@ -354,5 +382,12 @@ impl Inner {
         let mut tasks = self.tasks();
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
+    }
+
+    /// Has a task wait for its time. It ends with the host.
+    fn spawn_sleeper(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut sleepers = self.sleepers();
+        while sleepers.try_join_next().is_some() {}
+        sleepers.spawn(task);
     }
 }

@@ -38,6 +38,8 @@
 //! |---|---|
 //! | `host`, `handle` | opens, finds, lists and lets go of sessions; the handle to one |
 //! | `actor` | the task that owns a session, keeps its inputs and performs what follows |
+//! | `effect` | calls and requests on their way: time limits, panics, lost answers |
+//! | `follower` | the same place for a session that other processes work at |
 //! | `events`, `status` | what happens in a session, as numbered events; where it is |
 //! | `spec`, `connector` | what a session is made of, and what it is connected to |
 //! | `store`, `restore`, `fork` | journals of sessions, and sessions made of them again |
@@ -57,8 +59,10 @@ mod catalogue;
 mod clock;
 mod connector;
 mod delegates;
+mod effect;
 mod elicitor;
 mod events;
+mod follower;
 mod fork;
 mod handle;
 mod host;
@@ -125,10 +129,14 @@ pub mod specs {
 
 /// For engines of stores and their tests: what a [`Store`] keeps, and how a session is made of it again.
 pub mod engine {
+    pub use crate::effect::{ask_whole, carry_out, load_request, look_whether_done};
+    pub use crate::follower::{Told, UNREACHABLE, Workers, WorkersFuture};
     pub use crate::fork::fork;
+    pub use crate::host::{remake, with_present_bindings};
     pub use crate::restore::{
-        Advanced, Remake, RestoreError, Restored, TurnStates, advance, back_to_rest, look_at, restore,
+        Advanced, Heard, Remake, Replica, RestoreError, Restored, TurnStates, advance, back_to_rest, look_at, restore,
     };
+    pub use crate::store::check_name;
     pub use crate::store::{AppendError, Cut, Digest, Durable, Journaled, Record, Rest, SessionLock, Snapshot};
 }
 
@@ -159,6 +167,6 @@ pub mod people {
     };
     pub use crate::words::{
         Ending, ToolNames, consent_in_words, error_words, explained_reason, failure_in_words, how_it_ended,
-        never_in_words, one_line, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
+        never_in_words, refusal_by_code, refusal_in_words, refused_in_words, terms_in_words, why_it_ended,
     };
 }

@@ -1,6 +1,7 @@
 //! Where in a YAML text something stands, so that a complaint can point at it.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
@@ -8,8 +9,12 @@ use serde_saphyr::Spanned;
 /// Places of longer documents are not looked for: they take many times the room of the document.
 const LONGEST: usize = 4 << 20;
 
-/// The places of everything in a document, in YAML or JSON.
-pub struct Places(Option<Spanned<Tree>>);
+/// The places of everything in a document, in YAML or JSON. They are looked for when the first is asked for: most documents
+/// are in order.
+pub struct Places {
+    text: String,
+    whole: OnceLock<Option<Spanned<Tree>>>,
+}
 
 enum Tree {
     Leaf,
@@ -18,14 +23,20 @@ enum Tree {
 }
 
 impl Places {
-    /// Reads the places of a document; of one that cannot be read, or is very long, there are none.
+    /// The places of a document; in one that cannot be read, or is very long, there are none.
     pub fn of(text: &str) -> Self {
-        Self(Some(text).filter(|text| text.len() <= LONGEST).and_then(|text| from_yaml(text).ok()))
+        let text = if text.len() <= LONGEST { text.to_owned() } else { String::new() };
+        Self { text, whole: OnceLock::new() }
+    }
+
+    fn whole(&self) -> Option<&Spanned<Tree>> {
+        let read = || Some(&self.text).filter(|text| !text.is_empty()).and_then(|text| from_yaml(text).ok());
+        self.whole.get_or_init(read).as_ref()
     }
 
     /// Whether the document as a whole is an object, if it could be read.
     pub(crate) fn is_map(&self) -> Option<bool> {
-        self.0.as_ref().map(|whole| matches!(whole.value, Tree::Map(_)))
+        self.whole().map(|whole| matches!(whole.value, Tree::Map(_)))
     }
 
     /// Whether what a dotted path names is a list.
@@ -40,14 +51,14 @@ impl Places {
 
     /// The line and column of the name of a field of the document.
     pub fn find_key(&self, name: &str) -> Option<(u64, u64)> {
-        let Tree::Map(fields) = &self.0.as_ref()?.value else { return None };
+        let Tree::Map(fields) = &self.whole()?.value else { return None };
         let (key, _) = fields.iter().find(|(key, _)| key.value == name)?;
         Some((key.defined.line(), key.defined.column()))
     }
 
     /// What a dotted path names, or the closest thing around it.
     fn closest(&self, path: &str) -> Option<&Spanned<Tree>> {
-        let mut at = self.0.as_ref()?;
+        let mut at = self.whole()?;
         for step in path.split(['.', '[', ']']).filter(|step| !step.is_empty()) {
             let next = match &at.value {
                 Tree::Map(fields) => fields.iter().find(|(name, _)| name.value == step).map(|(_, value)| value),

@@ -5,10 +5,12 @@
 //! | file | subject |
 //! |---|---|
 //! | `replay` | telling a session what it was told, held against digests |
+//! | `replica` | a session that follows its journal, record by record |
 //! | `digest` | digests of what an input led to |
 
 mod digest;
 mod replay;
+mod replica;
 
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use serde_json::Value;
 
 pub(crate) use replay::replay;
 pub use replay::{Advanced, advance};
+pub use replica::{Heard, Replica};
 
 use crate::store::{Cut, Journaled, Snapshot, Store, StoreError};
 

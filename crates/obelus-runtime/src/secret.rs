@@ -137,9 +137,9 @@ pub(crate) fn without_secrets_of(input: Input) -> Input {
             }
             Input::User { text }
         }
-        Input::State { mut state, by } => {
+        Input::State { mut state, by, is_whole } => {
             mask_value(&mut state);
-            Input::State { state, by }
+            Input::State { state, by, is_whole }
         }
         Input::Decide { question, mut decision, by, digest } => {
             if let Ok(mut form) = serde_json::to_value(&decision) {

@@ -119,7 +119,7 @@ impl Locks {
 }
 
 /// Checks the name of a session: it is part of file names.
-pub(crate) fn check_name(id: &str) -> Result<(), StoreError> {
+pub fn check_name(id: &str) -> Result<(), StoreError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) {
         true => Ok(()),

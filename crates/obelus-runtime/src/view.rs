@@ -7,13 +7,15 @@
 //! |---|---|
 //! | `question`, `details` | a question as data: records, fields before and after, marks, reasons; details |
 //! | `lines` | the same as lines of text |
+//! | `elicitation` | what a service asks for, in the reader's language |
 //! | `form` | the fields of a call that a person changes, one by one |
 //! | `steps` | a step and what became of it |
 //! | `titles` | what tools and parameters are called |
-//! | `pages` | addresses in full, and pictures of pages |
+//! | `pages` | addresses in full, pictures and words of pages |
 //! | `results` | what a call brought, in a few words |
 
 mod details;
+mod elicitation;
 mod form;
 mod lines;
 mod pages;

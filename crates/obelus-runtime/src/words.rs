@@ -147,7 +147,7 @@ fn listed(title: &str, calls: &[CallReport], status: CallStatus, language: Langu
 }
 
 /// A call's report on one line: the tool, and what went wrong.
-pub fn one_line(report: &CallReport, language: Language) -> String {
+fn one_line(report: &CallReport, language: Language) -> String {
     let tool = visible(report.call["_tool"].as_str().unwrap_or("?"));
     let error = report.error.as_ref().map(|error| error_words(error, language)).unwrap_or_default();
     if error.is_empty() { tool } else { format!("{tool} ({error})") }

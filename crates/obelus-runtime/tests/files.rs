@@ -12,8 +12,8 @@ use obelus_kernel::Context;
 use obelus_kernel::session::{Answer, Decision, Ends, Input, Prompt, Settings, Solution};
 use obelus_runtime::files::FileNews;
 use obelus_runtime::{
-    Activities, AnswerFuture, Connections, EventBody, EventNumber, Host, Model, SessionHandle, SessionSpec,
-    SqliteStore, Store as _,
+    Activities, AnswerFuture, Connections, EventBody, Host, Model, SessionHandle, SessionSpec, SqliteStore, Store as _,
+    Subscription,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -102,7 +102,7 @@ impl Kept {
     /// What people put into the state's file, as the journal has it.
     fn edits(&self) -> Vec<(Value, String)> {
         let state = |input| match input {
-            Input::State { state, by } => Some((state, by)),
+            Input::State { state, by, .. } => Some((state, by)),
             _ => None,
         };
         journal(&self.store, "s").into_iter().filter_map(state).collect()
@@ -136,9 +136,8 @@ async fn state_of(handle: &SessionHandle) -> Value {
     handle.inspect(obelus_kernel::session::Session::state).await.unwrap()
 }
 
-/// What was told of the files since the session was opened.
-fn news(handle: &SessionHandle) -> Vec<FileNews> {
-    let mut events = handle.subscribe(Some(EventNumber::START));
+/// What was told of the files since somebody watches.
+fn news(mut events: Subscription) -> Vec<FileNews> {
     let all = std::iter::from_fn(|| events.try_next());
     let news = all.filter_map(|event| match &event.body {
         EventBody::Files { news } => Some(news.clone()),
@@ -158,10 +157,11 @@ async fn dur_7_the_file_is_the_state_whenever_the_session_rests() {
     kill(host).await;
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
+    let events = handle.subscribe(None);
     say(&handle, "спасибо").await;
     assert_eq!(kept.state()["goals"], json!(["спасибо", "500"]));
     assert_eq!(kept.state(), state_of(&handle).await);
-    assert!(news(&handle).is_empty(), "nobody has edited anything");
+    assert!(news(events).is_empty(), "nobody has edited anything");
 }
 
 /// A session whose process dies in the middle of a turn, after its first iteration.
@@ -190,9 +190,10 @@ async fn dur_7_the_file_is_the_state_after_every_iteration_and_what_a_crash_leav
     kill(host).await;
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
+    let events = handle.subscribe(None);
     say(&handle, "спасибо").await;
     assert_eq!(kept.state(), state_of(&handle).await);
-    assert_eq!(news(&handle), []);
+    assert_eq!(news(events), []);
     assert_eq!(kept.edits(), [], "nobody has edited anything");
     assert!(!kept.folder.0.join("states/s.json.new").exists());
 }
@@ -223,6 +224,7 @@ async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_ne
     kept.edit(|state| state["confirmations"]["deal_7_sum"]["status"] = "approved".into());
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
+    let events = handle.subscribe(None);
     handle.say("ну что?").await.unwrap();
     let began = |input: &Input| matches!(input, Input::User { text } if text == "ну что?");
     let journal = journal(&kept.store, "s");
@@ -231,7 +233,7 @@ async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_ne
     assert!(done < said, "what was decided in the file is done first: {journal:?}");
     handle.rested().await.unwrap();
     assert_eq!(kept.calls.lock().unwrap().len(), 1);
-    assert_eq!(news(&handle), [FileNews::Taken { file: kept.path() }]);
+    assert_eq!(news(events), [FileNews::Taken { file: kept.path() }]);
     assert_eq!(kept.state()["confirmations"]["deal_7_sum"]["status"], "approved");
     let edits = kept.edits();
     let [(state, by)] = &edits[..] else { panic!("{edits:?}") };
@@ -251,10 +253,11 @@ async fn dur_7_an_invalid_file_is_left_alone_and_the_turn_goes_on_without_it() {
     fs::write(kept.path(), "{\"goals\": [1]}").unwrap();
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
+    let events = handle.subscribe(None);
     assert_eq!(say(&handle, "дальше по плану").await.ends, Ends::Output);
     assert_eq!(fs::read_to_string(kept.path()).unwrap(), "{\"goals\": [1]}");
     assert_eq!(read(&kept.folder.0.join("states/s.json.new")), state_of(&handle).await);
-    let news = news(&handle);
+    let news = news(events);
     let [FileNews::Refused { why, .. }] = &news[..] else { panic!("{news:?}") };
     assert!(why.contains("goals.0"), "{why}");
     assert_eq!(kept.edits(), []);

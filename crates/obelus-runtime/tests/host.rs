@@ -404,3 +404,17 @@ fn moving() -> obelus_kernel::Time {
     let since = BEGAN.with(tokio::time::Instant::elapsed);
     obelus_kernel::Time(clock().0 + i64::try_from(since.as_millis()).unwrap())
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_host_ends_though_a_session_that_left_memory_waits_for_a_person() {
+    let store = Arc::new(Small::default());
+    let host = Host::builder(Connections::new(counting(&Arc::default()))).store(store);
+    let host = host.idle_after(Some(Duration::from_secs(1))).clock(moving).build();
+    let handle = host.create("s", asking()).await.unwrap();
+    assert_eq!(run(&handle).await, Ends::Waiting);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(host.find("s").is_none());
+    let before = moving();
+    host.close().await;
+    assert!(moving().0 - before.0 < 1_000, "nobody waits until the question lapses");
+}

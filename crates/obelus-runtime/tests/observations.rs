@@ -108,7 +108,7 @@ impl World {
 
 /// Everything that whoever watches is told, and the session itself.
 async fn told(handle: &SessionHandle) -> String {
-    let mut events = handle.subscribe(Some(EventNumber::START));
+    let mut events = handle.history(EventNumber::START).unwrap();
     let all = std::iter::from_fn(|| events.try_next());
     let mut told: String = all.map(|event| serde_json::to_string(&*event).unwrap() + "\n").collect();
     told.push_str(&snapshot(handle).await);

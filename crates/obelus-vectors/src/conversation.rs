@@ -81,7 +81,7 @@ impl<P: Peers> Conversation<P> {
         if !state.is_null() {
             let first = case.get("turns")?[0]["now"].as_str().and_then(Time::parse);
             conversation.now = first.unwrap_or_default();
-            conversation.handle(Input::State { state, by: "the case".to_owned() });
+            conversation.handle(Input::State { state, by: "the case".to_owned(), is_whole: false });
         }
         Ok(conversation)
     }

@@ -61,8 +61,8 @@ phrases! {
             "The question {} expires at {} and then counts as denied. /inbox answers it.";
         not_trusted: "взято из {}, непроверенный источник", "from {}, not trusted";
         elsewhere:
-            "Здесь подтвердить нельзя: нужен терминал. Откройте obelus chat --session {} в терминале или ответьте: obelus answer {} approve",
-            "It cannot be approved here: that needs a terminal. Open obelus chat --session {} at one, or answer: obelus answer {} approve";
+            "Клавиши работают только в терминале. Откройте obelus chat --session {} в терминале или ответьте: obelus answer {} approve",
+            "Keys work at a terminal only. Open obelus chat --session {} at one, or answer: obelus answer {} approve";
         doubt_elsewhere:
             "Скажите, произошло ли это: obelus answer {} happened · obelus answer {} did-not",
             "Say whether it happened: obelus answer {} happened · obelus answer {} did-not";
@@ -73,8 +73,8 @@ phrases! {
             "Здесь на это не ответить: нужен терминал.",
             "It cannot be answered here: that needs a terminal.";
         not_kept:
-            "Здесь подтвердить нельзя: нужен терминал. Запустите obelus chat в терминале или с --session ИМЯ, тогда ответить можно и потом.",
-            "It cannot be approved here: that needs a terminal. Run obelus chat at one, or with --session NAME, to answer later.";
+            "Клавиши работают только в терминале. Запустите obelus chat в терминале или с --session ИМЯ, тогда ответить можно и потом.",
+            "Keys work at a terminal only. Run obelus chat at one, or with --session NAME, to answer later.";
     }
 }
 

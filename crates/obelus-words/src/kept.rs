@@ -147,14 +147,6 @@ phrases! {
             "Нужен человек. Ответьте этой командой или запустите это в терминале; всё, что ждёт: obelus inbox",
             "Waiting for a person. Answer with that command, or run this at a terminal; everything that waits: obelus inbox";
         characters: "всего знаков: {}", "{} characters in all";
-        done: "сделано", "done";
-        waits: "ждёт", "waiting";
-        skipped: "пропущено", "skipped";
-        denied: "отклонено", "denied";
-        refused: "запрещено", "refused";
-        failed: "не вышло", "failed";
-        planned: "в плане", "planned";
-        under_way: "в работе", "running";
         error: "ошибка", "error";
         warning: "предупреждение", "warning";
         starting: "запускаю серверы MCP: {}", "starting MCP servers: {}";
@@ -263,6 +255,18 @@ phrases! {
         tool_changed:
             "инструмент `{}` изменился с начала этой сессии и не вызывается; новая сессия возьмёт его таким, какой он сейчас",
             "the tool `{}` has changed since this session began, and is not called; a new session takes it as it is now";
+        tools_cut:
+            "Сервер MCP `{}`: инструментов {}, взяты только {}",
+            "MCP server `{}` has {} tools; all but {} are left out";
+        tool_twice:
+            "Сервер MCP `{}`: инструментов `{}` два, один не взят",
+            "MCP server `{}` has two tools `{}`; one is left out";
+        tool_left_out:
+            "Сервер MCP `{}`: инструмент `{}` не взят: {}",
+            "MCP server `{}`: its tool `{}` is left out: {}";
+        tool_not_there:
+            "Сервер MCP `{}`: инструмента `{}`, который назван в файле агента, там нет",
+            "MCP server `{}` has no tool `{}`, which the agent's file names";
         new_tools: "новые инструменты, они есть только у новой сессии: {}", "new tools, which only a new session has: {}";
         calls_will_fail: "{}; вызвать его инструменты не получится", "{}; calls to its tools will fail";
     }

@@ -97,6 +97,7 @@ table! {
     short_days: turn::ShortDays, "The same in short.";
     questions: questions::QuestionWords, "The words of a question.";
     forms: questions::FormWords, "What a field of a form takes.";
+    elicitations: questions::ElicitationWords, "What a service asks for while a call is at work.";
     results: questions::ResultWords, "What a call brought.";
     reasons: questions::ReasonWords, "Why a person is asked, or a call is refused.";
     misfits: questions::MisfitWords, "What is wrong with a value or a name.";

@@ -28,6 +28,9 @@ phrases! {
             "Deny it? You may reply to this message with the reason.";
         in_the_file: "Всё целиком — в файле выше.", "All of it is in the file above.";
         lapses_soon: "Этот вопрос ещё ждёт ответа, и скоро его срок выйдет.", "This question still waits, and lapses soon.";
+        own_words_only:
+            "Пересланное я не принимаю: это не ваши слова. Напишите своими словами.",
+            "I take no forwarded messages: they are not your words. Write it in your own.";
         taken: "Принято", "Taken";
         not_yours: "Этот бот вам не отвечает.", "This bot does not answer you.";
         used: "На этот вопрос уже ответили.", "This question was answered already.";
@@ -59,5 +62,8 @@ phrases! {
         used:
             "Кода {} среди открытых вопросов нет: на этот вопрос уже ответили, или он изменился.",
             "No open question has the code {}: it was answered before, or has changed.";
+        apart:
+            "(Другой разговор начался так же. Этот отмечен кодом {}.)",
+            "(Another conversation began alike. This one has the mark {}.)";
     }
 }

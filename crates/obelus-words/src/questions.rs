@@ -12,6 +12,7 @@ phrases! {
             "It is not known whether this happened. Please check";
         steps: "{} шагу|{} шагам|{} шагам", "{} step|{} steps";
         picture: "снимок страницы: ", "picture of the page: ";
+        page_says: "на странице сказано: ", "the page says: ";
         came_as: "перенесено со словами: ", "brought along with the words: ";
         because: "почему спрашиваю: ", "asked because ";
         marked: "отмеченного нет в ваших словах", "what is marked is not in your words";
@@ -38,6 +39,22 @@ phrases! {
         no_change: " (без изменений)", " (no change)";
         not_trusted: "взято из {}, непроверенный источник", "from {}, not trusted";
         asked_by: "«{}» спрашивает по ходу работы, своими словами:", "«{}» asks, in its own words:";
+    }
+}
+
+phrases! {
+    /// What a service asks for while a call is at work: the kinds of its fields.
+    ElicitationWords {
+        text: "текст", "text";
+        integer: "целое число", "a whole number";
+        number: "число", "a number";
+        boolean: "да или нет", "yes or no";
+        value: "значение", "a value";
+        one_of: "одно из: {}", "one of {}";
+        list_of: "список из: {}", "a list of {}";
+        suggested: "предлагается {}", "{} is suggested";
+        optional: "можно не указывать", "may be left out";
+        cut: "показаны только первые знаки: {}", "only the first {} characters are shown";
     }
 }
 

@@ -4,6 +4,8 @@ phrases! {
     /// `obelus serve` and `obelus tokens`.
     ServingWords {
         listens: "Сервер слушает: {}", "The server listens: {}";
+        worker_works: "Исполнитель работает, кластер: {}", "The worker works for the cluster at {}";
+        worker_waits: "Жду кластер Restate: {}", "Waiting for the Restate cluster: {}";
         console:
             "Консоль (ссылка действует один раз): {}",
             "The console (the link works once): {}";
@@ -13,11 +15,14 @@ phrases! {
         token: "Токен лежит в файле {}", "The token is in {}";
         talks: "Сессия {} на сервере {}", "The session {} on the server {}";
         remote_commands:
-            "Здесь есть команды /stop и /quit.",
-            "The commands here are /stop and /quit.";
+            "Здесь есть команды /inbox (ответить на открытые вопросы), /stop и /quit.",
+            "The commands here are /inbox (answer open questions), /stop and /quit.";
         remote_ask:
-            "Да (y), нет (n) или причина отказа; пустая строка — потом:",
-            "Yes (y), no (n) or the reason of a no; an empty line leaves it open:";
+            "y — да, n или «n причина» — нет; пустая строка — потом:",
+            "y approves, n or n REASON denies; an empty line leaves it open:";
+        remote_unclear:
+            "Это не ответ: решение не принято.",
+            "That is no answer: nothing was decided.";
         remote_doubt:
             "Введите happened (это произошло) или did-not (этого не было, выполнить); пустая строка — потом:",
             "Type happened, or did-not to run it; an empty line leaves it open:";

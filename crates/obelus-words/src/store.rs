@@ -40,6 +40,7 @@ phrases! {
         outcome_unknown:
             "неизвестно, записано ли это: {}; хранилище закрыто, и верно то, что будет в нём при следующем открытии",
             "whether it was written is not known: {}; the store was closed, and what it holds when it is opened again counts";
+        unreachable: "сервер, который хранит сессии, недоступен: {}", "the server that keeps the sessions cannot be reached: {}";
         only_looking: "{}: хранилище открыто только для чтения", "{}: the store was opened to look at it only";
         folder: "{}: папку нельзя использовать ({})", "{}: {}";
         no_record: "в журнале «{}» записей {}, а не {}", "the journal of `{}` has {} records, not {}";

@@ -1,6 +1,8 @@
 //! The arguments of the command line.
 
 mod agents;
+#[cfg(feature = "restate")]
+mod engine;
 mod people;
 mod plan;
 #[cfg(feature = "serve")]
@@ -13,6 +15,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use agents::{Agents, Explain, Login, Pin, Policy};
+#[cfg(feature = "restate")]
+pub(crate) use engine::{EngineAt, EngineName, WorkerArgs};
 pub(crate) use people::{AlsoFor, Answer, Approve, Deny, Inbox, Verb};
 pub(crate) use plan::{Check, Format, Graph, Plan, PlanFile, RunPlan, Simulate};
 #[cfg(feature = "serve")]
@@ -108,6 +112,8 @@ pub(crate) enum Command {
     #[cfg(feature = "serve")]
     #[command(subcommand, after_help = "Example:\n  obelus tokens add anna --role operator")]
     Tokens(Tokens),
+    #[cfg(feature = "restate")]
+    Worker(WorkerArgs),
     Doctor(Doctor),
     Completions(Completions),
 }
@@ -192,8 +198,8 @@ pub(crate) struct Run {
 /// it first, `n` denies it with a reason. Enter approves nothing. Commands begin with `/`; /help lists them. Ctrl-C
 /// stops the turn, Ctrl-C again or Ctrl-D exits.
 ///
-/// Without a terminal every line of stdin is a message, and nothing is approved. The exit code is 3 if a question is
-/// still open at the end.
+/// Without a terminal every line of stdin is a message. A plain yes to the only open question counts, as in any
+/// conversation; nothing else approves. The exit code is 3 if a question is still open at the end.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -6,6 +6,8 @@ mod chat;
 mod completions;
 pub(crate) mod demo;
 mod doctor;
+#[cfg(feature = "restate")]
+mod engine;
 pub(crate) mod eval;
 mod faults;
 mod holder;
@@ -53,6 +55,8 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Serve(args) => serve::run(args),
         #[cfg(feature = "serve")]
         Command::Tokens(args) => serve::tokens(args),
+        #[cfg(feature = "restate")]
+        Command::Worker(args) => engine::worker(&args),
         Command::Doctor(args) => Ok(doctor::run(&args)),
         Command::Resolve(args) => resolve::run(&args),
         Command::Plan(Plan::Check(args)) => plan::check(&args),

@@ -41,6 +41,11 @@ impl Access {
         self.caller.by("api")
     }
 
+    /// The id of what is made by a request with an `Idempotency-Key`: the same key makes the same thing.
+    pub fn id_of_key(&self, what: &str) -> Option<String> {
+        self.input_id().map(|key| crate::service::id_of_key(what, key))
+    }
+
     /// The id of the input.
     pub fn input_id(&self) -> Option<&str> {
         self.input_id.as_deref()
@@ -76,8 +81,9 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         Ok(_) if method == Method::OPTIONS && origin.is_some() => StatusCode::NO_CONTENT.into_response(),
         Ok(access) => {
             if let Some(caller) = access {
-                let input_id = request.headers().get("idempotency-key").map(|key| key.to_str().unwrap_or_default());
-                let input_id = input_id.map(str::to_owned);
+                let key = request.headers().get("idempotency-key").map(|key| key.to_str().unwrap_or_default());
+                // Keys of one caller do not meet those of another, nor the ids that other channels give.
+                let input_id = key.map(|key| format!("api:{}:{key}", caller.name));
                 request.extensions_mut().insert(Access { caller, language, input_id });
             }
             next.run(request).await
@@ -112,16 +118,15 @@ fn judge(app: &App, request: &Request) -> Result<Option<Caller>, ChannelError> {
     if app.is_closing() {
         return Err(ChannelError::Closing);
     }
-    // Services that bring events have secrets of their own.
+    // Services that bring events have secrets of their own; whoever knows none uses up nobody's rate.
     if request.uri().path().starts_with("/hooks/") {
-        app.inner.limits.request("/hooks/")?;
         return Ok(None);
     }
     let caller = token_of(headers).and_then(|token| app.inner.tokens.caller(token));
     let caller = caller.ok_or(ChannelError::Unauthorized)?;
     app.inner.limits.request(&caller.name)?;
-    if headers.get("idempotency-key").is_some_and(|key| key.to_str().is_err()) {
-        return Err(ChannelError::BadRequest("`Idempotency-Key` is a text in ASCII".to_owned()));
+    if headers.get("idempotency-key").is_some_and(|key| !key.to_str().is_ok_and(|key| (1..=120).contains(&key.len()))) {
+        return Err(ChannelError::BadRequest("`Idempotency-Key` has 1 to 120 characters of ASCII".to_owned()));
     }
     Ok(Some(caller))
 }

@@ -9,6 +9,9 @@ use std::time::Duration;
 /// Upper ends of the classes of durations, in seconds.
 const CLASSES: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0, 600.0];
 
+/// The methods that are told apart. A client may send any other word as one.
+const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+
 /// What is counted.
 #[derive(Default)]
 pub(super) struct Metrics {
@@ -40,6 +43,7 @@ impl Metrics {
 
     /// Counts a request by the route that answered it, never by its path.
     pub(super) fn request(&self, method: &str, route: &str, status: u16, took: Duration) {
+        let method = METHODS.into_iter().find(|known| *known == method).unwrap_or("other");
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         let durations = requests.entry((method.to_owned(), route.to_owned(), status)).or_default();
         let seconds = took.as_secs_f64();
@@ -76,5 +80,23 @@ impl Metrics {
             let _ = writeln!(text, "{name}_count{{{labels}}} {}", durations.count);
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_that_nobody_knows_are_counted_as_one() {
+        let metrics = Metrics::default();
+        for method in ["GET", "BREW", "WHEN"] {
+            metrics.request(method, "", 403, Duration::ZERO);
+        }
+        let text = metrics.text(Duration::ZERO);
+        assert!(
+            text.contains("_count{method=\"other\",route=\"\",status=\"403\"} 2") && !text.contains("BREW"),
+            "{text}"
+        );
     }
 }

@@ -21,6 +21,7 @@ use crate::Changes;
 use crate::ChannelError;
 use crate::schemas::SessionEventShape;
 use crate::service::StepWords;
+use crate::tokens::Caller;
 use crate::types::ListChange;
 
 /// Where a stream begins
@@ -35,6 +36,7 @@ pub(super) struct AfterQuery {
 /// The events of a session, for one client.
 pub(crate) struct Events {
     app: App,
+    caller: Caller,
     events: Subscription,
     /// Keeps the session's feed open.
     _handle: SessionHandle,
@@ -59,7 +61,7 @@ impl Events {
         let after = after.map(number).transpose()?;
         let (handle, events) = app.service().events(id, after).await?;
         app.inner.metrics.stream(1);
-        Ok(Self { app: app.clone(), events, _handle: handle, _permit: permit })
+        Ok(Self { app: app.clone(), caller: access.caller.clone(), events, _handle: handle, _permit: permit })
     }
 
     /// The next event, if it is there already.
@@ -67,7 +69,16 @@ impl Events {
         self.events.try_next()
     }
 
+    /// What comes next. The stream ends with its token.
     pub(crate) async fn next(&mut self) -> Next {
+        let next = self.wait().await;
+        match self.app.inner.tokens.still_permits(&self.caller) {
+            true => next,
+            false => Next::End,
+        }
+    }
+
+    async fn wait(&mut self) -> Next {
         tokio::select! {
             event = self.events.next() => match event {
                 Some(event) => {
@@ -176,21 +187,9 @@ fn frame(event: &SessionEvent, words: Option<&mut StepWords>) -> Bytes {
         body["line"] = serde_json::to_value(line).unwrap_or_default();
     }
     let name = body["event"].as_str().unwrap_or("event").to_owned();
-    let id = if is_passing(&event.body) { String::new() } else { format!("id: {}\n", event.number) };
+    let id = if event.is_passing { String::new() } else { format!("id: {}\n", event.number) };
     // JSON has no line breaks of its own.
     Bytes::from(format!("{id}event: {name}\ndata: {body}\n\n"))
-}
-
-/// Whether an event is not told again, and bears the number of the one before.
-pub(super) fn is_passing(body: &EventBody) -> bool {
-    matches!(
-        body,
-        EventBody::Writing { .. }
-            | EventBody::Files { .. }
-            | EventBody::Moved { .. }
-            | EventBody::Failed { .. }
-            | EventBody::Missed
-    )
 }
 
 #[cfg(test)]
@@ -200,12 +199,13 @@ mod tests {
 
     #[test]
     fn an_event_has_its_number_as_id_unless_it_is_passing() {
-        let event = |body| SessionEvent { number: EventNumber { record: 12, part: 3 }, at: Time(0), body };
-        let told = |body| String::from_utf8(frame(&event(body), None).to_vec()).unwrap();
-        let said = told(EventBody::AgentSaid { text: "a\nid: 99-9\n\nb".to_owned() });
+        let number = EventNumber { record: 12, part: 3 };
+        let event = |is_passing, body| SessionEvent { number, at: Time(0), is_passing, body };
+        let told = |is_passing, body| String::from_utf8(frame(&event(is_passing, body), None).to_vec()).unwrap();
+        let said = told(false, EventBody::AgentSaid { text: "a\nid: 99-9\n\nb".to_owned() });
         assert!(said.starts_with("id: 12-3\nevent: agent_said\ndata: {"), "{said}");
         assert_eq!(said.lines().count(), 4, "words of a model make no lines: {said}");
-        assert!(told(EventBody::Writing { text: "a".to_owned() }).starts_with("event: writing\n"));
-        assert!(told(EventBody::Missed).starts_with("event: missed\n"));
+        assert!(told(true, EventBody::Writing { text: "a".to_owned() }).starts_with("event: writing\n"));
+        assert!(told(true, EventBody::Missed).starts_with("event: missed\n"));
     }
 }

@@ -1,10 +1,10 @@
 //! Agents as assistants. They are files: clients look at them, and do not make or change them.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde_json::{Value, json};
 
 use super::{Answered, limit_of, unsupported};
-use crate::http::{Access, App, Failure, Json, OptionalBody};
+use crate::http::{Access, App, Failure, InPath, Json, OptionalBody};
 use crate::types::AgentRow;
 
 /// When assistants were made: they are files, and nobody keeps that.
@@ -38,12 +38,12 @@ pub(super) async fn count(State(app): State<App>, access: Access, OptionalBody(q
     Ok(Json(wanted(&app, &access, &query).await?.len().into()))
 }
 
-pub(super) async fn show(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered {
+pub(super) async fn show(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered {
     Ok(Json(assistant(&app.service().agent(&id, access.language).await?.agent)))
 }
 
 /// The graph: the model and the tools, or the steps that the agent's file names.
-pub(super) async fn graph(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered {
+pub(super) async fn graph(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered {
     let agent = app.service().agent(&id, access.language).await?;
     let names = agent.graph.unwrap_or_else(|| vec!["model".to_owned(), "tools".to_owned()]);
     let node = |name: &String| json!({"id": name, "type": "runnable", "data": {"id": [name], "name": name}});
@@ -62,7 +62,7 @@ pub(super) async fn graph(State(app): State<App>, access: Access, Path(id): Path
     Ok(Json(json!({"nodes": nodes, "edges": edges})))
 }
 
-pub(super) async fn schemas(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered {
+pub(super) async fn schemas(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered {
     let agent = app.service().agent(&id, access.language).await?;
     let messages = json!({"type": "array", "items": {"type": "object"}});
     let input = json!({"type": "object", "properties": {"messages": messages}, "required": ["messages"]});
@@ -73,12 +73,12 @@ pub(super) async fn schemas(State(app): State<App>, access: Access, Path(id): Pa
     })))
 }
 
-pub(super) async fn subgraphs(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered {
+pub(super) async fn subgraphs(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered {
     app.service().agent(&id, access.language).await?;
     Ok(Json(json!({})))
 }
 
-pub(super) async fn versions(State(app): State<App>, access: Access, Path(id): Path<String>) -> Answered {
+pub(super) async fn versions(State(app): State<App>, access: Access, InPath(id): InPath<String>) -> Answered {
     Ok(Json(json!([assistant(&app.service().agent(&id, access.language).await?.agent)])))
 }
 

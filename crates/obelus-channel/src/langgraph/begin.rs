@@ -12,7 +12,7 @@ use super::{CHANNEL, bad, unsupported};
 use crate::ChannelError;
 use crate::http::{Access, App};
 use crate::tokens::Role;
-use crate::types::NewSession;
+use crate::types::{AnswerBody, NewSession};
 
 /// A run that has begun.
 pub(crate) struct Begun {
@@ -37,7 +37,7 @@ pub(super) async fn begin(
     access.needs(Role::Operator)?;
     check(body)?;
     let assistant = body["assistant_id"].as_str().ok_or_else(|| bad("`assistant_id` is the name of an agent"))?;
-    let thread = thread_of(app, notes, thread, body).await?;
+    let thread = thread_of(app, notes, access, thread, body).await?;
     let is_new = thread.session.is_none();
     if let Some((_, agent)) = thread.session.as_ref().filter(|(_, agent)| agent != assistant) {
         return Err(unsupported(&format!("this thread belongs to the assistant `{agent}`")));
@@ -48,7 +48,8 @@ pub(super) async fn begin(
         false => words_of(&body["input"])?,
     };
     if is_new {
-        let new = NewSession { agent: assistant.to_owned(), id: Some(thread.id.clone()), ..NewSession::default() };
+        let lang = words.as_deref().and_then(|words| app.service().lang_of(words));
+        let new = NewSession { agent: assistant.to_owned(), id: Some(thread.id.clone()), lang, mode: None };
         match app.service().create_session(new).await {
             // Another run of the same thread was faster.
             Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) => {}
@@ -57,13 +58,19 @@ pub(super) async fn begin(
     }
     let mut session = thread.session.as_ref().map_or(thread.id.clone(), |(session, _)| session.clone());
     match named_checkpoint(body) {
-        Some(checkpoint) => session = branch(app, notes, &thread, &place_of(&thread, checkpoint)?).await?,
+        Some(checkpoint) => {
+            let place = place_of(&thread, checkpoint)?;
+            session = from_checkpoint(app, notes, access, &thread, &place, body).await?;
+        }
         None if body["multitask_strategy"] == "reject" => must_rest(app, &session).await?,
         None => {}
     }
     let inputs = match words {
         Some(words) => say(app, access, &session, &words).await?,
-        None if body["command"].is_object() => resume(app, access, &session, &body["command"]["resume"]).await?,
+        None if body["command"].is_object() => {
+            let shown = checkpoint_record(&thread, &session, body);
+            resume(app, access, &session, &body["command"]["resume"], shown).await?
+        }
         None => go_on(app, access, &session).await?,
     };
     let (first, last) = (inputs.first().copied().unwrap_or_default(), inputs.last().copied().unwrap_or_default());
@@ -99,9 +106,19 @@ fn check(body: &Value) -> Result<(), ChannelError> {
     Ok(())
 }
 
-async fn thread_of(app: &App, notes: &Notes, id: Option<&str>, body: &Value) -> Result<Thread, ChannelError> {
+async fn thread_of(
+    app: &App,
+    notes: &Notes,
+    access: &Access,
+    id: Option<&str>,
+    body: &Value,
+) -> Result<Thread, ChannelError> {
     let new = |id: String| Thread { id, note: super::notes::Note::default(), session: None };
-    let Some(id) = id else { return Ok(new(drawn_id())) };
+    let Some(id) = id else {
+        // The same request once more goes on with the thread that it made.
+        let Some(keyed) = access.id_of_key("run") else { return Ok(new(drawn_id())) };
+        return Ok(Thread::find(app, notes, &keyed).await?.unwrap_or_else(|| new(keyed)));
+    };
     match Thread::find(app, notes, id).await? {
         Some(thread) => Ok(thread),
         None if body["if_not_exists"] == "create" => Ok(new(id.to_owned())),
@@ -109,19 +126,70 @@ async fn thread_of(app: &App, notes: &Notes, id: Option<&str>, body: &Value) -> 
     }
 }
 
-/// Makes a session that begins at a checkpoint; the thread shows it from now on. The latest checkpoint needs none.
-pub(super) async fn branch(app: &App, notes: &Notes, thread: &Thread, place: &Place) -> Result<String, ChannelError> {
+/// The session in which a run from a checkpoint goes on: its own, or a branch.
+///
+/// An answer counts for the question that was shown, and once: it is given in the session that asks. A no alone may begin a
+/// branch, because nothing runs by it; a yes to a question that was decided since is a second answer (DUR-6).
+async fn from_checkpoint(
+    app: &App,
+    notes: &Notes,
+    access: &Access,
+    thread: &Thread,
+    place: &Place,
+    body: &Value,
+) -> Result<String, ChannelError> {
+    let is_answer = body["command"].is_object();
+    let first_id = access.input_id().map(|id| if is_answer { format!("{id}.0") } else { id.to_owned() });
+    if let Some(id) = &first_id
+        && app.service().input_record(&place.session, id).await?.is_some()
+    {
+        // The same request once more goes on where it did the first time.
+        return Ok(place.session.clone());
+    }
+    if is_answer {
+        let then = app.service().snapshot(&place.session, Some(place.record), access.language).await?.questions;
+        let given = answers(&then, &body["command"]["resume"])?;
+        let now = app.service().snapshot(&place.session, None, access.language).await?.questions;
+        if given.iter().all(|answer| now.iter().any(|question| question.id == answer.question)) {
+            return Ok(place.session.clone());
+        }
+        if !given.iter().all(|answer| matches!(answer.body, AnswerBody::Deny { .. })) {
+            let text = "the question of this checkpoint was decided since: what it asked about is not done again";
+            return Err(Refused::new("already_decided", text).into());
+        }
+    }
+    branch(app, notes, thread, place, access.id_of_key("branch")).await
+}
+
+/// Makes a session that begins at a checkpoint; the thread shows it from now on. The latest checkpoint needs none. The same
+/// name once more is the same branch.
+pub(super) async fn branch(
+    app: &App,
+    notes: &Notes,
+    thread: &Thread,
+    place: &Place,
+    name: Option<String>,
+) -> Result<String, ChannelError> {
     let shown = thread.session()?;
     let rows = app.service().session_rows().await?;
     let latest = rows.iter().find(|row| row.id == shown).map(|row| row.records);
     if place.session == shown && latest == Some(place.record) {
         return Ok(shown.to_owned());
     }
-    let name = drawn_id();
-    app.service().fork(&place.session, Some(name.clone()), Some(place.record)).await?;
+    let is_named = name.is_some();
+    let name = name.unwrap_or_else(drawn_id);
+    match app.service().fork(&place.session, Some(name.clone()), Some(place.record)).await {
+        Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) if is_named => {}
+        forked => drop(forked?),
+    }
     let now = system_clock();
     notes.change(&name, now, |note| note.branch_of = Some(thread.id.clone())).map_err(not_kept)?;
-    notes.change(&thread.id, now, |note| note.branches.push(name.clone())).map_err(not_kept)?;
+    let add = |note: &mut super::notes::Note| {
+        if !note.branches.contains(&name) {
+            note.branches.push(name.clone());
+        }
+    };
+    notes.change(&thread.id, now, add).map_err(not_kept)?;
     Ok(name)
 }
 
@@ -134,21 +202,39 @@ async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {
 
 /// Says the words. A fork from the middle of a turn goes on first.
 async fn say(app: &App, access: &Access, session: &str, words: &str) -> Result<Vec<u64>, ChannelError> {
-    let by = access.caller.by(CHANNEL);
+    let is_fork = is_paused_fork(app, session).await?;
     let said = app.service().say(session, words, access.input_id()).await?;
-    if app.service().read(session, |session| session.paused().is_some()).await? {
-        app.service().resume(session, &by, None).await?;
+    if is_fork {
+        app.service().resume(session, &access.caller.by(CHANNEL), None).await?;
     }
     Ok(vec![said.record])
 }
 
-/// Answers the questions that wait.
-async fn resume(app: &App, access: &Access, session: &str, value: &Value) -> Result<Vec<u64>, ChannelError> {
+/// The record of the checkpoint that a body names, where it is one of this session.
+fn checkpoint_record(thread: &Thread, session: &str, body: &Value) -> Option<u64> {
+    let place = place_of(thread, named_checkpoint(body)?).ok()?;
+    (place.session == session).then_some(place.record)
+}
+
+/// Answers the questions that wait, as they were shown at a checkpoint if one is named.
+async fn resume(
+    app: &App,
+    access: &Access,
+    session: &str,
+    value: &Value,
+    shown: Option<u64>,
+) -> Result<Vec<u64>, ChannelError> {
     if value.is_null() {
         return Err(bad("`command` is {resume: ...}"));
     }
     let by = access.caller.by(CHANNEL);
-    let open = app.service().snapshot(session, None, access.language).await?.questions;
+    let is_fork = is_paused_fork(app, session).await?;
+    let first_id = access.input_id().map(|id| format!("{id}.0"));
+    let open = match shown {
+        Some(record) => app.service().snapshot(session, Some(record), access.language).await?,
+        None => app.service().snapshot_for(session, first_id.as_deref(), access.language).await?,
+    };
+    let open = open.questions;
     let mut records = Vec::new();
     for (place, answer) in answers(&open, value)?.into_iter().enumerate() {
         let input_id = access.input_id().map(|id| format!("{id}.{place}"));
@@ -156,16 +242,26 @@ async fn resume(app: &App, access: &Access, session: &str, value: &Value) -> Res
         let taken = app.service().answer(&answer.question, answer.body, &by, digest, input_id.as_deref()).await?;
         records.push(taken.record);
     }
-    // A fork from the middle of a turn is paused.
-    if app.service().read(session, |session| session.paused().is_some()).await? {
+    if is_fork {
         app.service().resume(session, &by, None).await?;
     }
     Ok(records)
 }
 
+/// Whether a session is paused because it was forked from the middle of a turn. A pause by a person stays: a run does
+/// not end it (DUR-11).
+async fn is_paused_fork(app: &App, session: &str) -> Result<bool, ChannelError> {
+    match app.service().read(session, |session| session.paused().map(str::to_owned)).await? {
+        None => Ok(false),
+        // So the host calls the one who pauses a fork. Names of people begin with their channel.
+        Some(by) if by.starts_with("the fork of `") => Ok(true),
+        Some(by) => Err(Refused::new("paused", format!("the session is paused by {by}: a person resumes it")).into()),
+    }
+}
+
 /// Lets a session go on that was forked from the middle of a turn.
 async fn go_on(app: &App, access: &Access, session: &str) -> Result<Vec<u64>, ChannelError> {
-    if !app.service().read(session, |session| session.paused().is_some()).await? {
+    if !is_paused_fork(app, session).await? {
         return Err(bad("there is nothing to go on with: send `input` with messages, or `command` with `resume`"));
     }
     let taken = app.service().resume(session, &access.caller.by(CHANNEL), access.input_id()).await?;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -47,11 +48,13 @@ pub(super) struct Notes {
     folder: PathBuf,
     /// One change at a time.
     change: Mutex<()>,
+    /// One search through all threads at a time.
+    pub(super) searching: tokio::sync::Mutex<()>,
 }
 
 impl Notes {
     pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.join("threads"), change: Mutex::default() }
+        Self { folder: folder.join("threads"), change: Mutex::default(), searching: tokio::sync::Mutex::default() }
     }
 
     /// The note of a thread, if there is one. Ids were checked before.
@@ -71,7 +74,7 @@ impl Notes {
         let _one = self.change.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.get(thread)?;
         if known.is_none() {
-            fs::create_dir_all(&self.folder)?;
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         }
         let mut note = known.unwrap_or_else(|| Note { created: now, ..Note::default() });
         note.updated = now;
@@ -101,10 +104,33 @@ impl Notes {
 
     /// Writes a whole file in the place of the former one.
     fn write(&self, thread: &str, note: &Note) -> io::Result<()> {
+        let bytes = serde_json::to_vec(note)?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         let part = self.folder.join(format!("{thread}.part"));
-        let mut file = fs::File::create(&part)?;
-        file.write_all(&serde_json::to_vec(note)?)?;
+        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+        file.write_all(&bytes)?;
         file.sync_all()?;
         fs::rename(part, self.path(thread))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_that_could_not_be_read_again_is_not_written() {
+        let folder = std::env::temp_dir().join(format!("obelus-notes-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let notes = Notes::new(&folder);
+        let put =
+            |text: String| notes.change("t", Time(1), |note| drop(note.metadata.insert("a".to_owned(), text.into())));
+        put("small".to_owned()).unwrap();
+        assert_eq!(put("x".repeat(2 << 20)).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(notes.get("t").unwrap().unwrap().metadata["a"], "small");
+        notes.remove("t").unwrap();
+        assert!(notes.get("t").unwrap().is_none());
     }
 }

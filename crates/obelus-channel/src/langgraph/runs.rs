@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -23,7 +23,7 @@ use super::stream::{FrameId, Modes, frames};
 use super::threads::Thread;
 use super::{Answered, limit_of, unsupported};
 use crate::ChannelError;
-use crate::http::{Access, App, Failure, Json, OptionalBody};
+use crate::http::{Access, App, Failure, InPath, InQuery, Json, OptionalBody};
 use crate::tokens::Role;
 
 type Pairs = Vec<(String, String)>;
@@ -103,7 +103,7 @@ pub(super) async fn create(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
 ) -> Result<Response, Failure> {
     created(&app, &notes, &access, Some(&id), &body).await
@@ -136,7 +136,7 @@ pub(super) async fn stream(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
 ) -> Result<Response, Failure> {
     streamed(&app, &notes, &access, Some(&id), &body).await
@@ -199,7 +199,7 @@ pub(super) async fn wait(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
 ) -> Result<Response, Failure> {
     waited(&app, &notes, &access, Some(&id), &body).await
@@ -227,7 +227,7 @@ pub(super) async fn join(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path((id, run)): Path<(String, String)>,
+    InPath((id, run)): InPath<(String, String)>,
 ) -> Result<Response, Failure> {
     // Waiting lets work of an earlier process go on.
     access.needs(Role::Operator)?;
@@ -239,8 +239,8 @@ pub(super) async fn join_stream(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path((id, run)): Path<(String, String)>,
-    Query(query): Query<Pairs>,
+    InPath((id, run)): InPath<(String, String)>,
+    InQuery(query): InQuery<Pairs>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     access.needs(Role::Operator)?;
@@ -256,8 +256,8 @@ pub(super) async fn list(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     _: Access,
-    Path(id): Path<String>,
-    Query(query): Query<Pairs>,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<Pairs>,
 ) -> Answered {
     let thread = Thread::get(&app, &notes, &id).await?;
     let Some((session, _)) = &thread.session else { return Ok(Json(json!([]))) };
@@ -274,7 +274,7 @@ pub(super) async fn show(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     _: Access,
-    Path((id, run)): Path<(String, String)>,
+    InPath((id, run)): InPath<(String, String)>,
 ) -> Answered {
     let (thread, session, record) = find(&app, &notes, &id, &run).await?;
     let fold = folded(&app, &id, &session).await?;
@@ -287,8 +287,8 @@ pub(super) async fn cancel(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path((id, run)): Path<(String, String)>,
-    Query(query): Query<Pairs>,
+    InPath((id, run)): InPath<(String, String)>,
+    InQuery(query): InQuery<Pairs>,
 ) -> Result<Response, Failure> {
     access.needs(Role::Operator)?;
     let of = |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::{Extension, State};
 use obelus_runtime::SessionEvent;
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ use super::notes::Notes;
 use super::threads::Thread;
 use super::{Answered, CHANNEL, bad, limit_of};
 use crate::ChannelError;
-use crate::http::{Access, App, Failure, Json, OptionalBody};
+use crate::http::{Access, App, Failure, InPath, InQuery, Json, OptionalBody};
 use crate::service::Snapshot;
 use crate::tokens::Role;
 
@@ -153,8 +153,8 @@ pub(super) async fn now(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path(id): Path<String>,
-    Query(query): Query<Pairs>,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<Pairs>,
 ) -> Answered {
     let thread = Thread::get(&app, &notes, &id).await?;
     Ok(Json(selected(stated(&app, &access, &thread, None).await?, &selection_of_query(&query))))
@@ -164,8 +164,8 @@ pub(super) async fn at(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path((id, checkpoint)): Path<(String, String)>,
-    Query(query): Query<Pairs>,
+    InPath((id, checkpoint)): InPath<(String, String)>,
+    InQuery(query): InQuery<Pairs>,
 ) -> Answered {
     let thread = Thread::get(&app, &notes, &id).await?;
     let place = place_of(&thread, &checkpoint)?;
@@ -176,7 +176,7 @@ pub(super) async fn at_checkpoint(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
 ) -> Answered {
     let thread = Thread::get(&app, &notes, &id).await?;
@@ -188,7 +188,7 @@ pub(super) async fn history(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
 ) -> Answered {
     past(&app, &notes, &access, &id, &body).await
@@ -198,8 +198,8 @@ pub(super) async fn history_by_query(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path(id): Path<String>,
-    Query(query): Query<Pairs>,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<Pairs>,
 ) -> Answered {
     let body: Map<String, Value> = query.into_iter().map(|(name, value)| (name, value.into())).collect();
     past(&app, &notes, &access, &id, &body.into()).await
@@ -235,7 +235,7 @@ pub(super) async fn update(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     OptionalBody(body): OptionalBody,
 ) -> Result<Json<Value>, Failure> {
     access.needs(Role::Admin)?;
@@ -249,7 +249,7 @@ pub(super) async fn update(
     let mut session = thread.session()?.to_owned();
     if let Some(checkpoint) = named_checkpoint(&body) {
         let place = place_of(&thread, checkpoint)?;
-        session = super::begin::branch(&app, &notes, &thread, &place).await?;
+        session = super::begin::branch(&app, &notes, &thread, &place, access.id_of_key("branch")).await?;
     }
     let by = access.caller.by(CHANNEL);
     let taken = app.service().edit_state(&session, state.clone(), &by, access.input_id()).await?;

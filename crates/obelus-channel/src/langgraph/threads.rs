@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use obelus_runtime::sessions::SessionStatus;
@@ -14,7 +14,7 @@ use super::notes::{Note, Notes};
 use super::state::{interrupts_of, values_of};
 use super::{Answered, bad, limit_of, unsupported};
 use crate::ChannelError;
-use crate::http::{Access, App, Failure, Json, OptionalBody};
+use crate::http::{Access, App, Failure, InPath, Json, OptionalBody};
 use crate::service::check_id;
 use crate::tokens::Role;
 use crate::types::NewSession;
@@ -110,7 +110,12 @@ pub(super) fn status_name(status: SessionStatus) -> &'static str {
 }
 
 pub(super) fn not_kept(error: std::io::Error) -> ChannelError {
-    HostError::Store(StoreError::NotWritten(error.to_string())).into()
+    match error.kind() {
+        std::io::ErrorKind::FileTooLarge => {
+            ChannelError::TooLarge("the metadata of a thread may have 1 MiB".to_owned())
+        }
+        _ => HostError::Store(StoreError::NotWritten(error.to_string())).into(),
+    }
 }
 
 /// An id in the form that clients of LangGraph expect.
@@ -128,9 +133,13 @@ pub(super) async fn create(
     if body["supersteps"].as_array().is_some_and(|steps| !steps.is_empty()) {
         return Err(unsupported("a thread begins with its first run: `supersteps` are not taken").into());
     }
-    let id = body["thread_id"].as_str().map_or_else(drawn_id, str::to_owned);
+    let keyed = access.id_of_key("thread");
+    let is_keyed = keyed.is_some() && body["thread_id"].is_null();
+    let id = body["thread_id"].as_str().map(str::to_owned).or(keyed).unwrap_or_else(drawn_id);
     if let Some(known) = Thread::find(&app, &notes, &id).await? {
         return match body["if_exists"].as_str() {
+            // The same request once more.
+            _ if is_keyed => Ok(Json(known.view(&app, &access).await?)),
             Some("do_nothing") => Ok(Json(known.view(&app, &access).await?)),
             _ => Err(ChannelError::from(StoreError::Exists(id)).into()),
         };
@@ -149,7 +158,7 @@ pub(super) async fn show(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Answered {
     Ok(Json(Thread::get(&app, &notes, &id).await?.view(&app, &access).await?))
 }
@@ -158,7 +167,7 @@ pub(super) async fn update(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     headers: HeaderMap,
     OptionalBody(body): OptionalBody,
 ) -> Result<Response, Failure> {
@@ -177,10 +186,15 @@ pub(super) async fn remove(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<Response, Failure> {
     access.needs(Role::Admin)?;
-    let thread = Thread::get(&app, &notes, &id).await?;
+    check_id(&id)?;
+    // A note that cannot be read is removed, too.
+    let thread = match notes.get(&id) {
+        Err(_) => Thread { id: id.clone(), note: Note::default(), session: None },
+        Ok(_) => Thread::get(&app, &notes, &id).await?,
+    };
     for session in thread.sessions() {
         if app.service().agent_of_session(session).await?.is_some() {
             app.service().remove(session).await?;
@@ -195,11 +209,11 @@ pub(super) async fn copy(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
     access: Access,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Answered {
     access.needs(Role::Operator)?;
     let thread = Thread::get(&app, &notes, &id).await?;
-    let new = drawn_id();
+    let new = access.id_of_key("copy").unwrap_or_else(drawn_id);
     if let Some((session, _)) = &thread.session {
         app.service().fork(session, Some(new.clone()), None).await?;
     }
@@ -209,8 +223,47 @@ pub(super) async fn copy(
     Ok(Json(copied.view(&app, &access).await?))
 }
 
-/// The ids of all threads that fit, newest first.
-async fn wanted(app: &App, notes: &Notes, query: &Value) -> Result<Vec<Thread>, ChannelError> {
+/// Whether threads are wanted by what is in them, so that each must be looked at.
+fn is_filtered(query: &Value) -> bool {
+    query["metadata"].as_object().is_some_and(|wanted| !wanted.is_empty()) || query["status"].is_string()
+}
+
+/// The threads that fit, newest first: a part of them.
+async fn wanted(
+    app: &App,
+    notes: &Notes,
+    query: &Value,
+    offset: usize,
+    limit: usize,
+) -> Result<Vec<Thread>, ChannelError> {
+    let (mut skipped, mut threads) = (0, Vec::new());
+    // Looking at every thread is slow: one request at a time does it.
+    let _one = match is_filtered(query) {
+        true => Some(notes.searching.lock().await),
+        false => None,
+    };
+    for id in ids_of(app, notes, query).await? {
+        if threads.len() == limit {
+            break;
+        }
+        if !is_filtered(query) && skipped < offset {
+            skipped += 1;
+            continue;
+        }
+        // A thread that cannot be read does not hide the others.
+        let Ok(Some(thread)) = Thread::find(app, notes, &id).await else { continue };
+        if fits(app, &thread, query).await {
+            match skipped < offset {
+                true => skipped += 1,
+                false => threads.push(thread),
+            }
+        }
+    }
+    Ok(threads)
+}
+
+/// The ids of all threads that are asked for, newest first.
+async fn ids_of(app: &App, notes: &Notes, query: &Value) -> Result<Vec<String>, ChannelError> {
     let noted = notes.all();
     let hidden: BTreeSet<&String> =
         noted.iter().filter(|(_, note)| note.branch_of.is_some()).map(|(id, _)| id).collect();
@@ -226,14 +279,8 @@ async fn wanted(app: &App, notes: &Notes, query: &Value) -> Result<Vec<Thread>, 
     }
     let only: Option<BTreeSet<&str>> =
         query["ids"].as_array().map(|ids| ids.iter().filter_map(Value::as_str).collect());
-    let mut threads = Vec::new();
-    for (_, id) in ids.into_iter().filter(|(_, id)| only.as_ref().is_none_or(|only| only.contains(id.as_str()))) {
-        let Some(thread) = Thread::find(app, notes, &id).await? else { continue };
-        if fits(app, &thread, query).await {
-            threads.push(thread);
-        }
-    }
-    Ok(threads)
+    let is_wanted = |id: &String| only.as_ref().is_none_or(|only| only.contains(id.as_str()));
+    Ok(ids.into_iter().map(|(_, id)| id).filter(is_wanted).collect())
 }
 
 async fn fits(app: &App, thread: &Thread, query: &Value) -> bool {
@@ -261,7 +308,7 @@ pub(super) async fn search(
     }
     let (offset, limit) = (limit_of(&query, "offset", 0, u64::MAX), limit_of(&query, "limit", 10, 100));
     let mut views = Vec::new();
-    for thread in wanted(&app, &notes, &query).await?.iter().skip(offset).take(limit) {
+    for thread in wanted(&app, &notes, &query, offset, limit).await? {
         // A session that cannot be read does not hide the others.
         views.push(thread.view(&app, &access).await.unwrap_or_else(|_| thread.bare("error")));
     }
@@ -274,5 +321,9 @@ pub(super) async fn count(
     _: Access,
     OptionalBody(query): OptionalBody,
 ) -> Answered {
-    Ok(Json(wanted(&app, &notes, &query).await?.len().into()))
+    let count = match is_filtered(&query) {
+        true => wanted(&app, &notes, &query, 0, usize::MAX).await?.len(),
+        false => ids_of(&app, &notes, &query).await?.len(),
+    };
+    Ok(Json(count.into()))
 }

@@ -117,6 +117,11 @@ impl Call {
                 // Without an answer the question is put aside.
                 self.params["inputResponses"] = json!({super::ask::KEY: response});
                 self.params["requestState"] = state.into();
+                // The person's answer counts only if the token of the call still permits it.
+                if !self.app.still_permits(&self.access) {
+                    let error = json!({"code": super::INVALID_REQUEST, "message": "the token permits this no more"});
+                    return Some(frame(&json!({"jsonrpc": "2.0", "id": self.id, "error": error})));
+                }
             }
         }
         let client = Client { can_elicit: true };

@@ -34,8 +34,9 @@ pub(super) async fn talk(
     let session = match (args["session"].as_str(), args["agent"].as_str()) {
         (Some(session), _) => session.to_owned(),
         (None, Some(agent)) => {
-            let new = NewSession { agent: agent.to_owned(), ..NewSession::default() };
-            app.service().create_session(new).await?.id
+            let lang = app.service().lang_of(message);
+            let new = NewSession { agent: agent.to_owned(), lang, ..NewSession::default() };
+            app.service().create_session_once(new, "talk", access.input_id()).await?.0.id
         }
         (None, None) => return Err(ChannelError::BadRequest("`agent` or `session` is a text".to_owned())),
     };

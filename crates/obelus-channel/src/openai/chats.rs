@@ -2,10 +2,12 @@
 //!
 //! A client of this protocol sends the whole conversation each time. Its session is named by the header `X-Session-Id`, else
 //! by `user`, else by the conversation itself: a digest of the messages before the last one. The digest of what a client
-//! will send next is kept when an answer is given.
+//! will send next is kept when an answer is given. Where another session has the same one, the answer gets a line that tells
+//! them apart.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use obelus_runtime::{HostError, StoreError};
@@ -52,7 +54,7 @@ impl Chats {
             return self.made(app, request, Some(id), false).await;
         }
         if request.before.is_empty() {
-            return self.made(app, request, None, true).await;
+            return self.made(app, request, access.id_of_key("chat"), true).await;
         }
         let path = self.folder.join(digest(caller, &request.model, &request.before));
         let known = match fs::read_to_string(path) {
@@ -81,7 +83,8 @@ impl Chats {
                 false => Err(ChannelError::BadRequest(format!("this session is one of the model `{agent}`"))),
             };
         }
-        let new = NewSession { agent: request.model.clone(), id: id.clone(), ..NewSession::default() };
+        let lang = app.service().lang_of(&request.words);
+        let new = NewSession { agent: request.model.clone(), id: id.clone(), lang, mode: None };
         match (app.service().create_session(new).await, id) {
             // Another request was faster.
             (Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))), Some(session)) => {
@@ -91,13 +94,50 @@ impl Chats {
         }
     }
 
-    /// Keeps what a client will send before its next words.
-    pub(super) fn keep(&self, caller: &str, request: &ChatRequest, reply: &str, session: &str) -> io::Result<()> {
+    /// Keeps what a client will send before its next words. Whether it is kept: not if those of another session are the
+    /// same, which nobody could tell apart.
+    pub(super) async fn keep(
+        &self,
+        app: &App,
+        caller: &str,
+        request: &ChatRequest,
+        reply: &str,
+        session: &str,
+    ) -> bool {
         let mut next = request.before.clone();
         next.push(("user".to_owned(), request.words.clone()));
         next.push(("assistant".to_owned(), reply.to_owned()));
-        fs::create_dir_all(&self.folder)?;
-        fs::write(self.folder.join(digest(caller, &request.model, &next)), session)
+        let path = self.folder.join(digest(caller, &request.model, &next));
+        if self.write(&path, session).is_ok() {
+            return true;
+        }
+        match fs::read_to_string(&path) {
+            Ok(known) if known == session => true,
+            Ok(known) => match app.service().agent_of_session(&known).await {
+                Ok(Some(_)) => false,
+                // That session was removed.
+                _ => fs::remove_file(&path).is_ok() && self.write(&path, session).is_ok(),
+            },
+            // Without it the client is told that the conversation is not known.
+            Err(_) => true,
+        }
+    }
+
+    /// Writes a file that is not there yet.
+    fn write(&self, path: &Path, session: &str) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(session.as_bytes())
+    }
+}
+
+/// Removes what is kept of the conversations of a session.
+pub(super) fn forget(store: &Path, session: &str) {
+    let files = fs::read_dir(store.join("chats")).into_iter().flatten().filter_map(Result::ok);
+    for file in files {
+        if fs::read_to_string(file.path()).is_ok_and(|kept| kept.lines().any(|id| id == session)) {
+            let _ = fs::remove_file(file.path());
+        }
     }
 }
 

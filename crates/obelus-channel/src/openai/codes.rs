@@ -16,7 +16,16 @@ const LENGTH: usize = 8;
 
 /// The code of a question as it is shown now.
 pub(super) fn code_of(question: &QuestionRow) -> String {
-    let hash = Sha256::digest(format!("{}\n{}", question.id, question.digest).as_bytes());
+    signs(&format!("{}\n{}", question.id, question.digest))
+}
+
+/// What tells a session apart from another one.
+pub(super) fn mark_of(session: &str) -> String {
+    signs(session)
+}
+
+fn signs(text: &str) -> String {
+    let hash = Sha256::digest(text.as_bytes());
     hash.iter().take(LENGTH).map(|byte| char::from(SIGNS[usize::from(byte % 32)])).collect()
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::CHANNEL;
 use super::chats::Chats;
-use super::codes::{answer_in, code_of, shown};
+use super::codes::{answer_in, code_of, mark_of, shown};
 use super::request::ChatRequest;
 use crate::ChannelError;
 use crate::http::{Access, App, Failure, Json, JsonBody};
@@ -80,7 +80,7 @@ async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str)
     let taken = match answer_in(&request.words) {
         None => app.service().say(session, &request.words, access.input_id()).await?,
         Some((code, answer)) => {
-            let now = app.service().snapshot(session, None, access.language).await?;
+            let now = app.service().snapshot_for(session, access.input_id(), access.language).await?;
             let Some(question) = now.questions.iter().find(|question| code_of(question) == code) else {
                 let language = app.service().session(session, access.language).await?.lang;
                 let words = &Language::named(Some(&language)).words().codes;
@@ -213,12 +213,20 @@ impl Saying {
         words.to_owned()
     }
 
-    /// The conversation is found again by what was said.
-    fn keep(&self) {
-        if let Some(chats) = &self.chats {
-            // Without it the client is told that the conversation is not known.
-            let _ = chats.keep(&self.access.caller.name, &self.request, &self.text, &self.session);
+    /// The conversation is found again by what was said. What is said in addition, so that it is not taken for another one
+    /// that began alike.
+    async fn keep(&mut self) -> String {
+        let Some(chats) = self.chats.clone() else { return String::new() };
+        let caller = self.access.caller.name.clone();
+        if chats.keep(&self.app, &caller, &self.request, &self.text, &self.session).await {
+            return String::new();
         }
+        let view = self.app.service().session(&self.session, self.access.language).await;
+        let language = view.map_or(Language::English, |view| Language::named(Some(&view.lang)));
+        let mark = mark_of(&self.session);
+        let more = self.add(&fill(language.words().codes.apart, &[&mark]));
+        chats.keep(&self.app, &caller, &self.request, &self.text, &self.session).await;
+        more
     }
 
     fn usage(&self) -> Value {
@@ -229,7 +237,7 @@ impl Saying {
     /// The whole answer.
     async fn whole(mut self) -> Result<Value, ChannelError> {
         while !matches!(self.next().await?, Said::End) {}
-        self.keep();
+        self.keep().await;
         let message = json!({"role": "assistant", "content": self.text, "refusal": null});
         Ok(json!({
             "id": self.id, "object": "chat.completion", "created": self.created, "model": self.request.model,
@@ -274,8 +282,12 @@ impl Saying {
             Ok(Said::More(words)) => [self.delta(json!({"content": words}), None)].into(),
             Ok(Said::End) => {
                 self.is_over = true;
-                self.keep();
-                let mut last: VecDeque<Bytes> = [self.delta(json!({}), Some("stop"))].into();
+                let mut last = VecDeque::new();
+                let more = self.keep().await;
+                if !more.is_empty() {
+                    last.push_back(self.delta(json!({"content": more}), None));
+                }
+                last.push_back(self.delta(json!({}), Some("stop")));
                 if self.request.include_usage {
                     let mut chunk = self.chunk(json!([]));
                     chunk["usage"] = self.usage();

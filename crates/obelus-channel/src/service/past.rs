@@ -71,7 +71,7 @@ impl Service {
                 let upto = at.saturating_add(MOST_LISTED as u64);
                 let records = host.records(&id, at, upto)?;
                 let is_end = records.len() < MOST_LISTED;
-                let rows = (at + 1..).zip(records).map(log_row).filter(|row| filter.wants(row));
+                let rows = (at.saturating_add(1)..).zip(records).map(log_row).filter(|row| filter.wants(row));
                 // One more tells whether there is a next part.
                 found.extend(rows.take(limit + 1 - found.len()));
                 if is_end || found.len() > limit {

@@ -78,14 +78,18 @@ impl Service {
         let asked = asked.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
         // A decided question is refused by the session, or answered as before if the input is the same.
         let decision = decision_of(answer, &offers)?;
-        let digest = digest.filter(|_| asked.is_open()).map(str::to_owned);
-        let input = Input::Decide { question: number, decision, by: by.to_owned(), digest };
-        self.tell(session, input, input_id).await.map_err(|error| match error {
-            ChannelError::Refused(refused) if refused.code == "question_changed" => {
-                ChannelError::Changed(id.to_owned())
-            }
-            other => other,
-        })
+        let decide = |digest: Option<&str>| {
+            let (decision, digest) = (decision.clone(), digest.map(str::to_owned));
+            Input::Decide { question: number.clone(), decision, by: by.to_owned(), digest }
+        };
+        match self.tell(session, decide(digest), input_id).await {
+            Err(ChannelError::Refused(refused)) if refused.code == "question_changed" => match asked.is_open() {
+                true => Err(ChannelError::Changed(id.to_owned())),
+                // It was decided, which says more than that it has changed.
+                false => self.tell(session, decide(None), input_id).await,
+            },
+            done => done,
+        }
     }
 }
 

@@ -5,10 +5,9 @@ use obelus_kernel::{Message, Role, visible};
 use obelus_runtime::sessions::{SessionRow, SessionStatus};
 use obelus_runtime::{Host, HostError, Language, SessionSpec, StoreError};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::talk::turn_view;
-use super::{Service, check_id, drawn_id};
+use super::{Service, check_id, drawn_id, id_of_key};
 use crate::types::{CallRow, ModeName, NewSession, Page, PlanView, SessionList, SessionListRow, SessionView};
 use crate::{ChannelError, types::ConsentRow};
 
@@ -137,7 +136,12 @@ impl Service {
     /// Removes a session and everything that is kept of it.
     pub async fn remove(&self, id: &str) -> Result<(), ChannelError> {
         check_id(id)?;
-        Ok(self.host.remove(id).await?)
+        self.host.remove(id).await?;
+        if let Some(forget) = self.forget.clone() {
+            let id = id.to_owned();
+            self.blocking(move |_| Ok(forget(&id))).await?;
+        }
+        Ok(())
     }
 
     /// The state of a session, now or after a record.
@@ -214,12 +218,6 @@ fn title_of(session: &Session) -> Option<String> {
     let line = words?.lines().map(str::trim).find(|line| !line.is_empty())?;
     let short: String = line.chars().take(MOST_OF_TITLE).collect();
     Some(visible(&short) + if short.len() < line.len() { "…" } else { "" })
-}
-
-/// The id of the session that a caller makes under a key.
-fn id_of_key(caller: &str, key: &str) -> String {
-    let whole = Sha256::digest(format!("{caller}\n{key}").as_bytes());
-    whole.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub(super) fn call_rows(

@@ -1,7 +1,7 @@
 //! A session at one moment, for channels that show it their own way.
 
 use obelus_kernel::session::{Question, Session};
-use obelus_runtime::sessions::{SessionRow, SessionStatus};
+use obelus_runtime::sessions::{InputId, SessionRow, SessionStatus};
 use obelus_runtime::{EventNumber, Language, SessionEvent, StoreError, system_clock};
 use serde_json::Value;
 use std::sync::Arc;
@@ -46,6 +46,28 @@ impl Service {
             }
         })
         .await
+    }
+
+    /// The record with which a session took the input of this id, if it has.
+    pub(crate) async fn input_record(&self, id: &str, input_id: &str) -> Result<Option<u64>, ChannelError> {
+        check_id(id)?;
+        let (id, input_id) = (id.to_owned(), input_id.parse::<InputId>()?);
+        self.blocking(move |host| Ok(host.taken(&id, &input_id)?)).await
+    }
+
+    /// A session as it was when the input of this id came, or as it is now: a request that is sent again means what it
+    /// meant the first time.
+    pub(crate) async fn snapshot_for(
+        &self,
+        id: &str,
+        input_id: Option<&str>,
+        wanted: Option<Language>,
+    ) -> Result<Snapshot, ChannelError> {
+        let taken = match input_id {
+            Some(input_id) => self.input_record(id, input_id).await?,
+            None => None,
+        };
+        self.snapshot(id, taken.map(|record| record.saturating_sub(1)), wanted).await
     }
 
     /// Everything that has happened in a session.

@@ -1,6 +1,6 @@
 //! What is said to a session, and what came of it.
 
-use obelus_kernel::session::{Input, Reply, Session};
+use obelus_kernel::session::{Input, Refused, Reply, Session};
 use obelus_kernel::visible;
 use obelus_runtime::Language;
 use obelus_runtime::people::why_it_ended;
@@ -41,7 +41,16 @@ impl Service {
         by: &str,
         input_id: Option<&str>,
     ) -> Result<Taken, ChannelError> {
-        self.tell(id, Input::State { state, by: by.to_owned() }, input_id).await
+        let edit = Input::State { state, by: by.to_owned(), is_whole: true };
+        match self.tell(id, edit, input_id).await {
+            Err(ChannelError::Refused(refused)) if refused.code == "at_work" => {
+                match self.read(id, |session| session.paused().is_some()).await? {
+                    true => Err(Refused::new("paused", "the session is paused in the middle of a turn").into()),
+                    false => Err(refused.into()),
+                }
+            }
+            taken => taken,
+        }
     }
 
     /// Takes back a standing consent (ASK-9), by its id such as `c1`.

@@ -14,7 +14,7 @@ use super::api::{Backoff, Content, Incoming, Press, Sender, Update};
 use super::card::{self, Action};
 use super::state::Talk;
 use super::words::language_of;
-use super::{Bot, TelegramError, is_fatal, no_bot};
+use super::{Bot, TelegramError};
 use crate::ChannelError;
 use crate::types::{AnswerBody, NewSession};
 
@@ -60,7 +60,8 @@ impl From {
 }
 
 impl Bot {
-    /// Asks for updates and takes them in, one after the other. It ends only if that is of no use any more.
+    /// Asks for updates and takes them in, one after the other, for as long as the server lives. A token that is not valid
+    /// any more is told of, again and again: the server has more to do than the bot.
     pub(super) async fn poll(self: &Arc<Self>) -> Result<(), TelegramError> {
         let mut backoff = Backoff::new();
         loop {
@@ -72,7 +73,6 @@ impl Bot {
                         self.take(update).await;
                     }
                 }
-                Err(error) if is_fatal(&error) => return Err(no_bot(&error)),
                 Err(error) => {
                     (self.tell)(&format!("Telegram: {error}"));
                     backoff.pause(&error).await;
@@ -92,7 +92,7 @@ impl Bot {
             Content::Other => {}
         }
         self.keep(|saved| {
-            saved.offset = update.id + 1;
+            saved.offset = update.id.saturating_add(1);
             saved.offset_at = system_clock().0;
         });
     }
@@ -116,6 +116,10 @@ impl Bot {
         self.remember(sender);
         if !is_private && !self.is_addressed(&message) {
             return;
+        }
+        // Words of others are not the user's own (POL-7).
+        if ["forward_origin", "forward_date", "via_bot"].iter().any(|kind| message.other.contains_key(*kind)) {
+            return self.note(from.chat, from.language.words().bot.own_words_only.to_owned());
         }
         match &message.text {
             Some(text) => self.words(&from, &without_mention(text, &self.username), &message).await,
@@ -145,7 +149,7 @@ impl Bot {
                 self.keep(|saved| {
                     saved.end_talk(from.user, from.chat);
                     // The same update again does not end another one.
-                    saved.offset = from.update + 1;
+                    saved.offset = from.update.saturating_add(1);
                     saved.offset_at = system_clock().0;
                 });
                 self.note(from.chat, words.begun_anew.to_owned());

@@ -266,8 +266,7 @@ impl Speaker {
         };
         self.bot.keep(|saved| saved.cards.insert(token.clone(), card));
         if let Some(whole) = card::whole_if_long(&row) {
-            self.bot.pace.turn(self.chat).await;
-            self.report(self.bot.api.send_text_file(self.chat, "question.txt", &whole, "").await.map(drop));
+            self.bot.send_whole(self.chat, &whole).await;
         }
         let (text, keyboard) = card::open_card(&row, &token, false, self.language);
         match self.bot.send(self.chat, &text, Some(&keyboard)).await {

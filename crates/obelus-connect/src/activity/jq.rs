@@ -1,14 +1,16 @@
 //! Pure filters as activities.
 
-use std::sync::Arc;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use obelus_kernel::jq::Filter;
 use obelus_kernel::session::{CallError, Outcome};
 use obelus_runtime::{Activity, ActivityFuture, Work};
-use serde_json::{Value, json};
-use tokio::sync::{Semaphore, oneshot};
+use serde_json::json;
+use tokio::sync::oneshot;
 
 use super::binding::{BindingError, Fields};
 use super::messages;
@@ -23,7 +25,7 @@ const STACK: usize = 32 * 1024 * 1024;
 /// A filter over `{call, tool, scope}`.
 pub(super) struct Jq {
     filter: Arc<Filter>,
-    running: Arc<Semaphore>,
+    threads: Threads,
     limit: Option<Duration>,
 }
 
@@ -34,16 +36,24 @@ impl Jq {
         let filter = Filter::compile(text).map_err(|problem| {
             fields.wrong("jq", format!("{problem}; it must be a jq filter over {{call, tool, scope}}"))
         })?;
-        Ok(Self { filter: Arc::new(filter), running: Arc::new(Semaphore::new(MOST_AT_ONCE)), limit })
+        Ok(Self { filter: Arc::new(filter), threads: Threads::new(), limit })
     }
 }
 
 impl Activity for Jq {
     fn run(&self, work: Work) -> ActivityFuture {
         let filter = Arc::clone(&self.filter);
-        let running = Arc::clone(&self.running);
+        let result = self.threads.run(move || {
+            let input = json!({"call": &*work.call, "tool": work.tool.schema, "scope": work.scope});
+            filter.one(&input)
+        });
         Box::pin(async move {
-            let result = evaluate(filter, running, work).await.map_err(|problem| CallError::new("jq", problem));
+            let failed = || Err("the filter failed; this is a mistake in the program".to_owned());
+            let result = match result {
+                Ok(result) => result.await.unwrap_or_else(|_| failed()),
+                Err(error) => Err(format!("no thread: {error}")),
+            };
+            let result = result.map_err(|problem| CallError::new("jq", problem));
             result.and_then(messages::outcome_of).unwrap_or_else(Outcome::Error)
         })
     }
@@ -53,18 +63,119 @@ impl Activity for Jq {
     }
 }
 
-/// Runs a filter on its own thread and not on the runtime's blocking pool: at shutdown the runtime waits for that pool,
-/// and an endless filter would keep the program from ending.
-async fn evaluate(filter: Arc<Filter>, running: Arc<Semaphore>, work: Work) -> Result<Value, String> {
-    let permit = running.acquire_owned().await.map_err(|error| error.to_string())?;
-    let (sender, receiver) = oneshot::channel();
-    let run = move || {
-        let input = json!({"call": &*work.call, "tool": work.tool.schema, "scope": work.scope});
-        // The call may have been abandoned.
-        let _ = sender.send(filter.one(&input));
-        drop(permit);
-    };
-    let thread = thread::Builder::new().name("jq".to_owned()).stack_size(STACK);
-    thread.spawn(run).map_err(|error| format!("no thread: {error}"))?;
-    receiver.await.unwrap_or_else(|_| Err("the filter failed; this is a mistake in the program".to_owned()))
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Threads of a filter's own, and not of the runtime's blocking pool: at shutdown the runtime waits for that pool, and an
+/// endless filter would keep the program from ending. They are started when there is work for one more, and end when the
+/// filter is dropped.
+struct Threads {
+    jobs: mpsc::Sender<Job>,
+    queue: Arc<Mutex<mpsc::Receiver<Job>>>,
+    /// Jobs that have not ended.
+    open: Arc<AtomicUsize>,
+    started: Mutex<usize>,
+}
+
+impl Threads {
+    fn new() -> Self {
+        let (jobs, queue) = mpsc::channel();
+        let (open, started) = (Arc::default(), Mutex::default());
+        Self { jobs, queue: Arc::new(Mutex::new(queue)), open, started }
+    }
+
+    /// Has something done as soon as a thread is free. What is returned brings the result; none after a panic.
+    fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> std::io::Result<oneshot::Receiver<T>> {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.open.load(Ordering::Relaxed) >= *started && *started < MOST_AT_ONCE {
+            let queue = Arc::clone(&self.queue);
+            let thread = thread::Builder::new().name("jq".to_owned()).stack_size(STACK);
+            match thread.spawn(move || serve(&queue)) {
+                Ok(_) => *started += 1,
+                Err(error) if *started == 0 => return Err(error),
+                // One of the others will do it.
+                Err(_) => {}
+            }
+        }
+        let (sender, receiver) = oneshot::channel();
+        let open = Arc::clone(&self.open);
+        open.fetch_add(1, Ordering::Relaxed);
+        let job = move || {
+            // The call may have been abandoned.
+            let result = (!sender.is_closed()).then(|| std::panic::catch_unwind(AssertUnwindSafe(work)));
+            // Before anybody knows the result: the next job finds this thread free.
+            open.fetch_sub(1, Ordering::Relaxed);
+            if let Some(Ok(result)) = result {
+                let _ = sender.send(result);
+            }
+        };
+        // The other end lives as long as this.
+        let _ = self.jobs.send(Box::new(job));
+        Ok(receiver)
+    }
+}
+
+/// Does one job after the other until no more can come.
+fn serve(queue: &Mutex<mpsc::Receiver<Job>>) {
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+    while let Ok(job) = next() {
+        job();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn started(threads: &Threads) -> usize {
+        *threads.started.lock().unwrap()
+    }
+
+    /// So many jobs that do not end before what is returned is dropped.
+    fn occupy(threads: &Threads, jobs: usize) -> (mpsc::Sender<()>, Vec<oneshot::Receiver<()>>) {
+        let (release, released) = mpsc::channel::<()>();
+        let released = Arc::new(Mutex::new(released));
+        let occupy = |_| {
+            let released = Arc::clone(&released);
+            threads.run(move || drop(released.lock().unwrap().recv())).unwrap()
+        };
+        (release, (0..jobs).map(occupy).collect())
+    }
+
+    #[test]
+    fn one_job_after_the_other_takes_one_thread() {
+        let threads = Threads::new();
+        for n in 0..50 {
+            assert_eq!(threads.run(move || n + 1).unwrap().blocking_recv(), Ok(n + 1));
+        }
+        assert_eq!(started(&threads), 1);
+    }
+
+    #[test]
+    fn jobs_that_do_not_end_take_a_few_threads_and_the_others_wait_for_one() {
+        let threads = Threads::new();
+        let (release, stuck) = occupy(&threads, 3 * MOST_AT_ONCE);
+        let waits = threads.run(|| 7).unwrap();
+        assert_eq!(started(&threads), MOST_AT_ONCE);
+        drop(release);
+        assert_eq!(waits.blocking_recv(), Ok(7));
+        assert!(stuck.into_iter().all(|job| job.blocking_recv().is_ok()));
+    }
+
+    #[test]
+    fn a_panic_brings_no_result_and_an_abandoned_job_is_not_begun() {
+        let threads = Threads::new();
+        let panics = threads.run(|| assert_eq!(1, 2, "a mistake")).unwrap();
+        assert!(panics.blocking_recv().is_err());
+        let (release, busy) = occupy(&threads, MOST_AT_ONCE);
+        let begun = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&begun);
+        drop(threads.run(move || count.fetch_add(1, Ordering::Relaxed)).unwrap());
+        drop(release);
+        assert!(busy.into_iter().all(|job| job.blocking_recv().is_ok()));
+        assert_eq!(threads.run(|| 7).unwrap().blocking_recv(), Ok(7));
+        assert_eq!(begun.load(Ordering::Relaxed), 0);
+    }
 }

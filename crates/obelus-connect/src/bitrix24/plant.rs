@@ -19,6 +19,11 @@ pub(super) fn key_of(key: &str, params: &Map<String, Value>) -> String {
     })
 }
 
+/// What stands for a key in a text that people read: enough to tell the records of one owner apart.
+fn mark_of(key: &str) -> String {
+    format!("[{}]", key.get(..8).unwrap_or(key))
+}
+
 /// Adds to the parameters what the tool wants planted; says whether all of it could be. What the call itself says in
 /// such a place stays, and then it cannot be found by that.
 pub(super) fn plant(annotation: &Annotation, key: &str, params: &mut Map<String, Value>) -> bool {
@@ -38,7 +43,7 @@ fn plant_one(path: &str, value: &Value, key: &str, params: &mut Map<String, Valu
     }
     let name = spelled(fields, name);
     if let Some(suffix) = value.get("append").and_then(Value::as_str) {
-        let suffix = suffix.replace("{key}", key);
+        let suffix = suffix.replace("{key}", key).replace("{mark}", &mark_of(key));
         let before = match fields.get(&name) {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
@@ -112,8 +117,12 @@ impl Find {
         let Some(rows) = rows.and_then(Value::as_array) else {
             return Err(format!("`{}` did not answer with rows", self.method));
         };
+        let short = mark_of(key);
         let is_marked = |row: &&Value| match &self.mark {
-            Some(mark) => field(row, mark).and_then(Value::as_str).is_some_and(|text| text.contains(key)),
+            Some(mark) => {
+                let text = field(row, mark).and_then(Value::as_str);
+                text.is_some_and(|text| text.contains(key) || text.contains(&short))
+            }
             None => true,
         };
         let ids = rows.iter().filter(is_marked).filter_map(|row| whole(field(row, &self.id)));
@@ -197,6 +206,25 @@ mod tests {
             assert!(plant(&task, "k1", &mut call));
             assert_eq!(call["fields"]["DESCRIPTION"], after);
         }
+    }
+
+    #[test]
+    fn a_marker_that_people_see_is_short_and_found_again() {
+        let todo = annotation(&json!({
+            "plant": {"description": {"append": "\n{mark}"}}, "find": {"method": "crm.activity.list", "mark": "DESCRIPTION"},
+        }));
+        let key = key_of("s:1.0", &Map::new());
+        let mut call = params(json!({"description": "Позвонить"}));
+        assert!(plant(&todo, &key, &mut call));
+        let marked = call["description"].clone();
+        assert_eq!(marked.as_str().map(|text| text.chars().count()), Some("Позвонить\n[3f0c9a1b]".chars().count()));
+        let find = todo.find.unwrap();
+        let older = format!("Позвонить\n\n[obelus {key}]");
+        for text in [marked, older.into()] {
+            assert_eq!(find.found(&json!([{"ID": "4", "DESCRIPTION": text}]), &key), Ok(Some(json!(4))));
+        }
+        let other = key_of("s:1.1", &Map::new());
+        assert_eq!(find.found(&json!([{"ID": "4", "DESCRIPTION": call["description"]}]), &other), Ok(None));
     }
 
     #[test]

@@ -26,12 +26,22 @@
     const words = labels?.length ? flat(labels[0].textContent.replace(tag(node) === 'select' ? node.textContent : '', '')) : '';
     return (flat(attribute(node, 'aria-label')) || words || flat(attribute(node, 'placeholder')) || flat(attribute(node, 'name')) || tag(node)).replace(/[:*\s]+$/, '');
   };
+  // Drawings have no `innerText`.
+  const inner = (node) => { try { return getter(HTMLElement, 'innerText').call(node) ?? ''; } catch { return getter(Node, 'textContent').call(node) ?? ''; } };
+  const spoken = (node) => inner(node).replace(/\s+/g, ' ').trim();
+  // What the page says around the element, for whoever is asked: its heading and, where no fields tell it, the nearest words.
+  const around = (bare) => {
+    const heading = [...Document.prototype.querySelectorAll.call(document, 'h1, h2')].map(spoken).find((text) => text !== '') ?? '';
+    let node = form ?? target;
+    while (bare && spoken(node).length < 80 && node.parentElement && tag(node) !== 'body') node = node.parentElement;
+    return { heading: heading.slice(0, 120), text: bare ? spoken(node).slice(0, 400) : '' };
+  };
   const facts = {
-    enabled, editable: typed && enabled && !readonly(),
+    says: null, enabled, editable: typed && enabled && !readonly(),
     takes_files: type === 'file', hides: type === 'password', searches: type === 'search' || closest(target, '[role=searchbox i]') !== null || (type !== 'password' && closest(target, 'search, [role=search i]') !== null), submits: false, enters: false, link: null, form: null, place: null,
   };
-  if (isLink) { const href = getter(tag(target) === 'a' ? HTMLAnchorElement : HTMLAreaElement, 'href').call(target); facts.link = href; return facts; }
-  if (!form) return facts;
+  if (isLink) { const href = getter(tag(target) === 'a' ? HTMLAnchorElement : HTMLAreaElement, 'href').call(target); facts.link = href; facts.says = around(true); return facts; }
+  if (!form) { facts.says = around(true); return facts; }
   const members = [...getter(HTMLFormElement, 'elements').call(form)].slice(0, 2000);
   const images = [...Document.prototype.querySelectorAll.call(document, 'input[type=image i]')].filter((node) => own(node, 'form') === form);
   const sender = submits(target) ? target : [...members, ...images].find((node) => submits(node) && !disabled(node)) ?? null;
@@ -45,14 +55,21 @@
   try { address = new URL(said('action').trim() || here, base).href; } catch { address = 'about:invalid'; }
   if (method === 'GET') { try { const plain = new URL(address); plain.search = ''; address = plain.href; } catch {} }
   const fields = [], verbs = [], values = [];
+  // Editors that stand for a field: what they show is sent, and the field has it only then.
+  const editors = new Map();
+  const written = (editor) => String(editor.CodeMirror?.getValue?.() ?? inner(editor)).slice(0, 20000);
   for (const node of members) {
     const kind = tag(node) === 'input' ? own(node, 'type') : tag(node);
     const name = attribute(node, 'name') ?? '';
     if (verbNames.includes(name.toLowerCase()) && (kind === 'hidden' || node === sender)) verbs.push(String(own(node, 'value')).slice(0, 100));
     if (!kinds[tag(node)] || ['button', 'submit', 'image', 'reset'].includes(kind) || tag(node) === 'button') continue;
+    const inside = closest(node, '.CodeMirror');
+    if (inside && editors.has(inside)) { if (node === target) facts.place = editors.get(inside); continue; }
     const field = { name: name.slice(0, 60), kind, autocomplete: (attribute(node, 'autocomplete') ?? '').toLowerCase().slice(0, 100), label: label(node), group: '', value: '' };
     fields.push(field);
     if (node === target) facts.place = fields.length - 1;
+    const editor = kind === 'textarea' && node.nextElementSibling?.matches('.CodeMirror') ? node.nextElementSibling : null;
+    if (editor) { editors.set(editor, fields.length - 1); field.value = written(editor); values.push(name + '=' + field.value); continue; }
     if (kind === 'password' && own(node, 'value')) field.value = '••••';
     if (['hidden', 'password'].includes(kind)) continue;
     const value = String(['checkbox', 'radio'].includes(kind) ? own(node, 'checked') : own(node, 'value'));
@@ -65,6 +82,14 @@
     else if (tag(node) === 'select') field.value = chosen();
     else field.value = typeof short === 'number' ? '•'.repeat(Math.min(short, 16)) : short;
   }
+  for (const node of Element.prototype.querySelectorAll.call(form, '[contenteditable]:not([contenteditable=false i])')) {
+    if (closest(node, '.CodeMirror') || closest(node.parentElement, '[contenteditable]:not([contenteditable=false i])')) continue;
+    const value = written(node);
+    fields.push({ name: '', kind: 'editor', autocomplete: '', label: flat(attribute(node, 'aria-label')) || flat(attribute(node, 'data-placeholder')) || 'text', group: '', value });
+    values.push('=' + value);
+    if (Node.prototype.contains.call(node, element)) facts.place = fields.length - 1;
+  }
+  facts.says = around(!fields.some((field) => field.kind !== 'hidden'));
   const nth = [...Document.prototype.querySelectorAll.call(document, 'form')].indexOf(form);
   facts.form = { nth, method, address, fields, verbs, values, search: closest(form, 'search, [role=search i]') !== null };
   return facts;

@@ -40,15 +40,25 @@
   };
   const named = (node) => ['aria-label', 'aria-labelledby', 'title', 'alt'].some((name) => attribute(node, name))
     || words(node) !== '' || [...node.querySelectorAll('[alt], [aria-label]')].some((inner) => attribute(inner, 'alt') || attribute(inner, 'aria-label'));
-  // What is known of a control without words: what its author wrote for people or tests, else the names of its icon and class.
+  // What is known of a control without words: what its author wrote for people or tests, else a guess by the names of its
+  // icon, its picture, its class or where it leads.
   const hint = (node) => {
     const all = [node, ...node.querySelectorAll('*')];
     const said = (names) => all.flatMap((inner) => names.map((name) => attribute(inner, name))).find((text) => text !== '');
     const classes = all.reverse().map((inner) => attribute(inner, 'class')).join(' ').split(/\s+/);
     const plain = /^(btn|button|icon|icons|fa|fas|far|fab|fal|bi|mdi|svg|d-.*|[mp][trblxy]?-\d)$/;
     const telling = [...new Set(classes.filter((name) => name !== '' && !plain.test(name)))].slice(0, 3).join(' ');
-    const text = said(['title', 'alt', 'data-icon', 'data-testid', 'name']) ?? (said(['href', 'xlink:href'])?.split('#')[1] || telling || said(['class', 'id']));
-    if (text) return '(' + text.replace(/\s+/g, ' ').slice(0, 60) + ')';
+    const short = (text) => '(' + text.replace(/\s+/g, ' ').slice(0, 60) + ')';
+    const text = said(['title', 'alt', 'data-tooltip', 'data-original-title', 'data-bs-original-title', 'aria-description', 'data-icon', 'data-testid', 'name']);
+    if (text) return short(text);
+    // Pictures and sprites by their names: `img/trash.svg`, `icons.svg#trash`.
+    const file = (address) => address?.split(/[?#]/)[0].split('/').pop()?.replace(/\.\w+$/, '');
+    const sprite = said(['xlink:href', 'href'])?.split('#')[1];
+    const picture = file(all.map((inner) => inner.localName === 'img' ? attribute(inner, 'src') : '').find((src) => src !== '' && !src.startsWith('data:')));
+    const icon = sprite || picture || /(?:^| )(?:fa|bi|mdi|icon|glyphicon|ti|ri)-([\w-]+)/.exec(telling)?.[1];
+    if (icon) return short('icon ' + icon);
+    const guess = telling || file(attribute(node, 'href')) || said(['class', 'id']);
+    if (guess) return short(guess);
     const box = node.getBoundingClientRect();
     const middle = [box.x + box.width / 2 + scrollX, box.y + box.height / 2 + scrollY].map(Math.round);
     return '(' + node.localName + ' at ' + middle.join(',') + ')';

@@ -17,6 +17,7 @@ use super::judge::{Request, deletes};
 use super::page::{Ask, Failed, Reply, Told};
 use super::secrets::hidden_lines;
 use super::snapshot::{Element, PageSnapshot};
+use super::table::joined_rows;
 use super::view::{compact, without_ids};
 use super::{Browser, Memory, Seen, Shown, shots};
 use crate::mcp::Image;
@@ -240,7 +241,7 @@ impl Browser {
         if let Some(focus) = memory.focus.take() {
             head.push_str(&format!("\n{}", page.renamed(&seen.found(&focus), &mut memory.numbers)));
         }
-        let text = page.text();
+        let text = joined_rows(&page.text());
         let changes = before.as_ref().filter(|_| memory.is_base_shown && text.chars().count() <= self.section.most);
         let changes = changes.and_then(|before| page.changes_since(&before.page));
         // Where much has changed, the whole is easier to read.
@@ -348,7 +349,7 @@ fn capped(text: &str, most: usize) -> String {
         end += line.len();
     }
     let rest = &text[end..];
-    let elements = PageSnapshot::parse(rest).elements().len();
+    let elements = rest.matches(" [ref=").count();
     format!(
         "{}… {} more lines with {elements} elements are not shown; browser_find looks for a text in all of them",
         &text[..end],

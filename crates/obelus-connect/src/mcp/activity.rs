@@ -87,7 +87,7 @@ async fn check(server: &Server, tool: &str, pinned: &Value, news: &News) -> Resu
          it is now"
     );
     let error = McpError::new(server.name(), Trouble::ToolChanged, words);
-    news.changed(&name, &error.to_string());
+    news.changed(&name, error.to_string());
     Err(error)
 }
 

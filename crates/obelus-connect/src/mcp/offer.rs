@@ -7,6 +7,7 @@ use obelus_runtime::masking::mask_value;
 use serde_json::{Map, Value};
 
 use super::error::{quoted, shortened};
+use super::news::ServerNews;
 use super::spec::Spec;
 
 /// The most tools that are offered of one server.
@@ -27,7 +28,7 @@ pub(super) struct Listed {
     /// Those that can be offered, with their definitions in our terms.
     pub(super) tools: BTreeMap<String, Value>,
     /// What was left out, and why.
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<ServerNews>,
 }
 
 impl Listed {
@@ -35,9 +36,8 @@ impl Listed {
         let mut listed = Self::default();
         let mut left_out = BTreeSet::new();
         if tools.len() > MOST_TOOLS {
-            let words =
-                format!("MCP server `{}` has {} tools; all but {MOST_TOOLS} are left out", spec.name, tools.len());
-            listed.notes.push(words);
+            let (server, count) = (spec.name.clone(), tools.len());
+            listed.notes.push(ServerNews::TooManyTools { server, count, most: MOST_TOOLS });
         }
         for mut tool in tools.into_iter().take(MOST_TOOLS) {
             // The model reads it, and the journal keeps it.
@@ -45,22 +45,19 @@ impl Listed {
             let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
             match definition(spec, &name, &tool) {
                 Ok(_) if listed.tools.contains_key(&name) => {
-                    let words = format!("MCP server `{}` has two tools `{name}`; one is left out", spec.name);
-                    listed.notes.push(words);
+                    listed.notes.push(ServerNews::TwoTools { server: spec.name.clone(), tool: name });
                 }
                 Ok(schema) => drop(listed.tools.insert(name, schema)),
                 Err(why) => {
                     left_out.insert(name.clone());
-                    let name = quoted(&shortened(&name, LONGEST_NAME));
-                    listed.notes.push(format!("MCP server `{}`: its tool `{name}` is left out: {why}", spec.name));
+                    let tool = quoted(&shortened(&name, LONGEST_NAME));
+                    listed.notes.push(ServerNews::LeftOut { server: spec.name.clone(), tool, why });
                 }
             }
         }
         // Most likely a slip of the pen.
         for name in spec.named().filter(|name| !listed.tools.contains_key(*name) && !left_out.contains(*name)) {
-            let words =
-                format!("MCP server `{}` has no tool `{}`, which the agent's file names", spec.name, quoted(name));
-            listed.notes.push(words);
+            listed.notes.push(ServerNews::NoTool { server: spec.name.clone(), tool: quoted(name) });
         }
         listed
     }
@@ -185,7 +182,7 @@ mod tests {
         let mut harmless = tool.clone();
         harmless["inputSchema"]["properties"]["_outputPath"] = json!({"const": "x"});
         let listed = Listed::read(&spec(json!({})), vec![tool, harmless]);
-        assert!(listed.notes[0].contains("begins with †"), "{:?}", listed.notes);
+        assert!(listed.notes[0].to_string().contains("begins with †"), "{:?}", listed.notes);
         let schema = &listed.tools["wipe"];
         let expected = json!({"type": "object", "properties": {"a": {"type": "string"}}, "description": "Wipes."});
         assert_eq!(*schema, expected);
@@ -203,7 +200,8 @@ mod tests {
     fn a_tool_that_the_file_names_and_the_server_has_not_is_told() {
         let spec = spec(json!({"offer": ["ehco", "get_*"], "tools": {"sum": {"x-effect": "read"}, "echo": {}}}));
         let listed = Listed::read(&spec, vec![json!({"name": "echo", "inputSchema": {}})]);
-        let told: Vec<_> = listed.notes.iter().map(|note| note.split('`').nth(3).unwrap()).collect();
+        let told: Vec<_> =
+            listed.notes.iter().map(|note| note.to_string().split('`').nth(3).unwrap().to_owned()).collect();
         assert_eq!(told, ["ehco", "sum"]);
     }
 
@@ -253,7 +251,7 @@ mod tests {
         let listed = Listed::read(&spec(json!({})), tools);
         assert_eq!(listed.tools.keys().collect::<Vec<_>>(), ["a.b-c_D9"]);
         assert_eq!(listed.notes.len(), count - 1, "{:#?}", listed.notes);
-        assert!(listed.notes.iter().all(|note| !note.contains('\u{1b}')));
+        assert!(listed.notes.iter().all(|note| !note.to_string().contains('\u{1b}')));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `tools` | the tools on offer |
-//! | `told` | the session so far |
+//! | `transcript` | the session so far |
 //! | `outcome` | what became of a call |
 //! | `values` | values as lines |
 //!
@@ -15,8 +15,8 @@
 //! section of the prompt. The user's words are separate messages.
 
 mod outcome;
-mod told;
 mod tools;
+mod transcript;
 mod values;
 
 use std::path::PathBuf;
@@ -33,8 +33,8 @@ use serde_json::{Map, Value, json};
 
 use super::calendar::calendar;
 use super::jinja::{self, on_one_line};
-use told::Told;
 use tools::{ToolSummary, recipe, signatures};
+use transcript::TranscriptMessages;
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,7 +145,7 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
     if !matches!(prompt.transcript.first().map(|entry| &entry.what), Some(Happened::User { .. })) {
         messages.push(message(ChatRole::User, BEGIN, json!({}))?);
     }
-    let (told, day, is_observed) = Told::render(prompt)?;
+    let (told, day, is_observed) = TranscriptMessages::render(prompt)?;
     messages.extend(told);
     if !is_observed {
         messages.extend(observation(prompt, options)?);

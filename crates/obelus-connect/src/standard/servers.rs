@@ -56,8 +56,9 @@ impl SessionServers {
         if let Some(folder) = &connector.logins {
             servers.keep_logins(folder, &spec.agent, &typed_name(spec));
         }
+        let language = connector.language.unwrap_or_else(|| Language::named(spec.language.as_deref()));
         if let Some(notices) = connector.notices.clone() {
-            servers.on_change(move |words| notices(Notice::Changed(words)));
+            servers.on_change(move |news| notices(Notice::Changed(&news.in_words(language))));
         }
         let browser = match (section, &missing) {
             (None, _) => None,
@@ -69,7 +70,6 @@ impl SessionServers {
         };
         let given = mcp.tools.iter().filter_map(|name| Some((name.clone(), spec.context.tool(name)?.schema.clone())));
         let (given, is_empty) = (given.collect(), mcp.is_empty());
-        let language = connector.language.unwrap_or_else(|| Language::named(spec.language.as_deref()));
         let notices = connector.notices.clone();
         Ok(Self { servers, browser, missing, outputs, given, is_empty, notices, language })
     }

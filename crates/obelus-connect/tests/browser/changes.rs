@@ -48,6 +48,6 @@ async fn a_dialog_that_is_not_open_is_not_listed() {
     let Some(mut harness) = Harness::new("closed", json!({})).await else { return };
     harness.open("/closed").await;
     assert!(!harness.text().contains("Discard") && harness.text().contains("\"Keep editing\""), "{}", harness.text());
-    assert!(harness.text().contains("(fa-bars)"), "an icon is named by its class: {}", harness.text());
+    assert!(harness.text().contains("(icon bars)"), "an icon is named by its class: {}", harness.text());
     harness.close().await;
 }

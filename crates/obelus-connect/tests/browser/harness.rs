@@ -247,6 +247,19 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
              <div role=dialog class=shut><button>Discard</button></div><div role=dialog><button>Keep editing</button></div>\
              <button class=\"btn\"><i class=\"fa fa-bars\">\u{f0c9}</i></button>",
         ),
+        "/confirm" => html(
+            "<title>Delete</title><nav>Home</nav><main><h1>Are you sure?</h1><p>The group Editors and its 3 members will be deleted. \
+             This cannot be undone.</p><form method=post action=/gone><button>Yes</button></form></main>",
+        ),
+        "/editor" => html(
+            "<title>Edit</title><h1>Edit the page</h1><form method=post action=/save><label>Title <input name=title value=Tea></label>\
+             <div contenteditable aria-label=Words>Hello <b>there</b></div><button>Save</button></form>",
+        ),
+        "/table" => html(
+            "<title>People</title><h1>People</h1><table><tr><th>Name</th><th>Mail</th><th></th></tr><tr><td>Anna</td><td>a@example.test</td>\
+             <td><a href=/people/1/delete><img src=/img/trash.svg width=9 height=9></a> <button data-tooltip=Archive style='width:9px;height:9px'></button>\
+             </td></tr></table>",
+        ),
         "/wrapped" => html(include_str!("wrapped.html")),
         path => html(&format!("<title>Page</title><h1>{path}</h1><a href=\"/\">Home</a>")),
     }

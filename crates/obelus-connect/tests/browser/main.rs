@@ -8,6 +8,7 @@ mod harness;
 mod installed;
 mod kept;
 mod pages;
+mod questions;
 mod secrets;
 #[path = "../common/server.rs"]
 #[expect(dead_code, reason = "some of its answers are for other tests")]

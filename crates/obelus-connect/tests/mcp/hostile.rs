@@ -202,7 +202,7 @@ async fn a_tool_that_changed_is_not_called_and_told_once() {
     let tools = peer.servers.tools().await.unwrap();
     let told = Arc::new(Mutex::new(Vec::new()));
     let news = Arc::clone(&told);
-    peer.servers.on_change(move |words| news.lock().unwrap().push(words.to_owned()));
+    peer.servers.on_change(move |told| news.lock().unwrap().push(told.to_string()));
     let echo = async || run(&peer.servers, &tools, "peer.echo", json!({"a": "x"})).await;
     assert_eq!(echo().await, Outcome::Value(json!("echo x")));
 
@@ -243,7 +243,7 @@ async fn broken_tools_are_left_out_and_told_and_the_server_stays() {
     let tools = peer.servers.tools().await.unwrap();
     assert_eq!(tools.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["peer.good"]);
     let news = Arc::clone(&told);
-    peer.servers.on_change(move |words| news.lock().unwrap().push(words.to_owned()));
+    peer.servers.on_change(move |told| news.lock().unwrap().push(told.to_string()));
     peer.servers.tools().await.unwrap();
     assert_eq!(told.lock().unwrap().len(), 4, "each once, though nobody listened at first: {told:?}");
     peer.is_gone().await;

@@ -48,16 +48,22 @@ struct Incoming {
 impl Session {
     /// Whether a state would be taken up, and if not, the place at fault.
     pub fn would_take(&self, state: &Value) -> Result<(), Refused> {
-        self.incoming(state.clone()).map(drop)
+        self.incoming(state.clone(), false).map(drop)
     }
 
-    /// Takes up a state. One that does not fit is refused with the place at fault, and nothing has changed.
-    pub(super) fn adopt(&mut self, state: Value, by: &str) -> Result<(), Refused> {
-        let Incoming { fields, planned, entries } = self.incoming(state)?;
+    /// Takes up a state. One that does not fit is refused with the place at fault, and nothing has changed. A whole one
+    /// takes the place of what was there.
+    pub(super) fn adopt(&mut self, state: Value, by: &str, is_whole: bool) -> Result<(), Refused> {
+        let Incoming { fields, planned, entries } = self.incoming(state, is_whole)?;
         // Late approvals are ignored, wherever they were written.
         self.expire();
         let before = self.state();
-        for (name, value) in fields {
+        let gone = if is_whole { self.fields_beside(&fields) } else { Vec::new() };
+        if !gone.is_empty() {
+            gone.iter().chain(fields.keys()).for_each(|name| self.transcript.forget_told(name));
+            self.memory.replace_state(&fields);
+        }
+        for (name, value) in fields.into_iter().filter(|_| gone.is_empty()) {
             if before.get(&name) != Some(&value) {
                 self.transcript.forget_told(&name);
                 self.memory.write_state(Path::field("state", name), value);
@@ -77,8 +83,15 @@ impl Session {
         entries.into_iter().try_for_each(|entry| self.adopt_entry(entry, &still_planned, by))
     }
 
+    /// The fields of the state that are not among these.
+    fn fields_beside(&self, fields: &Map<String, Value>) -> Vec<String> {
+        let state = self.memory.context.read(&Path::root("state"), None);
+        let names = state.as_ref().and_then(|state| state.as_object()).into_iter().flat_map(Map::keys);
+        names.filter(|name| !fields.contains_key(*name)).cloned().collect()
+    }
+
     /// Reads a state and checks all of it, decisions included.
-    fn incoming(&self, state: Value) -> Result<Incoming, Refused> {
+    fn incoming(&self, state: Value, is_whole: bool) -> Result<Incoming, Refused> {
         self.turn.must_be_at_rest()?;
         let Value::Object(mut fields) = state else {
             let text = format!("the state is an object, not {}", crate::type_name(&state));
@@ -90,7 +103,7 @@ impl Session {
         let planned = taken(&kept.planned).unwrap_or_default();
         let entries = self.entries(taken(&kept.confirmations).unwrap_or_default())?;
         let planned = self.calls_of(&kept.planned, planned)?;
-        self.check_state(&fields)?;
+        self.check_state(&fields, is_whole)?;
         for entry in entries.iter().filter(|entry| entry.status == "approved") {
             self.check_approval(entry)?;
         }
@@ -121,9 +134,13 @@ impl Session {
     }
 
     /// Data that breaks the state's schema is refused. What is missing keeps its value.
-    fn check_state(&self, fields: &Map<String, Value>) -> Result<(), Refused> {
+    fn check_state(&self, fields: &Map<String, Value>, is_whole: bool) -> Result<(), Refused> {
         let bad = |text: String| Err(Refused::new("bad_state", text));
         let mut whole = self.state();
+        if let Some(known) = whole.as_object_mut().filter(|_| is_whole) {
+            let gone = self.fields_beside(fields);
+            known.retain(|name, _| !gone.contains(name));
+        }
         for (name, value) in fields {
             whole[name] = value.clone();
         }

@@ -118,6 +118,7 @@ impl Session {
         self.turn.has_moved = false;
         self.turn.decided.clear();
         self.forget_overwritten();
+        self.tell_waiting_calls();
         self.transcript.note_request(usize::try_from(self.settings.transcript_chars).unwrap_or(usize::MAX));
         let shown = self.settings.in_sight(self.in_view());
         self.transcript.show(&shown);

@@ -32,6 +32,9 @@ pub enum Input {
         state: Value,
         /// Who, and from where.
         by: String,
+        /// Whether fields that are not given are removed. Else they stay as they are.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_whole: bool,
     },
     /// A service told something of its own accord. Nobody believes it, and it sets nothing to work.
     Event {

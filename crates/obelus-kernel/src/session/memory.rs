@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jsonschema::Validator;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::context::{Context, Instances, View};
 use crate::fault::Fault;
@@ -135,6 +135,24 @@ impl Memory {
     pub(super) fn write_state(&mut self, path: Path, value: Value) {
         let origins = self.context.origins(&path, None).joined(&Origins::of(Origin::User));
         let written = self.write(json!({"_tool": "user"}), Arc::new(path), None, Method::Set, value, origins);
+        debug_assert!(written.is_ok());
+    }
+
+    /// Puts a state of these fields in the place of the former one, for a person. Origins of fields stay.
+    pub(super) fn replace_state(&mut self, fields: &Map<String, Value>) {
+        let origins_of = |name: &String| {
+            let known = self.context.origins(&Path::field("state", name.clone()), None);
+            (name.clone(), known.joined(&Origins::of(Origin::User)))
+        };
+        let each: Vec<(String, Origins)> = fields.keys().map(origins_of).collect();
+        let all = each.iter().fold(Origins::of(Origin::User), |all, (_, origins)| all.joined(origins));
+        let user = || json!({"_tool": "user"});
+        let whole = Value::Object(fields.clone());
+        let mut written = self.write(user(), Arc::new(Path::root("state")), None, Method::Set, whole, all);
+        for ((name, origins), value) in each.into_iter().zip(fields.values()) {
+            let path = Arc::new(Path::field("state", name));
+            written = written.and(self.write(user(), path, None, Method::Set, value.clone(), origins));
+        }
         debug_assert!(written.is_ok());
     }
 

@@ -139,7 +139,7 @@ impl Session {
         let details = call.tool.as_deref().filter(|_| self.graph.is_some());
         let entry = CallEntry {
             place: (at.step, at.job),
-            call: Arc::new(without_details(&params_alone(&shown, call), details, "")),
+            call: Arc::new(without_details(params_alone(&shown, call), details, "")),
             status: status.into(),
             error,
             at: paths.iter().map(ToString::to_string).collect(),
@@ -148,6 +148,38 @@ impl Session {
             approved: job.is_approved,
         };
         self.transcript.tell(Happened::Call(Box::new(entry)), &self.settings.in_sight(origins));
+    }
+
+    /// Calls that wait for a person are told once, as they were proposed: else a model takes them for lost.
+    pub(super) fn tell_waiting_calls(&mut self) {
+        // In a graph, the step itself says what waits.
+        if self.graph.is_some() {
+            return;
+        }
+        let steps = self.scheduler.steps().flat_map(|(number, step)| {
+            let jobs = (0..).zip(&step.jobs).filter(|(_, job)| job.status == Status::Waiting);
+            jobs.map(move |(index, job)| ((number, index), job, &step.calls[job.call]))
+        });
+        let waiting = steps.filter(|(place, ..)| !self.transcript.tells_waiting(*place));
+        let told: Vec<(Happened, Origins)> = waiting
+            .map(|(place, job, call)| {
+                let proposed = with_instance(&call.raw, job.instance.as_deref());
+                let entry = CallEntry {
+                    place,
+                    call: Arc::new(params_alone(&proposed, call)),
+                    status: Status::Waiting.into(),
+                    error: None,
+                    at: Vec::new(),
+                    result: None,
+                    changes: call.tool.as_ref().is_some_and(|tool| tool.effect != Effect::Read),
+                    approved: false,
+                };
+                // Names of instances are data; the rest is what the model wrote.
+                let origins = job.instance.as_ref().map_or_else(|| Origins::of(Origin::Model), |_| job.origins.clone());
+                (Happened::Call(Box::new(entry)), self.settings.in_sight(origins))
+            })
+            .collect();
+        told.into_iter().for_each(|(what, origins)| self.transcript.tell(what, &origins));
     }
 
     /// What stands at the path of a result, as the model is told it.
@@ -249,11 +281,13 @@ fn without_null_fields(call: &Value) -> Value {
 }
 
 /// A call without the parameters that its tool calls details.
-fn without_details(value: &Value, tool: Option<&Tool>, place: &str) -> Value {
-    let (Value::Object(fields), Some(tool)) = (value, tool) else { return value.clone() };
+fn without_details(value: Value, tool: Option<&Tool>, place: &str) -> Value {
+    let Some(tool) = tool else { return value };
+    let Value::Object(fields) = value else { return value };
     let below = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
-    let told = fields.iter().filter(|(name, _)| !tool.is_detail(&below(name)));
-    told.map(|(name, value)| (name.clone(), without_details(value, Some(tool), &below(name)))).collect()
+    let told = fields.into_iter().map(|(name, value)| (below(&name), name, value));
+    let told = told.filter(|(place, ..)| !tool.is_detail(place));
+    told.map(|(place, name, value)| (name, without_details(value, Some(tool), &place))).collect()
 }
 
 /// A call without what is said about it: its tool, its instance and its parameters.

@@ -128,6 +128,11 @@ impl Transcript {
         self.record.history.unsent_calls()
     }
 
+    /// Whether the model was told that a call waits for a person.
+    pub(super) fn tells_waiting(&self, place: (u32, u32)) -> bool {
+        self.record.history.tells_waiting(place)
+    }
+
     /// The result of a call that no request has told of is not shown.
     pub(super) fn forget_result(&mut self, at: usize) {
         self.record.history.forget_result(at);

@@ -64,7 +64,7 @@ fn agent(mode: &str) -> Harness {
 }
 
 fn take_up(harness: &mut Harness, state: Value) -> Result<(), Refused> {
-    harness.tell(Input::State { state, by: "the state's file".to_owned() })
+    harness.tell(Input::State { state, by: "the state's file".to_owned(), is_whole: false })
 }
 
 fn imported(mode: &str) -> Harness {
@@ -101,6 +101,31 @@ fn b24_7_what_was_denied_elsewhere_stays_denied() {
         json!(null),
     );
     assert_eq!(harness.states("tasks.task.update"), ["denied"]);
+}
+
+#[test]
+fn a_whole_state_takes_the_place_of_the_former_one_and_origins_stay() {
+    let mut harness = imported("full");
+    harness.user("look");
+    harness.solve(json!([{"_tool": "look", "q": 1, "_outputPath": "†state.page"}]), json!("seen"));
+    harness.returns("look", json!("a stranger's words"));
+    let put = |harness: &mut Harness, state: Value| {
+        harness.tell(Input::State { state, by: "api:anna".to_owned(), is_whole: true })
+    };
+    let mut state = harness.session.state();
+    let fields = state.as_object_mut().unwrap();
+    fields.shift_remove("event_bindings");
+    fields["objects"] = json!({"current_deal_id": 7});
+    let state = state.clone();
+    put(&mut harness, state.clone()).expect("it is put");
+    assert_eq!(harness.session.state(), state);
+    let origins =
+        |field: &str| harness.session.context().origins(&obelus_kernel::Path::field("state", field.to_owned()), None);
+    assert!(!origins("page").is_trusted() && origins("goals").is_trusted());
+    let fault = put(&mut harness, json!({"goals": 1})).unwrap_err();
+    assert_eq!((fault.code, harness.session.state()), ("bad_state", state), "nothing has changed");
+    put(&mut harness, json!({})).expect("it is put");
+    assert_eq!(harness.session.state().get("page"), None);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A turn of a conversation goes on until it is done (LOOP-7).
 
-use obelus_kernel::session::{Ends, Outcome};
+use obelus_kernel::session::{Ends, Happened, Outcome};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -43,6 +43,35 @@ fn calls_that_wait_or_join_cause_no_request_and_a_lapsed_question_none_either() 
     harness.wait(25);
     assert_eq!((harness.requests.len(), harness.waiting().len()), (0, 0));
     assert_eq!(harness.rested(), Ends::Output);
+}
+
+#[test]
+fn a_call_that_waits_for_a_person_is_told_once_and_its_end_later() {
+    let mut harness = talk(json!({}));
+    harness.solve(json!([change(1), call("read", "r", json!({"q": 1}))]), json!(null));
+    harness.returns("read", json!(1));
+    let told = |harness: &Harness| -> Vec<String> {
+        let entries = harness
+            .session
+            .prompt(harness.requests.last().expect("a request"))
+            .expect("a prompt")
+            .transcript
+            .into_iter();
+        let calls = entries.filter_map(|entry| match entry.what {
+            Happened::Call(call) => Some(format!("{} {}", call.call["_tool"].as_str()?, call.status.name())),
+            _ => None,
+        });
+        calls.collect()
+    };
+    assert_eq!(told(&harness), ["change waiting", "read done"]);
+    harness.solve(json!([]), json!("one waits"));
+    harness.user("and now?");
+    assert_eq!(told(&harness), ["change waiting", "read done"], "once");
+    harness.solve(json!([]), json!("it still waits"));
+    let asked = harness.asked[0].clone();
+    harness.approve(&asked);
+    harness.returns("change", json!(true));
+    assert_eq!(told(&harness), ["change waiting", "read done", "change done"]);
 }
 
 #[test]

@@ -250,7 +250,7 @@ fn in_shadow_a_plan_stays_planned_with_all_that_depends_on_it_until_there_is_ano
             assert_eq!(planned(&harness).len(), 3, "{mode}: after {words}");
         }
         let state = harness.session.state();
-        harness.tell(Input::State { state, by: "ann".to_owned() }).unwrap();
+        harness.tell(Input::State { state, by: "ann".to_owned(), is_whole: false }).unwrap();
         assert_eq!(planned(&harness).len(), 3, "{mode}: after the state was read back");
         harness.tell(Input::Mode { mode: Mode::Canary }).unwrap();
         assert_eq!(planned(&harness).len(), 3, "{mode}: in another mode");

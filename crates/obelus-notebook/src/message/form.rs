@@ -220,6 +220,8 @@ pub enum Member<'a> {
     Text(Cow<'a, str>),
     /// Any value.
     Value(Cow<'a, Value>),
+    /// Labels: a list of their texts.
+    Labels(&'a Origins),
     /// Nested objects along these segments, with this value at the end.
     Nested(&'a [Segment], &'a Value),
 }
@@ -229,6 +231,7 @@ impl Member<'_> {
         match self {
             Member::Text(text) => text.into_owned().into(),
             Member::Value(value) => value.into_owned(),
+            Member::Labels(origins) => origins.to_json(),
             Member::Nested(segments, value) => nested(segments, value.clone()),
         }
     }
@@ -267,11 +270,11 @@ impl Data {
         for (name, other) in self.meta.iter().flat_map(|meta| meta.iter()).filter(|(name, _)| *name != "_labels") {
             put(name, Some(value(other)));
         }
-        let owned = |value: Value| Member::Value(Cow::Owned(value));
-        let labels = self.origins.as_ref().map(|origins| owned(origins.to_json()));
+        let labels = self.origins.as_ref().map(Member::Labels);
         put("_labels", labels.or_else(|| self.meta.as_ref()?.get("_labels").map(value)));
         let part = |(path, of): &(String, Origins)| (path.clone(), of.to_json());
-        put("_partLabels", self.parts.as_ref().map(|parts| owned(Value::Object(parts.iter().map(part).collect()))));
+        let parts = self.parts.as_ref().map(|parts| Value::Object(parts.iter().map(part).collect()));
+        put("_partLabels", parts.map(|parts| Member::Value(Cow::Owned(parts))));
     }
 
     fn to_json(&self) -> Value {

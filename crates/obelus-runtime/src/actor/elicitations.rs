@@ -32,11 +32,6 @@ impl Elicitations {
         if !self.elicitor.renewed(call) {
             self.elicitor = Elicitor::of(call, self.sender.clone());
         }
-        self.latest()
-    }
-
-    /// The latest call's once more.
-    pub(super) fn latest(&self) -> Elicitor {
         self.elicitor.clone()
     }
 

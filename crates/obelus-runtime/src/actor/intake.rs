@@ -28,8 +28,10 @@ pub(super) struct Taken {
     pub(super) input: Arc<Input>,
     /// What the session wants done about it.
     pub(super) tasks: Vec<Task>,
-    /// What is told of it.
-    pub(super) events: Vec<EventBody>,
+    /// Whether it changed the memory.
+    pub(super) is_news: bool,
+    /// What is told of it, if anybody had subscribed when it was taken.
+    pub(super) events: Option<Vec<EventBody>>,
 }
 
 /// Where the inputs of a session are kept.
@@ -121,7 +123,7 @@ impl Actor {
 
     fn take_in_memory(&mut self, mut batch: Vec<Incoming>) -> Result<(), Refused> {
         let is_on = self.report.feed.is_on();
-        let (mut refusal, mut count, mut at) = (Ok(()), 0, self.latest);
+        let (mut refusal, mut count, mut at, mut events) = (Ok(()), 0, self.latest, Vec::new());
         for incoming in batch.drain(..) {
             at = incoming.at;
             self.before(&incoming.input);
@@ -136,13 +138,14 @@ impl Actor {
             self.tasks.extend(std::iter::from_fn(|| self.session.poll()));
             if let Some(told) = told {
                 let is_news = self.session.context().length() > before;
-                EventBody::of(&self.session, at, &told, is_news, &self.tasks[handed_out..], &mut self.events);
+                let tasks = &self.tasks[handed_out..];
+                events.extend(EventBody::of(&self.session, at, &told, is_news, tasks));
             }
         }
         self.room = batch;
         if count > 0 {
             self.record += count;
-            self.publish(at);
+            self.publish(at, || events);
             let mut tasks = std::mem::take(&mut self.tasks);
             let rest = tasks.drain(..).fold(None, |rest, task| self.perform(task).or(rest));
             self.tasks = tasks;
@@ -160,12 +163,10 @@ impl Actor {
             match advance(&mut self.session, at, Input::clone(&input)) {
                 Ok(Advanced { tasks, digest }) => {
                     records.push(Record { at, input: Arc::clone(&input), id, digest: Some(digest) });
-                    let mut events = Vec::new();
-                    if self.report.feed.is_on() {
-                        let is_news = self.session.context().length() > before;
-                        EventBody::of(&self.session, at, &input, is_news, &tasks, &mut events);
-                    }
-                    all.push(Taken { at, input, tasks, events });
+                    let is_news = self.session.context().length() > before;
+                    let is_on = self.report.feed.is_on();
+                    let events = is_on.then(|| EventBody::of(&self.session, at, &input, is_news, &tasks));
+                    all.push(Taken { at, input, tasks, is_news, events });
                 }
                 Err(refused) => {
                     refusal = Err(refused);

@@ -18,15 +18,15 @@ impl Actor {
     pub(super) fn perform_taken(&mut self, all: Vec<Taken>) {
         let mut rest = None;
         let mut latest = self.latest;
-        for Taken { at, input, tasks, events } in all {
+        for Taken { at, input, tasks, is_news, events } in all {
             self.record += 1;
             latest = at;
             self.before(&input);
             if let Some(files) = &mut self.report.files {
                 files.heard(at, &input);
             }
-            self.events = events;
-            self.publish(at);
+            // Where somebody has subscribed since it was taken, they are made of what is known now.
+            self.publish(at, || events.unwrap_or_else(|| EventBody::of(&self.session, at, &input, is_news, &tasks)));
             for task in tasks {
                 rest = self.perform(task).or(rest);
             }
@@ -171,10 +171,9 @@ impl Actor {
     }
 
     /// Publishes what is told of the latest record.
-    pub(super) fn publish(&mut self, at: Time) {
-        match self.report.feed.is_on() {
-            true => self.report.feed.publish(self.record, at, self.events.drain(..)),
-            false => self.report.feed.pass(self.record),
+    pub(super) fn publish(&self, at: Time, events: impl FnOnce() -> Vec<EventBody>) {
+        if !self.report.feed.pass(self.record) {
+            self.report.feed.publish(self.record, at, events());
         }
     }
 }

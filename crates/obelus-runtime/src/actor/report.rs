@@ -1,6 +1,6 @@
 //! What is told of a session: events for whoever watches, and files for people.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use obelus_kernel::session::{CallReport, CallStatus, Session};
@@ -11,30 +11,33 @@ use crate::session_files::SessionFiles;
 use crate::words::Language;
 
 /// Who is told what.
-pub(super) struct Report {
-    pub(super) feed: Arc<Feed>,
+pub(crate) struct Report {
+    pub(crate) feed: Arc<Feed>,
     /// What is kept for people beside the journal.
-    pub(super) files: Option<Box<SessionFiles>>,
+    pub(crate) files: Option<Box<SessionFiles>>,
     language: Language,
-    /// How the steps stood when they were last told.
-    steps: BTreeMap<(u32, u32), CallStatus>,
+    /// How the steps stood when they were last told, by their places.
+    steps: HashMap<(u32, u32), CallStatus>,
 }
 
 impl Report {
-    pub(super) fn new(feed: Arc<Feed>, files: Option<SessionFiles>, language: Option<&str>) -> Self {
-        Self { feed, files: files.map(Box::new), language: Language::named(language), steps: BTreeMap::new() }
+    pub(crate) fn new(feed: Arc<Feed>, files: Option<SessionFiles>, language: Option<&str>) -> Self {
+        Self { feed, files: files.map(Box::new), language: Language::named(language), steps: HashMap::new() }
     }
 
     /// How the session stands, with the steps that have moved since this was last told.
-    pub(super) fn moved(&mut self, session: &Session) -> EventBody {
-        let calls = session.calls();
-        let known = std::mem::take(&mut self.steps);
-        self.steps = calls.iter().map(|report| (report.place, report.status)).collect();
-        // The words for a step that is under way may get better as names become known.
-        let has_moved = |report: &CallReport| {
-            matches!(report.status, CallStatus::Running | CallStatus::Waiting)
-                || known.get(&report.place) != Some(&report.status)
-        };
+    pub(crate) fn moved(&mut self, session: &Session) -> EventBody {
+        let mut calls = session.calls();
+        // Places are not used again: those of an earlier turn can go.
+        if self.steps.len() > calls.len() {
+            self.steps.retain(|place, _| calls.iter().any(|report| report.place == *place));
+        }
+        // A step is told when its status is another one. The words for one that is under way may get better as names
+        // become known.
+        calls.retain(|report| {
+            let before = self.steps.insert(report.place, report.status);
+            matches!(report.status, CallStatus::Running | CallStatus::Waiting) || before != Some(report.status)
+        });
         let view = |report: CallReport| StepView {
             place: report.place,
             headline: session.call_headline(&report.call),
@@ -45,7 +48,7 @@ impl Report {
         EventBody::Moved {
             mode: session.settings().mode,
             is_asking: session.is_asking(),
-            steps: calls.into_iter().filter(has_moved).map(view).collect(),
+            steps: calls.into_iter().map(view).collect(),
         }
     }
 }

@@ -100,7 +100,7 @@ impl Actor {
             }
             StateNews::Edited(state) => state,
         };
-        let edit = Input::State { state, by: "the state's file".to_owned() };
+        let edit = Input::State { state, by: "the state's file".to_owned(), is_whole: false };
         self.take_inputs([without_secrets_of(edit)]).await?;
         if let Some(files) = &mut self.report.files {
             let news = files.edits_adopted();

@@ -7,19 +7,19 @@ use super::command::{WaitFor, Waited};
 
 /// Who waits, and for what.
 #[derive(Default)]
-pub(super) struct Waiters(Vec<(WaitFor, oneshot::Sender<Waited>)>);
+pub(crate) struct Waiters(Vec<(WaitFor, oneshot::Sender<Waited>)>);
 
 impl Waiters {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn add(&mut self, what: WaitFor, answer: oneshot::Sender<Waited>) {
+    pub(crate) fn add(&mut self, what: WaitFor, answer: oneshot::Sender<Waited>) {
         self.0.push((what, answer));
     }
 
     /// Answers those whose wait is over. Those who have left are forgotten.
-    pub(super) fn answer(&mut self, is_over: impl Fn(WaitFor) -> Option<Option<Reply>>) {
+    pub(crate) fn answer(&mut self, is_over: impl Fn(WaitFor) -> Option<Option<Reply>>) {
         let waiting = std::mem::take(&mut self.0);
         for (what, answer) in waiting.into_iter().filter(|(_, answer)| !answer.is_closed()) {
             match is_over(what) {
@@ -30,7 +30,7 @@ impl Waiters {
     }
 
     /// Tells all of them that they wait for nothing.
-    pub(super) fn refuse(&mut self, refused: &Refused) {
+    pub(crate) fn refuse(&mut self, refused: &Refused) {
         for (_, answer) in self.0.drain(..) {
             let _ = answer.send(Err(refused.clone()));
         }

@@ -16,7 +16,7 @@ pub(crate) struct Feed {
     inner: Mutex<Inner>,
     news: Notify,
     subscribers: AtomicUsize,
-    /// Whether events are recorded. Those of a session that is not kept are, as soon as somebody has subscribed.
+    /// Whether events are held: as soon as somebody has subscribed. A journal has those before.
     is_on: AtomicBool,
     /// The latest record, for those who subscribe before events are recorded.
     record: AtomicU64,
@@ -37,12 +37,12 @@ struct Inner {
 }
 
 impl Feed {
-    pub(crate) fn new(capacity: usize, is_on: bool) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         Self {
             inner: Mutex::default(),
             news: Notify::new(),
             subscribers: AtomicUsize::new(0),
-            is_on: AtomicBool::new(is_on),
+            is_on: AtomicBool::new(false),
             record: AtomicU64::new(0),
             capacity,
             watchers: None,
@@ -68,8 +68,13 @@ impl Feed {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is worth while to make an event.
+    /// Whether it is worth while to make an event: for those who have subscribed, or who watch all sessions.
     pub(crate) fn is_on(&self) -> bool {
+        self.is_held() || self.watchers.as_ref().is_some_and(|(_, news)| news.has_watchers())
+    }
+
+    /// Whether events are held, for those who have subscribed.
+    fn is_held(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
 
@@ -78,9 +83,14 @@ impl Feed {
         self.subscribers.load(Ordering::Relaxed) > 0
     }
 
-    /// A record was taken in of which no events are made.
-    pub(crate) fn pass(&self, record: u64) {
-        self.record.store(record, Ordering::Relaxed);
+    /// A record was taken in of which no events need be made. Says whether that is so: somebody may just have subscribed.
+    pub(crate) fn pass(&self, record: u64) -> bool {
+        let _subscribes_later = self.lock();
+        let is_off = !self.is_on();
+        if is_off {
+            self.record.store(record, Ordering::Relaxed);
+        }
+        is_off
     }
 
     /// Adds what followed from a record, in order.
@@ -90,18 +100,19 @@ impl Feed {
             true => EventNumber { record, part: latest.part.saturating_add(1) },
             false => EventNumber { record, part: 1 },
         };
-        self.add(at, bodies, next, self.watchers.as_ref());
+        self.add(at, bodies, false, next, self.watchers.as_ref());
     }
 
     /// Adds events that are not told again later, and have the number of the one before.
     pub(crate) fn pass_on(&self, at: Time, bodies: impl IntoIterator<Item = EventBody>) {
-        self.add(at, bodies, |latest| latest, None);
+        self.add(at, bodies, true, |latest| latest, None);
     }
 
     fn add(
         &self,
         at: Time,
         bodies: impl IntoIterator<Item = EventBody>,
+        is_passing: bool,
         next: impl Fn(EventNumber) -> EventNumber,
         watchers: Option<&(Arc<str>, NewsSender)>,
     ) {
@@ -110,11 +121,13 @@ impl Feed {
         for body in bodies {
             inner.latest = next(inner.latest);
             let number = inner.latest;
-            let event = Arc::new(SessionEvent { number, at, body });
+            let event = Arc::new(SessionEvent { number, at, is_passing, body });
             if let Some((session, news)) = watchers {
                 news.tell_event(session, &event);
             }
-            inner.events.push_back(event);
+            if self.is_held() {
+                inner.events.push_back(event);
+            }
         }
         let is_news = inner.events.len() > before;
         while inner.events.len() > self.capacity {
@@ -204,7 +217,7 @@ impl Subscription {
         if std::mem::take(&mut self.has_missed) {
             let at = inner.events.front().map(|event| event.at).unwrap_or_default();
             let number = inner.complete_after;
-            return Some(Arc::new(SessionEvent { number, at, body: EventBody::Missed }));
+            return Some(Arc::new(SessionEvent { number, at, is_passing: true, body: EventBody::Missed }));
         }
         let index = usize::try_from(self.next - inner.dropped).unwrap_or(usize::MAX);
         let event = inner.events.get(index).cloned()?;
@@ -240,12 +253,14 @@ mod tests {
 
     #[test]
     fn numbers_follow_the_records_and_passing_events_have_none_of_their_own() {
-        let feed = Arc::new(Feed::new(10, true));
+        let feed = Arc::new(Feed::new(10));
         let mut all = feed.subscribe(Some(EventNumber::START));
         feed.publish(1, Time(1), [said("a"), said("b")]);
         feed.pass_on(Time(2), [EventBody::Writing { text: "c".to_owned() }]);
         feed.publish(3, Time(2), [said("c")]);
         assert_eq!(read(&mut all), ["1-1 a", "1-2 b", "1-2 c", "3-1 c"]);
+        let passing = feed.lock().events.iter().map(|event| event.is_passing).collect::<Vec<_>>();
+        assert_eq!(passing, [false, false, true, false]);
         let mut later = feed.subscribe("1-1".parse().ok());
         assert_eq!(read(&mut later), ["1-2 b", "1-2 c", "3-1 c"]);
         assert!(read(&mut feed.subscribe(None)).is_empty());
@@ -253,7 +268,7 @@ mod tests {
 
     #[test]
     fn whoever_is_too_late_or_too_slow_is_told() {
-        let feed = Arc::new(Feed::new(2, true));
+        let feed = Arc::new(Feed::new(2));
         let mut slow = feed.subscribe(None);
         for record in 1..=4 {
             feed.publish(record, Time(0), [said("x")]);
@@ -265,25 +280,27 @@ mod tests {
 
     #[test]
     fn a_session_that_went_on_elsewhere_says_what_it_does_not_hold() {
-        let feed = Arc::new(Feed::new(8, true));
+        let feed = Arc::new(Feed::new(8));
         feed.begin(7);
+        let _watches = feed.subscribe(None);
         feed.publish(8, Time(0), [said("x")]);
         assert_eq!(read(&mut feed.subscribe("7-2".parse().ok())).len(), 2, "it may have had more events");
         assert_eq!(read(&mut feed.subscribe(None)).len(), 0);
     }
 
     #[test]
-    fn nothing_is_recorded_before_somebody_subscribes_where_that_is_off() {
-        let feed = Arc::new(Feed::new(8, false));
+    fn nothing_is_recorded_before_somebody_subscribes() {
+        let feed = Arc::new(Feed::new(8));
         assert!(!feed.is_on());
-        feed.pass(5);
+        assert!(feed.pass(5));
         assert_eq!(read(&mut feed.subscribe(Some(EventNumber::START))).len(), 1);
         assert!(feed.is_on());
+        assert!(!feed.pass(6), "the events of this record are wanted");
     }
 
     #[tokio::test]
     async fn waiting_ends_with_an_event_or_with_the_session() {
-        let feed = Arc::new(Feed::new(8, true));
+        let feed = Arc::new(Feed::new(8));
         let mut subscription = feed.subscribe(None);
         let waiting = tokio::spawn(async move { (subscription.next().await, subscription.next().await) });
         tokio::task::yield_now().await;

@@ -27,16 +27,15 @@ impl Inner {
         let first = after.record.saturating_sub(1);
         let mut session = look_at(store, id, &remake, Some(first))?;
         let mut all = Vec::new();
-        for (record, kept) in (first + 1..).zip(store.load(id, first, Some(upto.record))?.records) {
+        for (kept, record) in store.load(id, first, Some(upto.record))?.records.into_iter().zip(first + 1..) {
             let Record { at, input, .. } = kept;
             let before = session.context().length();
             // Older versions kept inputs before they were taken, refused ones too.
             let Ok(Advanced { tasks, .. }) = advance(&mut session, at, Input::clone(&input)) else { continue };
-            let mut bodies = Vec::new();
-            EventBody::of(&session, at, &input, session.context().length() > before, &tasks, &mut bodies);
+            let bodies = EventBody::of(&session, at, &input, session.context().length() > before, &tasks);
             let numbered = (1..).zip(bodies).map(|(part, body)| (EventNumber { record, part }, body));
             let wanted = numbered.filter(|(number, _)| *number > after && *number <= upto);
-            all.extend(wanted.map(|(number, body)| Arc::new(SessionEvent { number, at, body })));
+            all.extend(wanted.map(|(number, body)| Arc::new(SessionEvent { number, at, is_passing: false, body })));
         }
         Ok(all)
     }

@@ -51,9 +51,14 @@ impl NewsSender {
         let _ = self.0.send(news);
     }
 
+    /// Whether somebody watches.
+    pub(crate) fn has_watchers(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+
     /// Tells of an event, if somebody watches.
     pub(crate) fn tell_event(&self, session: &Arc<str>, event: &Arc<SessionEvent>) {
-        if self.0.receiver_count() > 0 {
+        if self.has_watchers() {
             self.tell(HostNews::Event { session: Arc::clone(session), event: Arc::clone(event) });
         }
     }

@@ -10,11 +10,12 @@ use tokio::sync::{mpsc, watch};
 use super::{HostError, Inner, Reopened, RulesChange, Slot, rules};
 use crate::activity::Work;
 use crate::actor::{Actor, Begin, End, Journal};
-use crate::connector::Connections;
+use crate::connector::{ConnectError, Connections};
 use crate::elicitor::Elicitor;
+use crate::follower::Follower;
 use crate::handle::SessionHandle;
 use crate::images::ImageStore;
-use crate::restore::{Remake, Restored, TurnStates, advance, look_at, look_interrupted, restore};
+use crate::restore::{Remake, Replica, Restored, TurnStates, advance, look_at, look_interrupted, restore};
 use crate::secret::without_secrets_of;
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
@@ -94,18 +95,39 @@ impl Inner {
         spec.key = (self.draw_key)();
         spec.questions_after = store.removed(id)?.saturating_mul(QUESTIONS_OF_A_SESSION);
         let connections = self.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
+        if let Err(error) = self.check_workers(&spec) {
+            return Err(closed(&connections, error).await);
+        }
         spec.mask_secrets();
         let first: Vec<Input> = first.into_iter().map(without_secrets_of).collect();
         let is_put = !first.is_empty();
         let created = self.keep(id, &spec, &connections, first);
-        let created = created.and_then(|()| self.restore(id, &spec, &connections));
-        let created = created.map(|opened| Opened { is_put, ..opened });
-        match created.and_then(|opened| self.begin(&slot, &spec, connections.clone(), opened)) {
+        let created = created.and_then(|()| match &self.workers {
+            Some(_) => self.follow(&slot, &spec, connections.clone()).map(drop),
+            None => {
+                let opened = Opened { is_put, ..self.restore(id, &spec, &connections)? };
+                self.begin(&slot, &spec, connections.clone(), opened)
+            }
+        });
+        match created {
             Ok(()) => {
                 self.tell_made(id);
                 Ok(SessionHandle::new(Arc::clone(&slot)))
             }
             Err(error) => Err(closed(&connections, error).await),
+        }
+    }
+
+    /// What one process has before its eyes, another one does not see.
+    fn check_workers(&self, spec: &SessionSpec) -> Result<(), HostError> {
+        match self.workers.is_some().then(|| spec.context.tools().find(|tool| tool.keeps_digest)).flatten() {
+            None => Ok(()),
+            Some(tool) => Err(ConnectError(format!(
+                "`{}` brings something to look at (`x-keep: digest`), as a browser does: such an agent works in one \
+                 process. Run it with the embedded engine",
+                tool.name
+            ))
+            .into()),
         }
     }
 
@@ -145,13 +167,14 @@ impl Inner {
         };
         let spec = rules::with_present_bindings(spec);
         let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
-        let restored = self.restore(id, &spec, &connections).and_then(|mut opened| {
-            let (input, change) = rules::news(&spec, &opened.session)?;
-            opened.rules = Some(change).filter(|change| *change != RulesChange::default());
-            Ok((opened, input))
-        });
-        let begun =
-            restored.and_then(|(opened, input)| self.begin(slot, &spec, connections.clone(), opened).map(|()| input));
+        let begun = match &self.workers {
+            Some(_) => self.follow(slot, &spec, connections.clone()),
+            None => self.restore(id, &spec, &connections).and_then(|mut opened| {
+                let (input, change) = rules::news(&spec, &opened.session)?;
+                opened.rules = Some(change).filter(|change| *change != RulesChange::default());
+                self.begin(slot, &spec, connections.clone(), opened).map(|()| input)
+            }),
+        };
         match begun {
             Ok(None) => Ok(()),
             Ok(Some(input)) => rules::tell(slot, input).await,
@@ -183,6 +206,10 @@ impl Inner {
 
     /// The same, as it will be once it is opened after the process that worked at it has ended.
     pub(super) fn look_interrupted(&self, id: &str) -> Result<Session, HostError> {
+        // What other processes work at is under way, and not in doubt.
+        if self.workers.is_some() {
+            return self.look(id, None);
+        }
         let (spec, connections) = self.kept(id)?;
         // An activity that can look for itself is asked before a person is.
         let asks = |start: &Start| {
@@ -195,6 +222,39 @@ impl Inner {
 
     pub(super) fn pictures(&self, id: &str) -> Option<PathBuf> {
         self.files.as_ref().map(|folder| SessionFiles::pictures(folder, id))
+    }
+
+    /// Follows a session that other processes work at; what it is to be told of the rules of today, if anything.
+    fn follow(
+        self: &Arc<Self>,
+        slot: &Arc<Slot>,
+        spec: &SessionSpec,
+        connections: Connections,
+    ) -> Result<Option<Input>, HostError> {
+        let Some(workers) = &self.workers else { return Ok(None) };
+        let id = slot.id();
+        let replica = Replica::restore(self.store()?, id, &remake(id, spec, &connections), None)?;
+        let (input, change) = rules::news(spec, replica.session())?;
+        let rules = Some(change).filter(|change| *change != RulesChange::default());
+        slot.feed().begin(replica.last());
+        let (sender, commands) = mpsc::unbounded_channel();
+        let (over, ended) = watch::channel(false);
+        let remake = remake(id, spec, &connections);
+        let (workers, feed) = (Arc::clone(workers), Arc::clone(slot.feed()));
+        let follower = Follower::new(id, replica, remake, workers, feed, self.clock, commands);
+        let mut follower = follower.with(spec.language.as_deref(), self.idle_after);
+        slot.begin(sender, ended, Reopened { rules, ..Reopened::default() });
+        let (slot, store) = (Arc::clone(slot), Arc::clone(self.store()?));
+        self.spawn(async move {
+            follower.live(&store, |commands| slot.close_if_idle(commands)).await;
+            slot.close();
+            follower.end();
+            if let Some(services) = connections.services {
+                services.close().await;
+            }
+            over.send_replace(true);
+        });
+        Ok(input)
     }
 
     /// Lets an actor live with the session.
@@ -254,7 +314,7 @@ async fn live_kept(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>,
     actor.end().await;
     over.send_replace(true);
     if let (Some(due), Some(host)) = (due, host.upgrade()) {
-        host.spawn(wake_at(due, slot.id().to_owned(), Arc::downgrade(&host)));
+        host.spawn_sleeper(wake_at(due, slot.id().to_owned(), Arc::downgrade(&host)));
     }
 }
 
@@ -287,7 +347,7 @@ pub(super) fn drawn_key() -> String {
 }
 
 /// How a session is made anew, as it was when it began.
-pub(super) fn remake(id: &str, spec: &SessionSpec, connections: &Connections) -> Remake {
+pub fn remake(id: &str, spec: &SessionSpec, connections: &Connections) -> Remake {
     let (id, spec, activities) = (id.to_owned(), spec.clone(), Arc::clone(&connections.activities));
     Arc::new(move || spec.session(&id, &activities).map_err(|error| error.to_string()))
 }

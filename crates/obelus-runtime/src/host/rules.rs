@@ -103,7 +103,7 @@ pub(super) async fn tell(slot: &Arc<Slot>, input: Input) -> Result<(), HostError
 }
 
 /// Bindings of the present file for activities that the session did not know when it was made.
-pub(super) fn with_present_bindings(mut spec: SessionSpec) -> SessionSpec {
+pub fn with_present_bindings(mut spec: SessionSpec) -> SessionSpec {
     let Some(lot) = spec.activities.first_mut().filter(|_| !spec.agent.is_empty()) else { return spec };
     let Ok(agent) = Agent::load_in(&spec.folder, spec.settings.language.as_deref()) else { return spec };
     for (name, binding) in agent.activities {

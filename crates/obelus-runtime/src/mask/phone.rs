@@ -8,6 +8,9 @@ const NAMES: [&str; 9] = ["phone", "phones", "mobile", "tel", "telephone", "fax"
 /// Digits in the shortest phone number.
 const FEWEST_DIGITS: usize = 7;
 
+/// Digits in the longest phone number. More of a text is not looked at, so that the work is linear in its length.
+const MOST_DIGITS: usize = 17;
+
 /// The text without phone numbers; none, if there are none in it.
 pub(super) fn masked(text: &str) -> Option<String> {
     // Most texts have fewer: one look at their bytes tells.
@@ -116,10 +119,12 @@ fn goes_on(after: &str) -> bool {
 
 fn groups(text: &str) -> Written {
     let mut written = Written { has_plus: false, has_brackets: false, has_strokes: false, groups: Vec::new() };
-    let mut between = 0;
+    let (mut between, mut digits) = (0, 0);
     for (at, c) in text.char_indices() {
         match c {
-            '0'..='9' => {
+            // One more shows that it is too long.
+            '0'..='9' if digits <= MOST_DIGITS => {
+                digits += 1;
                 match written.groups.last_mut() {
                     Some(last) if between == 0 => last.0.push(c),
                     _ => written.groups.push((c.to_string(), 0)),

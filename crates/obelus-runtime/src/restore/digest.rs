@@ -129,6 +129,14 @@ impl Hash {
                 self.text(text);
             }
             Member::Value(value) => self.value(value),
+            Member::Labels(origins) => {
+                self.word(7);
+                self.word(origins.iter().count() as u64);
+                for origin in origins.iter() {
+                    self.word(6);
+                    self.id(origin);
+                }
+            }
             Member::Nested([], value) => self.value(value),
             Member::Nested([first, below @ ..], value) => {
                 let mut members = Members::default();

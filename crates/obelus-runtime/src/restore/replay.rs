@@ -70,6 +70,16 @@ impl UnderWay {
         })
     }
 
+    /// The one of this id.
+    pub(super) fn get(&self, id: &str) -> Option<&Task> {
+        self.0.get(id)
+    }
+
+    /// All of them, with their ids.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Task)> {
+        self.0.iter().map(|(id, task)| (id.as_str(), task))
+    }
+
     /// All of them.
     pub(crate) fn into_tasks(self) -> Vec<Task> {
         self.0.into_values().collect()
@@ -100,31 +110,8 @@ pub(crate) fn replay(
         replayed.last_rest = Some(journaled.after);
     }
     for (seq, record) in (journaled.after + 1..).zip(journaled.records) {
-        let Record { at, mut input, digest, .. } = record;
-        // What a person was shown was held against the question when the answer was taken.
-        if let Input::Decide { digest: Some(_), .. } = &*input
-            && let Input::Decide { digest, .. } = Arc::make_mut(&mut input)
-        {
-            *digest = None;
-        }
-        replayed.under_way.hear(&input);
-        let differs = |what| RestoreError::Differs {
-            session: id.to_owned(),
-            seq,
-            since: at,
-            what,
-            rest: replayed.last_rest.unwrap_or(journaled.after),
-        };
-        let tasks = match (advance(session, at, Arc::unwrap_or_clone(input)), digest) {
-            (Ok(advanced), None) => advanced.tasks,
-            (Ok(advanced), Some(digest)) => match difference(digest, &advanced) {
-                None => advanced.tasks,
-                Some(what) => return Err(differs(what)),
-            },
-            // Older versions kept inputs before they were taken; what was refused then is refused now.
-            (Err(_), None) => std::iter::from_fn(|| session.poll()).collect(),
-            (Err(refused), Some(_)) => return Err(differs(format!("it is refused now: {}", refused.text))),
-        };
+        replayed.under_way.hear(&record.input);
+        let tasks = replay_record(session, id, seq, record, replayed.last_rest.unwrap_or(journaled.after))?;
         visit(session, seq, &tasks);
         if let Some(reply) = replayed.under_way.hand_out(tasks) {
             replayed.reply = Some(reply);
@@ -134,6 +121,35 @@ pub(crate) fn replay(
         }
     }
     Ok(replayed)
+}
+
+/// Tells a session one record of its journal, and holds what it leads to against its digest: the tasks that are handed
+/// out. `rest` is the last record before it after which the session was at rest.
+pub(super) fn replay_record(
+    session: &mut Session,
+    id: &str,
+    seq: u64,
+    record: Record,
+    rest: u64,
+) -> Result<Vec<Task>, RestoreError> {
+    let Record { at, mut input, digest, .. } = record;
+    // What a person was shown was held against the question when the answer was taken.
+    if let Input::Decide { digest: Some(_), .. } = &*input
+        && let Input::Decide { digest, .. } = Arc::make_mut(&mut input)
+    {
+        *digest = None;
+    }
+    let differs = |what| RestoreError::Differs { session: id.to_owned(), seq, since: at, what, rest };
+    match (advance(session, at, Arc::unwrap_or_clone(input)), digest) {
+        (Ok(advanced), None) => Ok(advanced.tasks),
+        (Ok(advanced), Some(digest)) => match difference(digest, &advanced) {
+            None => Ok(advanced.tasks),
+            Some(what) => Err(differs(what)),
+        },
+        // Older versions kept inputs before they were taken; what was refused then is refused now.
+        (Err(_), None) => Ok(std::iter::from_fn(|| session.poll()).collect()),
+        (Err(refused), Some(_)) => Err(differs(format!("it is refused now: {}", refused.text))),
+    }
 }
 
 /// What differs between what a record has led to and what it leads to now, in words.

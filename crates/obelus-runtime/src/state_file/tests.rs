@@ -83,7 +83,7 @@ fn dur_7_what_a_person_changed_is_found_also_after_a_restart_and_once() {
     let mut file = StateFile::open(&folder, "s").unwrap();
     let StateNews::Edited(state) = file.look(&session) else { panic!("it is not found") };
     assert_eq!(state, json!({"goals": ["b"]}));
-    session.handle(Time(1), Input::State { state, by: "the state's file".to_owned() }).unwrap();
+    session.handle(Time(1), Input::State { state, by: "the state's file".to_owned(), is_whole: false }).unwrap();
     assert_eq!(file.edits_adopted(), FileNews::Taken { file: file.path.clone() });
     // The process dies here: what was taken up is not taken up once more.
     let mut file = StateFile::open(&folder, "s").unwrap();
@@ -100,7 +100,7 @@ fn a_file_put_back_to_what_it_was_before_is_an_edit_too() {
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.write(&session.state());
     let first = fs::read(&file.path).unwrap();
-    session.handle(Time(1), Input::State { state: json!({"goals": []}), by: "x".to_owned() }).unwrap();
+    session.handle(Time(1), Input::State { state: json!({"goals": []}), by: "x".to_owned(), is_whole: false }).unwrap();
     file.write(&session.state());
     fs::write(&file.path, first).unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
@@ -116,7 +116,7 @@ fn a_file_put_back_to_how_the_latest_turn_began_is_an_edit_too() {
     let states = [session.state()];
     file.write_on(&states[0]);
     let first = fs::read(&file.path).unwrap();
-    session.handle(Time(1), Input::State { state: json!({"goals": []}), by: "x".to_owned() }).unwrap();
+    session.handle(Time(1), Input::State { state: json!({"goals": []}), by: "x".to_owned(), is_whole: false }).unwrap();
     file.write(&session.state());
     fs::write(&file.path, first).unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
@@ -133,7 +133,9 @@ fn dur_7_what_a_crash_leaves_of_a_turn_at_work_is_no_edit() {
     file.write(&session.state());
     let mut states = Vec::new();
     for goals in [json!(["b"]), json!(["b", "c"])] {
-        session.handle(Time(1), Input::State { state: json!({"goals": goals}), by: "x".to_owned() }).unwrap();
+        session
+            .handle(Time(1), Input::State { state: json!({"goals": goals}), by: "x".to_owned(), is_whole: false })
+            .unwrap();
         states.push(session.state());
     }
     // The journal had got further than the file.
@@ -153,10 +155,14 @@ fn an_edit_made_while_a_turn_is_at_work_is_told_from_what_stood_there() {
     let mut session = session();
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.write(&session.state());
-    session.handle(Time(1), Input::State { state: json!({"goals": ["b"]}), by: "x".to_owned() }).unwrap();
+    session
+        .handle(Time(1), Input::State { state: json!({"goals": ["b"]}), by: "x".to_owned(), is_whole: false })
+        .unwrap();
     file.write_on(&session.state());
     edit(&file, |state| state["done"] = json!(["theirs"]));
-    session.handle(Time(2), Input::State { state: json!({"goals": ["c"]}), by: "x".to_owned() }).unwrap();
+    session
+        .handle(Time(2), Input::State { state: json!({"goals": ["c"]}), by: "x".to_owned(), is_whole: false })
+        .unwrap();
     file.write_on(&session.state());
     // Even after a crash, and when nobody knows any more what the turn was about.
     for mut file in [file, StateFile::open(&folder, "s").unwrap()] {
@@ -205,7 +211,7 @@ fn an_edit_made_while_the_session_works_is_not_written_over_and_takes_nothing_ba
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.write(&session.state());
     edit(&file, |state| state["goals"] = json!(["theirs"]));
-    session.handle(Time(1), Input::State { state: json!({"done": [1]}), by: "x".to_owned() }).unwrap();
+    session.handle(Time(1), Input::State { state: json!({"done": [1]}), by: "x".to_owned(), is_whole: false }).unwrap();
     file.write(&session.state());
     let StateNews::Edited(state) = file.look(&session) else { panic!("it is lost") };
     assert_eq!(state, json!({"goals": ["theirs"]}), "`done` is as it was when they began, and no change of theirs");
@@ -219,7 +225,9 @@ fn a_crash_at_any_point_of_writing_is_no_edit_and_leaves_a_whole_file() {
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.write(&session.state());
     let old = fs::read_to_string(&file.path).unwrap();
-    session.handle(Time(1), Input::State { state: json!({"goals": ["b"]}), by: "x".to_owned() }).unwrap();
+    session
+        .handle(Time(1), Input::State { state: json!({"goals": ["b"]}), by: "x".to_owned(), is_whole: false })
+        .unwrap();
     let new = format!("{:#}\n", session.state());
     // Between the record and the file.
     file.note(Known { text: new.clone(), instead_of: Some(old.clone()) }).unwrap();
@@ -229,7 +237,9 @@ fn a_crash_at_any_point_of_writing_is_no_edit_and_leaves_a_whole_file() {
     assert_eq!(file.look(&session), StateNews::Nothing);
     // Between the file and its record, and the session goes on before anybody looks.
     whole_file::write(&file.path, new.as_bytes()).unwrap();
-    session.handle(Time(2), Input::State { state: json!({"goals": ["c"]}), by: "x".to_owned() }).unwrap();
+    session
+        .handle(Time(2), Input::State { state: json!({"goals": ["c"]}), by: "x".to_owned(), is_whole: false })
+        .unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
     assert_eq!(file.look(&session), StateNews::Nothing);
     assert_eq!(file.write(&session.state()), None);

@@ -94,6 +94,8 @@ pub enum StoreError {
     NotWritten(String),
     /// A sync failed. What is on the disk is known when the store has been opened anew (DUR-9).
     OutcomeUnknown(String),
+    /// The server that keeps the sessions cannot be reached, or does not answer as it should.
+    Unreachable(String),
     /// The store was opened to read only.
     OnlyLooking(PathBuf),
     /// The folder cannot be used.
@@ -134,6 +136,7 @@ impl StoreError {
             StoreError::Disk(error) => fill(words.disk, &[&words_of(error, language)]),
             StoreError::NotWritten(why) => fill(words.not_written, &[why]),
             StoreError::OutcomeUnknown(why) => fill(words.outcome_unknown, &[why]),
+            StoreError::Unreachable(why) => fill(words.unreachable, &[why]),
             StoreError::OnlyLooking(folder) => fill(words.only_looking, &[&path(folder)]),
             StoreError::Folder(folder, why) => fill(words.folder, &[&path(folder), &why.to_string()]),
             // Only programs meet these.

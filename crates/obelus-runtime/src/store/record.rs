@@ -40,6 +40,11 @@ impl InputId {
     /// The longest id that is taken, in bytes.
     pub const LONGEST: usize = 200;
 
+    /// An id that no other input has: a sender draws it once, and sends it with every attempt.
+    pub fn drawn() -> Self {
+        Self(uuid::Uuid::now_v7().simple().to_string())
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -11,6 +11,7 @@ use obelus_kernel::visible;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::elicitation::elicitation_in_words;
 use super::pages::PageNotes;
 use super::titles::Titles;
 use crate::words::{Language, fill, listed_titles, reasons_in_words};
@@ -35,6 +36,9 @@ pub struct QuestionView {
     /// The file of the latest picture of the page that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub picture: Option<PathBuf>,
+    /// What the page that it is about says around what is to be done: its heading, and the nearest words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_says: Option<String>,
     /// The words with which it came from elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub came_as: Option<String>,
@@ -216,6 +220,7 @@ impl Maker<'_> {
             calls,
             common,
             picture: self.picture(),
+            page_says: self.addresses().find_map(|address| self.pages.words(address)).map(visible),
             came_as: question.headline.clone(),
             common_details,
             answers: answers(question.about, open),
@@ -240,8 +245,12 @@ fn answers(about: About, open: usize) -> Vec<&'static str> {
 impl Maker<'_> {
     /// The picture of the page that a call is about, by the address among its parameters.
     fn picture(&self) -> Option<PathBuf> {
-        let addresses = self.question.calls.iter().filter_map(|asked| asked.call["address"].as_str());
-        addresses.filter_map(|address| self.pages.picture(address)).next().map(PathBuf::from)
+        self.addresses().find_map(|address| self.pages.picture(address)).map(PathBuf::from)
+    }
+
+    /// The addresses of the pages that the calls are about.
+    fn addresses(&self) -> impl Iterator<Item = &str> {
+        self.question.calls.iter().filter_map(|asked| asked.call["address"].as_str())
     }
 
     fn call(&self, index: usize, asked: &AskedCall) -> CallView {
@@ -334,7 +343,8 @@ impl Maker<'_> {
         let by = fill(phrases.asked_by, &[&self.titles.tool(tool)]);
         let is_trusted = !head.ends_with(", not trusted");
         let mark = fill(phrases.not_trusted, &[&listed_titles(&[tool.to_owned()], self.titles)]);
-        AskedWords { by: Some(by), mark: (!is_trusted).then_some(mark), words: words.to_owned() }
+        let words = elicitation_in_words(words, self.language);
+        AskedWords { by: Some(by), mark: (!is_trusted).then_some(mark), words }
     }
 
     fn reasons(&self) -> Vec<String> {

@@ -10,7 +10,10 @@ use super::results::result_in_words;
 use super::titles::Titles;
 use crate::events::StepView;
 use crate::report::missing_data;
-use crate::words::{Language, failure_in_words, fill, refusal_in_words};
+use crate::words::{Language, error_words, failure_in_words, fill, refusal_in_words};
+
+/// So many characters of a plan's result stand on its line; `--json` has all of it.
+const LONGEST: usize = 1_000;
 
 /// A step for people.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -63,6 +66,23 @@ impl StepLine {
             consent: session.consent_of(report.place).map(|consent| by_consent(consent.number, language)),
             is_quiet: titles.is_quiet(tool_of(&report.call)),
         }
+    }
+
+    /// A step of a plan that was run by itself. Its results are the plan's answer, so they stand there in full, and an
+    /// author wants to know what a skipped step lacked.
+    pub fn of_plan(report: &CallReport, result: Option<&Value>, session: &Session, language: Language) -> Self {
+        let titles = Titles::of(session.context(), language.code());
+        let line = Self::of_report(report, session, language);
+        let outcome = match (report.status, result, &report.error) {
+            (CallStatus::Done, Some(Value::String(text)), _) => Some(shortened(text, language)),
+            (CallStatus::Done, Some(value), _) if !value.is_null() => Some(shortened(&value.to_string(), language)),
+            (CallStatus::Skipped, _, Some(error)) => {
+                line.outcome.map(|said| format!("{said} ({})", lacked(error, language)))
+            }
+            _ => line.outcome,
+        };
+        let Self { headline, comment, .. } = Self::named(&report.call, &titles);
+        Self { headline, comment, outcome, ..line }
     }
 
     /// A call that begins.
@@ -190,6 +210,27 @@ fn outcome(
     })
 }
 
+/// What a skipped step of a plan lacked: in English the whole reason, else the reference that has no value.
+fn lacked(error: &Value, language: Language) -> String {
+    let reference =
+        error["message"].as_str().and_then(|message| message.split_once(" has no value")).map(|(path, _)| path);
+    match reference.filter(|path| path.starts_with('†') && language != Language::English) {
+        Some(path) => visible(&format!("{}: {path}", error["rule"].as_str().unwrap_or_default())),
+        None => error_words(error, language),
+    }
+}
+
+/// The beginning of a long result.
+fn shortened(text: &str, language: Language) -> String {
+    match text.char_indices().nth(LONGEST) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let all = fill(language.words().running.characters, &[&text.chars().count().to_string()]);
+            format!("{}… ({all})", &text[..end])
+        }
+    }
+}
+
 /// Why a step failed: what it lacked, in the user's language, or a service's words with its code.
 fn failed(error: &Value, lacks: Option<&str>, language: Language) -> String {
     let words = &language.words().steps;
@@ -200,4 +241,16 @@ fn failed(error: &Value, lacks: Option<&str>, language: Language) -> String {
         (None, _) => failure_in_words(error, language),
     };
     if why.is_empty() { words.failed.to_owned() } else { format!("{}: {why}", words.failed) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_result_is_cut_and_says_how_long_it_is() {
+        assert_eq!(shortened("короткий", Language::English), "короткий");
+        let long = shortened(&"ж".repeat(LONGEST + 1), Language::English);
+        assert!(long.ends_with("ж… (1001 characters in all)"), "{long}");
+    }
 }

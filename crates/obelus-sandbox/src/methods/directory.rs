@@ -55,19 +55,21 @@ pub(super) fn add_to(methods: &mut Methods) {
             .map(|row| json!({"NAME": row["NAME"], "SORT": int_of(row, "SORT"), "STATUS_ID": row["STATUS_ID"]}));
         Ok(items.collect::<Value>().into())
     });
-    methods.add("crm.currency.list", "crm", |_| Ok(currencies()));
+    methods.add("crm.currency.list", "crm", |call| Ok(currencies(call.settings.language.currency())));
 }
 
-fn currencies() -> Answer {
+/// The currencies; `base` is the portal's own.
+fn currencies(base: &str) -> Answer {
     let rows: Vec<Value> = [
-        ("RUB", "Российский рубль", "1.0000", "Y"),
-        ("USD", "Доллар США", "90.0000", "N"),
-        ("EUR", "Евро", "98.0000", "N"),
-        ("KZT", "Тенге", "0.1700", "N"),
+        ("RUB", "Российский рубль", "1.0000"),
+        ("USD", "Доллар США", "90.0000"),
+        ("EUR", "Евро", "98.0000"),
+        ("KZT", "Тенге", "0.1700"),
     ]
     .iter()
     .enumerate()
-    .map(|(at, (code, name, rate, base))| {
+    .map(|(at, (code, name, rate))| {
+        let base = if *code == base { "Y" } else { "N" };
         json!({
             "CURRENCY": code, "FULL_NAME": name, "AMOUNT": rate, "AMOUNT_CNT": "1", "BASE": base,
             "SORT": ((at + 1) * 100).to_string(), "LID": "ru", "FORMAT_STRING": "#"

@@ -44,6 +44,12 @@ pub(crate) struct Serve {
     /// Run the Telegram bot of this file: `{token_file, allow, agent, lang, api}`.
     #[arg(long, value_name = "FILE")]
     pub(crate) telegram: Option<PathBuf>,
+    /// Send traces to this OpenTelemetry collector, by OTLP over HTTP: http://127.0.0.1:4318
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
+    /// Traces also have words, parameters and results.
+    #[arg(long, requires = "otlp")]
+    pub(crate) otlp_content: bool,
     /// The requests of one token in a second.
     #[arg(long, value_name = "N", default_value_t = 500)]
     pub(crate) rate: u32,
@@ -53,6 +59,16 @@ pub(crate) struct Serve {
     /// Seconds that work may take to end when the server is told to end. What takes longer goes on at the next start.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) grace: u64,
+    #[cfg(feature = "restate")]
+    #[command(flatten)]
+    pub(crate) engine: super::EngineAt,
+    /// Milliseconds that the head of a request, its body, and a client that reads nothing may take. For tests.
+    #[arg(long, value_name = "MS", hide = true)]
+    pub(crate) head_timeout: Option<u64>,
+    #[arg(long, value_name = "MS", hide = true)]
+    pub(crate) body_timeout: Option<u64>,
+    #[arg(long, value_name = "MS", hide = true)]
+    pub(crate) unread_timeout: Option<u64>,
     /// Print the description of the API as JSON, and end.
     #[arg(long, hide = true)]
     pub(crate) openapi: bool,

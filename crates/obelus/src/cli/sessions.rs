@@ -96,6 +96,9 @@ Examples:
         /// The file, which must not exist yet; by default stdout.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+        #[cfg(feature = "restate")]
+        #[command(flatten)]
+        engine: super::EngineAt,
         #[command(flatten)]
         store: StoreAt,
     },
@@ -112,6 +115,9 @@ Examples:
         /// Import it under this name.
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
+        #[cfg(feature = "restate")]
+        #[command(flatten)]
+        engine: super::EngineAt,
         #[command(flatten)]
         store: StoreAt,
     },

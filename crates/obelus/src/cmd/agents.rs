@@ -74,26 +74,25 @@ pub(crate) fn locate(agent: &str) -> Result<PathBuf> {
 }
 
 fn list(as_json: bool) -> Exit {
-    let all: Vec<(PathBuf, Result<Agent, Vec<Problem>>)> =
-        all().into_iter().map(|path| (path.clone(), Agent::load(&path))).collect();
+    let language = Some(words_of(None).code);
+    let titled = all().into_iter().map(|path| (AgentCatalogue::title(&path, language), path));
     if as_json {
-        let row = |(path, agent): &(PathBuf, Result<Agent, Vec<Problem>>)| match agent {
-            Ok(agent) => json!({"name": agent.name, "description": agent.description, "folder": path, "ok": true}),
+        let row = |(title, path): (Result<_, Vec<Problem>>, PathBuf)| match title {
+            Ok((name, description)) => json!({"name": name, "description": description, "folder": path, "ok": true}),
             Err(problems) => json!({"folder": path, "ok": false, "problems": problems.len()}),
         };
-        output::json(&all.iter().map(row).collect());
+        output::json(&titled.map(row).collect());
         return Exit::Done;
     }
-    for (path, agent) in &all {
-        match agent {
-            Ok(agent) => {
-                let words = agent.description.as_deref().unwrap_or_default();
-                let path = match obelus_runtime::files::is_bundled(path) {
+    for (title, path) in titled {
+        match title {
+            Ok((name, description)) => {
+                let path = match obelus_runtime::files::is_bundled(&path) {
                     true => "bundled".to_owned(),
                     false => visible(&path.display().to_string()),
                 };
-                let name = visible(&agent.name);
-                output::answer(&format!("{BOLD}{name:<16}{BOLD:#} {}  {DIM}{path}{DIM:#}", visible(words)));
+                let (name, words) = (visible(&name), visible(&description.unwrap_or_default()));
+                output::answer(&format!("{BOLD}{name:<16}{BOLD:#} {words}  {DIM}{path}{DIM:#}"));
             }
             Err(problems) => {
                 output::answer(&format!(

@@ -5,6 +5,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `talk` | the conversation: turns, commands, how it ends |
+//! | `first` | the first line, by which an agent of several languages chooses one |
 //! | `terminal`, `lines` | the user's side: a person at a terminal, or lines of stdin |
 //! | `editor`, `keyboard` | the line editor; single keys, and a terminal that is closed |
 //! | `screen` | output, and the redrawn part of the screen |
@@ -23,6 +24,7 @@ mod commands;
 mod cost;
 mod editor;
 mod events;
+mod first;
 mod keyboard;
 mod lines;
 mod outline;
@@ -52,6 +54,7 @@ use crate::language::{Words, fill, mode_means, words_of};
 use crate::output::Exit;
 use crate::trouble::wrong;
 use editor::Editor;
+use first::{First, UserSide};
 pub(crate) use question::{lines as question_lines, styled};
 use screen::{Part, Surface};
 pub(crate) use talk::Work;
@@ -76,6 +79,8 @@ struct Opened {
     mode: Option<Mode>,
     /// The variable with the token by which the portal's events are known.
     token: String,
+    /// What was typed before there was a session.
+    first: Option<String>,
 }
 
 pub(crate) fn run(args: &Chat) -> Result<Exit> {
@@ -83,7 +88,14 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
     on(async {
         let notices = Notices::default();
         let is_alone = !is_terminal && args.how.session.is_none();
-        let opened = open(args, &notices, is_alone).await?;
+        let mut side = user_side(args, is_terminal);
+        let opened = match open(args, &notices, is_alone, &mut side).await {
+            Ok(Some(opened)) => opened,
+            // Whoever leaves before the first words leaves no session behind.
+            Ok(None) => return Ok(Exit::Done),
+            Err(error) if error.is::<keyboard::TerminalClosed>() => return Ok(Exit::Interrupted),
+            Err(error) => return Err(error),
+        };
         let phrases = words_of(opened.language.as_deref());
         let surface = if is_terminal { Surface::Terminal } else { Surface::Lines };
         let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, surface).await?;
@@ -95,7 +107,9 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         {
             return Ok(Exit::Interrupted);
         }
-        greet(&talk, opened.goes_on, is_terminal).await?;
+        if !is_terminal || opened.first.is_none() {
+            greet(&talk, opened.goes_on, is_terminal).await?;
+        }
         // Others can answer the session while this process holds its store.
         let served = match opened.folder {
             Some(folder) => {
@@ -109,7 +123,7 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
             Some(address) => Some(events::listen(address, &opened.token, &talk).await?),
             None => None,
         };
-        let ended = converse(talk, args, is_terminal).await;
+        let ended = converse(talk, side, opened.first).await;
         drop(listening);
         if let Some((over, served)) = served {
             drop(over);
@@ -120,14 +134,22 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
     })
 }
 
-async fn converse(talk: Talk, args: &Chat, is_terminal: bool) -> Result<Exit> {
+async fn converse(talk: Talk, side: UserSide, first: Option<String>) -> Result<Exit> {
+    match side {
+        UserSide::Lines(lines) => lines::converse(talk, lines, first).await,
+        UserSide::Terminal(Some(editor)) => Terminal::new(talk, *editor).converse(first).await,
+        UserSide::Terminal(None) | UserSide::Script => Ok(Exit::Done),
+    }
+}
+
+/// The user's side.
+fn user_side(args: &Chat, is_terminal: bool) -> UserSide {
     if !is_terminal {
-        return lines::converse(talk).await;
+        return UserSide::of_lines();
     }
     let history = store_folder(&args.how.store).ok().map(|folder| folder.join("chat_history"));
-    let has_colours = talk.screen.lock().has_colours();
-    let editor = Editor::new(history.as_deref(), has_colours);
-    Terminal::new(talk, editor).converse().await
+    let has_colours = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
+    UserSide::Terminal(Some(Box::new(Editor::new(history.as_deref(), has_colours))))
 }
 
 /// Works at a session of another command with a person at the terminal: steps are shown and questions asked as in a
@@ -146,7 +168,9 @@ pub(crate) async fn attend(
 /// Runs a scripted conversation and shows it.
 pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
     on(async {
-        let opened = open(args, &Notices::default(), true).await?;
+        let Some(opened) = open(args, &Notices::default(), true, &mut UserSide::Script).await? else {
+            return Ok(Exit::Done);
+        };
         let phrases = words_of(opened.language.as_deref());
         let session = args.how.session.clone();
         let mut talk = Talk::new(opened.handle, opened.agent, session, phrases, Surface::Lines).await?;
@@ -170,14 +194,7 @@ async fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) -> Result<()> {
         ));
         return Ok(());
     }
-    let head = text::Line::new().shown(crate::output::BOLD, &talk.agent);
-    let kept = match &talk.session {
-        Some(session) => fill(phrases.chat.kept, &[session]),
-        None => phrases.chat.not_kept.to_owned(),
-    };
-    let mut lines = vec![head.own(crate::output::DIM, format!("  {kept}")).hanging(2)];
-    lines.extend(talk.mode_lines().await?);
-    lines.push(text::Line::of(crate::output::DIM, phrases.chat.hello));
+    let lines = greeting(&talk.agent, talk.mode().await?, talk.session.as_deref(), phrases);
     talk.screen.lock().write(Part::Note, &lines);
     if goes_on {
         let mut lines = vec![text::Line::of(crate::output::DIM, phrases.chat.going_on)];
@@ -187,29 +204,46 @@ async fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) -> Result<()> {
     Ok(())
 }
 
-/// The session, new or as its journal has it. `is_alone` says that nobody is there to answer what calls at work ask.
-async fn open(args: &Chat, notices: &Notices, is_alone: bool) -> Result<Opened> {
+/// Who is there, and how far it may go.
+fn greeting(agent: &str, mode: Mode, kept_as: Option<&str>, phrases: &Words) -> Vec<text::Line> {
+    let head = text::Line::new().shown(crate::output::BOLD, agent);
+    let kept = match kept_as {
+        Some(session) => fill(phrases.chat.kept, &[session]),
+        None => phrases.chat.not_kept.to_owned(),
+    };
+    let mode_is = fill(phrases.chat.mode_is, &[mode.name(), mode_means(mode, phrases)]);
+    vec![
+        head.own(crate::output::DIM, format!("  {kept}")).hanging(2),
+        text::Line::of(editor::colour(mode), mode_is),
+        text::Line::of(crate::output::DIM, phrases.chat.hello),
+    ]
+}
+
+/// The session, new or as its journal has it; none where the person left before there was one. `is_alone` says that nobody
+/// is there to answer what calls at work ask.
+async fn open(args: &Chat, notices: &Notices, is_alone: bool, side: &mut UserSide) -> Result<Option<Opened>> {
     let connector = connector(&args.how.store, notices);
     let Some(id) = &args.how.session else {
-        let mut spec = begun(args)?;
+        let Some((mut spec, first)) = begun(args, side).await? else { return Ok(None) };
         spec.local.unattended = is_alone;
         let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
         let host = Host::new(connector);
         let handle = host.create_temporary("chat", spec).await.context(words_of(None).starting.not_started)?;
-        return Ok(Opened { host, handle, folder: None, agent, language, goes_on: false, mode: None, token });
+        let (goes_on, mode) = (false, None);
+        return Ok(Some(Opened { host, handle, folder: None, agent, language, goes_on, mode, token, first }));
     };
     let store = SqliteStore::open(&store_folder(&args.how.store)?)?;
     let host = host_of(&store, connector);
     let folder = Some(store.folder().to_owned());
     let Some(spec) = host.spec(id)? else {
-        let mut spec = begun(args)?;
+        let Some((mut spec, first)) = begun(args, side).await? else { return Ok(None) };
         spec.local.unattended = is_alone;
         let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
         let handle = host.create(id, spec).await.context(words_of(None).starting.not_started)?;
         if let Some(mode) = args.how.mode {
             handle.set_mode(mode.into()).await?;
         }
-        return Ok(Opened { host, handle, folder, agent, language, goes_on: false, mode: None, token });
+        return Ok(Some(Opened { host, handle, folder, agent, language, goes_on: false, mode: None, token, first }));
     };
     if let Some(named) = &args.agent {
         let folder = agents::locate(named)?;
@@ -230,11 +264,13 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool) -> Result<Opened> 
     let handle = host.open_with(id, spec).await?;
     tell_reopened(&handle).await?;
     tell_changes(&handle).await?;
-    Ok(Opened { host, handle, folder, agent, language, goes_on, mode: args.how.mode.map(Into::into), token })
+    let mode = args.how.mode.map(Into::into);
+    Ok(Some(Opened { host, handle, folder, agent, language, goes_on, mode, token, first: None }))
 }
 
-/// The agent that is named, else `crm`, else the only one there is; the one that comes along where there is none.
-fn begun(args: &Chat) -> Result<SessionSpec> {
+/// The agent that is named, else `crm`, else the only one there is; the one that comes along where there is none. It speaks
+/// the language of the first line, which comes along; none where the person left instead.
+async fn begun(args: &Chat, side: &mut UserSide) -> Result<Option<(SessionSpec, Option<String>)>> {
     let folder = match &args.agent {
         Some(agent) => agents::locate(agent)?,
         None => the_only_agent()?,
@@ -242,7 +278,21 @@ fn begun(args: &Chat) -> Result<SessionSpec> {
     // A kept session is told of the mode: what the file says is kept apart from what a person chooses (POL-9).
     let mode = args.how.mode.filter(|_| args.how.session.is_none());
     let how = How { mode, ..args.how.clone() };
-    told(SessionSpec::from_agent(load_agent(&folder, None)?), &how).context(words_of(None).starting.not_started)
+    let make = |said: Option<&str>| {
+        let spec = SessionSpec::from_agent(load_agent(&folder, said)?);
+        told(spec, &how).context(words_of(None).starting.not_started)
+    };
+    let spec = make(None)?;
+    // Events may come before anybody has said a word.
+    if args.events.is_some() {
+        return Ok(Some((spec, None)));
+    }
+    match side.first(&folder, &spec, args.how.session.as_deref()).await? {
+        First::Left => Ok(None),
+        First::Line(None) => Ok(Some((spec, None))),
+        First::Line(Some(line)) if line.starts_with('/') => Ok(Some((spec, Some(line)))),
+        First::Line(Some(line)) => Ok(Some((make(Some(&line))?, Some(line)))),
+    }
 }
 
 fn the_only_agent() -> Result<PathBuf> {

@@ -1,18 +1,21 @@
 //! The process that holds a store speaks for it: what others want to tell a session goes through here.
 //!
 //! A Unix socket in the store's folder, for its owner only. One line of JSON is asked,
-//! `{"session": "s", "tell": INPUT}`, and one is answered when the input is durable: `{"taken": true, "holder": PID}`
-//! or `{"refused": {"code", "text", "misfit"}}`. After a decision lines `{"came": WORDS}` follow until the turn rests.
+//! `{"session": "s", "tell": INPUT, "id": ID}`, and one is answered when the input is durable: `{"taken": true, "holder":
+//! PID}` or `{"refused": {"code", "text", "misfit"}}`. After a decision lines `{"came": WORDS}` follow until the turn rests.
+//! The same id again acts once, so a guest whose connection breaks before the answer asks again (DUR-13).
 
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream as UnixGuest;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Misfit, Refused, Reply, Session};
 use obelus_runtime::people::{refusal_by_code, why_it_ended};
+use obelus_runtime::sessions::InputId;
 use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
@@ -39,6 +42,10 @@ const SILENT: Duration = Duration::from_secs(2);
 
 /// How long a guest waits for the next line of what came of its decision.
 const CAME: Duration = Duration::from_secs(60);
+
+/// How often a guest asks whose connection breaks, and how long it waits before it asks again.
+const TRIES: u32 = 3;
+const AGAIN: Duration = Duration::from_millis(300);
 
 /// Serves others while this process holds the store.
 pub(crate) struct Holder {
@@ -103,7 +110,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
         },
         _ = is_closing.changed() => return Ok(()),
     }
-    let (id, input) = match asked(&line) {
+    let (id, input, input_id) = match asked(&line) {
         Ok(asked) => asked,
         Err(text) => {
             let refused = Refused::new("unreadable", text);
@@ -115,7 +122,11 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     let (taken, handle, events) = match opened(host, &id).await {
         Ok(handle) => {
             let events = is_decision.then(|| handle.subscribe(None));
-            (handle.tell(input).await, Some(handle), events)
+            let told = match input_id {
+                Some(input_id) => handle.with_id(input_id).tell(input).await,
+                None => handle.tell(input).await,
+            };
+            (told, Some(handle), events)
         }
         Err(refused) => (Err(refused), None, None),
     };
@@ -191,9 +202,11 @@ fn answer(taken: &Result<(), Refused>) -> String {
 }
 
 /// What a guest may say: what a person decides or says, and whether a session pauses.
-fn asked(line: &str) -> Result<(String, Input), String> {
+fn asked(line: &str) -> Result<(String, Input, Option<InputId>), String> {
     let mut request: Value = serde_json::from_str(line).map_err(|error| format!("not a request: {error}"))?;
     let id = request["session"].as_str().ok_or("`session` is missing")?.to_owned();
+    let input_id: Option<InputId> =
+        serde_json::from_value(request["id"].take()).map_err(|error| format!("`id`: {error}"))?;
     let input: Input = serde_json::from_value(request["tell"].take()).map_err(|error| format!("`tell`: {error}"))?;
     match input {
         Input::Decide { .. }
@@ -201,7 +214,7 @@ fn asked(line: &str) -> Result<(String, Input), String> {
         | Input::User { .. }
         | Input::Pause { .. }
         | Input::Resume { .. }
-        | Input::Stop => Ok((id, input)),
+        | Input::Stop => Ok((id, input, input_id)),
         _ => Err("`tell` is a decision, the end of a consent, words, a pause, a resume or a stop".to_owned()),
     }
 }
@@ -215,23 +228,19 @@ pub(crate) fn tell_holder(
     phrases: &Words,
     tell: &dyn Fn(&Value, &str),
 ) -> Result<()> {
-    use std::io::{BufRead, Write};
     let address = Address::of(folder)?;
-    let mut stream = std::os::unix::net::UnixStream::connect(&address.path).context(phrases.holder.takes_nothing)?;
-    stream.set_write_timeout(Some(WAITING))?;
-    writeln!(stream, "{}", json!({"session": id, "tell": input})).map_err(|error| unanswered(error, phrases))?;
-    let mut line = String::new();
-    let mut stream = std::io::BufReader::new(stream);
-    stream.get_ref().set_read_timeout(Some(SILENT))?;
-    let read = stream.read_line(&mut line).or_else(|error| match is_late(&error) {
-        true => {
-            output::note(phrases.answering.waiting);
-            stream.get_ref().set_read_timeout(Some(WAITING - SILENT))?;
-            stream.read_line(&mut line)
+    let request = json!({"session": id, "tell": input, "id": InputId::drawn()}).to_string();
+    let mut tries = 1;
+    let (line, stream) = loop {
+        let stream = UnixGuest::connect(&address.path).context(phrases.holder.takes_nothing)?;
+        match ask(stream, &request, phrases) {
+            // The connection broke: whether it was taken is not known, and the same id acts once.
+            Err(error) if tries < TRIES && !is_late(&error) => std::thread::sleep(AGAIN),
+            Ok((line, _)) if line.is_empty() && tries < TRIES => std::thread::sleep(AGAIN),
+            asked => break asked.map_err(|error| unanswered(error, phrases))?,
         }
-        false => Err(error),
-    });
-    read.map_err(|error| unanswered(error, phrases))?;
+        tries += 1;
+    };
     let answer: Value = serde_json::from_str(&line).context(phrases.holder.ended)?;
     match answer["refused"]["text"].as_str() {
         Some(text) => {
@@ -249,8 +258,32 @@ pub(crate) fn tell_holder(
     }
 }
 
+/// Sends a request and reads the line that answers it, with the stream on which more may follow.
+fn ask(
+    mut stream: UnixGuest,
+    request: &str,
+    phrases: &Words,
+) -> std::io::Result<(String, std::io::BufReader<UnixGuest>)> {
+    use std::io::{BufRead, Write};
+    stream.set_write_timeout(Some(WAITING))?;
+    writeln!(stream, "{request}")?;
+    let mut line = String::new();
+    let mut stream = std::io::BufReader::new(stream);
+    stream.get_ref().set_read_timeout(Some(SILENT))?;
+    let read = stream.read_line(&mut line);
+    match read {
+        Err(error) if is_late(&error) => {
+            output::note(phrases.answering.waiting);
+            stream.get_ref().set_read_timeout(Some(WAITING - SILENT))?;
+            stream.read_line(&mut line)?;
+        }
+        read => drop(read?),
+    }
+    Ok((line, stream))
+}
+
 /// Reads what the holder tells of a decision. Whoever takes long is not waited for.
-fn hear_what_came(mut stream: std::io::BufReader<std::os::unix::net::UnixStream>, tell: &mut dyn FnMut(&str)) {
+fn hear_what_came(mut stream: std::io::BufReader<UnixGuest>, tell: &mut dyn FnMut(&str)) {
     use std::io::BufRead;
     let mut line = String::new();
     while stream.get_ref().set_read_timeout(Some(CAME)).is_ok()
@@ -294,5 +327,40 @@ impl Address {
         let open = fs::File::open(folder).with_context(|| folder.display().to_string())?;
         let path = PathBuf::from(format!("/proc/self/fd/{}/obelus.sock", open.as_raw_fd()));
         Ok(Self { path, _folder: Some(open) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn dur_13_what_was_not_answered_is_asked_again_under_the_same_id() {
+        let folder = std::env::temp_dir().join(format!("obelus-holder-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let listener = UnixListener::bind(folder.join("obelus.sock")).unwrap();
+        let holder = std::thread::spawn(move || {
+            let mut asked = Vec::new();
+            for is_answered in [false, true] {
+                let (stream, _) = listener.accept().unwrap();
+                let mut line = String::new();
+                BufReader::new(&stream).read_line(&mut line).unwrap();
+                asked.push(super::asked(&line).unwrap());
+                if is_answered {
+                    (&stream).write_all(answer(&Ok(())).as_bytes()).unwrap();
+                }
+            }
+            asked
+        });
+        let input = Input::User { text: "hello".to_owned() };
+        let phrases = words_of(Some("en"));
+        tell_holder(&folder, "s", &input, phrases, &|answer, _| assert_eq!(answer["taken"], true)).unwrap();
+        let asked = holder.join().unwrap();
+        assert!(asked[0].2.is_some() && asked[0].2 == asked[1].2, "{asked:?}");
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 //! terminal.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use obelus_kernel::policy::StandingConsent;
@@ -48,17 +48,27 @@ impl Narrator {
         text.join("\n")
     }
 
-    /// How a question is answered at the command line, by the id of a kept session's question.
-    pub(crate) fn how_to_answer(&self, about: About, id: &str) -> String {
+    /// How a question is answered at the command line, by the id of a kept session's question. A store that was named is
+    /// named again, so that the line can be pasted.
+    pub(crate) fn how_to_answer(&self, about: About, id: &str, store: Option<&Path>) -> String {
         let answering = &self.phrases.answering;
         let phrase = match about {
             About::Input => answering.how_input,
             About::InDoubt => answering.how_doubt,
             About::Call | About::Plan => answering.how_call,
         };
-        let id = visible(id);
+        let id = match store {
+            Some(folder) => visible(&format!("{id} --store {}", quoted(&folder.display().to_string()))),
+            None => visible(id),
+        };
         format!("  {DIM}{}{DIM:#}", fill(phrase, &[&id, &id]))
     }
+}
+
+/// A path as it is typed into a shell.
+fn quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-~".contains(c);
+    if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 /// The calls at work, so that the line of an end can name the call.

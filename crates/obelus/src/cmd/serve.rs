@@ -5,14 +5,15 @@ mod hooks;
 mod telegram;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use obelus_channel::http::{HttpOptions, HttpServer};
 use obelus_channel::telegram::TelegramConfig;
 use obelus_channel::tokens::{Role, TOKEN_FILE, TokenEntry, Tokens as TokenStore};
+use obelus_channel::traces::Traces;
 use obelus_channel::types::{PromptMessage, PromptSize, PromptView};
 use obelus_channel::{MadePrompt, MakePrompt, Service};
 use obelus_channel::{langgraph, mcp, openai};
@@ -26,7 +27,7 @@ use super::holder::Holder;
 use super::host::{Notices, connector, store_folder};
 use super::remote::beacon::Beacon;
 use crate::cli::{RoleName, Serve, Tokens};
-use crate::language::{Words, fill, words_of};
+use crate::language::{Words, chosen, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
 
 pub(crate) fn run(args: Serve) -> Result<Exit> {
@@ -43,6 +44,13 @@ pub(crate) fn run(args: Serve) -> Result<Exit> {
         grace: Duration::from_secs(args.grace),
         ..HttpOptions::default()
     };
+    let or = |given: Option<u64>, usual: Duration| given.map_or(usual, Duration::from_millis);
+    let options = HttpOptions {
+        head: or(args.head_timeout, options.head),
+        arrival: or(args.body_timeout, options.arrival),
+        unread: or(args.unread_timeout, options.unread),
+        ..options
+    };
     options.check(args.public).context("--listen")?;
     let bot = args.telegram.as_deref().map(TelegramConfig::read).transpose().context("--telegram")?;
     raise_open_files();
@@ -52,22 +60,49 @@ pub(crate) fn run(args: Serve) -> Result<Exit> {
     done
 }
 
-async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) -> Result<Exit> {
-    let store = SqliteStore::open(&store_folder(&args.store)?)?;
-    let folder = store.folder().to_owned();
+/// The host, the folder beside it, and whether this process is the only one that works at the sessions.
+fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
     let connector = connector(&args.store, &Notices::default());
-    let host = Host::builder(connector).store(store.shared()).files(&folder).build();
+    let folder = store_folder(&args.store)?;
+    #[cfg(feature = "restate")]
+    if args.engine.engine == crate::cli::EngineName::Restate {
+        // Tokens and what the protocols of others need to know lie here.
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        return Ok((super::engine::host(&args.engine, connector)?, folder, false));
+    }
+    let store = SqliteStore::open(&folder)?;
+    let folder = store.folder().to_owned();
+    Ok((Host::builder(connector).store(store.shared()).files(&folder).build(), folder, true))
+}
+
+async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) -> Result<Exit> {
+    let (host, folder, is_alone) = opened(args)?;
     let agents = match args.agents.is_empty() {
         true => AgentCatalogue::of_environment(),
         false => AgentCatalogue::new(args.agents.clone()),
     };
     let phrases = words_of(None);
-    let service = Service::new(host.clone(), agents).in_language(phrases.language).prompting(prompts());
+    let service = Service::new(host.clone(), agents).prompting(prompts());
+    let service = match chosen() {
+        Some(language) => service.always_in_language(language),
+        None => service.in_language(phrases.language),
+    };
+    let beside = folder.clone();
+    let service = service.forgetting(move |id| {
+        langgraph::forget(&beside, id);
+        openai::forget(&beside, id);
+    });
+    let service = match &args.otlp {
+        Some(collector) => service.traced(traces(collector, args.otlp_content)?),
+        None => service,
+    };
     let tokens = TokenStore::in_folder(&folder);
     let token_file = args.token_file.clone().unwrap_or_else(|| folder.join(TOKEN_FILE));
     let is_first = tokens.ensure_first(&token_file)?;
     let grace = options.grace;
-    let server = HttpServer::bind(service.clone(), tokens, options).await.context("--listen")?;
+    let server = HttpServer::bind(service.clone(), tokens, options).await;
+    let server =
+        server.with_context(|| format!("--listen {}: choose another port, or 0 for any free one", args.listen))?;
     let server =
         server.with_routes(langgraph::routes(&folder)).with_routes(openai::routes(&folder)).with_routes(mcp::routes());
     let server = match hooks::Hooks::of(&service, &folder)? {
@@ -80,7 +115,8 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     // Other processes reach the sessions through this one.
     let beacon = Beacon::light(&folder, server.address(), &token_file)?;
     let (over, is_over) = tokio::sync::oneshot::channel();
-    let held = tokio::spawn(Holder::open(host.clone(), &folder)?.serve(is_over));
+    let holder = is_alone.then(|| Holder::open(host.clone(), &folder)).transpose()?;
+    let held = holder.map(|holder| tokio::spawn(holder.serve(is_over)));
     let mut bot = telegram::Bot::start(bot, &service, &folder);
     let took_up = tokio::spawn(async move { service.take_up().await });
     let told = told_to_end()?;
@@ -90,12 +126,17 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
         })
         .await;
     output::note(&format!("{DIM}{}{DIM:#}", phrases.serving.ending));
+    end_in_time(grace)?;
     // What is at work ends, or is parked and goes on at the next start.
-    let _ = tokio::time::timeout(grace, host.settled()).await;
+    if is_alone {
+        let _ = tokio::time::timeout(grace, host.settled()).await;
+    }
     took_up.abort();
     drop((over, beacon));
     let ended = bot.stop().await;
-    let _ = tokio::time::timeout(grace, held).await;
+    if let Some(held) = held {
+        let _ = tokio::time::timeout(grace, held).await;
+    }
     host.close().await;
     ended.map(|()| Exit::Done)
 }
@@ -129,6 +170,12 @@ pub(super) fn prompts() -> MakePrompt {
     })
 }
 
+/// Traces of the server's sessions.
+fn traces(collector: &str, with_content: bool) -> Result<Traces> {
+    let tell = |words: &str| output::warning(&output::visible(&format!("--otlp: {words}")));
+    Traces::start(collector, with_content, tell).map_err(|why| anyhow!("--otlp: {why}"))
+}
+
 fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &Words) {
     let words = &phrases.serving;
     let address = format!("http://{}/api/", server.address());
@@ -143,7 +190,7 @@ fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &
 }
 
 /// Ends with Ctrl-C or when the system tells the process to end.
-fn told_to_end() -> Result<impl Future<Output = ()>> {
+pub(super) fn told_to_end() -> Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     Ok(async move {
@@ -152,6 +199,21 @@ fn told_to_end() -> Result<impl Future<Output = ()>> {
             _ = terminate.recv() => {}
         }
     })
+}
+
+/// Ends the process if its end takes much longer than it may, or at a second signal: what is durable stays so (DUR-1).
+fn end_in_time(grace: Duration) -> Result<()> {
+    let again = told_to_end()?;
+    tokio::spawn(async move {
+        again.await;
+        std::process::exit(1);
+    });
+    std::thread::spawn(move || {
+        // Three things are waited for, each as long as it may take.
+        std::thread::sleep(grace * 3 + Duration::from_secs(5));
+        std::process::exit(1);
+    });
+    Ok(())
 }
 
 /// Lets the process have as many connections as the system allows.

@@ -19,8 +19,11 @@ mod look;
 mod story;
 
 use anyhow::{Result, anyhow, bail};
+#[cfg(feature = "restate")]
+use obelus_connect::StandardConnector;
 use obelus_kernel::session::{About, Decision, Input, Question, QuestionId, QuestionStatus, Session};
 use obelus_runtime::people::{PageNotes, QuestionView, refused_in_words};
+use obelus_runtime::sessions::InputId;
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::{Value, json};
 
@@ -29,6 +32,8 @@ use super::chat::question_lines;
 use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
 use super::people::{AT_COMMAND_LINE, by_in_words};
 use super::run::{Begin, Shown, Stage, on, play};
+#[cfg(feature = "restate")]
+use crate::cli::EngineName;
 use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreAt, Verb};
 use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
@@ -42,11 +47,21 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         }
         Sessions::Show { id, at, store, json, .. } => look::show(&look::open_for(store, id)?, id, *at, *json),
         Sessions::Log { id, store, json, .. } => look::log(&look::open_for(store, id)?, id, *json),
-        Sessions::Export { id, plan: true, out, store } => {
+        #[cfg(feature = "restate")]
+        Sessions::Export { id, plan: false, out, engine, .. } if engine.engine == EngineName::Restate => {
+            carry::export(&super::engine::host(engine, StandardConnector::new())?, id, out.as_deref())
+        }
+        #[cfg(feature = "restate")]
+        Sessions::Import { file, name, engine, .. } if engine.engine == EngineName::Restate => {
+            carry::import(&super::engine::host(engine, StandardConnector::new())?, file, name.as_deref())
+        }
+        Sessions::Export { id, plan: true, out, store, .. } => {
             as_plan::export(&look::open_for(store, id)?, id, out.as_deref())
         }
-        Sessions::Export { id, out, store, .. } => carry::export(&look::open_for(store, id)?, id, out.as_deref()),
-        Sessions::Import { file, name, store } => carry::import(&open(store)?, file, name.as_deref()),
+        Sessions::Export { id, out, store, .. } => {
+            carry::export(&viewer(&look::open_for(store, id)?), id, out.as_deref())
+        }
+        Sessions::Import { file, name, store, .. } => carry::import(&viewer(&open(store)?), file, name.as_deref()),
         Sessions::Fork { id, new, at, store, .. } => carry::fork_at(&open(store)?, id, new, *at),
         Sessions::Back { id, save, store } => carry::back(&open(store)?, id, save),
         Sessions::Consents { id, revoke, store, json } => consents::run(id, revoke.as_deref(), store, *json),
@@ -204,7 +219,7 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreAt,
         let look = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
         if let (Some(by), phrases) = handle.inspect(look).await? {
             // A paused session takes the answer, and does nothing about it yet.
-            handle.tell(input).await?;
+            handle.with_id(InputId::drawn()).tell(input).await?;
             host.close().await;
             match as_json {
                 true => output::json(&json!({"taken": true, "paused": by})),

@@ -58,8 +58,8 @@ impl Trial {
     /// Asserts that only `go` fails, with this code and message.
     #[track_caller]
     fn fails(&self, code: &str, words: &str) -> Ran {
-        let ran = obelus(&self.args()).exits(1).prints("done     other").prints("done     after");
-        ran.prints(&format!("failed   go ({code}: ")).prints(words).says("✗")
+        let ran = obelus(&self.args()).exits(1).prints("✓ other: 1").prints("✓ after: 2");
+        ran.prints("✗ go: failed: ").prints(words).prints(&format!("({code})")).says("✗")
     }
 }
 
@@ -84,7 +84,8 @@ fn nothing_is_left(folder: &Folder) {
 #[test]
 fn a_program_that_hangs_is_ended_with_all_it_started() {
     let trial = Trial::new("hangs", &HANGS.replace("SECONDS", "1"));
-    trial.fails("timeout", "no result within 1 second)");
+    let ran = obelus(&trial.args()).exits(1).prints("✓ after: 2");
+    ran.prints("✗ go: failed: no answer in time");
     nothing_is_left(&trial.folder);
 }
 
@@ -98,7 +99,7 @@ fn ctrl_c_ends_a_program_with_all_it_started() {
         run(&mut program("sh", &["-c", &kill]), b"").exits(0);
         let ran = end(child).exits(130).says("Stopped.");
         // The stopped call is reported, and earlier results are kept.
-        ran.prints("failed   go (stopped: ended before it had a result)").prints("done     other");
+        ran.prints("✗ go: stopped by you").prints("✓ other: 1");
         nothing_is_left(&trial.folder);
     }
 }
@@ -134,8 +135,8 @@ fn a_gigabyte_on_stdout_is_cut_off() {
         trial.plan,
         trial.activities
     );
-    let ran = run(&mut program("sh", &["-c", &line]), b"").exits(1).prints("done     after");
-    ran.prints("failed   go (output_too_large: more than 8 MiB on stdout");
+    let ran = run(&mut program("sh", &["-c", &line]), b"").exits(1).prints("✓ after: 2");
+    ran.prints("✗ go: failed: more than 8 MiB on stdout").prints("(output_too_large)");
 }
 
 #[test]
@@ -228,5 +229,5 @@ fn half_an_answer_of_a_model_is_no_answer() {
     let trial = Trial::new("half-plan", "{jq: '1'}");
     let plan = trial.folder.file("plan.yaml", PLAN.replace("  other: {jq: '1'}\n", ""));
     let ran = obelus(&["plan", "run", &plan, "--activities", &trial.activities, "--model", &model]).exits(1);
-    ran.prints("failed   other").prints(words).prints("done     go").prints("skipped  after");
+    ran.prints("✗ other: failed").prints(words).prints("✓ go: 1").prints("– after: skipped");
 }

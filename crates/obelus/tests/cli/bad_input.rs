@@ -43,7 +43,7 @@ fn a_good_file_is_taken_by_every_command() {
     for command in ["check", "graph", "simulate"] {
         obelus(&["plan", command, &file]).exits(0);
     }
-    obelus(&["plan", "run", &file, "--activities", &activities]).exits(0).prints("done     go");
+    obelus(&["plan", "run", &file, "--activities", &activities]).exits(0).prints("✓ go");
     obelus(&["run", &file, "--model", &playbook, "--input", "{}"]).exits(0).prints("1");
     let agent = folder.file("agent.yaml", "name: good");
     obelus(&["agents", "check", &agent]).exits(0).prints("ok");

@@ -15,6 +15,28 @@ fn lines_are_messages_and_answers_are_text() {
 }
 
 #[test]
+fn an_agent_of_several_languages_begins_in_that_of_the_first_message() {
+    let folder = Folder::new("chat-language");
+    folder.file(
+        "agent.yaml",
+        "name: greeter\nlanguage: [ru, en]\ninstructions: {ru: Ответь, en: Answer}\nmodel: playbook:ok.yaml\n",
+    );
+    folder.file("ok.yaml", "- output: OK");
+    let (agent, store) = (folder.path(""), folder.path("store"));
+    let chat = ["chat", "--agent", &agent];
+    for (said, told) in [("Hello there", "greeter · Mode shadow"), ("Добрый день", "greeter · Режим shadow")]
+    {
+        obelus_reading(&format!("\n{said}\n"), &chat).exits(0).prints("OK").says(told);
+    }
+    let named: Vec<&str> = chat.into_iter().chain(["--lang", "en"]).collect();
+    obelus_reading("Добрый день\n", &named).exits(0).says("greeter · Mode shadow");
+    // A kept session keeps its language, whatever is said later.
+    let kept: Vec<&str> = chat.into_iter().chain(["--session", "s", "--store", &store]).collect();
+    obelus_reading("Добрый день\n", &kept).exits(0).says("greeter · Режим shadow");
+    obelus_reading("Hello there\n", &kept).exits(0).says("greeter · Режим shadow");
+}
+
+#[test]
 fn nothing_is_approved_without_a_terminal() {
     let ran = obelus_reading("ask Anna to call Bob\ny\nyes\n/approve q1\n", &CHAT).exits(3);
     let ran = ran.prints("Your decision is needed  q1").prints("who: \"Anna\"").prints("It cannot be approved here");

@@ -45,10 +45,12 @@ fn branches_turn_an_error_into_an_apology() {
     let ran = obelus(&["plan", "run", "examples/branches/plan.yaml"]).exits(0).says("the shop is closed on Sundays");
     let words = "We could not order: the shop is closed on Sundays";
     let lines = [
-        "done     ask_price → {\"code\":\"exit_3\",\"message\":\"the shop is closed on Sundays\"}".to_owned(),
-        "skipped  order (PLAN-4: †state.price has no value: call 0 `ask_price` chose another path)".to_owned(),
-        format!("done     apologise → {words}"),
-        format!("done     tell → {words}\n"),
+        "✓ ask price: {\"code\":\"exit_3\",\"message\":\"the shop is closed on Sundays\"}".to_owned(),
+        "– order: skipped: earlier steps gave no value for it (PLAN-4: †state.price has no value: call 0 `ask_price` chose \
+         another path)"
+            .to_owned(),
+        format!("✓ apologise: {words}"),
+        format!("✓ tell: {words}\n"),
     ];
     assert_eq!(ran.stdout, lines.join("\n"));
     let document = obelus(&["plan", "run", "examples/branches/plan.yaml", "--json"]).exits(0).json();

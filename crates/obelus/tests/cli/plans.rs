@@ -33,7 +33,7 @@ fn each_call_is_printed_with_its_result() {
       - {_tool: tell, of: 2, _outputPath: †state.list, _outputMethod: push}\n",
     );
     let ran = obelus(&["plan", "run", &file]).exits(0);
-    ran.prints("done     find → {\"title\":\"Окна\"}").prints("done     tell → told Окна");
+    ran.prints("✓ find: {\"title\":\"Окна\"}").prints("✓ tell: told Окна");
     let store = folder.path("store");
     // The session as it was kept has the same results.
     for _ in 0..2 {
@@ -56,7 +56,10 @@ fn a_call_that_is_skipped_for_want_of_a_value_is_a_failure_that_names_the_refere
       - {{_tool: tell, of: †state.words, _outputPath: †state.more}}\n"
         );
         let file = plan(&folder, &calls);
-        obelus(&["plan", "run", &file]).exits(1).prints(&format!("skipped  tell (PLAN-4: {reason})"));
+        let skipped = "– tell: skipped: earlier steps gave no value for it";
+        obelus(&["plan", "run", &file]).exits(1).prints(&format!("{skipped} (PLAN-4: {reason})"));
+        let skipped = "– tell: пропущено: нет данных от предыдущих шагов (PLAN-4: †state.deal.owner)";
+        obelus(&["plan", "run", &file, "--lang", "ru"]).exits(1).prints(skipped);
         let rows = obelus(&["plan", "run", &file, "--json"]).exits(1).json()["calls"].clone();
         assert_eq!((&rows[1]["status"], &rows[1]["reason"]), (&json!("skipped"), &json!(reason)));
         assert_eq!(rows[2]["reason"], "†state.words has no value: call 1 `tell` was skipped");
@@ -110,7 +113,7 @@ fn an_input_is_held_against_its_schema() {
         }
     }
     let from_file = format!("@{}", folder.file("input.json", "{\"town\": \"Oslo\"}"));
-    obelus(&["plan", "run", file, "--input", &from_file]).exits(0).prints("tell → told Oslo");
+    obelus(&["plan", "run", file, "--input", &from_file]).exits(0).prints("tell: told Oslo");
     obelus(&["plan", "run", file]).exits(2).says("plan.yaml:15:27: PLAN-4").says("†input.town has no value");
     obelus(&["run", file, "--input", "{\"town\": 5}"]).exits(2).prints_nothing().says("is not of type \"string\"");
     // Another input is another routine.
@@ -238,7 +241,7 @@ activities:
     assert_eq!(input["schema"]["required"], json!(["name", "text"]));
     // The plan runs with another input, which is held against the schema.
     let run = |input: &str| obelus(&["plan", "run", &out, "--input", input]);
-    run(r#"{"name": "Anna", "text": "Hello"}"#).prints("send → sent Hello to Anna@example.test");
+    run(r#"{"name": "Anna", "text": "Hello"}"#).prints("send: sent Hello to Anna@example.test");
     run(r#"{"name": 5}"#).exits(2).says("is not of type \"string\"");
     obelus(&export).exits(2).says("exists");
     obelus(&["sessions", "export", "none", "--plan", "--store", &store]).exits(2).says("none");

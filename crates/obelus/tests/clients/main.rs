@@ -1,7 +1,10 @@
-//! `obelus serve` with the unmodified clients of others: LangGraph's for Python and JavaScript, OpenAI's, MCP's.
+//! `obelus serve` with the unmodified clients of others: LangGraph's for Python and JavaScript, OpenAI's, MCP's; and with
+//! schemathesis, which calls everything that the description of the API has.
 //!
 //! The clients are installed once from their registries into the target folder; their versions are pinned beside the
 //! scripts. Without access to the registries these tests fail and say so.
+
+mod schema;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -35,16 +38,19 @@ fn run(what: &str, command: &mut Command) {
     assert!(output.status.success(), "{what}: {}\n{command:?}\nstdout:\n{stdout}\nstderr:\n{stderr}", output.status);
 }
 
-/// A Python environment, made once for all tests.
-static PYTHON: LazyLock<PathBuf> = LazyLock::new(|| {
-    let folder = installed("python", "requirements.txt", |folder| {
+/// A Python environment with what a file names.
+fn environment(name: &str, pins: &str) -> PathBuf {
+    let folder = installed(name, pins, |folder| {
         run("a virtual environment needs python3 with venv", Command::new("python3").args(["-m", "venv"]).arg(folder));
         let mut pip = Command::new(folder.join("bin/python"));
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
-        run("the clients cannot be installed from PyPI; is it reachable?", pip.arg(scripts().join("requirements.txt")));
+        run("the clients cannot be installed from PyPI; is it reachable?", pip.arg(scripts().join(pins)));
     });
     folder.join("bin/python")
-});
+}
+
+/// The environment of the clients, made once for all tests.
+static PYTHON: LazyLock<PathBuf> = LazyLock::new(|| environment("python", "requirements.txt"));
 
 fn node_modules() -> PathBuf {
     installed("node", "package-lock.json", |folder| {

@@ -3,7 +3,7 @@
 import os
 import re
 
-from openai import AuthenticationError, BadRequestError, NotFoundError, OpenAI, PermissionDeniedError
+from openai import AuthenticationError, BadRequestError, ConflictError, NotFoundError, OpenAI, PermissionDeniedError
 
 BASE = os.environ["ADDRESS"] + "/v1"
 client = OpenAI(base_url=BASE, api_key=os.environ["OPERATOR"])
@@ -68,7 +68,7 @@ def sessions_by_name():
 
 
 def streams():
-    chunks = list(say([user("The customer called.")], stream=True, stream_options={"include_usage": True}))
+    chunks = list(say([user("The customer wrote.")], stream=True, stream_options={"include_usage": True}))
     assert chunks[0].choices[0].delta.role == "assistant", chunks[0]
     said = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
     assert said == "Written down.", said
@@ -78,8 +78,15 @@ def streams():
     plain = list(say([user("Another.")], stream=True))
     assert all(chunk.choices for chunk in plain), "no usage where nobody asks for it"
     # A streamed answer is found again, too.
-    talk = [user("The customer called."), {"role": "assistant", "content": said}, user("what notes are there?")]
+    talk = [user("The customer wrote."), {"role": "assistant", "content": said}, user("what notes are there?")]
     assert text_of(say(talk)) == "1 notes, 0 tasks."
+    # Two conversations that are the same so far are not mixed.
+    assert text_of(say([user("The customer wrote.")])) == said
+    try:
+        say(talk)
+        raise AssertionError("it cannot be known which one is meant")
+    except ConflictError as error:
+        assert error.code == "ambiguous", error
 
 
 def approvals():

@@ -4,11 +4,14 @@
 //! reader of a clone has (`agents`, `examples`, …). CONTRIBUTING.md says how files, commands and exceptions are written.
 
 mod document;
+mod links;
 mod output;
+mod schemas;
 mod shell;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use document::{Step, steps};
 
@@ -34,10 +37,10 @@ fn check(name: &str) {
             Some(ran) if command.must_succeed && ran.code != 0 => {
                 problems.push(format!("{place}\nended with {}:\n{}", ran.code, ran.output));
             }
-            Some(ran) if command.printed.is_empty() && matches!(ran.code, 2 | 101 | 126 | 127) => {
+            Some(ran) if shows_nothing(command) && matches!(ran.code, 1 | 2 | 101 | 126 | 127) => {
                 problems.push(format!("{place}\nended with {}:\n{}", ran.code, ran.output));
             }
-            Some(ran) if !command.printed.is_empty() => {
+            Some(ran) if !shows_nothing(command) => {
                 if let Some(difference) = output::difference(&command.printed, &ran.output) {
                     problems.push(format!("{place}\n{difference}"));
                 }
@@ -45,26 +48,88 @@ fn check(name: &str) {
             Some(_) => {}
         }
     }
+    problems.extend(stale_pictures(&folder, &root));
     assert!(problems.is_empty(), "{}", problems.join("\n\n"));
     fs::remove_dir_all(&folder).expect("it was made here");
+}
+
+/// Pictures that a document makes in `pictures/` are kept in `docs/pictures/`: those that are not as they are made now.
+/// With `UPDATE_PICTURES=1` they are written there instead.
+fn stale_pictures(folder: &Path, root: &Path) -> Vec<String> {
+    let Ok(made) = fs::read_dir(folder.join("pictures")) else { return Vec::new() };
+    let mut stale = Vec::new();
+    for picture in made.map(|entry| entry.expect("readable").path()) {
+        let kept = root.join("docs/pictures").join(picture.file_name().expect("a name"));
+        let drawn = fs::read(&picture).expect("readable");
+        if std::env::var_os("UPDATE_PICTURES").is_some() {
+            fs::write(&kept, drawn).expect("writable");
+        } else if fs::read(&kept).ok() != Some(drawn) {
+            stale
+                .push(format!("{} is not what the command draws: run the test with UPDATE_PICTURES=1", kept.display()));
+        }
+    }
+    stale
+}
+
+/// Whether the document shows nothing in particular of the output. Then the command must not fail.
+fn shows_nothing(command: &document::Command) -> bool {
+    command.printed.iter().all(|line| line.trim() == "…")
 }
 
 fn empty_folder(name: &str, root: &Path) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("docs-{}", name.replace('/', "-")));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a writable folder");
-    for name in ["examples", "vectors"] {
-        std::os::unix::fs::symlink(root.join(name), folder.join(name)).expect("a link");
-    }
+    // A copy, because examples write files beside them.
+    let copied = Command::new("cp").arg("-r").arg(root.join("examples")).arg(&folder).status();
+    assert!(copied.is_ok_and(|status| status.success()), "examples were not copied");
     folder
 }
 
 macro_rules! documents {
     ($($test:ident: $name:literal,)*) => {
         $(#[test] fn $test() { check($name); })*
+
+        /// A document that is not listed would not be run.
+        #[test]
+        fn every_document_is_listed() {
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+            let listed = [$($name),*];
+            let docs = fs::read_dir(root.join("docs")).expect("docs").map(|entry| entry.expect("readable").file_name());
+            let names = docs.map(|name| format!("docs/{}", name.to_string_lossy())).filter(|name| name.ends_with(".md"));
+            let missing: Vec<String> = names.filter(|name| !listed.contains(&name.as_str())).collect();
+            assert!(missing.is_empty(), "list them in {}: {missing:?}", file!());
+        }
     };
 }
 
 documents! {
+    the_readme: "README.md",
+    the_readme_in_russian: "README.ru.md",
+    activities: "docs/activities.md",
+    agents: "docs/agents.md",
+    benchmarks: "docs/benchmarks.md",
+    bitrix24: "docs/bitrix24.md",
+    blocks: "docs/blocks.md",
+    browser: "docs/browser.md",
+    chat: "docs/chat.md",
+    comparison: "docs/comparison.md",
+    concepts: "docs/concepts.md",
+    console: "docs/console.md",
+    crm: "docs/crm.md",
+    durability: "docs/durability.md",
+    mcp: "docs/mcp.md",
+    models: "docs/models.md",
+    operations: "docs/operations.md",
+    operator: "docs/operator.md",
+    plans: "docs/plans.md",
+    playbook: "docs/playbook.md",
+    policy: "docs/policy.md",
+    rules: "docs/rules.md",
+    sandbox: "docs/sandbox.md",
+    scaling: "docs/scaling.md",
+    security: "docs/security.md",
+    server: "docs/server.md",
+    the_summary: "docs/SUMMARY.md",
     the_tutorial: "docs/tutorial.md",
 }

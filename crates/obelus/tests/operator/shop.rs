@@ -1,4 +1,4 @@
-//! The example that the README shows: a shop of its own, a model without a key, and a person who talks to the operator.
+//! The example that docs/operator.md shows: a shop of its own, a model without a key, and a person who talks to the operator.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

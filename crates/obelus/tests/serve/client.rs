@@ -78,8 +78,17 @@ impl Server {
 
     /// Memory of the process, in KiB.
     pub(crate) fn memory(&self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    /// The most memory that the process ever had, in KiB.
+    pub(crate) fn peak(&self) -> u64 {
+        self.status("VmHWM:")
+    }
+
+    fn status(&self, name: &str) -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
@@ -267,7 +276,8 @@ impl Events {
             } else if let Some(value) = line.strip_prefix("event: ") {
                 name = value.trim_end().to_owned();
             } else if let Some(value) = line.strip_prefix("data: ") {
-                return Some(Event { id, name, data: serde_json::from_str(value).unwrap() });
+                // One that was cut off by a kill is none.
+                return Some(Event { id, name, data: serde_json::from_str(value).ok()? });
             }
         }
     }
@@ -305,6 +315,69 @@ pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         assert!(begun.elapsed() < AT_MOST, "it never came to this: {what}");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A number from the environment.
+pub(crate) fn number_of(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// A server that may be gone at any moment.
+pub(crate) struct Remote {
+    pub(crate) address: SocketAddr,
+    pub(crate) token: String,
+}
+
+impl Remote {
+    /// A connection to it on which this was asked.
+    fn ask(&self, head: &str, body: &str) -> std::io::Result<TcpStream> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.set_read_timeout(Some(AT_MOST))?;
+        let common = format!("connection: close\r\nhost: {}\r\nauthorization: Bearer {}", self.address, self.token);
+        stream.write_all(format!("{head}\r\n{common}\r\n\r\n{body}").as_bytes())?;
+        Ok(stream)
+    }
+
+    /// The status and the JSON of an answer; none if it did not come whole.
+    pub(crate) fn call(
+        &self,
+        method: &str,
+        path: &str,
+        key: Option<&str>,
+        body: Option<&Value>,
+    ) -> Option<(u16, Value)> {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let mut head = format!("{method} {path} HTTP/1.1");
+        if let Some(key) = key {
+            head.push_str(&format!("\r\nidempotency-key: {key}"));
+        }
+        if !body.is_empty() {
+            head.push_str(&format!("\r\ncontent-type: application/json\r\ncontent-length: {}", body.len()));
+        }
+        let mut text = String::new();
+        self.ask(&head, &body).ok()?.read_to_string(&mut text).ok()?;
+        let status = text.split(' ').nth(1)?.parse().ok()?;
+        match text.split_once("\r\n\r\n")?.1 {
+            "" if status == 204 => Some((status, Value::Null)),
+            body => Some((status, serde_json::from_str(body).ok()?)),
+        }
+    }
+
+    /// The events of a session after one.
+    pub(crate) fn stream(&self, session: &str, after: &str) -> Option<Events> {
+        let head = format!("GET /api/v1/sessions/{session}/events HTTP/1.1\r\nlast-event-id: {after}");
+        let mut lines = BufReader::new(self.ask(&head, "").ok()?);
+        let mut line = String::new();
+        lines.read_line(&mut line).ok()?;
+        if !line.contains(" 200 ") {
+            return None;
+        }
+        while !line.trim_end().is_empty() {
+            line.clear();
+            lines.read_line(&mut line).ok()?;
+        }
+        Some(Events { lines })
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::client::{Reply, Server, obelus, write_head};
 
 /// A new token, by the command.
-fn token(server: &Server, name: &str, role: &str) -> String {
+pub(crate) fn token(server: &Server, name: &str, role: &str) -> String {
     let mut command = obelus(&["tokens", "add", name, "--role", role, "--store"]);
     let added = command.arg(&server.store).output().unwrap();
     assert!(added.status.success(), "{added:?}");

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::json;
 
-use super::client::{Reply, Server, write_head};
+use super::client::{Reply, Server, wait_for, write_head};
 
 #[test]
 fn bodies_that_are_no_requests_are_refused_with_a_reason() {
@@ -83,8 +83,92 @@ fn a_hundred_megabytes_and_half_a_body_cost_nothing() {
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     let status = Reply::read(stream).status;
     assert!(status == 400 || status == 0, "{status}");
-    assert!(server.memory() < before + 64 * 1024, "{} KiB, then {}", before, server.memory());
+    assert!(server.peak() < before + 64 * 1024, "{} KiB, at most {}", before, server.peak());
     assert_eq!(server.get("/api/v1/sessions/s/state").json()["notes"], json!([]), "nothing of it was taken");
+}
+
+/// A server whose time limits are short.
+fn impatient(name: &str) -> Server {
+    Server::start(name, &["--head-timeout", "1500", "--body-timeout", "1500", "--unread-timeout", "1500"])
+}
+
+#[test]
+fn a_body_that_comes_too_slowly_is_cut_off() {
+    let server = impatient("slow");
+    server.session("s");
+    let bearer = format!("Bearer {}", server.token);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let mut slow = server.connect();
+    write_head(&mut slow, server.address, "POST", "/api/v1/sessions/s/messages", &headers, Some(1000));
+    // A byte now and then does not keep it alive.
+    let mut drops = slow.try_clone().unwrap();
+    let dropping = std::thread::spawn(move || {
+        while drops.write_all(b" ").is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+    });
+    let reply = Reply::read(slow);
+    assert_eq!((reply.status, reply.code().as_str()), (408, "timed_out"));
+    dropping.join().unwrap();
+    let half = b"GET /healthz HTTP/1.1\r\nhost: ";
+    let mut head = server.connect();
+    head.write_all(half).unwrap();
+    let mut said = Vec::new();
+    let _ = head.read_to_end(&mut said);
+    assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 4"), "{}", String::from_utf8_lossy(&said));
+}
+
+#[test]
+fn a_client_that_never_reads_is_cut_off_and_what_it_was_sent_is_let_go() {
+    let server = impatient("never-reads");
+    let session = server.session("s");
+    let words = "long words ".repeat(60_000);
+    for _ in 0..3 {
+        server.say(&session, &words);
+    }
+    // Twenty megabytes: more than the system takes on behalf of a client that does not read.
+    let unread: Vec<_> = (0..10).map(|_| server.stream(&session, "0-0")).collect();
+    wait_for("they are cut off", || server.get("/metrics").body.contains("obelus_streams 0"));
+    drop(unread);
+    assert!(server.peak() < 512 * 1024, "{} KiB", server.peak());
+    assert_eq!(server.get("/api/v1/agents/notes").status, 200);
+}
+
+#[test]
+fn numbers_at_the_end_of_their_range_and_unknown_methods_are_answered() {
+    let server = Server::start("numbers", &[]);
+    server.session("s");
+    let last = u64::MAX;
+    for path in [
+        format!("log?after={last}"),
+        format!("timeline?after={last}-{}", u32::MAX),
+        format!("timeline?after={last}-0&limit={last}"),
+        format!("log?limit={last}"),
+    ] {
+        assert_eq!(server.get(&format!("/api/v1/sessions/s/{path}")).status, 200, "{path}");
+    }
+    assert_eq!(server.get(&format!("/api/v1/sessions/s/state?at={last}")).status, 404);
+    let before = server.get("/metrics").body.len();
+    for n in 0..50 {
+        let refused = server.send(&format!("M{n}{}", "X".repeat(1000)), "/x", &[("host", "evil.example.test")], None);
+        assert_eq!(refused.status, 403);
+    }
+    assert!(server.get("/metrics").body.len() < before + 5_000);
+}
+
+#[test]
+fn errors_of_path_and_query_have_the_form_of_their_protocol() {
+    let server = Server::start("forms", &[]);
+    for (path, place) in [
+        ("/threads/%FF", "/detail"),
+        ("/threads/s/runs?x=%FF", "/detail"),
+        ("/v1/models/%FF", "/error/message"),
+        ("/api/v1/agents/%FF", "/error/message"),
+    ] {
+        let reply = server.get(path);
+        assert!((400..500).contains(&reply.status), "{path} {reply:?}");
+        assert!(reply.json().pointer(place).is_some_and(serde_json::Value::is_string), "{path} {reply:?}");
+    }
 }
 
 #[test]
@@ -92,7 +176,7 @@ fn a_thousand_silent_connections_are_closed_and_the_others_are_served() {
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     limit.current = limit.maximum;
     rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).unwrap();
-    let server = Server::start("silent", &[]);
+    let server = Server::start("silent", &["--head-timeout", "3000"]);
     let silent: Vec<TcpStream> = (0..1000).map(|_| server.connect()).collect();
     let mut half = server.connect();
     half.write_all(b"GET /healthz HTTP/1.1\r\nhost: ").unwrap();

@@ -1,9 +1,13 @@
 //! `obelus serve`, as clients meet it: a real process, over the loopback address.
 
+mod again;
 mod client;
 mod console;
 mod guard;
 mod hostile;
 mod inspect;
 mod restart;
+mod revoked;
+mod storm;
 mod talk;
+mod traces;

@@ -285,3 +285,37 @@ fn a_file_or_a_token_that_is_wrong_is_told_at_the_start() {
     let words = said(&office);
     assert!(words.contains("telegram.yaml") && words.contains("unknown field `agents`"), "{words}");
 }
+
+#[test]
+fn a_refusal_of_the_bot_api_does_not_end_the_server() {
+    let office = Office::open("refused");
+    let not_found = json!({"ok": false, "error_code": 404, "description": "Not Found"});
+    office.api.refuse("getUpdates", 1, not_found);
+    office.api.say(ANNA, "one");
+    office.api.shows(ANNA, "You said: one");
+}
+
+#[test]
+fn failures_of_the_bot_api_lose_no_word_and_repeat_none() {
+    let office = Office::open("failures");
+    let failed = json!({"ok": false, "error_code": 500, "description": "Internal Server Error"});
+    let many =
+        json!({"ok": false, "error_code": 429, "description": "Too Many Requests", "parameters": {"retry_after": 1}});
+    office.api.refuse("getUpdates", 1, failed);
+    office.api.refuse("sendMessage", 2, many);
+    office.api.say(ANNA, "two");
+    office.api.shows(ANNA, "You said: two");
+    office.api.say(ANNA, "three");
+    office.api.shows(ANNA, "You said: three");
+    let texts = office.api.wait(|telegram| Some(telegram.texts(ANNA).join("\n")));
+    assert_eq!(texts.matches("You said: two").count(), 1, "{texts}");
+}
+
+#[test]
+fn forwarded_messages_are_not_the_users_words() {
+    let office = Office::open("forwarded");
+    let origin = json!({"type": "hidden_user", "sender_user_name": "Mallory"});
+    office.api.message(ANNA, json!({"text": "set 7", "forward_origin": origin}));
+    office.api.shows(ANNA, "they are not your words");
+    assert!(office.api.wait(|telegram| Some(telegram.card(ANNA).is_none())));
+}

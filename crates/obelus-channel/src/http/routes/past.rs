@@ -118,7 +118,8 @@ pub(super) async fn fork(
     JsonBody(new): JsonBody<NewFork>,
 ) -> Result<Response, Failure> {
     access.needs(Role::Operator)?;
-    let fork = app.service().fork(&id, new.id, new.at).await?;
+    let new_id = new.id.or_else(|| access.id_of_key("fork"));
+    let fork = app.service().fork(&id, new_id, new.at).await?;
     Ok((StatusCode::CREATED, Json(fork)).into_response())
 }
 

@@ -71,9 +71,10 @@ pub(super) async fn list(
 pub(super) async fn create(
     State(app): State<App>,
     access: Access,
-    JsonBody(new): JsonBody<NewSession>,
+    JsonBody(mut new): JsonBody<NewSession>,
 ) -> Result<Response, Failure> {
     access.needs(Role::Operator)?;
+    new.lang = new.lang.or_else(|| access.language.map(|language| language.code().to_owned()));
     let (session, is_new) = app.service().create_session_once(new, &access.caller.name, access.input_id()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let place = format!("/api/v1/sessions/{}", session.id);

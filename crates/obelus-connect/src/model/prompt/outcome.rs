@@ -82,7 +82,8 @@ pub(super) fn head(call: &Value, status: CallStatus, approved: bool, params: Opt
     let params = params.map(in_words).unwrap_or_default();
     let instance = call.get("_instance").map(|instance| format!(" of {}", json(instance))).unwrap_or_default();
     let approved = if approved { ", approved" } else { "" };
-    format!("{tool}{params}{instance} {}{approved}", status.name())
+    let ended = if status == CallStatus::Waiting { "waits for a person's answer" } else { status.name() };
+    format!("{tool}{params}{instance} {ended}{approved}")
 }
 
 /// What went wrong with a call: the rule, the code and the words.

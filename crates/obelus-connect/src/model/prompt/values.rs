@@ -13,11 +13,11 @@ const FEWEST_ROWS: usize = 3;
 /// A value under its path: records as rows below the path, anything else beside it.
 pub(super) fn under(path: &str, value: &Value, lines: &mut Vec<String>) {
     match value {
-        Value::Object(fields) if fields.values().any(|inner| inner.is_object() || rows(inner).is_some()) => {
+        Value::Object(fields) if fields.values().any(|inner| inner.is_object() || rows(inner, None).is_some()) => {
             fields.iter().for_each(|(name, inner)| under(&member(path, name), inner, lines));
         }
         Value::Object(fields) if !fields.is_empty() => lines.push(format!("{path} {}", record(fields))),
-        _ => match rows(value) {
+        _ => match rows(value, None) {
             Some(below) => {
                 lines.push(path.to_owned());
                 lines.extend(below);
@@ -28,7 +28,7 @@ pub(super) fn under(path: &str, value: &Value, lines: &mut Vec<String>) {
 }
 
 /// What is said of a result: where it stands, beside the call, and its rows below.
-pub(super) struct Shown {
+pub(super) struct ResultLines {
     /// The part of the result that the rows are of.
     pub(super) part: Option<String>,
     /// A value that fits beside the call.
@@ -37,25 +37,25 @@ pub(super) struct Shown {
     pub(super) below: Vec<String>,
 }
 
-/// A result in short.
-pub(super) fn result(value: &Value) -> Shown {
-    if let Some(below) = rows(value) {
-        return Shown { part: None, beside: None, below };
+/// A result in short. `limit` is the number of rows that the call asked for.
+pub(super) fn result(value: &Value, limit: Option<u64>) -> ResultLines {
+    if let Some(below) = rows(value, limit) {
+        return ResultLines { part: None, beside: None, below };
     }
     let Value::Object(fields) = value else {
-        return Shown { part: None, beside: Some(json(value)), below: Vec::new() };
+        return ResultLines { part: None, beside: Some(json(value)), below: Vec::new() };
     };
     let (notes, own): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, _)| name.starts_with('_'));
     if let [(name, list)] = own.as_slice()
-        && let Some(mut below) = rows(list)
+        && let Some(mut below) = rows(list, limit)
     {
-        below
-            .extend(notes.iter().map(|(name, note)| self::note(&Map::from_iter([((*name).clone(), (*note).clone())]))));
-        return Shown { part: Some((*name).clone()), beside: None, below };
+        let alone = |(name, note): &(&String, &Value)| Map::from_iter([((*name).clone(), (*note).clone())]);
+        below.extend(notes.iter().map(|note| self::note(&alone(note), limit)));
+        return ResultLines { part: Some((*name).clone()), beside: None, below };
     }
     match fields.is_empty() {
-        true => Shown { part: None, beside: Some("{}".to_owned()), below: Vec::new() },
-        false => Shown { part: None, beside: None, below: vec![record(fields)] },
+        true => ResultLines { part: None, beside: Some("{}".to_owned()), below: Vec::new() },
+        false => ResultLines { part: None, beside: None, below: vec![record(fields)] },
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn member(path: &str, name: &str) -> String {
 
 /// Records one per line; none where a value is no list of them. Several are a table, which names each field once. What is
 /// no record, such as a note on rows left out, stands below it.
-fn rows(value: &Value) -> Option<Vec<String>> {
+fn rows(value: &Value, limit: Option<u64>) -> Option<Vec<String>> {
     let items = value.as_array()?;
     let is_row = |item: &&Value| item.as_object().is_some_and(|row| !row.keys().all(|name| name.starts_with('_')));
     let (rows, others): (Vec<&Value>, Vec<&Value>) = items.iter().partition(is_row);
@@ -82,7 +82,7 @@ fn rows(value: &Value) -> Option<Vec<String>> {
         false => table(&rows),
     };
     lines.extend(others.into_iter().map(|other| match other {
-        Value::Object(fields) => note(fields),
+        Value::Object(fields) => note(fields, limit),
         Value::String(text) => format!("|{}", cell(&text.as_str().into())),
         other => format!("|{}", json(other)),
     }));
@@ -110,10 +110,11 @@ fn record(fields: &Map<String, Value>) -> String {
     format!("|{}", fields.map(field).collect::<Vec<_>>().join("|"))
 }
 
-/// A note on rows that were left out.
-fn note(fields: &Map<String, Value>) -> String {
+/// A note on rows that were left out: by whoever answered, or because the call asked for no more.
+fn note(fields: &Map<String, Value>, limit: Option<u64>) -> String {
     let more = fields.get("_more").filter(|_| fields.len() == 1);
     match more.map(|more| (more["total"].as_u64(), more["shown"].as_u64())) {
+        Some((Some(total), Some(shown))) if limit == Some(shown) => format!("|‹{total} in all, {shown} asked for›"),
         Some((Some(total), Some(shown))) => format!("|‹{total} in all, {shown} shown›"),
         _ => record(fields),
     }
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     fn shown(value: &Value) -> (Option<String>, Option<String>, Vec<String>) {
-        let Shown { part, beside, below } = result(value);
+        let ResultLines { part, beside, below } = result(value, None);
         (part, beside, below)
     }
 
@@ -172,6 +173,15 @@ mod tests {
         let value = json!({"tasks": [{"id": 1}], "_more": {"shown": 1, "total": 4}});
         let lines = ["|id: 1", "|‹4 in all, 1 shown›"].map(str::to_owned).to_vec();
         assert_eq!(shown(&value), (Some("tasks".to_owned()), None, lines));
+    }
+
+    #[test]
+    fn a_list_that_is_as_long_as_was_asked_for_says_so() {
+        let rows = |shown: u64| json!([{"id": 1}, {"id": 2}, {"_more": {"shown": shown, "total": 106}}]);
+        let last = |shown: u64, limit| result(&rows(shown), limit).below.pop().unwrap();
+        assert_eq!(last(2, Some(2)), "|‹106 in all, 2 asked for›");
+        assert_eq!(last(2, Some(50)), "|‹106 in all, 2 shown›");
+        assert_eq!(last(2, None), "|‹106 in all, 2 shown›");
     }
 
     #[test]

@@ -213,7 +213,11 @@ fn length_of_json(value: &Value) -> usize {
             let of_field = |(name, value): (&String, &Value)| length_of_text(name) + 1 + length_of_json(value);
             2 + fields.len().saturating_sub(1) + fields.iter().map(of_field).sum::<usize>()
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string().len(),
+        Value::Number(number) => match number.as_u64() {
+            Some(whole) => whole.checked_ilog10().unwrap_or(0) as usize + 1,
+            None => number.to_string().len(),
+        },
+        Value::Null | Value::Bool(_) => value.to_string().len(),
     }
 }
 
@@ -221,10 +225,11 @@ fn length_of_json(value: &Value) -> usize {
 fn length_of_text(text: &str) -> usize {
     let is_escaped = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
     let added = |byte: u8| if matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c) { 1 } else { 5 };
-    // Most texts have no escapes, and counting is quicker than adding.
-    let escapes = match text.bytes().filter(is_escaped).count() {
-        0 => 0,
-        _ => text.bytes().filter(is_escaped).map(added).sum(),
+    // Most texts have no escapes. To look at all bytes of a piece is quicker than to stop at the first.
+    let has_escapes = |piece: &[u8]| piece.iter().fold(false, |found, byte| found | is_escaped(byte));
+    let escapes = match text.as_bytes().chunks(64).any(has_escapes) {
+        false => 0,
+        true => text.bytes().filter(is_escaped).map(added).sum(),
     };
     2 + text.chars().count() + escapes
 }
@@ -271,6 +276,11 @@ mod tests {
             json!(null),
             json!(true),
             json!(-1.5e300),
+            json!(0),
+            json!(9),
+            json!(10),
+            json!(-10),
+            json!(u64::MAX),
             json!("plain"),
             json!("«ёлка» 🌲 \"quoted\" \\ \n\r\t\u{8}\u{c}\u{1}\u{1f}\u{7f}\u{2028}"),
             json!([]),

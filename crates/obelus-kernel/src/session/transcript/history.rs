@@ -72,6 +72,14 @@ impl History {
         })
     }
 
+    /// Whether an entry says that the call of this place waits for a person.
+    pub(in crate::session) fn tells_waiting(&self, place: (u32, u32)) -> bool {
+        self.entries.iter().any(|entry| match &entry.what {
+            Happened::Call(call) => call.place == place && call.status == CallStatus::Waiting,
+            _ => false,
+        })
+    }
+
     /// The result of a call at a place is not shown.
     pub(in crate::session) fn forget_result(&mut self, at: usize) {
         let Some(entry) = self.entries.get_mut(at) else { return };

@@ -13,8 +13,11 @@ use crate::language::{fill, words_of};
 use crate::output::{DIM, Exit};
 
 /// Reads lines until the end of stdin, and answers them.
-pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
-    let mut lines = stdin_lines();
+pub(crate) async fn converse(
+    mut talk: Talk,
+    mut lines: mpsc::Receiver<Result<String>>,
+    mut first: Option<String>,
+) -> Result<Exit> {
     if let Worked::Left = talk.work(Work::Resume).await? {
         return Ok(Exit::Interrupted);
     }
@@ -23,6 +26,8 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
     loop {
         let (mut listener, interrupted, terminated) = talk.apart();
         let line = tokio::select! {
+            biased;
+            Some(line) = async { first.take() } => Some(Ok(line)),
             line = lines.recv() => line,
             news = listener.news() => {
                 if let Worked::Left = take_in(&mut talk, news, &mut told).await? {
@@ -155,7 +160,7 @@ fn where_to_answer(question: &Question, session: Option<&str>, ask: &obelus_word
 }
 
 /// The lines of stdin, read in a thread of their own, because reading blocks.
-fn stdin_lines() -> mpsc::Receiver<Result<String>> {
+pub(super) fn stdin_lines() -> mpsc::Receiver<Result<String>> {
     let (sender, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {
         let mut stdin = std::io::stdin().lock();

@@ -9,7 +9,7 @@ use obelus_kernel::policy::ConsentTerms;
 use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::people::{EditForm, QuestionView, Titles, refused_in_words, terms_in_words};
-use obelus_runtime::sessions::NOT_DURABLE;
+use obelus_runtime::sessions::{InputId, NOT_DURABLE};
 use obelus_runtime::{EventBody, SessionEvent, SessionHandle, Subscription};
 use obelus_words::PhraseTable as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -452,7 +452,7 @@ impl Talk {
         if matches!(work, Work::Resume | Work::Watch(_)) {
             return Ok(Worked::Rested);
         }
-        match tell(&self.handle, work).await {
+        match tell(&self.handle.with_id(InputId::drawn()), work).await {
             Ok(()) => {
                 self.screen.lock().note(&fill(self.phrases.kept.noted, &[&by_in_words(by, self.phrases), session]));
                 Ok(Worked::Rested)
@@ -482,9 +482,9 @@ fn show(screen: &Shared, event: &SessionEvent) -> Option<Box<Reply>> {
     }
 }
 
-/// Tells the session what there is to tell, and waits for its rest.
+/// Tells the session what there is to tell, each line under an id of its own (DUR-13), and waits for its rest.
 async fn do_work(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
-    tell(handle, work).await?;
+    tell(&handle.with_id(InputId::drawn()), work).await?;
     handle.rested().await.map(drop)
 }
 

@@ -72,16 +72,22 @@ impl Terminal {
     }
 
     /// Runs the conversation until the person leaves, or the terminal is closed.
-    pub(crate) async fn converse(self) -> Result<Exit> {
-        match self.until_left().await {
+    pub(crate) async fn converse(self, first: Option<String>) -> Result<Exit> {
+        match self.until_left(first).await {
             // A reader may notice it first, with an error of its own.
             Err(error) if error.is::<TerminalClosed>() || is_closed() => Ok(Exit::Interrupted),
             ended => ended,
         }
     }
 
-    async fn until_left(mut self) -> Result<Exit> {
+    /// `first` was typed before there was a session.
+    async fn until_left(mut self, first: Option<String>) -> Result<Exit> {
         if let Some(exit) = self.work(Work::Resume).await? {
+            return Ok(exit);
+        }
+        if let Some(line) = first
+            && let Some(exit) = self.hear(line).await?
+        {
             return Ok(exit);
         }
         loop {

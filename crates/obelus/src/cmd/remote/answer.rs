@@ -39,12 +39,12 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
         Verb::Approve { also: Some(also), agreed, until } => {
             let offers: Vec<&Value> = row["consents"].as_array().into_iter().flatten().collect();
             let Some(offer) = offers.iter().find(|offer| offer["scope"] == also.name()) else {
-                let others: Vec<&str> = offers.iter().map(|offer| text(offer, "scope")).collect();
+                let others: Vec<String> = offers.iter().map(|offer| visible(text(offer, "scope"))).collect();
                 bail!("{}", fill(words_of(None).answering.other_scopes, &[also.name(), &others.join(", ")]));
             };
             let Some(code) = agreed else {
                 output::answer(&visible(text(offer, "covers")));
-                output::note(&format!("--agreed {}", text(offer, "code")));
+                output::note(&format!("--agreed {}", visible(text(offer, "code"))));
                 return Ok(None);
             };
             let mut body = json!({"decision": "consent", "code": code});

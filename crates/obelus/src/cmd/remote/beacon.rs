@@ -1,6 +1,7 @@
 //! The file by which a server is found beside its store: where it listens, and which token is for this machine.
 //!
-//! Only its owner can read it. It counts while a process holds the store, and is removed when the server ends.
+//! Only its owner can read it. It counts while the process that wrote it holds the store, and is removed when the server
+//! ends.
 
 use std::fs;
 use std::io::Write as _;
@@ -27,7 +28,9 @@ impl Beacon {
         let path = folder.join(FILE);
         let _ = fs::remove_file(&path);
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        file.write_all(json!({"address": address, "token_file": token_file}).to_string().as_bytes())?;
+        file.write_all(
+            json!({"address": address, "token_file": token_file, "process": std::process::id()}).to_string().as_bytes(),
+        )?;
         Ok(Self(path))
     }
 }
@@ -38,9 +41,15 @@ impl Drop for Beacon {
     }
 }
 
-/// Where the server of a store is, and the token for it.
+/// Where the server of a store is, and the token for it. A file that a killed server left says nothing: its port may be
+/// anybody's now.
 pub(super) fn find(folder: &Path) -> Option<(String, Secret)> {
     let said: Value = serde_json::from_str(&read_text(&folder.join(FILE)).ok()?).ok()?;
+    // The lock's file names the process that holds the store.
+    let holder = read_text(&folder.join("lock")).ok()?;
+    if holder.split(' ').nth(1) != Some(said["process"].as_u64()?.to_string().as_str()) {
+        return None;
+    }
     let token = read_text(Path::new(said["token_file"].as_str()?)).ok()?;
     Some((said["address"].as_str()?.to_owned(), Secret::new(token.trim())))
 }

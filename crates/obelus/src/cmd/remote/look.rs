@@ -8,13 +8,16 @@ use super::text;
 use crate::language::{fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit, visible};
 
+/// A server that lists more than this has no such list: it goes on for ever.
+const MOST_ROWS: usize = 100_000;
+
 /// An open question, and how it is answered.
 pub(super) fn tell_question(client: &Client, row: &Value) {
     output::answer(&visible(text(row, "text")));
     let answers = row["answers"].as_array().into_iter().flatten().filter_map(Value::as_str);
     // A consent is given by `approve --also`.
     let answers: Vec<&str> = answers.filter(|answer| *answer != "consent").collect();
-    let answers = answers.join("|").replace('_', "-");
+    let answers = visible(&answers.join("|").replace('_', "-"));
     let (id, server) = (visible(text(row, "id")), client.address());
     output::answer(&format!("  {DIM}obelus answer {id} {answers} --server {server}{DIM:#}"));
 }
@@ -61,7 +64,7 @@ pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
         if let Value::Array(sessions) = part["sessions"].take() {
             rows.extend(sessions);
         }
-        let Some(next) = part["next"].as_str() else { break };
+        let Some(next) = part["next"].as_str().filter(|_| rows.len() < MOST_ROWS) else { break };
         path = format!("/api/v1/sessions?limit=200&after={}", encoded(next));
     }
     if as_json {
@@ -71,8 +74,8 @@ pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
     let phrases = words_of(None);
     for row in &rows {
         let records = phrases.count(phrases.kept.records, row["records"].as_u64().unwrap_or_default());
-        let when = row["last"].as_str().unwrap_or_else(|| text(row, "created"));
-        let (id, status, agent) = (text(row, "id"), text(row, "status"), visible(text(row, "agent")));
+        let when = visible(row["last"].as_str().unwrap_or_else(|| text(row, "created")));
+        let [id, status, agent] = ["id", "status", "agent"].map(|name| visible(text(row, name)));
         output::answer(&format!("{BOLD}{id:<24}{BOLD:#} {status:<18} {agent:<16} {when}  {DIM}{records}{DIM:#}"));
     }
     if rows.is_empty() {
@@ -98,7 +101,8 @@ pub(super) async fn show(client: &Client, id: &str, at: Option<u64>, as_json: bo
         return Ok(Exit::Done);
     }
     let phrases = words_of(None);
-    let parts = [&visible(text(&session, "agent")), text(&session, "status"), text(&session, "mode")];
+    let parts = ["agent", "status", "mode"].map(|name| visible(text(&session, name)));
+    let parts = parts.each_ref().map(String::as_str);
     output::answer(&format!("{BOLD}{}{BOLD:#}  {}", visible(id), fill(phrases.kept.head, &parts)));
     output::answer(&format!("{BOLD}†state{BOLD:#} {}", visible(&format!("{state:#}"))));
     let words = text(&session["turn"], "text");
@@ -124,7 +128,7 @@ pub(super) async fn why(client: &Client, id: &str, expr: &str, instance: Option<
 pub(super) async fn log(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
     let (list, name) = if as_json { ("log", "records") } else { ("timeline", "events") };
     let mut after = if as_json { "0" } else { "0-0" }.to_owned();
-    loop {
+    for _ in 0..MOST_ROWS {
         let path = format!("/api/v1/sessions/{}/{list}?limit=1000&after={after}", encoded(id));
         let part = client.get(&path).await?;
         for row in part[name].as_array().into_iter().flatten() {
@@ -135,14 +139,16 @@ pub(super) async fn log(client: &Client, id: &str, as_json: bool) -> Result<Exit
         }
         match &part["next"] {
             Value::Null => return Ok(Exit::Done),
+            next if next.as_str() == Some(&after) => return Ok(Exit::Done),
             next => after = next.as_str().map_or_else(|| next.to_string(), str::to_owned),
         }
     }
+    Ok(Exit::Done)
 }
 
 fn tell_event(event: &Value) {
     let words = [text(event, "text"), text(event, "by"), text(&event["question"], "description")];
     let words = words.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
-    let (number, at, name) = (text(event, "number"), text(event, "at"), text(event, "event"));
+    let [number, at, name] = ["number", "at", "event"].map(|name| visible(text(event, name)));
     output::answer(format!("{DIM}{number:>7} {at}{DIM:#} {name} {}", visible(words)).trim_end());
 }

@@ -1,7 +1,7 @@
 //! A conversation with a session of a server, line by line.
 //!
-//! At a terminal questions are asked there: `y` approves exactly what is shown, anything else that is typed denies it
-//! with that reason, and an empty line leaves it open. Without a terminal nothing is approved.
+//! At a terminal questions are asked there: `y` approves exactly what is shown, `n` or `n REASON` denies it, an empty line
+//! leaves it open, and other words are asked for again. Without a terminal nothing is approved.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::{language, rested, text};
 use crate::cli::{Chat, Mode};
 use crate::cmd::people::value_said;
-use crate::language::{fill, words_of};
+use crate::language::{chosen, fill, wanted, words_of};
 use crate::output::{self, BOLD, DIM, Exit, visible};
 
 /// A conversation.
@@ -22,40 +22,61 @@ struct Remote<'a> {
     session: String,
     lines: mpsc::Receiver<std::io::Result<String>>,
     is_terminal: bool,
+    /// Whether the person has left.
+    is_over: bool,
     phrases: &'static crate::language::Words,
 }
 
 pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let phrases = words_of(None);
-    let session = open(client, args).await?;
-    let words = fill(phrases.serving.talks, &[&session, client.address()]);
+    let mut remote =
+        Remote { client, session: String::new(), lines: stdin_lines(), is_terminal, is_over: false, phrases };
+    let prompt = format!("{BOLD}›{BOLD:#} ");
+    let known = known(client, args).await?;
+    // A new session speaks the language of the first message, so that is read before.
+    let mut first = match (&known, chosen()) {
+        (None, None) => remote.line(&prompt).await?,
+        _ => None,
+    };
+    remote.session = match known {
+        Some(id) => id,
+        None => create(client, args, first.as_deref()).await?,
+    };
+    let words = fill(phrases.serving.talks, &[&remote.session, client.address()]);
     output::note(&format!("{DIM}{}{DIM:#}", visible(&words)));
-    let mut remote = Remote { client, session, lines: stdin_lines(), is_terminal, phrases };
     // What waited before is asked first.
     let known = client.get(&remote.path("")).await?;
     let mut ended = remote.ask(ids(&known["questions"], "id")).await?;
-    while let Some(line) = remote.line(&format!("{BOLD}›{BOLD:#} ")).await? {
+    while !remote.is_over {
+        let Some(line) = remote.next_line(&mut first, &prompt).await? else { break };
         match line.trim() {
             "" => {}
-            "/quit" | "/exit" => break,
-            "/stop" => drop(client.post(&remote.path("/stop"), &json!({})).await?),
-            words if words.starts_with('/') => output::note(phrases.serving.remote_commands),
+            "/inbox" => {
+                let known = client.get(&remote.path("")).await?;
+                ended = remote.ask(ids(&known["questions"], "id")).await?;
+            }
+            words if words.starts_with('/') => remote.command(words).await?,
             words => ended = remote.say(words).await?,
         }
     }
     Ok(ended)
 }
 
-/// The session that is named, or a new one.
-async fn open(client: &Client, args: &Chat) -> Result<String> {
-    if let Some(id) = &args.how.session {
-        match client.get(&format!("/api/v1/sessions/{}", encoded(id))).await {
-            Err(ClientError::Refused { status: 404, .. }) => {}
-            known => return known.map(|_| id.clone()).map_err(Into::into),
-        }
+/// The session that is named, if it is there.
+async fn known(client: &Client, args: &Chat) -> Result<Option<String>> {
+    let Some(id) = &args.how.session else { return Ok(None) };
+    match client.get(&format!("/api/v1/sessions/{}", encoded(id))).await {
+        Err(ClientError::Refused { status: 404, .. }) => Ok(None),
+        known => known.map(|_| Some(id.clone())).map_err(Into::into),
     }
-    let mut new = json!({"agent": args.agent.as_deref().unwrap_or("crm"), "lang": language().code()});
+}
+
+/// Makes a session, in the language of the first message where nobody names another.
+async fn create(client: &Client, args: &Chat, first: Option<&str>) -> Result<String> {
+    let said = first.filter(|line| !line.starts_with('/'));
+    let language = wanted(said).unwrap_or_else(|| language().code());
+    let mut new = json!({"agent": args.agent.as_deref().unwrap_or("crm"), "lang": language});
     if let Some(id) = &args.how.session {
         new["id"] = id.as_str().into();
     }
@@ -74,6 +95,16 @@ async fn open(client: &Client, args: &Chat) -> Result<String> {
 impl Remote<'_> {
     fn path(&self, rest: &str) -> String {
         format!("/api/v1/sessions/{}{rest}", encoded(&self.session))
+    }
+
+    /// Does what a command says.
+    async fn command(&mut self, words: &str) -> Result<()> {
+        match words {
+            "/quit" | "/exit" => self.is_over = true,
+            "/stop" => drop(self.client.post(&self.path("/stop"), &json!({})).await?),
+            _ => output::note(self.phrases.serving.remote_commands),
+        }
+        Ok(())
     }
 
     /// Says something, shows what comes of it, and asks what is to be asked.
@@ -149,8 +180,15 @@ impl Remote<'_> {
             let Some(typed) = self.line(&prompt).await?.filter(|typed| !typed.trim().is_empty()) else {
                 return Ok(Exit::Waiting);
             };
-            // Nobody repeats an effect by a yes (ASK-8): other words than these two are asked for again.
-            let Some(mut body) = decision(typed.trim(), &row) else { continue };
+            if typed.trim().starts_with('/') {
+                self.command(typed.trim()).await?;
+                return Ok(Exit::Waiting);
+            }
+            // Nobody decides by accident: other words are asked for again.
+            let Some(mut body) = decision(typed.trim(), &row) else {
+                output::warning(words.remote_unclear);
+                continue;
+            };
             body["digest"] = row["digest"].clone();
             let taken = match self.client.post(&format!("{path}/answer"), &body).await {
                 Ok(taken) => taken,
@@ -168,6 +206,14 @@ impl Remote<'_> {
                 turn["waiting"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
         }
         Ok(Exit::Done)
+    }
+
+    /// The line that was read already, else the next one.
+    async fn next_line(&mut self, first: &mut Option<String>, prompt: &str) -> Result<Option<String>> {
+        match first.take() {
+            Some(line) => Ok(Some(line)),
+            None => self.line(prompt).await,
+        }
     }
 
     /// The next line that is typed; none at the end.
@@ -193,11 +239,12 @@ fn decision(typed: &str, row: &Value) -> Option<Value> {
             _ => None,
         };
     }
-    Some(match said.as_str() {
-        "y" | "yes" | "д" | "да" => json!({"decision": "approve"}),
-        "n" | "no" | "н" | "нет" => json!({"decision": "deny", "reason": ""}),
-        _ => json!({"decision": "deny", "reason": typed}),
-    })
+    let (first, reason) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    match first.to_lowercase().trim_end_matches([',', '.', ':']) {
+        "y" | "yes" | "д" | "да" if reason.is_empty() => Some(json!({"decision": "approve"})),
+        "n" | "no" | "н" | "нет" => Some(json!({"decision": "deny", "reason": reason.trim()})),
+        _ => None,
+    }
 }
 
 /// Whether a question can be answered so.
@@ -247,11 +294,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_yes_approves() {
+    fn only_a_yes_approves_and_only_a_no_denies() {
         let call = json!({"answers": ["approve", "deny", "edit"]});
         assert_eq!(decision("Да", &call), Some(json!({"decision": "approve"})));
         assert_eq!(decision("n", &call), Some(json!({"decision": "deny", "reason": ""})));
-        assert_eq!(decision("not today", &call), Some(json!({"decision": "deny", "reason": "not today"})));
+        assert_eq!(decision("n not today", &call), Some(json!({"decision": "deny", "reason": "not today"})));
+        assert_eq!(decision("Нет, позже", &call), Some(json!({"decision": "deny", "reason": "позже"})));
+        for other in ["yes please", "e", "not today", "wait", "y but later"] {
+            assert_eq!(decision(other, &call), None, "`{other}` decides nothing");
+        }
         let value = json!({"answers": ["value", "deny"], "schema": {"type": "integer"}});
         assert_eq!(decision("4", &value), Some(json!({"decision": "value", "value": 4})));
         let doubt = json!({"answers": ["happened", "did_not"]});

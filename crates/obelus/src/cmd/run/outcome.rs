@@ -4,14 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use obelus_kernel::session::{CallReport, CallStatus, Reply, Session};
 use obelus_kernel::{Expr, Message};
-use obelus_runtime::people::one_line;
+use obelus_runtime::people::StepLine;
 use serde_json::{Value, json};
 
-use crate::language::{Words, fill};
-use crate::output::{GREEN, RED, YELLOW, visible};
-
-/// So many characters of a result stand on its line; `--json` has all of it.
-const LONGEST: usize = 1_000;
+use super::super::chat::styled;
+use crate::language::Language;
 
 /// A call with what became of it.
 pub(super) struct CallOutcome<'a> {
@@ -106,45 +103,8 @@ impl CallOutcome<'_> {
     }
 
     /// The same on one line for people.
-    pub(super) fn line(&self, words: &Words) -> String {
-        let colour = match self.report.status {
-            CallStatus::Done => GREEN,
-            CallStatus::Waiting | CallStatus::Skipped => YELLOW,
-            _ => RED,
-        };
-        let result = match self.result {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => format!(" → {}", shortened(text, words)),
-            Some(value) => format!(" → {}", shortened(&value.to_string(), words)),
-        };
-        let line = visible(&format!("{}{result}", one_line(self.report, words.language)));
-        format!("{colour}{:<8}{colour:#} {line}", status_in_words(self.report.status, words))
-    }
-}
-
-/// A status in one word.
-fn status_in_words(status: CallStatus, words: &Words) -> &'static str {
-    let words = &words.running;
-    match status {
-        CallStatus::Done => words.done,
-        CallStatus::Waiting => words.waits,
-        CallStatus::Skipped => words.skipped,
-        CallStatus::Denied => words.denied,
-        CallStatus::Refused => words.refused,
-        CallStatus::Failed => words.failed,
-        CallStatus::Planned => words.planned,
-        CallStatus::Blocked | CallStatus::Ready | CallStatus::Running => words.under_way,
-    }
-}
-
-/// The beginning of a long text.
-fn shortened(text: &str, words: &Words) -> String {
-    match text.char_indices().nth(LONGEST) {
-        None => text.to_owned(),
-        Some((end, _)) => {
-            let all = fill(words.running.characters, &[&text.chars().count().to_string()]);
-            format!("{}… ({all})", &text[..end])
-        }
+    pub(super) fn line(&self, session: &Session, language: Language) -> String {
+        styled(StepLine::of_plan(self.report, self.result, session, language).line()).styled()
     }
 }
 
@@ -158,13 +118,5 @@ mod tests {
         assert!(is_proposal_of(&proposed, &json!({"_tool": "t", "a": {"any": 1}, "b": [1, "so!"]})));
         assert!(!is_proposal_of(&proposed, &json!({"_tool": "t", "a": 1, "b": [2, "so!"]})));
         assert!(!is_proposal_of(&proposed, &json!({"_tool": "t", "a": 1})));
-    }
-
-    #[test]
-    fn a_long_result_is_cut_and_says_how_long_it_is() {
-        let words = obelus_words::Language::English.words();
-        assert_eq!(shortened("короткий", words), "короткий");
-        let long = shortened(&"ж".repeat(LONGEST + 1), words);
-        assert!(long.ends_with("ж… (1001 characters in all)"), "{long}");
     }
 }

@@ -6,6 +6,7 @@ use std::pin::pin;
 use anyhow::{Result, bail};
 use obelus_kernel::session::{Decision, Ends, Input, Question, QuestionId, Refused, Reply};
 use obelus_runtime::people::refused_in_words;
+use obelus_runtime::sessions::InputId;
 use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -99,7 +100,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
         }
         Begin::With(input) => watch.tell(input).await?,
         Begin::Resumed(input) => {
-            handle.tell(input).await?;
+            handle.with_id(InputId::drawn()).tell(input).await?;
             watch.until(handle.finished()).await?
         }
         Begin::GoingOn(then) => {
@@ -140,7 +141,7 @@ async fn attended(watch: &mut Watch, work: Vec<Work>) -> Result<(Reply, bool)> {
 
 /// Tells the session something, and waits for the rest of the turn.
 async fn told(handle: &SessionHandle, input: Input) -> Result<Option<Reply>, Refused> {
-    handle.tell(input).await?;
+    handle.with_id(InputId::drawn()).tell(input).await?;
     handle.rested().await
 }
 

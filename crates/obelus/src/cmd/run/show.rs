@@ -133,7 +133,7 @@ fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>)
     let is_seen = shown.has_people();
     if shown.is_plan {
         for outcome in outcomes(session, reply) {
-            output::answer(&outcome.line(look.phrases));
+            output::answer(&outcome.line(session, language));
         }
     } else if !is_seen {
         for line in undone(session, reply, language) {
@@ -155,7 +155,7 @@ fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>)
         for question in &open {
             output::note(&look.question(&QuestionView::of(session, question, language), false));
             if let Some(name) = kept_as {
-                output::note(&look.how_to_answer(question.about, &format!("{name}:{}", question.id)));
+                output::note(&look.how_to_answer(question.about, &format!("{name}:{}", question.id), None));
             }
         }
         let words = &look.phrases.running;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_runtime::SqliteStore;
 use obelus_runtime::engine::{Digest, Record};
 use obelus_runtime::files::must_be_small;
 use obelus_runtime::sessions::{Export, Forked, InputId};
+use obelus_runtime::{Host, SqliteStore};
 use obelus_words::CarriedWords;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,8 +85,8 @@ struct Line {
     digest: Option<Digest>,
 }
 
-pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result<Exit> {
-    let Export { id, created, genesis, records } = viewer(store).export(id)?;
+pub(super) fn export(host: &Host, id: &str, to: Option<&Path>) -> Result<Exit> {
+    let Export { id, created, genesis, records } = host.export(id)?;
     let head = Head { obelus_session: FORM, id, created, records: records.len() as u64, genesis };
     let mut text = serde_json::to_string(&head)? + "\n";
     for (index, record) in records.into_iter().enumerate() {
@@ -119,8 +119,8 @@ pub(super) fn back(store: &SqliteStore, id: &str, save: &Path) -> Result<Exit> {
     if viewer(store).look(id, None).is_ok() {
         bail!("{}", fill(words().nothing_to_go_back, &[id]));
     }
-    export(store, id, Some(save))?;
     let host = viewer(store);
+    export(&host, id, Some(save))?;
     match on(async { Ok(host.back_to_rest(id).await?) })? {
         Some(rest) => {
             let (name, save) = (visible(id), visible(&save.display().to_string()));
@@ -131,7 +131,7 @@ pub(super) fn back(store: &SqliteStore, id: &str, save: &Path) -> Result<Exit> {
     }
 }
 
-pub(super) fn import(store: &SqliteStore, from: &Path, name: Option<&str>) -> Result<Exit> {
+pub(super) fn import(host: &Host, from: &Path, name: Option<&str>) -> Result<Exit> {
     let open: Box<dyn Read> = match from.as_os_str() == "-" {
         true => Box::new(std::io::stdin()),
         false => Box::new(File::open(from).with_context(|| input::name(from))?),
@@ -161,7 +161,7 @@ pub(super) fn import(store: &SqliteStore, from: &Path, name: Option<&str>) -> Re
     let id = name.unwrap_or(&head.id).to_owned();
     let Head { id: from_id, created, genesis, .. } = head;
     let export = Export { id: from_id, created, genesis, records: journal };
-    let records = viewer(store).import(&id, export).with_context(|| input::name(from))?;
+    let records = host.import(&id, export).with_context(|| input::name(from))?;
     output::note(&fill(words().imported, &[&id, &records.to_string()]));
     Ok(Exit::Done)
 }

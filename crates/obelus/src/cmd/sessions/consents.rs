@@ -5,6 +5,7 @@ use obelus_kernel::Time;
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::{Decision, Input};
 use obelus_runtime::people::{never_in_words, terms_in_words};
+use obelus_runtime::sessions::InputId;
 use serde_json::{Value, json};
 
 use super::super::people::{AT_COMMAND_LINE, consent_lines};
@@ -46,7 +47,7 @@ fn take_back(id: &str, consent: &str, at: &StoreAt) -> Result<Exit> {
     let Some(store) = keep::open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
-        let told = handle.tell(input).await;
+        let told = handle.with_id(InputId::drawn()).tell(input).await;
         host.close().await;
         Ok(told?)
     })?;

@@ -96,7 +96,8 @@ impl Listed {
         })
     }
 
-    fn line(&self, phrases: &Words) -> String {
+    /// The row as text, with the columns of the id and the agent as wide as the longest.
+    fn line(&self, (of_id, of_agent): (usize, usize), phrases: &Words) -> String {
         let SessionRow { id, created, records, last_at } = &self.row;
         let (status, when) = (status_in_words(self.status, phrases), last_at.unwrap_or(*created));
         let colour = if matches!(self.status, SessionStatus::Waiting | SessionStatus::Paused) {
@@ -106,7 +107,7 @@ impl Listed {
         };
         let records = phrases.count(phrases.kept.records, *records);
         format!(
-            "{BOLD}{id:<24}{BOLD:#} {colour}{status:<18}{colour:#} {:<16} {when}  {DIM}{records}{DIM:#}",
+            "{BOLD}{id:<of_id$}{BOLD:#} {colour}{status:<18}{colour:#} {:<of_agent$} {when}  {DIM}{records}{DIM:#}",
             visible(&self.agent)
         )
     }
@@ -128,7 +129,9 @@ pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let phrases = words_of(None);
-    listed.iter().for_each(|listed| output::answer(&listed.line(phrases)));
+    let widest = |of: fn(&Listed) -> &str| listed.iter().map(|listed| of(listed).chars().count()).max().unwrap_or(0);
+    let widths = (widest(|listed| &listed.row.id), widest(|listed| &listed.agent));
+    listed.iter().for_each(|listed| output::answer(&listed.line(widths, phrases)));
     if listed.is_empty() {
         output::note(phrases.kept.none);
     }
@@ -308,7 +311,7 @@ pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
     }
     for InboxEntry { id, question, view, look, .. } in &waiting {
         output::answer(&look.question(view, args.details));
-        output::answer(&look.how_to_answer(question.about, id));
+        output::answer(&look.how_to_answer(question.about, id, args.store.store.as_deref()));
     }
     if waiting.is_empty() {
         output::note(words_of(None).answering.none);

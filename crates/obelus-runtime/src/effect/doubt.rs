@@ -14,17 +14,17 @@ use obelus_kernel::session::CallId;
 const MOST_ATTEMPTS: u32 = 3;
 
 /// A call of which nobody knows whether it happened.
-pub(super) struct Doubt {
-    pub(super) id: CallId,
-    pub(super) activity: Arc<dyn Activity>,
-    pub(super) work: Work,
+pub(crate) struct Doubt {
+    pub(crate) id: CallId,
+    pub(crate) activity: Arc<dyn Activity>,
+    pub(crate) work: Work,
     /// How long a look may take.
-    pub(super) limit: Duration,
+    pub(crate) limit: Duration,
 }
 
 impl Doubt {
     /// Looks whether it happened, where its activity can; else the session is told what is known, and asks a person.
-    pub(super) async fn settle(self, known: String) -> Input {
+    pub(crate) async fn settle(self, known: String) -> Input {
         let Self { id, activity, work, limit } = self;
         let attempt = work.attempt;
         let take_off = work.take_off();
@@ -41,7 +41,7 @@ impl Doubt {
 }
 
 /// What a look found, as the session is told.
-pub(super) async fn found(id: CallId, attempt: u32, limit: Duration, look: ReconcileFuture, known: &str) -> Input {
+pub(crate) async fn found(id: CallId, attempt: u32, limit: Duration, look: ReconcileFuture, known: &str) -> Input {
     let looked = tokio::time::timeout(limit, AssertUnwindSafe(look).catch_unwind()).await;
     let nothing = |why: &str| lost(id.clone(), format!("{known}; {why}"));
     match looked {
@@ -54,7 +54,7 @@ pub(super) async fn found(id: CallId, attempt: u32, limit: Duration, look: Recon
 }
 
 /// The same, where a call that was to bring something to look at has happened: that stays out of it.
-pub(super) fn without_observation(input: Input, take_off: impl Fn(Outcome) -> Outcome) -> Input {
+pub(crate) fn without_observation(input: Input, take_off: impl Fn(Outcome) -> Outcome) -> Input {
     match input {
         Input::Ended { id, outcome } => Input::Ended { id, outcome: take_off(outcome) },
         other => other,

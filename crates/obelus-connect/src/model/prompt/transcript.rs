@@ -19,7 +19,7 @@ use crate::model::jinja;
 const THOUGHT: &str = "…";
 
 /// Messages under way.
-pub(super) struct Told<'a> {
+pub(super) struct TranscriptMessages<'a> {
     prompt: &'a Prompt,
     messages: Vec<ChatMessage>,
     /// Lines of the results that were sent with one request.
@@ -35,11 +35,11 @@ pub(super) struct Told<'a> {
     has_latest: bool,
 }
 
-impl<'a> Told<'a> {
+impl<'a> TranscriptMessages<'a> {
     /// The messages, the day that the latest calendar among them begins with, and whether the latest observation is among
     /// them.
     pub(super) fn render(prompt: &'a Prompt) -> Result<(Vec<ChatMessage>, Option<Value>, bool), RenderError> {
-        let mut told = Told {
+        let mut told = TranscriptMessages {
             prompt,
             messages: Vec::new(),
             lines: Vec::new(),
@@ -174,7 +174,8 @@ impl<'a> Told<'a> {
         let is_known = !is_digest && self.proposed.has(&entry.call, &params, batch);
         let mut line = head(&entry.call, entry.status, entry.approved, (!is_known).then_some(&params));
         line.push_str(&error_words(entry));
-        let shown = entry.result.as_ref().map(values::result);
+        let limit = params.get("limit").and_then(Value::as_u64);
+        let shown = entry.result.as_ref().map(|result| values::result(result, limit));
         let part = shown.as_ref().and_then(|shown| shown.part.as_deref());
         // A value that is told whole need not be looked up.
         let is_told = shown.as_ref().is_some_and(|shown| shown.beside.is_some());

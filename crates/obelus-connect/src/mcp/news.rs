@@ -1,0 +1,168 @@
+//! What people should know of servers at work: tools that changed, or that cannot be offered.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use obelus_kernel::visible;
+use obelus_words::{Language, fill};
+
+/// Something that people should know of a server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ServerNews {
+    /// It has more tools than are taken.
+    TooManyTools {
+        /// The server.
+        server: String,
+        /// How many it has.
+        count: usize,
+        /// How many are taken.
+        most: usize,
+    },
+    /// Two of its tools have one name.
+    TwoTools {
+        /// The server.
+        server: String,
+        /// The name.
+        tool: String,
+    },
+    /// A tool cannot be offered.
+    LeftOut {
+        /// The server.
+        server: String,
+        /// The tool.
+        tool: String,
+        /// Why, in English.
+        why: String,
+    },
+    /// The agent's file names a tool that the server does not have.
+    NoTool {
+        /// The server.
+        server: String,
+        /// The tool.
+        tool: String,
+    },
+    /// A tool is not what the session was given, and is not called.
+    ToolChanged {
+        /// The tool, with its server: `SERVER.TOOL`.
+        tool: String,
+        /// The same as an error, in English, with what changed.
+        error: String,
+    },
+}
+
+impl ServerNews {
+    /// In words for people.
+    pub fn in_words(&self, language: Language) -> String {
+        let words = &language.words().starting;
+        match self {
+            Self::TooManyTools { server, count, most } => {
+                fill(words.tools_cut, &[server, &count.to_string(), &most.to_string()])
+            }
+            Self::TwoTools { server, tool } => fill(words.tool_twice, &[server, &visible(tool)]),
+            Self::LeftOut { server, tool, why } => fill(words.tool_left_out, &[server, &visible(tool), &visible(why)]),
+            Self::NoTool { server, tool } => fill(words.tool_not_there, &[server, &visible(tool)]),
+            // The English error says more.
+            Self::ToolChanged { error, .. } if language == Language::English => error.clone(),
+            Self::ToolChanged { tool, .. } => fill(words.tool_changed, &[&visible(tool)]),
+        }
+    }
+}
+
+impl fmt::Display for ServerNews {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words(Language::English))
+    }
+}
+
+/// Is told what people should know.
+pub(super) type Listener = Arc<dyn Fn(&ServerNews) + Send + Sync>;
+
+/// News, and who is told them.
+#[derive(Default)]
+pub(super) struct News(Mutex<Announcements>);
+
+#[derive(Default)]
+struct Announcements {
+    listener: Option<Listener>,
+    /// News from before anybody listened.
+    early: Vec<ServerNews>,
+    /// The latest change of each tool: it is told once.
+    changed: BTreeMap<String, ServerNews>,
+    /// Other news that were told: each is told once.
+    said: BTreeSet<ServerNews>,
+}
+
+/// The most news that wait for a listener.
+const MOST_EARLY: usize = 100;
+
+impl News {
+    pub(super) fn listen(&self, listener: Listener) {
+        let early = {
+            let mut state = self.lock();
+            state.listener = Some(Arc::clone(&listener));
+            std::mem::take(&mut state.early)
+        };
+        early.iter().for_each(|news| listener(news));
+    }
+
+    /// Tells something, once.
+    pub(super) fn tell(&self, news: &ServerNews) {
+        let mut state = self.lock();
+        if state.said.insert(news.clone()) {
+            Self::say(state, news);
+        }
+    }
+
+    /// Tells that a tool is another one, once for each change.
+    pub(super) fn changed(&self, tool: &str, error: String) {
+        let news = ServerNews::ToolChanged { tool: tool.to_owned(), error };
+        let mut state = self.lock();
+        if state.changed.get(tool) != Some(&news) {
+            state.changed.insert(tool.to_owned(), news.clone());
+            Self::say(state, &news);
+        }
+    }
+
+    /// A tool is again what it was; its next change is news.
+    pub(super) fn as_it_was(&self, tool: &str) {
+        self.lock().changed.remove(tool);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Announcements> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lock is released before the listener is called, which may call back.
+    fn say(mut state: MutexGuard<'_, Announcements>, news: &ServerNews) {
+        match state.listener.clone() {
+            Some(listener) => {
+                drop(state);
+                listener(news);
+            }
+            None if state.early.len() < MOST_EARLY => state.early.push(news.clone()),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_are_told_in_the_readers_language() {
+        let server = || "notes".to_owned();
+        let left_out = ServerNews::LeftOut { server: server(), tool: "a\u{1b}b".to_owned(), why: "why".to_owned() };
+        assert_eq!(left_out.to_string(), "MCP server `notes`: its tool `a\\u{1b}b` is left out: why");
+        let error = "the tool `add` is not what this session was given".to_owned();
+        let changed = ServerNews::ToolChanged { tool: "notes.add".to_owned(), error: error.clone() };
+        assert_eq!(changed.to_string(), error);
+        let no_tool = ServerNews::NoTool { server: server(), tool: "ad".to_owned() };
+        let many = ServerNews::TooManyTools { server: server(), count: 900, most: 500 };
+        for news in [left_out, changed, no_tool, many] {
+            let russian = news.in_words(Language::Russian);
+            assert_eq!(Language::of(&russian), Language::Russian, "{russian}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What whoever is asked about a page is shown, and how a model reads tables.
+
+use obelus_runtime::people::PageNotes;
+use serde_json::json;
+
+use crate::harness::{Harness, id};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opr_11_a_question_has_the_text_of_an_editor_and_the_words_around_a_confirmation() {
+    let Some(mut harness) = Harness::new("questions", json!({})).await else { return };
+    let page = harness.open("/editor").await;
+    let (_, params) = harness.aim("browser_click", json!({"target": id(&page, "button", "Save")})).await.unwrap();
+    assert_eq!(params["form"]["fields"], json!({"Title": "Tea", "Words": "Hello there"}));
+    let said = |address: &str| PageNotes::read(&harness.shots).words(address).map(str::to_owned);
+    assert_eq!(said(params["address"].as_str().unwrap()).as_deref(), Some("Edit the page"));
+
+    let page = harness.open("/confirm").await;
+    let (_, params) = harness.aim("browser_click", json!({"target": id(&page, "button", "Yes")})).await.unwrap();
+    let said = PageNotes::read(&harness.shots).words(params["address"].as_str().unwrap()).map(str::to_owned).unwrap();
+    assert!(said.starts_with("Are you sure? — ") && said.contains("The group Editors and its 3 members"), "{said}");
+    assert!(!params.to_string().contains("Editors"), "the journal does not keep the page's words: {params}");
+    harness.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_is_shown_row_by_row_and_icons_are_named_by_a_guess() {
+    let Some(mut harness) = Harness::new("table", json!({})).await else { return };
+    harness.open("/table").await;
+    let text = harness.text();
+    let rows: Vec<&str> = text.lines().map(str::trim).filter(|line| line.starts_with("- row")).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(rows[0].starts_with("- row: Name | Mail"), "{text}");
+    assert!(rows[1].starts_with("- row: Anna | a@example.test | link \"(icon trash)\" [ref="), "{text}");
+    assert!(rows[1].contains(", button \"(Archive)\" [ref=") && rows[1].contains("/people/1/delete"), "{text}");
+    let id = rows[1].split("[ref=").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+    let (_, params) = harness.aim("browser_click", json!({"target": id})).await.unwrap();
+    assert_eq!(params["name"], "(icon trash)");
+    harness.close().await;
+}

@@ -1,0 +1,120 @@
+//! The service that carries out what sessions want done: calls, requests to models, files of delegates.
+//!
+//! An effect that a worker could not finish begins anew, perhaps in another worker. Whether the earlier attempt has acted is
+//! then not known. What may be done once only therefore begins with an intent: a number that is drawn in this attempt and
+//! becomes durable before anything is done. A later attempt finds another number than its own, and looks whether the call
+//! has happened, or has a person asked (DUR-4).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::session::{CallId, Prompt, RequestId, Start, Task};
+use obelus_runtime::engine::{ask_whole, carry_out, load_request, look_whether_done};
+use obelus_runtime::{Clock, Connections};
+use restate_sdk::context::RequestTarget;
+use restate_sdk::prelude::*;
+
+use crate::live::{LiveError, Sessions};
+use crate::wire::{Effect, Envelope, SESSION};
+
+/// How often a long effect looks whether its turn was stopped elsewhere: at first, and at most.
+const LOOK: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+
+/// The service. Every worker has one.
+pub(crate) struct EffectService {
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) clock: Clock,
+}
+
+// An effect may take as long as its own time limit: the cluster must not give it up before.
+#[service(
+    name = "Effects",
+    ingress_private = true,
+    journal_retention = "0s",
+    inactivity_timeout = "1day",
+    abort_timeout = "1day",
+    invocation_retry_policy(initial_interval = "50ms", factor = 2.0, max_interval = "5s", max_attempts = 1000000)
+)]
+impl EffectService {
+    /// Carries out an effect, and tells the session what came of it.
+    #[handler]
+    async fn perform(&self, ctx: Context<'_>, effect: Json<Effect>) -> HandlerResult<()> {
+        let effect = effect.into_inner();
+        // What cannot be read now is read later: nothing has begun yet.
+        let job = self.job(&effect).await?;
+        let mut in_doubt = effect.in_doubt;
+        if effect.once {
+            let mine = uuid::Uuid::now_v7().simple().to_string();
+            let drawn = mine.clone();
+            let intent = ctx.run(|| async move { Ok(drawn) }).name("intent").await?;
+            in_doubt |= intent != mine;
+        }
+        let outcome = ctx.run(|| async { Ok(Json(self.outcome(&effect, job, in_doubt).await)) }).name("outcome");
+        if let Some(envelope) = outcome.await?.into_inner() {
+            let target = RequestTarget::object(SESSION, effect.session.as_str(), "input");
+            ctx.request::<Json<Envelope>, ()>(target, Json(envelope)).send();
+        }
+        Ok(())
+    }
+}
+
+/// What an effect needs of its session.
+enum Job {
+    Call(Box<Start>),
+    Ask(RequestId, Box<Prompt>),
+    Load(CallId, String, PathBuf),
+}
+
+impl EffectService {
+    /// What the session is to be told; nothing where nobody waits for it any more.
+    async fn outcome(&self, effect: &Effect, job: Option<(Job, Arc<Connections>)>, in_doubt: bool) -> Option<Envelope> {
+        let (job, connections) = job?;
+        let stopped = self.stopped(effect);
+        let inputs = match job {
+            Job::Call(start) if in_doubt => vec![look_whether_done(&connections, *start).await],
+            Job::Call(start) => vec![carry_out(&connections, *start, stopped).await],
+            Job::Ask(id, prompt) => ask_whole(&connections, id, *prompt, stopped).await,
+            Job::Load(id, path, folder) => vec![load_request(&connections, folder, id, path).await],
+        };
+        Some(Envelope { at: (self.clock)(), inputs, id: None, of: Some(effect.task.clone()) })
+    }
+
+    async fn job(&self, effect: &Effect) -> Result<Option<(Job, Arc<Connections>)>, LiveError> {
+        let place = self.sessions.after(&effect.session, &effect.task.key, effect.seq).await?;
+        let Some(live) = place.as_ref().and_then(|place| place.as_ref()) else { return Ok(None) };
+        let job = match live.replica.task(&effect.task.id) {
+            Some(Task::Call(start)) if start.attempt == effect.task.attempt => Job::Call(start.clone()),
+            Some(Task::AskModel { id }) => match live.replica.session().prompt(id) {
+                Some(prompt) => Job::Ask(id.clone(), Box::new(prompt)),
+                None => return Ok(None),
+            },
+            Some(Task::Load { id, path }) => Job::Load(id.clone(), path.clone(), live.spec.folder.clone()),
+            _ => return Ok(None),
+        };
+        Ok(Some((job, Arc::clone(&live.connections))))
+    }
+
+    /// Ends when the turn was stopped: here, or in another worker.
+    async fn stopped(&self, effect: &Effect) {
+        let mut stops = self.sessions.stops.subscribe();
+        let mut pause = LOOK[0];
+        loop {
+            tokio::select! {
+                stopped = stops.recv() => match stopped {
+                    Ok(session) if session == effect.session => return,
+                    _ => {}
+                },
+                () = tokio::time::sleep(pause) => {
+                    let head = self.sessions.store().head(&effect.session).await;
+                    if let Ok(Some(head)) = head
+                        && (head.stops > effect.stops || head.key != effect.task.key)
+                    {
+                        return;
+                    }
+                    pause = (pause * 2).min(LOOK[1]);
+                }
+            }
+        }
+    }
+}

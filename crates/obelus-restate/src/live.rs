@@ -1,0 +1,254 @@
+//! Sessions that a worker has in memory. They save the reading and replaying of journals, and nothing else: each is held
+//! against the head of its session before it is used.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use obelus_runtime::engine::{Remake, Replica, RestoreError, remake, with_present_bindings};
+use obelus_runtime::{Connections, Connector, HostError, SessionSpec, StoreError};
+use serde_json::Value;
+use tokio::sync::{OwnedMutexGuard, broadcast};
+
+use crate::store::{RestateStore, records_of};
+use crate::wire::{Head, Kept, Sum};
+
+/// How many sessions are held in memory at most.
+const MOST: usize = 2_000;
+
+/// How many stops are told at once to those who carry out effects here.
+const STOPS: usize = 1_024;
+
+/// A session in memory.
+pub(crate) struct Live {
+    key: String,
+    sum: Sum,
+    pub(crate) replica: Replica,
+    pub(crate) spec: Arc<SessionSpec>,
+    /// Whoever carries out an effect holds them, too.
+    pub(crate) connections: Arc<Connections>,
+}
+
+impl Live {
+    fn is_at(&self, head: &Head) -> bool {
+        self.key == head.key && self.replica.last() == head.seq && self.sum == head.sum
+    }
+
+    /// It has taken what leads to this head.
+    pub(crate) fn advanced(&mut self, head: &Head) {
+        self.sum = head.sum.clone();
+    }
+}
+
+/// Why a session cannot be worked at.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LiveError {
+    /// It cannot be restored by this version, or its journal is damaged (DUR-12). Trying again does not help.
+    #[error("{0}")]
+    Unrestorable(String),
+    /// The cluster does not answer, or not with the latest state.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl From<StoreError> for LiveError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unreachable(_) => Self::Unavailable(error.to_string()),
+            // A node that is behind has not got the latest records.
+            StoreError::Damaged { .. } | StoreError::Unknown(_) => Self::Unavailable(error.to_string()),
+            error => Self::Unrestorable(error.to_string()),
+        }
+    }
+}
+
+impl From<RestoreError> for LiveError {
+    fn from(error: RestoreError) -> Self {
+        match error {
+            RestoreError::Store(error) => error.into(),
+            error => Self::Unrestorable(error.to_string()),
+        }
+    }
+}
+
+impl From<HostError> for LiveError {
+    fn from(error: HostError) -> Self {
+        Self::Unrestorable(error.to_string())
+    }
+}
+
+/// The place of one session. Whoever has it is the only one at it in this process.
+pub(crate) type Place = OwnedMutexGuard<Option<Live>>;
+
+/// The sessions in memory.
+pub(crate) struct Sessions {
+    store: RestateStore,
+    connector: Arc<dyn Connector>,
+    places: Mutex<Places>,
+    /// Sessions whose turns were stopped here.
+    pub(crate) stops: broadcast::Sender<String>,
+}
+
+#[derive(Default)]
+struct Places {
+    by_id: HashMap<String, (u64, Arc<tokio::sync::Mutex<Option<Live>>>)>,
+    /// Counts uses, to find what was not used for long.
+    uses: u64,
+}
+
+impl Sessions {
+    pub(crate) fn new(store: RestateStore, connector: Arc<dyn Connector>) -> Self {
+        Self { store, connector, places: Mutex::default(), stops: broadcast::channel(STOPS).0 }
+    }
+
+    pub(crate) fn store(&self) -> &RestateStore {
+        &self.store
+    }
+
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The place of a session, whatever is in it.
+    pub(crate) async fn place(&self, id: &str) -> Place {
+        let place = {
+            let mut places = self.places();
+            places.uses += 1;
+            let uses = places.uses;
+            let entry = places.by_id.entry(id.to_owned()).or_default();
+            entry.0 = uses;
+            let place = Arc::clone(&entry.1);
+            places.make_room();
+            place
+        };
+        place.lock_owned().await
+    }
+
+    /// A session as it is at a head.
+    pub(crate) async fn at(&self, id: &str, head: &Head) -> Result<Place, LiveError> {
+        let mut place = self.place(id).await;
+        if let Some(live) = &mut *place {
+            if live.is_at(head) {
+                return Ok(place);
+            }
+            if self.catch_up(id, live, head).await? {
+                return Ok(place);
+            }
+        }
+        *place = None;
+        *place = Some(self.restore(id, head).await?);
+        Ok(place)
+    }
+
+    /// A session as it is at a record, or later; none where there is no such session any more.
+    pub(crate) async fn after(&self, id: &str, key: &str, seq: u64) -> Result<Option<Place>, LiveError> {
+        let place = self.place(id).await;
+        if place.as_ref().is_some_and(|live| live.key == key && live.replica.last() >= seq) {
+            return Ok(Some(place));
+        }
+        drop(place);
+        match self.store.head(id).await?.filter(|head| head.key == key) {
+            None => Ok(None),
+            Some(head) if head.seq < seq => Err(LiveError::Unavailable(format!("record {seq} is not there yet"))),
+            Some(head) => self.at(id, &head).await.map(Some),
+        }
+    }
+
+    /// Tells a session the records that another worker has written meanwhile; whether it is at the head then.
+    async fn catch_up(&self, id: &str, live: &mut Live, head: &Head) -> Result<bool, LiveError> {
+        let last = live.replica.last();
+        if live.key != head.key || last >= head.seq {
+            return Ok(false);
+        }
+        let kept = self.store.kept(id, last, head.seq).await?;
+        if !leads_to(&live.sum, &kept, head) {
+            return Ok(false);
+        }
+        for record in records_of(id, last, &kept)? {
+            live.replica.hear(record)?;
+        }
+        live.advanced(head);
+        Ok(true)
+    }
+
+    async fn restore(&self, id: &str, head: &Head) -> Result<Live, LiveError> {
+        let store = self.store.shared();
+        let (name, seq) = (id.to_owned(), head.seq);
+        let read = {
+            let (store, name) = (Arc::clone(&store), name.clone());
+            tokio::task::spawn_blocking(move || store.genesis(&name))
+        };
+        let genesis = read.await.map_err(|error| LiveError::Unavailable(error.to_string()))??;
+        let genesis = genesis.ok_or_else(|| LiveError::Unavailable(format!("there is no session `{id}` any more")))?;
+        let (spec, connections, remake) = self.connected(id, genesis)?;
+        let (again, restored_name) = (Arc::clone(&remake), name.clone());
+        let restored = tokio::task::spawn_blocking(move || Replica::restore(&store, &restored_name, &again, Some(seq)));
+        let replica = restored.await.map_err(|error| LiveError::Unavailable(error.to_string()))??;
+        let sum = match head.seq {
+            0 => Sum::default(),
+            seq => self.store.sum_at(id, seq).await?,
+        };
+        if replica.last() != head.seq || sum != head.sum {
+            return Err(LiveError::Unavailable("the journal that was read is not the latest one".to_owned()));
+        }
+        Ok(Live { key: head.key.clone(), sum, replica, spec, connections })
+    }
+
+    /// A session that is about to begin with these records.
+    pub(crate) fn begin(&self, id: &str, genesis: Value, kept: &[Kept], head: &Head) -> Result<Live, LiveError> {
+        let (spec, connections, remake) = self.connected(id, genesis)?;
+        let mut live = Live {
+            key: head.key.clone(),
+            sum: Sum::default(),
+            replica: Replica::new(id, remake().map_err(LiveError::Unrestorable)?),
+            spec,
+            connections,
+        };
+        for record in records_of(id, 0, kept)? {
+            live.replica.hear(record)?;
+        }
+        live.advanced(head);
+        Ok(live)
+    }
+
+    fn connected(&self, id: &str, genesis: Value) -> Result<(Arc<SessionSpec>, Arc<Connections>, Remake), LiveError> {
+        let spec = SessionSpec::from_genesis(genesis).map_err(HostError::from)?;
+        let spec = with_present_bindings(spec);
+        let connections = self.connector.resume(&spec, None).map_err(HostError::from)?;
+        let remake = remake(id, &spec, &connections);
+        Ok((Arc::new(spec), Arc::new(connections), remake))
+    }
+}
+
+impl Places {
+    /// Lets the sessions go that were not used for the longest time. What they have started is ended.
+    fn make_room(&mut self) {
+        if self.by_id.len() <= MOST {
+            return;
+        }
+        let mut uses: Vec<u64> = self.by_id.values().map(|(used, _)| *used).collect();
+        uses.sort_unstable();
+        let latest = uses[uses.len() / 4];
+        self.by_id.retain(|_, (used, place)| {
+            let Ok(mut live) = Arc::clone(place).try_lock_owned() else { return true };
+            let is_in_use = live.as_ref().is_some_and(|live| Arc::strong_count(&live.connections) > 1);
+            // This function has it too.
+            if *used > latest || is_in_use || Arc::strong_count(place) > 2 {
+                return true;
+            }
+            if let Some(services) = live.take().and_then(|live| live.connections.services.clone()) {
+                tokio::spawn(async move { services.close().await });
+            }
+            false
+        });
+    }
+}
+
+/// Whether records go on from a sum, and lead to a head.
+fn leads_to(from: &Sum, kept: &[Kept], head: &Head) -> bool {
+    let mut sum = from.clone();
+    kept.iter().all(|kept| {
+        let fits = kept.fits(&sum);
+        sum = kept.sum.clone();
+        fits
+    }) && sum == head.sum
+}

@@ -1,0 +1,316 @@
+//! The Virtual Object of a session. Its handlers are short and never wait for anything outside.
+//!
+//! A handler that a worker could not finish begins anew, perhaps in another worker, and must come to the same commands.
+//! So everything it decides by is in its argument and in the head, which is the first thing that it reads by command. What
+//! it needs beyond that is read beside the journal, and is the same whenever it is read: records never change.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::Refused;
+use obelus_runtime::sessions::InputId;
+use restate_sdk::context::RequestTarget;
+use restate_sdk::prelude::*;
+use serde_json::Value;
+
+use crate::live::{LiveError, Place, Sessions};
+use crate::step::{self, Step};
+use crate::wire::{
+    Answered, Creation, EFFECTS, Effect, Envelope, FORM, Head, Keep, Kept, KeptRest, SESSION, Sum, TakenInput, Tick,
+    Timer, key,
+};
+
+/// How long a session is at rest before it is kept: the next turn may follow at once.
+const KEPT_AFTER: Duration = Duration::from_secs(1);
+
+/// The object. Every worker has one, for all sessions.
+pub(crate) struct SessionObject(pub(crate) Arc<Sessions>);
+
+/// What handlers return.
+type Answer = HandlerResult<Json<Answered>>;
+
+#[object(
+    name = "Session",
+    lazy_state = true,
+    journal_retention = "0s",
+    idempotency_retention = "10m",
+    invocation_retry_policy(initial_interval = "50ms", factor = 2.0, max_interval = "5s", max_attempts = 1000000)
+)]
+impl SessionObject {
+    /// Begins a session.
+    #[handler]
+    async fn create(&self, ctx: ObjectContext<'_>, creation: Json<Creation>) -> HandlerResult<Json<Answered>> {
+        let Creation { at, genesis, records } = creation.into_inner();
+        if ctx.get::<Json<Head>>(key::HEAD).await?.is_some() {
+            return Ok(Json(Answered::Exists));
+        }
+        let text = genesis.to_string();
+        let head = Head {
+            form: FORM,
+            key: genesis["key"].as_str().unwrap_or_default().to_owned(),
+            created: at,
+            seq: records.len() as u64,
+            last_at: records.last().and_then(|kept| kept.record().ok()).map(|record| record.at),
+            sum: records.last().map(|kept| kept.sum.clone()).unwrap_or_default(),
+            genesis: Sum::of(&text),
+            rest: 0,
+            timer: Timer::default(),
+            stops: 0,
+            inbox: Sum::default(),
+            held: Vec::new(),
+            parked: 0,
+        };
+        let live = match self.0.begin(ctx.key(), genesis, &records, &head) {
+            Ok(live) => live,
+            Err(error) => return refused("unreadable", error.to_string()),
+        };
+        let step = step::bring(&live.replica, &head);
+        ctx.set(key::GENESIS, text.into_bytes());
+        for (seq, kept) in (1..).zip(&records) {
+            if let Some(id) = kept.record().ok().and_then(|record| Some((record.id?, record.input))) {
+                let (id, input) = id;
+                ctx.set(&key::input(id.as_str()), Json(TakenInput { seq, sum: step::sum_of_input(&input)? }));
+            }
+            ctx.set(&key::record(seq), Json(kept.clone()));
+        }
+        *self.0.place(ctx.key()).await = Some(live);
+        write(&ctx, None, &step);
+        Ok(Json(Answered::Taken(step.head.seq)))
+    }
+
+    /// Tells a session something, or what came of something that it wanted done.
+    #[handler]
+    async fn input(&self, ctx: ObjectContext<'_>, envelope: Json<Envelope>) -> HandlerResult<Json<Answered>> {
+        let envelope = envelope.into_inner();
+        let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(Json(Answered::Unknown)) };
+        if let Some(id) = &envelope.id
+            && let Some(Json(taken)) = ctx.get::<Json<TakenInput>>(&key::input(id.as_str())).await?
+        {
+            return again(id, &taken, &envelope);
+        }
+        if envelope.of.as_ref().is_some_and(|of| of.key != head.key) {
+            return Ok(Json(Answered::Unknown));
+        }
+        let mut place = match self.0.at(ctx.key(), &head).await {
+            Ok(place) => place,
+            Err(error) => return self.unusable(&ctx, head, envelope, error),
+        };
+        let stored = head.clone();
+        let head = unpark(&ctx, head, &mut place).await?;
+        let step = match is_due(&place, &envelope) {
+            true => advance(&mut place, |live| step::take(live, &head, &envelope))?,
+            // It has ended before, and this is the same once more.
+            false => Step::nothing(&head),
+        };
+        if let (Some(id), Ok(seq)) = (&envelope.id, &step.answer) {
+            ctx.set(&key::input(id.as_str()), Json(step::noted(&envelope, *seq)?));
+        }
+        if step.stopped {
+            // Nobody may carry out anything here.
+            let _ = self.0.stops.send(ctx.key().to_owned());
+        }
+        write(&ctx, Some(&stored), &step);
+        Ok(Json(match step.answer {
+            Ok(seq) => Answered::Taken(seq),
+            Err(refused) => Answered::refused(refused),
+        }))
+    }
+
+    /// A timer has come.
+    #[handler]
+    async fn tick(&self, ctx: ObjectContext<'_>, tick: Json<Tick>) -> HandlerResult<()> {
+        let Tick { key, timer } = tick.into_inner();
+        let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(()) };
+        let Some(due) = timer.due.filter(|_| head.key == key && head.timer == timer) else { return Ok(()) };
+        let mut place = match self.0.at(ctx.key(), &head).await {
+            Ok(place) => place,
+            // It is told when somebody tells it something.
+            Err(LiveError::Unrestorable(_)) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let step = advance(&mut place, |live| step::tick(live, &head, due))?;
+        write(&ctx, Some(&head), &step);
+        Ok(())
+    }
+
+    /// Keeps a session that is at rest.
+    #[handler]
+    async fn keep(&self, ctx: ObjectContext<'_>, keep: Json<Keep>) -> HandlerResult<()> {
+        let Keep { key, seq } = keep.into_inner();
+        let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(()) };
+        if head.key != key || head.seq != seq || head.rest >= seq {
+            return Ok(());
+        }
+        let place = match self.0.at(ctx.key(), &head).await {
+            Ok(place) => place,
+            Err(LiveError::Unrestorable(_)) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let checkpoint = place.as_ref().and_then(|live| live.replica.session().checkpoint());
+        if let Some(state) = checkpoint {
+            ctx.set(key::REST, Json(KeptRest { seq, state }));
+            ctx.set(key::HEAD, Json(Head { rest: seq, ..head }));
+        }
+        Ok(())
+    }
+
+    /// Removes the records from one on.
+    #[handler]
+    async fn cut(&self, ctx: ObjectContext<'_>, from: Json<u64>) -> HandlerResult<Json<Answered>> {
+        let from = from.into_inner().max(1);
+        let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(Json(Answered::Unknown)) };
+        let before = match from {
+            1 => None,
+            from => ctx.get::<Json<Kept>>(&key::record(from - 1)).await?.map(Json::into_inner),
+        };
+        let mut ids = Vec::new();
+        for seq in from..=head.seq {
+            let kept = ctx.get::<Json<Kept>>(&key::record(seq)).await?;
+            ids.extend(kept.and_then(|kept| kept.into_inner().record().ok()).and_then(|record| record.id));
+        }
+        let cut = Head {
+            seq: head.seq.min(from - 1),
+            last_at: before.as_ref().and_then(|kept| kept.record().ok()).map(|record| record.at),
+            sum: before.map(|kept| kept.sum).unwrap_or_default(),
+            rest: Some(head.rest).filter(|rest| *rest < from).unwrap_or_default(),
+            parked: 0,
+            ..head.clone()
+        };
+        let place = match self.0.at(ctx.key(), &cut).await {
+            Ok(place) => place,
+            Err(LiveError::Unrestorable(text)) => return refused("unreadable", text),
+            Err(error) => return Err(error.into()),
+        };
+        let step = place.as_ref().map_or_else(|| Step::nothing(&cut), |live| step::bring(&live.replica, &cut));
+        write(&ctx, None, &step);
+        if head.rest >= from {
+            ctx.clear(key::REST);
+        }
+        ids.iter().for_each(|id| ctx.clear(&key::input(id.as_str())));
+        (0..head.parked).for_each(|number| ctx.clear(&key::parked(number)));
+        (from..=head.seq).for_each(|seq| ctx.clear(&key::record(seq)));
+        Ok(Json(Answered::Taken(step.head.seq)))
+    }
+
+    /// Removes a session, but for the fact that there was one of this name.
+    #[handler]
+    async fn remove(&self, ctx: ObjectContext<'_>, _nothing: Json<Value>) -> HandlerResult<Json<Answered>> {
+        if ctx.get::<Json<Head>>(key::HEAD).await?.is_none() {
+            return Ok(Json(Answered::Unknown));
+        }
+        let removed = ctx.get::<Json<u64>>(key::REMOVED).await?.map_or(0, Json::into_inner);
+        *self.0.place(ctx.key()).await = None;
+        ctx.clear_all();
+        ctx.set(key::REMOVED, Json(removed + 1));
+        Ok(Json(Answered::Taken(0)))
+    }
+}
+
+impl SessionObject {
+    /// A session that this version cannot restore: people are told, and outcomes wait (DUR-12).
+    fn unusable(&self, ctx: &ObjectContext<'_>, head: Head, envelope: Envelope, error: LiveError) -> Answer {
+        match error {
+            LiveError::Unavailable(_) => Err(error.into()),
+            LiveError::Unrestorable(text) if envelope.of.is_none() => refused("unreadable", text),
+            LiveError::Unrestorable(_) => {
+                ctx.set(&key::parked(head.parked), Json(envelope));
+                let answer = Answered::Taken(head.seq);
+                ctx.set(key::HEAD, Json(Head { parked: head.parked + 1, ..head }));
+                Ok(Json(answer))
+            }
+        }
+    }
+}
+
+/// Tells a session what came while it could not be restored; the head after that.
+async fn unpark(ctx: &ObjectContext<'_>, mut head: Head, place: &mut Place) -> HandlerResult<Head> {
+    for number in 0..std::mem::take(&mut head.parked) {
+        let parked = ctx.get::<Json<Envelope>>(&key::parked(number)).await?;
+        ctx.clear(&key::parked(number));
+        if let Some(Json(envelope)) = parked.filter(|parked| is_due(place, &parked.0)) {
+            let step = advance(place, |live| step::take(live, &head, &envelope))?;
+            write(ctx, None, &step);
+            head = step.head;
+        }
+    }
+    Ok(head)
+}
+
+/// Whether what an envelope tells is still waited for.
+fn is_due(place: &Place, envelope: &Envelope) -> bool {
+    let Some(of) = &envelope.of else { return true };
+    let Some(task) = place.as_ref().and_then(|live| live.replica.task(&of.id)) else { return false };
+    match task {
+        obelus_kernel::session::Task::Call(start) => start.attempt == of.attempt,
+        _ => true,
+    }
+}
+
+/// Has the session in memory take something.
+fn advance(
+    place: &mut Place,
+    take: impl FnOnce(&mut obelus_runtime::engine::Replica) -> Result<Step, serde_json::Error>,
+) -> HandlerResult<Step> {
+    let Some(live) = place.as_mut() else { return Err("the session is not in memory".into()) };
+    match take(&mut live.replica) {
+        Ok(step) => {
+            live.advanced(&step.head);
+            Ok(step)
+        }
+        Err(error) => {
+            // It has taken what cannot be written.
+            **place = None;
+            Err(TerminalError::new(error.to_string()).into())
+        }
+    }
+}
+
+/// Writes what a step changes, and sends what follows from it.
+fn write(ctx: &ObjectContext<'_>, before: Option<&Head>, step: &Step) {
+    for (seq, kept) in &step.records {
+        ctx.set(&key::record(*seq), Json(kept.clone()));
+    }
+    match step.inbox.as_deref() {
+        None => {}
+        Some([]) => ctx.clear(key::INBOX),
+        Some(open) => ctx.set(key::INBOX, Json(Value::from(open.to_vec()))),
+    }
+    if before != Some(&step.head) {
+        ctx.set(key::HEAD, Json(step.head.clone()));
+    }
+    for effect in &step.effects {
+        let target = RequestTarget::service(EFFECTS, "perform");
+        ctx.request::<Json<Effect>, ()>(target, Json(effect.clone())).send();
+    }
+    let own = |handler| RequestTarget::object(SESSION, ctx.key(), handler);
+    if let Some(timer) = step.timer {
+        let tick = Tick { key: step.head.key.clone(), timer };
+        let after = delay(timer.due, step.head.last_at.unwrap_or(step.head.created));
+        ctx.request::<Json<Tick>, ()>(own("tick"), Json(tick)).send_after(after);
+    }
+    if step.keep {
+        let keep = Keep { key: step.head.key.clone(), seq: step.head.seq };
+        ctx.request::<Json<Keep>, ()>(own("keep"), Json(keep)).send_after(KEPT_AFTER);
+    }
+}
+
+fn delay(due: Option<Time>, now: Time) -> Duration {
+    let wait = due.map_or(0, |due| due.0.saturating_sub(now.0));
+    Duration::from_millis(u64::try_from(wait).unwrap_or(0))
+}
+
+fn refused(code: &'static str, text: String) -> Answer {
+    Ok(Json(Answered::refused(Refused::new(code, text))))
+}
+
+/// An id that was used before: the same input is answered as it was, another one is refused (DUR-13).
+fn again(id: &InputId, taken: &TakenInput, envelope: &Envelope) -> Answer {
+    match taken.sum == step::noted(envelope, taken.seq)?.sum {
+        true => Ok(Json(Answered::Taken(taken.seq))),
+        false => {
+            let seq = taken.seq;
+            refused("id_reused", format!("the id `{id}` was used for another input, with record {seq}: use a new id"))
+        }
+    }
+}

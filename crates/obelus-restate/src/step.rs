@@ -1,0 +1,287 @@
+//! One input of a session: what it changes, as a value. Nothing here reads or writes, so that a handler that begins anew
+//! comes to the same.
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{Input, Question, Refused, Task};
+use obelus_runtime::engine::{Record, Replica};
+use obelus_runtime::sessions::InputId;
+use serde_json::Value;
+
+use crate::wire::{Effect, Envelope, Head, Kept, Sum, TakenInput, TaskRef, Timer};
+
+/// A session at rest is kept after so many records, so that restoring it replays few.
+const KEPT_AFTER: u64 = 32;
+
+/// What is to be written and sent.
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// The new head.
+    pub(crate) head: Head,
+    /// New records, with their numbers.
+    pub(crate) records: Vec<(u64, Kept)>,
+    /// The open questions, where they have changed.
+    pub(crate) inbox: Option<Vec<Value>>,
+    /// What is to be carried out.
+    pub(crate) effects: Vec<Effect>,
+    /// A timer to set.
+    pub(crate) timer: Option<Timer>,
+    /// Whether a checkpoint is due.
+    pub(crate) keep: bool,
+    /// Whether a person said stop.
+    pub(crate) stopped: bool,
+    /// The record of the last input, or why it was refused.
+    pub(crate) answer: Result<u64, Refused>,
+}
+
+/// Gives a session its inputs, in order. One that is refused ends the batch; what came before it is taken.
+pub(crate) fn take(replica: &mut Replica, head: &Head, envelope: &Envelope) -> Result<Step, serde_json::Error> {
+    let at = head.last_at.map_or(envelope.at, |last| last.max(envelope.at));
+    let mut step = Step::begin(head);
+    // What has lapsed meanwhile cannot be answered any more.
+    if envelope.of.is_none() && replica.session().timeout().is_some_and(|due| due <= at) {
+        let _ = step.tell(replica, at, Input::Tick, None)?;
+    }
+    let last = envelope.inputs.len().saturating_sub(1);
+    for (index, input) in envelope.inputs.iter().enumerate() {
+        let id = envelope.id.clone().filter(|_| index == last);
+        match step.tell(replica, at, input.clone(), id)? {
+            Ok(()) => step.answer = Ok(step.head.seq),
+            Err(refused) => {
+                step.answer = Err(refused);
+                break;
+            }
+        }
+    }
+    step.finish(replica);
+    Ok(step)
+}
+
+/// Tells a session that time has passed.
+pub(crate) fn tick(replica: &mut Replica, head: &Head, at: Time) -> Result<Step, serde_json::Error> {
+    let at = head.last_at.map_or(at, |last| last.max(at));
+    let mut step = Step::begin(head);
+    step.answer = step.tell(replica, at, Input::Tick, None)?.map(|()| step.head.seq);
+    step.finish(replica);
+    Ok(step)
+}
+
+/// What a session is that was begun with records: nothing of it was done by this engine.
+pub(crate) fn bring(replica: &Replica, head: &Head) -> Step {
+    let mut step = Step::begin(head);
+    step.head.held = replica.under_way().map(|(id, _)| id.to_owned()).collect();
+    step.finish(replica);
+    step.answer = Ok(step.head.seq);
+    step
+}
+
+impl Step {
+    /// Nothing is to be done.
+    pub(crate) fn nothing(head: &Head) -> Self {
+        Self::begin(head)
+    }
+
+    fn begin(head: &Head) -> Self {
+        Self {
+            head: head.clone(),
+            records: Vec::new(),
+            inbox: None,
+            effects: Vec::new(),
+            timer: None,
+            keep: false,
+            stopped: false,
+            answer: Ok(head.seq),
+        }
+    }
+
+    /// Gives the session one input.
+    fn tell(
+        &mut self,
+        replica: &mut Replica,
+        at: Time,
+        input: Input,
+        id: Option<InputId>,
+    ) -> Result<Result<(), Refused>, serde_json::Error> {
+        let is_stop = matches!(input, Input::Stop);
+        let (record, heard) = match replica.take(at, input) {
+            Ok(taken) => taken,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let kept = Kept::after(&self.head.sum, &Record { id, ..record })?;
+        self.head.seq = replica.last();
+        self.head.last_at = Some(at);
+        self.head.sum = kept.sum.clone();
+        self.head.stops += u64::from(is_stop);
+        self.stopped |= is_stop;
+        self.records.push((self.head.seq, kept));
+        for task in &heard.tasks {
+            self.hand_out(replica, task, false);
+        }
+        Ok(Ok(()))
+    }
+
+    fn hand_out(&mut self, replica: &Replica, task: &Task, in_doubt: bool) {
+        let (id, attempt, once) = match task {
+            Task::AskModel { id } => (id.to_string(), 0, false),
+            Task::Load { id, .. } => (id.to_string(), 0, false),
+            Task::Call(start) => (start.id.to_string(), start.attempt, !start.tool.idempotent),
+            // Whoever follows the session tells people; no call waits for an answer here.
+            Task::Say(_)
+            | Task::Ask { .. }
+            | Task::AskAgain { .. }
+            | Task::AnswerElicitation { .. }
+            | Task::Rest(_) => {
+                return;
+            }
+        };
+        let session = replica.id().to_owned();
+        let (seq, stops) = (self.head.seq, self.head.stops);
+        let task = TaskRef { key: self.head.key.clone(), id, attempt };
+        self.effects.push(Effect { session, task, seq, stops, once, in_doubt });
+    }
+
+    /// What follows from all inputs together.
+    fn finish(&mut self, replica: &Replica) {
+        let session = replica.session();
+        let is_paused = session.paused().is_some();
+        if !is_paused {
+            for id in std::mem::take(&mut self.head.held) {
+                if let Some(task) = replica.task(&id) {
+                    let task = task.clone();
+                    self.hand_out(replica, &task, true);
+                }
+            }
+        }
+        let due = session.timeout().filter(|_| !is_paused);
+        if due != self.head.timer.due {
+            self.head.timer = Timer { number: self.head.timer.number + 1, due };
+            self.timer = due.map(|_| self.head.timer);
+        }
+        let open: Vec<_> =
+            session.questions().into_iter().filter(Question::is_open).map(|question| question.to_json()).collect();
+        let sum = if open.is_empty() { Sum::default() } else { Sum::of(&Value::from(open.clone()).to_string()) };
+        if sum != self.head.inbox {
+            self.head.inbox = sum;
+            self.inbox = Some(open);
+        }
+        self.keep = session.is_at_rest() && self.head.seq >= self.head.rest + KEPT_AFTER;
+    }
+}
+
+/// What is noted of an input with an id: it is the last one of its envelope.
+pub(crate) fn noted(envelope: &Envelope, seq: u64) -> Result<TakenInput, serde_json::Error> {
+    let sum = envelope.inputs.last().map(sum_of_input).transpose()?.unwrap_or_default();
+    Ok(TakenInput { seq, sum })
+}
+
+/// The sum of an input, to see whether another one has the same.
+pub(crate) fn sum_of_input(input: &Input) -> Result<Sum, serde_json::Error> {
+    Ok(Sum::of(&serde_json::to_string(input)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use obelus_kernel::Context;
+    use obelus_kernel::session::{Mode, Session, Settings};
+    use serde_json::json;
+
+    use super::*;
+    use crate::wire::FORM;
+
+    /// A session with a plan of one call that acts in this way, before its first input.
+    fn begun(effect: &str) -> (Replica, Head) {
+        let tool = json!({"type": "object", "properties": {"n": {}}, "x-effect": effect, "x-trust": "trusted", "x-target": []});
+        let call = json!({"_tool": "step", "n": 1, "_outputPath": "†state.v"});
+        let messages = json!([{"type": "tool", "tool": {"step": tool}}, {"type": "plan", "plan": [call]}]);
+        let settings = Settings { mode: Mode::Full, activities: ["step".to_owned()].into(), ..Settings::default() };
+        let session = Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap();
+        let head = Head {
+            form: FORM,
+            key: "k".to_owned(),
+            created: Time(1),
+            seq: 0,
+            last_at: None,
+            sum: Sum::default(),
+            genesis: Sum::default(),
+            rest: 0,
+            timer: Timer::default(),
+            stops: 0,
+            inbox: Sum::default(),
+            held: Vec::new(),
+            parked: 0,
+        };
+        (Replica::new("s", session), head)
+    }
+
+    fn told(at: i64, input: Input) -> Envelope {
+        Envelope { at: Time(at), inputs: vec![input], id: None, of: None }
+    }
+
+    #[test]
+    fn a_step_that_is_made_anew_comes_to_the_same() {
+        let steps: Vec<String> = (0..2)
+            .map(|_| {
+                let (mut replica, head) = begun("create");
+                format!("{:?}", take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap())
+            })
+            .collect();
+        assert_eq!(steps[0], steps[1]);
+    }
+
+    #[test]
+    fn a_call_is_handed_out_with_its_record_and_whether_it_may_be_done_once_only() {
+        for (effect, once) in [("read", false), ("create", true)] {
+            let (mut replica, head) = begun(effect);
+            let step = take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap();
+            assert_eq!((step.head.seq, step.records.len(), step.answer), (1, 1, Ok(1)));
+            assert!(step.records[0].1.fits(&Sum::default()));
+            let effect = &step.effects[0];
+            assert_eq!((effect.task.id.as_str(), effect.task.attempt, effect.seq), ("0.0", 1, 1));
+            assert_eq!((effect.once, effect.in_doubt), (once, false));
+        }
+    }
+
+    #[test]
+    fn time_does_not_run_backwards_and_a_refusal_changes_nothing() {
+        let (mut replica, head) = begun("read");
+        let step = take(&mut replica, &head, &told(50, Input::Mode { mode: Mode::Shadow })).unwrap();
+        let later = take(&mut replica, &step.head, &told(7, Input::Mode { mode: Mode::Full })).unwrap();
+        assert_eq!(later.head.last_at, Some(Time(50)));
+        let unknown = Input::Revoke { consent: 9, by: "ann".to_owned() };
+        let refused = take(&mut replica, &later.head, &told(60, unknown)).unwrap();
+        assert!(refused.answer.is_err() && refused.records.is_empty());
+        assert_eq!(refused.head, later.head);
+    }
+
+    #[test]
+    fn a_question_is_in_the_inbox_with_a_timer_until_it_is_answered() {
+        let (mut replica, head) = begun("delete");
+        let step = take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap();
+        assert_eq!(step.inbox.as_ref().map(Vec::len), Some(1));
+        let timer = step.timer.expect("it lapses some time");
+        assert_eq!((timer.number, timer), (1, step.head.timer));
+        let again = take(&mut replica, &step.head, &told(6, Input::Mode { mode: Mode::Full })).unwrap();
+        assert_eq!((again.inbox, again.timer), (None, None), "nothing new");
+        let due = timer.due.unwrap();
+        let mut lapsed = tick(&mut replica, &again.head, due).unwrap();
+        // People may be reminded first.
+        while let Some(due) = lapsed.head.timer.due.filter(|_| lapsed.inbox.is_none()) {
+            lapsed = tick(&mut replica, &lapsed.head, due).unwrap();
+        }
+        assert_eq!(lapsed.inbox, Some(Vec::new()));
+    }
+
+    #[test]
+    fn what_was_under_way_elsewhere_is_in_doubt_here_and_waits_while_it_is_paused() {
+        let (mut replica, head) = begun("create");
+        let step = take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap();
+        let brought = bring(&replica, &step.head);
+        assert!(brought.effects.len() == 1 && brought.effects[0].in_doubt && brought.head.held.is_empty());
+        let paused = take(&mut replica, &step.head, &told(6, Input::Pause { by: "ann".to_owned() })).unwrap();
+        let brought = bring(&replica, &paused.head);
+        assert_eq!((brought.effects.len(), brought.head.held.len()), (0, 1));
+        let resumed = take(&mut replica, &brought.head, &told(7, Input::Resume { by: "ann".to_owned() })).unwrap();
+        assert!(resumed.effects.iter().any(|effect| effect.in_doubt) && resumed.head.held.is_empty());
+    }
+}

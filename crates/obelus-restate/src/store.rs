@@ -1,0 +1,298 @@
+//! The store of a host in front of a cluster: sessions are read by queries, and changed by their workers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::Refused;
+use obelus_runtime::engine::{
+    AppendError, Durable, Journaled, Record, Rest, SessionLock, Snapshot, Told, UNREACHABLE, Workers, WorkersFuture,
+    check_name,
+};
+use obelus_runtime::sessions::{InboxRow, InputId, OUTCOME_UNKNOWN, SessionRow};
+use obelus_runtime::{Store, StoreError};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::client::{Cluster, ClusterError};
+use crate::wire::{Answered, Creation, Envelope, FORM, Head, Kept, KeptRest, SESSION, Sum, TakenInput, key};
+
+/// Sessions in a Restate cluster. It is the [`Store`] of a host, and its [`Workers`].
+#[derive(Clone)]
+pub struct RestateStore {
+    cluster: Cluster,
+}
+
+/// The highest number that a record can have.
+const MOST: u64 = 999_999_999_999;
+
+/// What is read of a session's state, by key.
+type Rows = BTreeMap<String, String>;
+
+impl RestateStore {
+    /// Sessions in this cluster.
+    pub fn new(cluster: Cluster) -> Self {
+        Self { cluster }
+    }
+
+    /// The store, for a host.
+    pub fn shared(&self) -> Arc<dyn Store> {
+        Arc::new(self.clone())
+    }
+
+    /// The workers, for a host.
+    pub fn workers(&self) -> Arc<dyn Workers> {
+        Arc::new(self.clone())
+    }
+
+    /// The cluster.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// What a session's state has under keys of which this is true.
+    async fn rows(&self, session: &str, condition: &str) -> Result<Rows, StoreError> {
+        check_name(session)?;
+        let sql = format!(
+            "select key, value_utf8 from state where service_name = '{SESSION}' and service_key = '{session}' and {condition}"
+        );
+        let rows = self.cluster.query(sql).await?;
+        Ok(rows.into_iter().filter_map(|row| Some((text(&row, "key")?, text(&row, "value_utf8")?))).collect())
+    }
+
+    /// The values of one key in all sessions.
+    async fn all(&self, key: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let sql =
+            format!("select service_key, value_utf8 from state where service_name = '{SESSION}' and key = '{key}'");
+        let rows = self.cluster.query(sql).await?;
+        Ok(rows.into_iter().filter_map(|row| Some((text(&row, "service_key")?, text(&row, "value_utf8")?))).collect())
+    }
+
+    async fn value<T: DeserializeOwned>(&self, session: &str, key: &str) -> Result<Option<T>, StoreError> {
+        let mut rows = self.rows(session, &format!("key = '{}'", key.replace('\'', "''"))).await?;
+        rows.remove(key).map(|text| parsed(session, 0, &text)).transpose()
+    }
+
+    /// Where a session is; none where there is no such session.
+    pub(crate) async fn head(&self, session: &str) -> Result<Option<Head>, StoreError> {
+        let head: Option<Head> = self.value(session, key::HEAD).await?;
+        match head {
+            Some(head) if head.form > FORM => Err(damaged(session, 0, "a later version of the program wrote it")),
+            head => Ok(head),
+        }
+    }
+
+    /// The records after one, up to and including another, as they are kept. Each fits to the one before.
+    pub(crate) async fn kept(&self, session: &str, after: u64, upto: u64) -> Result<Vec<Kept>, StoreError> {
+        // The record before them has the sum that the first of them goes on from.
+        let range = format!("key >= '{}' and key <= '{}'", key::record(after.max(1)), key::record(upto.min(MOST)));
+        let rows = self.rows(session, &range).await?;
+        let mut sum = Sum::default();
+        let mut all = Vec::with_capacity(rows.len());
+        for (seq, (name, text)) in (after.max(1)..).zip(rows) {
+            let kept: Kept = parsed(session, seq, &text)?;
+            if name != key::record(seq) {
+                return Err(damaged(session, seq, "a record is missing"));
+            }
+            if seq == after {
+                sum = kept.sum;
+                continue;
+            }
+            if !kept.fits(&sum) {
+                return Err(damaged(session, seq, "its sum does not match"));
+            }
+            sum = kept.sum.clone();
+            all.push(kept);
+        }
+        Ok(all)
+    }
+
+    /// The sum of the records up to one.
+    pub(crate) async fn sum_at(&self, session: &str, seq: u64) -> Result<Sum, StoreError> {
+        let kept: Option<Kept> = self.value(session, &key::record(seq)).await?;
+        kept.map(|kept| kept.sum).ok_or_else(|| damaged(session, seq, "the record is missing"))
+    }
+
+    async fn loaded(&self, session: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
+        let Some(head) = self.head(session).await? else { return Err(StoreError::Unknown(session.to_owned())) };
+        // Handlers write the record first: what is beyond the head is not durable yet.
+        let upto = upto.unwrap_or(head.seq).min(head.seq);
+        let kept = if after < upto { self.kept(session, after, upto).await? } else { Vec::new() };
+        if (kept.len() as u64) < upto.saturating_sub(after) {
+            return Err(damaged(session, after + kept.len() as u64 + 1, "the record is missing"));
+        }
+        Ok(Journaled { after, records: records_of(session, after, &kept)?, cut: None })
+    }
+
+    /// Asks for something on a thread that waits for it.
+    fn wait<T, F>(&self, work: impl FnOnce(Self) -> F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        self.cluster.wait(work(self.clone()))?
+    }
+
+    /// Has a handler of a session called; the number of the record after which the session is then.
+    fn change(&self, session: &str, handler: &'static str, argument: Value) -> Result<u64, StoreError> {
+        check_name(session)?;
+        let id = session.to_owned();
+        let answered =
+            self.wait(|store| async move { Ok(store.cluster.call::<Answered>(&id, handler, &argument).await?) });
+        match answered? {
+            Answered::Taken(seq) => Ok(seq),
+            Answered::Unknown => Err(StoreError::Unknown(session.to_owned())),
+            Answered::Exists => Err(StoreError::Exists(session.to_owned())),
+            Answered::Refused { text, .. } => Err(StoreError::NotWritten(text)),
+        }
+    }
+}
+
+impl Store for RestateStore {
+    fn create(&self, id: &str, at: Time, genesis: &Value, records: Vec<Record>) -> Result<(), StoreError> {
+        let mut sum = Sum::default();
+        let mut kept = Vec::with_capacity(records.len());
+        for record in &records {
+            let next = Kept::after(&sum, record);
+            let next =
+                next.map_err(|error| StoreError::Unwritable { session: id.to_owned(), problem: error.to_string() })?;
+            sum = next.sum.clone();
+            kept.push(next);
+        }
+        let creation = Creation { at, genesis: genesis.clone(), records: kept };
+        let creation = serde_json::to_value(creation);
+        let creation =
+            creation.map_err(|error| StoreError::Unwritable { session: id.to_owned(), problem: error.to_string() })?;
+        self.change(id, "create", creation).map(drop)
+    }
+
+    fn genesis(&self, id: &str) -> Result<Option<Value>, StoreError> {
+        // A name that no session can have is asked for to see whether the store answers.
+        let id = id.to_owned();
+        self.wait(|store| async move {
+            let mut rows = store.rows(&id, &format!("key in ('{}', '{}')", key::HEAD, key::GENESIS)).await?;
+            let (Some(head), Some(genesis)) = (rows.remove(key::HEAD), rows.remove(key::GENESIS)) else {
+                return Ok(None);
+            };
+            let head: Head = parsed(&id, 0, &head)?;
+            match Sum::of(&genesis) == head.genesis {
+                true => parsed(&id, 0, &genesis).map(Some),
+                false => Err(damaged(&id, 0, "the sum of what it was begun with does not match")),
+            }
+        })
+    }
+
+    /// The object of a session has one writer at a time.
+    fn lock(&self, _: &str) -> Result<SessionLock, StoreError> {
+        Ok(SessionLock::new(|| ()))
+    }
+
+    fn append(&self, _: &str, _: u64, _: Vec<Record>) -> Durable {
+        let why = "the workers write the journals of this store".to_owned();
+        Box::pin(std::future::ready(Err(AppendError::NotDurable(why))))
+    }
+
+    fn load(&self, id: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
+        let id = id.to_owned();
+        self.wait(|store| async move { store.loaded(&id, after, upto).await })
+    }
+
+    fn taken(&self, id: &str, input: &InputId) -> Result<Option<u64>, StoreError> {
+        let (id, input) = (id.to_owned(), key::input(input.as_str()));
+        let taken = self.wait(|store| async move { store.value::<TakenInput>(&id, &input).await });
+        Ok(taken?.map(|taken| taken.seq))
+    }
+
+    fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, StoreError> {
+        let id = id.to_owned();
+        let rest = self.wait(|store| async move { store.value::<KeptRest>(&id, key::REST).await });
+        Ok(rest?.map(|KeptRest { seq, state }| Snapshot { seq, state }))
+    }
+
+    /// Workers keep checkpoints by themselves.
+    fn keep_rest(&self, _: &str, _: u64, _: Rest) {}
+
+    fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
+        let heads = self.wait(|store| async move { store.all(key::HEAD).await })?;
+        let row = |(id, text): (String, String)| {
+            let head: Head = serde_json::from_str(&text).ok()?;
+            Some(SessionRow { id, created: head.created, records: head.seq, last_at: head.last_at })
+        };
+        let mut rows: Vec<SessionRow> = heads.into_iter().filter_map(row).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.created));
+        Ok(rows)
+    }
+
+    fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
+        let all = self.wait(|store| async move { store.all(key::INBOX).await })?;
+        let row = |(session, text): (String, String)| {
+            let questions = serde_json::from_str(&text).ok();
+            InboxRow { session, questions }
+        };
+        Ok(all.into_iter().map(row).collect())
+    }
+
+    fn removed(&self, id: &str) -> Result<u64, StoreError> {
+        let id = id.to_owned();
+        let removed = self.wait(|store| async move { store.value::<u64>(&id, key::REMOVED).await });
+        Ok(removed?.unwrap_or_default())
+    }
+
+    fn remove(&self, id: &str) -> Result<(), StoreError> {
+        self.change(id, "remove", json!(null)).map(drop)
+    }
+
+    fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
+        self.change(id, "cut", json!(from)).map(drop)
+    }
+}
+
+impl Workers for RestateStore {
+    fn tell<'a>(&'a self, session: &'a str, told: Told) -> WorkersFuture<'a, Result<u64, Refused>> {
+        let Told { input, id, at } = told;
+        Box::pin(async move {
+            let envelope = Envelope { at, inputs: vec![input], id, of: None };
+            let answered: Result<Answered, _> = self.cluster.call(session, "input", &envelope).await;
+            answered.map_err(refusal)?.taken(session)
+        })
+    }
+
+    fn news<'a>(&'a self, session: &'a str, after: u64) -> WorkersFuture<'a, Result<(Vec<Record>, u64), StoreError>> {
+        Box::pin(async move {
+            // Most often there is nothing new, and one query says so.
+            let Some(head) = self.head(session).await? else { return Err(StoreError::Unknown(session.to_owned())) };
+            if head.seq <= after {
+                return Ok((Vec::new(), head.seq));
+            }
+            let kept = self.kept(session, after, head.seq).await?;
+            Ok((records_of(session, after, &kept)?, head.seq))
+        })
+    }
+}
+
+/// Whoever told something hears whether it may have been taken.
+fn refusal(error: ClusterError) -> Refused {
+    let code = match &error {
+        ClusterError::BadAddress(_) | ClusterError::Status { .. } => UNREACHABLE,
+        // The request may have come through, and its answer may have been lost.
+        ClusterError::Unreachable(..) | ClusterError::Unreadable(_) => OUTCOME_UNKNOWN,
+    };
+    Refused::new(code, error.to_string())
+}
+
+pub(crate) fn records_of(session: &str, after: u64, kept: &[Kept]) -> Result<Vec<Record>, StoreError> {
+    let read = |(seq, kept): (u64, &Kept)| kept.record().map_err(|error| damaged(session, seq, &error.to_string()));
+    (after + 1..).zip(kept).map(read).collect()
+}
+
+fn text(row: &serde_json::Map<String, Value>, column: &str) -> Option<String> {
+    row.get(column)?.as_str().map(str::to_owned)
+}
+
+fn parsed<T: DeserializeOwned>(session: &str, seq: u64, text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| damaged(session, seq, &error.to_string()))
+}
+
+fn damaged(session: &str, seq: u64, problem: &str) -> StoreError {
+    StoreError::Damaged { session: session.to_owned(), seq, problem: problem.to_owned() }
+}

@@ -1,0 +1,279 @@
+//! What is kept in the state of a session, and what handlers take and return. All of it is JSON.
+
+use std::sync::Arc;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{Input, Misfit, Refused};
+use obelus_runtime::StoreError;
+use obelus_runtime::engine::{Digest, Record};
+use obelus_runtime::sessions::InputId;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+
+/// The name of the Virtual Object of sessions.
+pub(crate) const SESSION: &str = "Session";
+
+/// The name of the service that carries out effects.
+pub(crate) const EFFECTS: &str = "Effects";
+
+/// The version of what is kept. A worker refuses a later one.
+pub(crate) const FORM: u32 = 1;
+
+/// The keys of a session's state.
+pub(crate) mod key {
+    pub(crate) const HEAD: &str = "head";
+    pub(crate) const GENESIS: &str = "genesis";
+    /// The latest checkpoint.
+    pub(crate) const REST: &str = "rest";
+    /// The open questions; absent where there are none.
+    pub(crate) const INBOX: &str = "inbox";
+    /// How many sessions of this name were removed.
+    pub(crate) const REMOVED: &str = "removed";
+
+    /// A record. Numbers have the same length, so that keys have the order of records.
+    pub(crate) fn record(seq: u64) -> String {
+        format!("r/{seq:012}")
+    }
+
+    /// With which record the input of an id was taken.
+    pub(crate) fn input(id: &str) -> String {
+        format!("i/{id}")
+    }
+
+    /// An outcome that came while the session could not be restored.
+    pub(crate) fn parked(number: u64) -> String {
+        format!("p/{number}")
+    }
+}
+
+/// Where a session is. Every handler begins with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Head {
+    pub(crate) form: u32,
+    /// The session's own key (DUR-14): what was sent for an earlier session of the same name has another one.
+    pub(crate) key: String,
+    pub(crate) created: Time,
+    /// The latest record, when it was taken, and the sum of all records.
+    pub(crate) seq: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_at: Option<Time>,
+    pub(crate) sum: Sum,
+    /// The sum of what the session was begun with.
+    pub(crate) genesis: Sum,
+    /// The record of the latest checkpoint.
+    pub(crate) rest: u64,
+    /// The timer that counts: earlier ones have another number.
+    #[serde(default)]
+    pub(crate) timer: Timer,
+    /// How often a person said stop.
+    #[serde(default)]
+    pub(crate) stops: u64,
+    /// The sum of the open questions, to see whether they have changed.
+    #[serde(default)]
+    pub(crate) inbox: Sum,
+    /// What was under way when the session was brought here, and begins once it is not paused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) held: Vec<String>,
+    /// Outcomes that wait until the session can be restored.
+    #[serde(default)]
+    pub(crate) parked: u64,
+}
+
+/// When a session is to be told that time has passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Timer {
+    pub(crate) number: u64,
+    pub(crate) due: Option<Time>,
+}
+
+/// A sum of something that is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sum(String);
+
+impl Sum {
+    /// The sum of a text that comes after others with this sum.
+    pub(crate) fn and(&self, text: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(self.0.as_bytes());
+        hash.update(text.as_bytes());
+        let bytes = hash.finalize();
+        Self(bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    pub(crate) fn of(text: &str) -> Self {
+        Self::default().and(text)
+    }
+}
+
+/// A record as it is kept: the text that its sum is of, and the sum of the records up to it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    pub(crate) sum: Sum,
+    pub(crate) record: Box<RawValue>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Fields {
+    at: Time,
+    input: Arc<Input>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<InputId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<Digest>,
+}
+
+impl Kept {
+    /// A record that comes after others with this sum.
+    pub(crate) fn after(sum: &Sum, record: &Record) -> Result<Self, serde_json::Error> {
+        let Record { at, input, id, digest } = record.clone();
+        let record = serde_json::value::to_raw_value(&Fields { at, input, id, digest })?;
+        Ok(Self { sum: sum.and(record.get()), record })
+    }
+
+    /// Whether nothing of it was changed, where the records before it have this sum.
+    pub(crate) fn fits(&self, before: &Sum) -> bool {
+        before.and(self.record.get()) == self.sum
+    }
+
+    pub(crate) fn record(&self) -> Result<Record, serde_json::Error> {
+        let Fields { at, input, id, digest } = serde_json::from_str(self.record.get())?;
+        Ok(Record { at, input, id, digest })
+    }
+}
+
+/// With which record an input of an id was taken, and the sum of the input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TakenInput {
+    pub(crate) seq: u64,
+    pub(crate) sum: Sum,
+}
+
+/// A checkpoint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct KeptRest {
+    pub(crate) seq: u64,
+    pub(crate) state: String,
+}
+
+/// What a session is made of.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Creation {
+    pub(crate) at: Time,
+    pub(crate) genesis: Value,
+    pub(crate) records: Vec<Kept>,
+}
+
+/// What a session is told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Envelope {
+    pub(crate) at: Time,
+    pub(crate) inputs: Vec<Input>,
+    /// The id of an input from outside (DUR-13).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<InputId>,
+    /// The task of which this is the outcome. It is taken only while that task is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) of: Option<TaskRef>,
+}
+
+/// A task of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TaskRef {
+    /// The session's own key.
+    pub(crate) key: String,
+    /// The task's id.
+    pub(crate) id: String,
+    /// Which attempt at it; 0 for what has none.
+    pub(crate) attempt: u32,
+}
+
+/// A task to be carried out. What it is about is read from the session, so that prompts do not fill the log.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Effect {
+    pub(crate) session: String,
+    pub(crate) task: TaskRef,
+    /// The record that handed it out.
+    pub(crate) seq: u64,
+    /// How often a person had said stop.
+    pub(crate) stops: u64,
+    /// Whether it may be done once only, so that an earlier attempt puts it in doubt.
+    pub(crate) once: bool,
+    /// Whether an engine before this one may have begun it.
+    pub(crate) in_doubt: bool,
+}
+
+/// A timer that has come.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Tick {
+    pub(crate) key: String,
+    pub(crate) timer: Timer,
+}
+
+/// A checkpoint is to be made after a record, if the session is still there.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Keep {
+    pub(crate) key: String,
+    pub(crate) seq: u64,
+}
+
+/// What became of something that a handler was told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answered {
+    /// It was taken with this record.
+    Taken(u64),
+    /// It is refused, and nothing has changed.
+    Refused { code: String, text: String, misfit: Option<Box<Misfit>> },
+    /// There is no such session.
+    Unknown,
+    /// There is one of this name already.
+    Exists,
+}
+
+impl Answered {
+    pub(crate) fn refused(refused: Refused) -> Self {
+        Self::Refused { code: refused.code.to_owned(), text: refused.text, misfit: refused.misfit }
+    }
+
+    pub(crate) fn taken(self, session: &str) -> Result<u64, Refused> {
+        match self {
+            Self::Taken(seq) => Ok(seq),
+            Self::Refused { code, text, misfit } => Err(Refused { code: known_code(&code), text, misfit }),
+            Self::Unknown => Err(Refused::new("gone", StoreError::Unknown(session.to_owned()).to_string())),
+            Self::Exists => Err(Refused::new("refused", StoreError::Exists(session.to_owned()).to_string())),
+        }
+    }
+}
+
+/// Codes of refusals are static: those of the kernel and of the runtime.
+fn known_code(code: &str) -> &'static str {
+    const CODES: &[&str] = &[
+        "already_decided",
+        "at_work",
+        "bad_answer",
+        "bad_edit",
+        "bad_event",
+        "bad_picture",
+        "bad_rules",
+        "bad_state",
+        "consent_ended",
+        "damaged",
+        "ending",
+        "expired",
+        "id_reused",
+        "no_plan",
+        "not_in_this_mode",
+        "question_changed",
+        "several_calls",
+        "too_many_pictures",
+        "unfit_answer",
+        "unfit_consent",
+        "unknown_call",
+        "unknown_consent",
+        "unknown_question",
+        "unreadable",
+    ];
+    CODES.iter().find(|known| **known == code).copied().unwrap_or("refused")
+}

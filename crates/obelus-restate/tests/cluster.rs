@@ -1,0 +1,212 @@
+//! Nodes and workers as processes that are killed under sessions at work: every input that was acknowledged is kept, no
+//! effect that may happen once happens twice, and all sessions come to their end.
+
+#[path = "../../obelus-runtime/tests/common/mod.rs"]
+mod common;
+#[path = "common/nodes.rs"]
+mod nodes;
+#[path = "common/server.rs"]
+mod server;
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{chain, open_questions};
+use nodes::{Nodes, Process, fresh_folder};
+use obelus_kernel::session::{About, Decision, Ends};
+use obelus_restate::{Cluster, RestateStore, Worker};
+use obelus_runtime::{Activities, Connections, Host, SessionHandle, Store as _};
+use serde_json::json;
+
+/// What a worker process is told by.
+const LISTEN: &str = "OBELUS_TEST_LISTEN";
+const CLUSTER: &str = "OBELUS_TEST_CLUSTER";
+const EFFECTS: &str = "OBELUS_TEST_EFFECTS";
+
+/// `step` takes a moment, leaves a line in a file in the middle of it, and adds one.
+fn leaving_traces(file: PathBuf) -> Activities {
+    let mut activities = Activities::new();
+    activities.register("step", move |work| {
+        let file = file.clone();
+        async move {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let mut file = OpenOptions::new().create(true).append(true).open(file).expect("the file of effects");
+            let session = work.key.split(':').next().unwrap_or_default();
+            file.write_all(format!("{session} {}\n", work.call["n"]).as_bytes()).expect("an effect");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Ok(json!(work.call["n"].as_i64().unwrap_or(0) + 1))
+        }
+    });
+    activities
+}
+
+/// Not a test: a worker, which the tests start as a process of its own.
+#[test]
+#[ignore = "the tests run it as a process"]
+fn worker_process() {
+    let Ok(listen) = std::env::var(LISTEN) else { return };
+    let cluster = std::env::var(CLUSTER).expect("the cluster");
+    let (ingress, admin) = cluster.split_once(' ').expect("its addresses");
+    let cluster = Cluster::new(ingress, admin).expect("the cluster");
+    let effects = PathBuf::from(std::env::var(EFFECTS).expect("the file of effects"));
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let connections = Connections::new(leaving_traces(effects));
+        let worker = Worker::bind(cluster, connections, listen.parse().expect("an address")).await.expect("a worker");
+        let registration = worker.registration(&format!("http://{listen}"), true);
+        tokio::spawn(async move { registration.run(|_| ()).await.expect("it is registered") });
+        worker.serve(std::future::pending()).await;
+    });
+}
+
+/// A cluster, two workers at one address, and a host in front.
+struct Scene {
+    nodes: Nodes,
+    workers: Vec<Process>,
+    host: Host,
+    store: RestateStore,
+    effects: PathBuf,
+}
+
+impl Scene {
+    fn start(name: &str, nodes: usize) -> Self {
+        let folder = fresh_folder(name);
+        let nodes = Nodes::start(&folder, nodes);
+        let effects = folder.join("effects");
+        let listen = format!("127.0.0.1:{}", server::free_ports::<1>()[0]);
+        let addresses = format!("{} {}", nodes.ingress, nodes.admin);
+        let worker = |_| {
+            let (listen, addresses, effects) = (listen.clone(), addresses.clone(), effects.clone());
+            Process::start(move || {
+                let mut command = Command::new(std::env::current_exe().expect("this program"));
+                command.args(["--exact", "worker_process", "--ignored", "--nocapture"]);
+                command.env(LISTEN, &listen).env(CLUSTER, &addresses).env(EFFECTS, &effects);
+                command
+            })
+        };
+        let workers = (0..2).map(worker).collect();
+        let store = RestateStore::new(Cluster::new(&nodes.ingress, &nodes.admin).expect("a cluster"));
+        let connections = Connections::new(leaving_traces(effects.clone()));
+        let host = Host::builder(connections).store(store.shared()).workers(store.workers()).build();
+        Self { nodes, workers, host, store, effects }
+    }
+}
+
+/// How often each effect happened, by the key of its session and its number.
+fn happened(effects: &Path) -> BTreeMap<String, usize> {
+    let text = fs::read_to_string(effects).unwrap_or_default();
+    let mut counts = BTreeMap::new();
+    text.lines().for_each(|key| *counts.entry(key.to_owned()).or_default() += 1);
+    counts
+}
+
+/// Runs a session to its end. Whoever is asked about an effect in doubt looks whether it happened, as a person does.
+async fn work(handle: SessionHandle, key: String, effects: PathBuf) -> Ends {
+    handle.with_id("begin".parse().unwrap()).run_plan().await.expect("it begins");
+    loop {
+        let reply = match handle.rested().await {
+            Ok(reply) => reply.expect("it has begun"),
+            // The nodes are on their way back.
+            Err(refused) if refused.code == "unreachable" => continue,
+            Err(refused) => panic!("{refused:?}"),
+        };
+        if reply.ends != Ends::Waiting {
+            return reply.ends;
+        }
+        for question in open_questions(&handle).await {
+            assert_eq!(question.about, About::InDoubt);
+            // An attempt that was given up may still be in the middle of it.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let n = &question.calls[0].call["n"];
+            let decision = match happened(&effects).contains_key(&format!("{key} {n}")) {
+                true => Decision::Happened { result: json!(n.as_i64().unwrap_or_default() + 1) },
+                false => Decision::DidNot,
+            };
+            let once = handle.with_id(format!("answer-{}", question.id).parse().unwrap());
+            once.answer(question.id.clone(), decision, "ann").await.expect("the answer is taken");
+        }
+    }
+}
+
+/// Has sessions work while `harm` does its harm, over and over.
+fn survive(scene: Scene, sessions: usize, steps: usize, mut harm: impl FnMut(&mut Scene, usize) + Send + 'static) {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let (host, store, effects) = (scene.host.clone(), scene.store.clone(), scene.effects.clone());
+    let is_over = Arc::new(AtomicBool::new(false));
+    let harming = {
+        let (is_over, mut scene) = (Arc::clone(&is_over), scene);
+        std::thread::spawn(move || {
+            let mut round = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1500));
+                harm(&mut scene, round);
+                round += 1;
+            }
+            (scene, round)
+        })
+    };
+    let began = Instant::now();
+    let ends = runtime.block_on(async {
+        let mut running = tokio::task::JoinSet::new();
+        for i in 0..sessions {
+            let (host, effects) = (host.clone(), effects.clone());
+            running.spawn(async move {
+                let id = format!("s-{i}");
+                let handle = host.create(&id, chain("create", steps)).await.expect("a session");
+                let key = host.spec(&id).expect("it can be read").expect("a session").key;
+                work(handle, key, effects).await
+            });
+        }
+        running.join_all().await
+    });
+    is_over.store(true, Ordering::SeqCst);
+    let (scene, rounds) = harming.join().expect("the harm is done");
+    eprintln!("{sessions} sessions of {steps} steps, {rounds} kills, {:?}", began.elapsed());
+    assert!(ends.iter().all(|ends| *ends == Ends::Output), "{ends:?}");
+    for i in 0..sessions {
+        let id = format!("s-{i}");
+        let taken = store.taken(&id, &"begin".parse().unwrap()).expect("it can be read");
+        assert_eq!(taken, Some(1), "what was acknowledged is kept");
+        let journal = store.load(&id, 0, None).expect("the journal is whole");
+        assert!(journal.records.len() > steps, "{id}");
+    }
+    let counts = happened(&effects);
+    let twice: Vec<_> = counts.iter().filter(|(_, count)| **count > 1).collect();
+    assert!(twice.is_empty(), "happened twice: {twice:?}");
+    assert_eq!(counts.len(), sessions * steps);
+    drop(scene);
+}
+
+#[test]
+fn workers_that_are_killed_repeat_no_effect_and_lose_no_input() {
+    survive(Scene::start("cluster-workers", 1), 6, 4, |scene, round| {
+        let worker = round % scene.workers.len();
+        scene.workers[worker].kill_and_restart();
+    });
+}
+
+#[test]
+#[ignore = "it takes minutes: cargo xtask test --long"]
+fn nodes_and_workers_that_are_killed_repeat_no_effect_and_lose_no_input() {
+    let mut seed: u32 = 7;
+    survive(Scene::start("cluster-nodes", 3), 64, 8, move |scene, round| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let dice = (seed >> 16) as usize;
+        // In turn at first, then at random; a node has time to come back before the next one goes.
+        match if round < 5 { round } else { dice % 5 } {
+            which @ 0..=1 => scene.workers[which].kill_and_restart(),
+            which => {
+                scene.nodes.all[which - 2].kill_and_restart();
+                std::thread::sleep(Duration::from_secs(8));
+            }
+        }
+    });
+}

@@ -1,0 +1,217 @@
+//! Carrying out what a session hands out: calls with their time limits, panics and lost answers, and requests to models.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `doubt` | calls whose answer was lost (DUR-4) |
+
+mod doubt;
+
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use obelus_kernel::session::{Answer, CallError, CallId, Input, Outcome, Prompt, RequestId, Start};
+
+use crate::activity::{Activities, Work};
+use crate::connector::Connections;
+use crate::delegates;
+use crate::elicitor::Elicitor;
+use crate::model::{Model, Part, Parts};
+use crate::observation::{ObservationSlot, without_parts};
+use doubt::Doubt;
+
+/// A call under way.
+pub(crate) struct RunningCall<W> {
+    id: CallId,
+    work: W,
+    /// It has ended already, and its answer was lost.
+    lost: Option<Outcome>,
+    /// What may not be done twice is kept, to look whether it happened if its answer gets lost.
+    doubt: Option<Doubt>,
+    limit: Duration,
+    is_harmless: bool,
+    elicitor: Elicitor,
+}
+
+impl RunningCall<()> {
+    /// Starts a call. One that needs no waiting has ended, and this is what the session is to be told.
+    #[expect(clippy::result_large_err, reason = "the other way has no allocation of its own")]
+    pub(crate) fn start(
+        activities: &Activities,
+        start: Start,
+        elicitor: Elicitor,
+        slot: &Arc<ObservationSlot>,
+    ) -> Result<RunningCall<impl Future<Output = Outcome> + Send + Unpin + use<>>, Input> {
+        let id = start.id.clone();
+        let Some(activity) = activities.get(start.activity()) else {
+            let error = CallError::new("no_activity", format!("there is no activity `{}`", start.activity()));
+            return Err(Input::Ended { id, outcome: Outcome::Error(error) });
+        };
+        let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
+        let is_harmless = start.tool.idempotent;
+        let work = Work::new(start, elicitor.clone(), Arc::clone(slot));
+        let take_off = work.take_off();
+        let doubt =
+            (!is_harmless).then(|| Doubt { id: id.clone(), activity: Arc::clone(activity), work: work.clone(), limit });
+        let work = AssertUnwindSafe(activity.run(work)).catch_unwind();
+        let mut work = work.map(move |ended| {
+            let outcome = ended.unwrap_or_else(|_| {
+                let words = "the activity failed; this is a mistake in its code";
+                failed(is_harmless, "panic", words.to_owned())
+            });
+            take_off(outcome)
+        });
+        let lost = match ((&mut work).now_or_never(), &doubt) {
+            (Some(Outcome::Lost { message }), Some(_)) => Some(Outcome::Lost { message }),
+            (Some(outcome), _) => return Err(Input::Ended { id, outcome }),
+            (None, _) => None,
+        };
+        Ok(RunningCall { id, work, lost, doubt, limit, is_harmless, elicitor })
+    }
+}
+
+impl<W: Future<Output = Outcome> + Send> RunningCall<W> {
+    /// What the session is to be told when it has ended, or when it is stopped.
+    pub(crate) async fn to_end(self, stopped: impl Future<Output = ()> + Send) -> Input {
+        let Self { id, work, lost, doubt, limit, is_harmless, elicitor } = self;
+        let to_end = async {
+            let outcome = match lost {
+                Some(outcome) => outcome,
+                None => elicitor
+                    .limited(limit, work)
+                    .await
+                    .unwrap_or_else(|| failed(is_harmless, "timeout", format!("no result within {}", seconds(limit)))),
+            };
+            match (outcome, doubt) {
+                (Outcome::Lost { message }, Some(doubt)) => doubt.settle(message).await,
+                (outcome, _) => Input::Ended { id: id.clone(), outcome },
+            }
+        };
+        tokio::select! {
+            biased;
+            input = to_end => input,
+            () = stopped => match is_harmless {
+                true => {
+                    let outcome = failed(true, "stopped", "ended before it had a result".to_owned());
+                    Input::Ended { id, outcome }
+                }
+                // It may have happened: a person is asked, as after a crash.
+                false => Input::InDoubt { id },
+            },
+        }
+    }
+}
+
+/// Looks what became of a call that was under way when an earlier process ended, where its activity can; else the
+/// session is to be told at once that it is in doubt.
+#[expect(clippy::result_large_err, reason = "the other way has no allocation of its own")]
+pub(crate) fn reconcile(
+    activities: &Activities,
+    start: Start,
+    slot: &Arc<ObservationSlot>,
+) -> Result<impl Future<Output = Input> + Send + use<>, Input> {
+    let id = start.id.clone();
+    let activity = activities.get(start.activity()).filter(|_| !start.tool.idempotent);
+    let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
+    let attempt = start.attempt;
+    let work = Work::new(start, Elicitor::nobody(), Arc::clone(slot));
+    let take_off = work.take_off();
+    match activity.and_then(|activity| activity.reconcile(work)) {
+        None => Err(Input::InDoubt { id }),
+        Some(look) => Ok(async move {
+            let found = doubt::found(id, attempt, limit, look, "the work was interrupted").await;
+            doubt::without_observation(found, take_off)
+        }),
+    }
+}
+
+/// Asks a model. What is returned depends on the model no more.
+pub(crate) fn ask<S: Future<Output = ()> + Send>(
+    model: &dyn Model,
+    id: RequestId,
+    prompt: Prompt,
+    parts: Parts,
+    stopped: S,
+) -> impl Future<Output = Input> + Send + use<S> {
+    let seen: Vec<Arc<str>> = match &prompt.observation {
+        Some(latest) => prompt.observed.values().cloned().chain([latest.text.as_str().into()]).collect(),
+        None => prompt.observed.values().cloned().collect(),
+    };
+    let answer = AssertUnwindSafe(model.ask_aloud(prompt, parts)).catch_unwind();
+    let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
+    async move {
+        let answer = tokio::select! {
+            biased;
+            answer = answer => answer.unwrap_or_else(|_| {
+                failed("panic", "the model's client failed; this is a mistake in the program")
+            }),
+            () = stopped => failed("stopped", "stopped before the model answered"),
+        };
+        Input::Answer { id, answer: without_observations(answer, &seen) }
+    }
+}
+
+/// Carries out a call to its end, for engines that have no actor: what the session is to be told. Nobody can be asked
+/// anything meanwhile.
+pub async fn carry_out(connections: &Connections, start: Start, stopped: impl Future<Output = ()> + Send) -> Input {
+    match RunningCall::start(&connections.activities, start, Elicitor::nobody(), &Arc::default()) {
+        Err(ended) => ended,
+        Ok(call) => call.to_end(stopped).await,
+    }
+}
+
+/// Looks what became of a call that may have been carried out before (DUR-4): what the session is to be told.
+pub async fn look_whether_done(connections: &Connections, start: Start) -> Input {
+    match reconcile(&connections.activities, start, &Arc::default()) {
+        Err(unknown) => unknown,
+        Ok(look) => look.await,
+    }
+}
+
+/// Asks the model, for engines that have no actor: what the request took, and the answer.
+pub async fn ask_whole(
+    connections: &Connections,
+    id: RequestId,
+    prompt: Prompt,
+    stopped: impl Future<Output = ()> + Send,
+) -> Vec<Input> {
+    let (sender, mut parts) = tokio::sync::mpsc::unbounded_channel();
+    let answer = ask(&*connections.model, id.clone(), prompt, Parts::to(id, sender), stopped).await;
+    let used = std::iter::from_fn(|| parts.try_recv().ok()).filter_map(|(id, part)| match part {
+        Part::Used(used) => Some(Input::Used { id, used }),
+        Part::Piece(_) => None,
+    });
+    used.collect::<Vec<_>>().into_iter().chain([answer]).collect()
+}
+
+/// Reads a delegate's saved request, for engines that have no actor: what the session is to be told.
+pub async fn load_request(connections: &Connections, folder: PathBuf, id: CallId, path: String) -> Input {
+    let request = delegates::load(folder, path, connections.requests.clone()).await;
+    Input::Loaded { id, request }
+}
+
+/// Some servers repeat in an error what they were sent, and what was seen is to be written nowhere.
+fn without_observations(answer: Answer, seen: &[Arc<str>]) -> Answer {
+    match answer {
+        Answer::Failed { code, message } => {
+            let message = seen.iter().fold(message, |message, text| without_parts(&message, text));
+            Answer::Failed { code, message }
+        }
+        answer => answer,
+    }
+}
+
+/// How a call ends that has no result: in doubt, unless doing it again does no harm.
+fn failed(is_harmless: bool, code: &str, message: String) -> Outcome {
+    match is_harmless {
+        true => Outcome::Error(CallError::new(code, message)),
+        false => Outcome::Lost { message },
+    }
+}
+
+fn seconds(limit: Duration) -> String {
+    let seconds = limit.as_secs_f64();
+    format!("{seconds} second{}", if seconds == 1.0 { "" } else { "s" })
+}

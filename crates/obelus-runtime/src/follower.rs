@@ -1,0 +1,264 @@
+//! Sessions that other processes work at: they are followed by their records, and told things through [`Workers`].
+//!
+//! A follower stands where the actor of a session stands otherwise. It hears the same commands and publishes the same
+//! numbered events, because both follow from the same records. It asks for new records while somebody waits or watches.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{Input, Refused};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::actor::report::Report;
+use crate::actor::waiters::Waiters;
+use crate::actor::{Command, DAMAGED, Tell, WaitFor, gone};
+use crate::clock::Clock;
+use crate::events::{EventBody, Feed};
+use crate::images::ImageError;
+use crate::restore::{Remake, Replica};
+use crate::secret::without_secrets_of;
+use crate::store::{InputId, Record, Store, StoreError};
+
+/// The code of a refusal because those who work at the session cannot be reached.
+pub const UNREACHABLE: &str = "unreachable";
+
+/// How often new records are asked for: at first, and at most after nothing was new for a while.
+const PAUSE: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
+
+/// How often it is looked whether somebody watches.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How long the workers may be out of reach before those who wait are told so.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What [`Workers`] return while they work.
+pub type WorkersFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Processes that work at sessions, and a store that they share with this one.
+pub trait Workers: Send + Sync + 'static {
+    /// Tells a session something; the number of the record with which it was taken. It is durable then.
+    fn tell<'a>(&'a self, session: &'a str, told: Told) -> WorkersFuture<'a, Result<u64, Refused>>;
+
+    /// The records of a session after one, and the number of the last one that there is.
+    fn news<'a>(&'a self, session: &'a str, after: u64) -> WorkersFuture<'a, Result<(Vec<Record>, u64), StoreError>>;
+}
+
+/// What a session is told.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// What it is told.
+    pub input: Input,
+    /// The same id again acts once (DUR-13).
+    pub id: Option<InputId>,
+    /// When.
+    pub at: Time,
+}
+
+/// Follows one session.
+pub(crate) struct Follower {
+    id: String,
+    replica: Replica,
+    remake: Remake,
+    workers: Arc<dyn Workers>,
+    clock: Clock,
+    report: Option<Report>,
+    feed: Arc<Feed>,
+    commands: mpsc::UnboundedReceiver<Command>,
+    waiters: Waiters,
+    idle_after: Option<Duration>,
+    /// The latest record that this process knows to be durable.
+    reached: u64,
+    pause: Duration,
+    /// Since when the workers cannot be reached, and why.
+    failure: Option<(Instant, Refused)>,
+}
+
+impl Follower {
+    pub(crate) fn new(
+        id: &str,
+        replica: Replica,
+        remake: Remake,
+        workers: Arc<dyn Workers>,
+        feed: Arc<Feed>,
+        clock: Clock,
+        commands: mpsc::UnboundedReceiver<Command>,
+    ) -> Self {
+        Self {
+            id: id.to_owned(),
+            reached: replica.last(),
+            replica,
+            remake,
+            workers,
+            clock,
+            report: None,
+            feed,
+            commands,
+            waiters: Waiters::default(),
+            idle_after: None,
+            pause: PAUSE[0],
+            failure: None,
+        }
+    }
+
+    /// Tells how steps stand in this language, and ends after so long without anybody who wants something.
+    pub(crate) fn with(self, language: Option<&str>, idle_after: Option<Duration>) -> Self {
+        let report = Some(Report::new(Arc::clone(&self.feed), None, language));
+        Self { report, idle_after, ..self }
+    }
+
+    /// Lives until it is idle for long or told to end.
+    pub(crate) async fn live(
+        &mut self,
+        store: &Arc<dyn Store>,
+        may_end: impl Fn(&mpsc::UnboundedReceiver<Command>) -> bool,
+    ) {
+        let mut idle_since = Instant::now();
+        loop {
+            let is_wanted = !self.waiters.is_empty() || self.feed.is_watched();
+            if is_wanted {
+                idle_since = Instant::now();
+            }
+            let pause = if is_wanted { self.pause } else { LOOK };
+            tokio::select! {
+                biased;
+                command = self.commands.recv() => match command {
+                    None | Some(Command::End) => return,
+                    Some(command) => {
+                        idle_since = Instant::now();
+                        self.obey(command, store).await;
+                    }
+                },
+                () = tokio::time::sleep(pause) => {
+                    if is_wanted {
+                        self.refresh(store).await;
+                    }
+                }
+            }
+            self.answer_waiters();
+            let is_idle = self.idle_after.is_some_and(|idle| idle_since.elapsed() >= idle);
+            if is_idle && may_end(&self.commands) {
+                return;
+            }
+        }
+    }
+
+    /// Tells whoever still waits that nothing more comes from here.
+    pub(crate) fn end(mut self) {
+        self.waiters.refuse(&gone());
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            command.refuse(&gone());
+        }
+    }
+
+    async fn obey(&mut self, command: Command, store: &Arc<dyn Store>) {
+        match command {
+            Command::Inspect(look) => {
+                self.refresh(store).await;
+                look(self.replica.session());
+            }
+            Command::Wait { what, answer } => {
+                self.refresh(store).await;
+                self.waiters.add(what, answer);
+                self.pause = PAUSE[0];
+            }
+            Command::Tell(tell) => self.tell(*tell).await,
+            Command::Attach { path, answer } => {
+                let error = std::io::Error::other("this engine keeps no pictures");
+                let _ = answer.send(Err(ImageError::Unreadable { path, error }));
+            }
+            Command::Services { answer } => {
+                let _ = answer.send(None);
+            }
+            // Workers carry out the calls.
+            Command::Activities { answer } => {
+                let _ = answer.send(Arc::default());
+            }
+            Command::End => {}
+        }
+    }
+
+    async fn tell(&mut self, tell: Tell) {
+        let told = Told { input: without_secrets_of(tell.input.clone()), id: tell.id.clone(), at: (self.clock)() };
+        let taken = self.workers.tell(&self.id, told).await;
+        if let Ok(record) = taken {
+            self.reached = self.reached.max(record);
+        }
+        self.pause = PAUSE[0];
+        tell.answer(taken);
+    }
+
+    /// Takes in what is new.
+    async fn refresh(&mut self, store: &Arc<dyn Store>) {
+        let found = self.workers.news(&self.id, self.replica.last()).await;
+        let taken = found.map_err(|error| Refused::new(UNREACHABLE, error.to_string())).and_then(|(records, last)| {
+            match last < self.replica.last() {
+                // It went back to its last rest.
+                true => self.restore(store, last),
+                false => self.hear(records),
+            }
+        });
+        match taken {
+            Ok(()) => self.failure = None,
+            Err(refused) => {
+                let since = self.failure.take().map_or_else(Instant::now, |(since, _)| since);
+                self.failure = Some((since, refused));
+            }
+        }
+    }
+
+    fn restore(&mut self, store: &Arc<dyn Store>, last: u64) -> Result<(), Refused> {
+        let restored = Replica::restore(store, &self.id, &self.remake, None);
+        self.replica = restored.map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
+        self.reached = last;
+        self.feed.begin(self.replica.last());
+        Ok(())
+    }
+
+    fn hear(&mut self, records: Vec<Record>) -> Result<(), Refused> {
+        let Some(at) = records.last().map(|record| record.at) else {
+            self.pause = (self.pause * 2).min(PAUSE[1]);
+            return Ok(());
+        };
+        self.pause = PAUSE[0];
+        for record in records {
+            let (at, input) = (record.at, Arc::clone(&record.input));
+            let heard = self.replica.hear(record).map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
+            let last = self.replica.last();
+            if !self.feed.pass(last) {
+                let events = EventBody::of(self.replica.session(), at, &input, heard.is_news, &heard.tasks);
+                self.feed.publish(last, at, events);
+            }
+        }
+        self.reached = self.reached.max(self.replica.last());
+        if self.feed.is_watched()
+            && let Some(report) = &mut self.report
+        {
+            let moved = report.moved(self.replica.session());
+            self.feed.pass_on(at, [moved]);
+        }
+        Ok(())
+    }
+
+    /// Tells those who wait for a rest, if there is one, or why there is none.
+    fn answer_waiters(&mut self) {
+        if let Some((since, refused)) = &self.failure {
+            if since.elapsed() > PATIENCE || refused.code == DAMAGED {
+                self.waiters.refuse(refused);
+            }
+            return;
+        }
+        // What was taken last is not here yet.
+        if self.waiters.is_empty() || self.replica.last() < self.reached {
+            return;
+        }
+        let (session, is_still) = (self.replica.session(), self.replica.is_still());
+        self.waiters.answer(|what| match what {
+            WaitFor::Rest => session.is_at_rest().then(|| session.reply()),
+            WaitFor::Stillness => is_still.then(|| session.reply()),
+        });
+    }
+}

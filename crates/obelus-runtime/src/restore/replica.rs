@@ -1,0 +1,102 @@
+//! A session that follows its journal, record by record: for engines whose sessions are worked at in other processes.
+
+use std::sync::Arc;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{Input, Refused, Session, Task};
+
+use super::replay::{Advanced, UnderWay, advance, replay, replay_record};
+use super::{Remake, RestoreError, begin};
+use crate::store::{Record, Store};
+
+/// A session, how far its journal it is, and what it has handed out that has not ended.
+pub struct Replica {
+    id: String,
+    session: Session,
+    last: u64,
+    last_rest: u64,
+    under_way: UnderWay,
+}
+
+/// What a record led to.
+pub struct Heard {
+    /// The tasks that were handed out.
+    pub tasks: Vec<Task>,
+    /// Whether it changed the memory.
+    pub is_news: bool,
+}
+
+impl Replica {
+    /// A session before its first input.
+    pub fn new(id: &str, session: Session) -> Self {
+        Self { id: id.to_owned(), session, last: 0, last_rest: 0, under_way: UnderWay::default() }
+    }
+
+    /// A session as it was after a record, or as it is now.
+    pub fn restore(store: &Arc<dyn Store>, id: &str, remake: &Remake, at: Option<u64>) -> Result<Self, RestoreError> {
+        let (mut session, journaled) = begin(store, id, remake, at)?;
+        let (after, last) = (journaled.after, journaled.last());
+        let replayed = replay(&mut session, id, journaled, |_, _, _| {})?;
+        let last_rest = replayed.last_rest.unwrap_or(after);
+        Ok(Self { id: id.to_owned(), session, last, last_rest, under_way: replayed.under_way })
+    }
+
+    /// The session's name.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The number of the latest record.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Tells it the next record of its journal. One that leads to something else than it did is an error, and the replica
+    /// is of no use any more.
+    pub fn hear(&mut self, record: Record) -> Result<Heard, RestoreError> {
+        let before = self.session.context().length();
+        let input = Arc::clone(&record.input);
+        let tasks = replay_record(&mut self.session, &self.id, self.last + 1, record, self.last_rest)?;
+        Ok(self.heard(&input, before, tasks))
+    }
+
+    /// Tells it something new: the record to keep, and what it led to. What is refused changes nothing.
+    pub fn take(&mut self, at: Time, input: Input) -> Result<(Record, Heard), Refused> {
+        let before = self.session.context().length();
+        let input = Arc::new(input);
+        let Advanced { tasks, digest } = advance(&mut self.session, at, Input::clone(&input))?;
+        let record = Record { digest: Some(digest), ..Record::new(at, Arc::clone(&input)) };
+        Ok((record, self.heard(&input, before, tasks)))
+    }
+
+    fn heard(&mut self, input: &Input, before: usize, tasks: Vec<Task>) -> Heard {
+        self.last += 1;
+        self.under_way.hear(input);
+        self.under_way.hand_out(tasks.clone());
+        if self.session.is_at_rest() {
+            self.last_rest = self.last;
+        }
+        Heard { tasks, is_news: self.session.context().length() > before }
+    }
+
+    /// What was handed out under this id and has not ended: a request, a call or a file.
+    pub fn task(&self, id: &str) -> Option<&Task> {
+        self.under_way.get(id)
+    }
+
+    /// All that was handed out and has not ended, with the ids.
+    pub fn under_way(&self) -> impl Iterator<Item = (&str, &Task)> {
+        self.under_way.iter()
+    }
+
+    /// Whether nothing moves by itself any more.
+    pub(crate) fn is_still(&self) -> bool {
+        let is_done = self.session.is_at_rest() || self.session.paused().is_some();
+        is_done && self.under_way.iter().next().is_none()
+    }
+}

@@ -1,0 +1,428 @@
+//! One behaviour, every engine: what a session does is the same wherever it is kept. Each engine brings a [`World`] and has
+//! every case run in it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use obelus_kernel::session::{About, Decision, Ends, Mode};
+use obelus_runtime::{Activities, Connections, EventBody, EventNumber, Host, HostError, SessionHandle, Subscription};
+use obelus_runtime::{SessionSpec, StoreError};
+use serde_json::{Value, json};
+
+use super::common::{chain, counting, open_questions, read, run_plan, snapshot, spec, tool};
+
+/// An engine.
+pub(crate) trait World {
+    /// A host of the engine. Another one with the same connections sees the same sessions.
+    fn host(&self, connections: Connections) -> Host;
+
+    /// The name of a session that no other case has.
+    fn id(&self, name: &str) -> String;
+}
+
+/// The cases of the suite.
+macro_rules! cases {
+    ($($name:ident;)*) => {
+        /// Makes a test of each case, in a world that `$world` makes.
+        macro_rules! suite {
+            ($world:expr) => {
+                $(
+                    #[tokio::test]
+                    async fn $name() {
+                        $crate::suite::$name(&$world(stringify!($name))).await;
+                    }
+                )*
+            };
+        }
+    };
+}
+
+cases! {
+    a_plan_runs_to_its_rest_and_says_how_it_ended;
+    a_question_is_answered_through_a_clone_of_the_handle;
+    events_are_numbered_by_record_and_a_client_goes_on_where_it_was;
+    a_client_that_comes_back_to_another_process_misses_nothing;
+    a_session_that_left_memory_goes_on_through_the_same_handle;
+    dur_13_the_same_input_sent_twice_acts_once;
+    dur_13_an_id_that_was_used_for_another_input_is_refused;
+    dur_11_a_paused_session_starts_nothing_until_it_is_resumed;
+    a_session_that_does_not_exist_or_exists_already_is_an_error;
+    dur_14_no_session_has_the_idempotency_keys_of_another;
+    ask_1_the_id_of_a_question_is_not_used_again_by_a_session_of_the_same_name;
+    a_state_from_elsewhere_is_taken_whole_or_nothing_is_kept;
+    dur_1_replaying_the_journal_gives_the_same_session;
+    dur_6_a_fork_goes_its_own_way_and_leaves_the_original;
+    the_inbox_and_the_list_show_what_is_kept;
+    dur_4_a_call_that_panics_is_asked_about_and_not_repeated;
+    independent_calls_run_at_once_and_all_results_are_there;
+    a_stopped_turn_ends_what_is_at_work;
+    a_question_lapses_by_itself;
+    an_export_is_imported_under_its_own_name;
+    sessions_work_side_by_side;
+}
+pub(crate) use suite;
+
+/// A plan with one call that needs a person.
+fn asking() -> SessionSpec {
+    spec(json!({"step": tool("delete")}), json!([{"_tool": "step", "n": 1, "_outputPath": "†state.a"}]))
+}
+
+fn counted(world: &dyn World) -> (Host, Arc<AtomicUsize>) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    (world.host(Connections::new(counting(&calls))), calls)
+}
+
+/// Numbers and contents of lasting events that are there.
+fn told(events: &mut Subscription) -> Vec<String> {
+    let all = std::iter::from_fn(|| events.try_next());
+    let lasting = all.filter(|event| !matches!(event.body, EventBody::Moved { .. }));
+    lasting.map(|event| serde_json::to_string(&*event).unwrap()).collect()
+}
+
+async fn approve(handle: &SessionHandle) {
+    let question = open_questions(handle).await.remove(0).id;
+    handle.answer(question, Decision::Approve { only: None }, "ann").await.unwrap();
+}
+
+pub(crate) async fn a_plan_runs_to_its_rest_and_says_how_it_ended(world: &dyn World) {
+    let (host, calls) = counted(world);
+    let handle = host.create(&world.id("s"), chain("read", 5)).await.unwrap();
+    assert!(handle.rested().await.unwrap().is_none(), "nothing has begun");
+    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v4").await), (5, Some(json!(5))));
+    let refused = handle.answer("q9".parse().unwrap(), Decision::DidNot, "ann").await.unwrap_err();
+    assert_eq!(refused.code, "unknown_question");
+    assert!(handle.finished().await.unwrap().is_some());
+}
+
+pub(crate) async fn a_question_is_answered_through_a_clone_of_the_handle(world: &dyn World) {
+    let (host, calls) = counted(world);
+    let handle = host.create(&world.id("s"), asking()).await.unwrap();
+    let (mut events, person) = (handle.subscribe(None), handle.clone());
+    let answering = tokio::spawn(async move {
+        while let Some(event) = events.next().await {
+            if let EventBody::QuestionAsked { question } = &event.body {
+                person.answer(question.id.clone(), Decision::Approve { only: None }, "ann").await.unwrap();
+                return person.rested().await.unwrap().unwrap().ends;
+            }
+        }
+        panic!("nobody asked");
+    });
+    handle.run_plan().await.unwrap();
+    assert_eq!(answering.await.unwrap(), Ends::Output);
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
+
+pub(crate) async fn events_are_numbered_by_record_and_a_client_goes_on_where_it_was(world: &dyn World) {
+    let (host, _) = counted(world);
+    let handle = host.create(&world.id("s"), chain("read", 2)).await.unwrap();
+    let mut all = handle.subscribe(Some(EventNumber::START));
+    run_plan(&handle).await;
+    let mut seen = Vec::new();
+    while let Some(event) = all.try_next() {
+        if !matches!(event.body, EventBody::Moved { .. }) {
+            seen.push((event.number.to_string(), serde_json::to_value(&*event).unwrap()["event"].clone()));
+        }
+    }
+    let expected =
+        [("1-1", "call_began"), ("2-1", "call_ended"), ("2-2", "call_began"), ("3-1", "call_ended"), ("3-2", "rested")];
+    assert_eq!(seen, expected.map(|(number, name)| (number.to_owned(), json!(name))));
+    let later = told(&mut handle.subscribe("2-1".parse().ok()));
+    assert_eq!(later.len(), 3, "{later:?}");
+}
+
+pub(crate) async fn a_client_that_comes_back_to_another_process_misses_nothing(world: &dyn World) {
+    let id = world.id("s");
+    let connections = Connections::new(counting(&Arc::default()));
+    let first = world.host(connections.clone());
+    let handle = first.create(&id, asking()).await.unwrap();
+    let mut live = handle.subscribe(Some(EventNumber::START));
+    run_plan(&handle).await;
+    let mut seen = told(&mut live);
+    approve(&handle).await;
+    handle.rested().await.unwrap();
+    seen.extend(told(&mut live));
+    assert!(seen.len() > 4 && seen.iter().any(|event| event.contains("question_asked")), "{seen:?}");
+    first.close().await;
+    let second = world.host(connections);
+    let handle = second.open(&id).await.unwrap();
+    // None of them is held here: a client is told so, or reads the journal.
+    assert!(told(&mut handle.subscribe(Some(EventNumber::START)))[0].contains("missed"));
+    for (at, number) in [(0, "0-0"), (1, "1-1"), (2, "1-2")] {
+        assert_eq!(told(&mut handle.history(number.parse().unwrap()).unwrap()), seen[at..], "after {number}");
+    }
+    let mut events = handle.history("1-1".parse().unwrap()).unwrap();
+    handle.set_mode(Mode::Shadow).await.unwrap();
+    handle.finished().await.unwrap();
+    assert!(told(&mut events).last().unwrap().contains("mode_changed"), "and it goes on from there");
+}
+
+pub(crate) async fn a_session_that_left_memory_goes_on_through_the_same_handle(world: &dyn World) {
+    let (host, calls) = counted(world);
+    let id = world.id("s");
+    let handle = host.create(&id, chain("read", 3)).await.unwrap();
+    run_plan(&handle).await;
+    host.passivate(&id).await;
+    assert!(host.find(&id).is_none());
+    assert_eq!(read(&handle, "†state.v2").await, Some(json!(3)));
+    assert!(host.find(&id).is_some());
+    run_plan(&handle).await;
+    assert_eq!(calls.load(Ordering::SeqCst), 6);
+}
+
+pub(crate) async fn dur_13_the_same_input_sent_twice_acts_once(world: &dyn World) {
+    let (host, calls) = counted(world);
+    let id = world.id("s");
+    let handle = host.create(&id, chain("read", 1)).await.unwrap();
+    let once = handle.with_id("first".parse().unwrap());
+    for _ in 0..2 {
+        once.run_plan().await.unwrap();
+        handle.rested().await.unwrap();
+    }
+    host.passivate(&id).await;
+    once.run_plan().await.unwrap();
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
+
+pub(crate) async fn dur_13_an_id_that_was_used_for_another_input_is_refused(world: &dyn World) {
+    let (host, _) = counted(world);
+    let handle = host.create(&world.id("s"), chain("read", 1)).await.unwrap();
+    let once = handle.with_id("it's first".parse().unwrap());
+    once.run_plan().await.unwrap();
+    handle.rested().await.unwrap();
+    assert_eq!(once.pause("anna").await.unwrap_err().code, "id_reused");
+    assert!(handle.inspect(|session| session.paused().is_none()).await.unwrap());
+}
+
+pub(crate) async fn dur_11_a_paused_session_starts_nothing_until_it_is_resumed(world: &dyn World) {
+    let (host, calls) = counted(world);
+    let handle = host.create(&world.id("s"), chain("read", 2)).await.unwrap();
+    handle.pause("ann").await.unwrap();
+    handle.run_plan().await.unwrap();
+    assert!(handle.finished().await.unwrap().is_none(), "it is paused in the middle");
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+    handle.resume("ann").await.unwrap();
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+}
+
+pub(crate) async fn a_session_that_does_not_exist_or_exists_already_is_an_error(world: &dyn World) {
+    let (host, _) = counted(world);
+    let id = world.id("s");
+    assert!(matches!(host.open(&id).await, Err(HostError::Store(StoreError::Unknown(_)))));
+    host.create(&id, asking()).await.unwrap();
+    assert!(matches!(host.create(&id, asking()).await, Err(HostError::Store(StoreError::Exists(_)))));
+    assert!(matches!(host.create("no name", asking()).await, Err(HostError::Store(StoreError::BadName(_)))));
+}
+
+pub(crate) async fn dur_14_no_session_has_the_idempotency_keys_of_another(world: &dyn World) {
+    let keys = Arc::new(Mutex::new(Vec::new()));
+    let (mut activities, seen) = (Activities::new(), keys.clone());
+    activities.register("step", move |work| {
+        seen.lock().unwrap().push(work.key);
+        async { Ok(json!(1)) }
+    });
+    let host = world.host(Connections::new(activities));
+    let (id, fork) = (world.id("s"), world.id("t"));
+    for _ in 0..2 {
+        run_plan(&host.create(&id, chain("read", 1)).await.unwrap()).await;
+        host.remove(&id).await.unwrap();
+    }
+    run_plan(&host.create(&id, chain("read", 1)).await.unwrap()).await;
+    host.fork(&id, &fork, Some(0)).unwrap();
+    run_plan(&host.open(&fork).await.unwrap()).await;
+    let mut all = keys.lock().unwrap().clone();
+    assert_eq!(all.len(), 4);
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 4, "{all:?}");
+}
+
+pub(crate) async fn ask_1_the_id_of_a_question_is_not_used_again_by_a_session_of_the_same_name(world: &dyn World) {
+    let (host, _) = counted(world);
+    let (id, fork) = (world.id("s"), world.id("t"));
+    let first = host.create(&id, asking()).await.unwrap();
+    run_plan(&first).await;
+    let old = open_questions(&first).await.remove(0).id;
+    host.remove(&id).await.unwrap();
+    let second = host.create(&id, asking()).await.unwrap();
+    run_plan(&second).await;
+    let refused = second.answer(old.clone(), Decision::Approve { only: None }, "ann").await.unwrap_err();
+    assert_eq!(refused.code, "unknown_question");
+    assert_ne!(open_questions(&second).await.remove(0).id, old);
+    assert!(host.fork(&id, &fork, None).is_ok());
+    host.remove(&fork).await.unwrap();
+    let copied = host.fork(&id, &fork, None).unwrap_err().to_string();
+    assert!(copied.contains("choose another name"), "{copied}");
+}
+
+pub(crate) async fn a_state_from_elsewhere_is_taken_whole_or_nothing_is_kept(world: &dyn World) {
+    let (host, _) = counted(world);
+    let id = world.id("s");
+    let wrong = host.adopt(&id, asking(), json!("no state"), None, "ann").await;
+    assert!(matches!(wrong, Err(HostError::Refused(_))), "{wrong:?}");
+    assert!(host.spec(&id).unwrap().is_none());
+    let handle = host.adopt(&id, asking(), json!({"a": 7}), None, "ann").await.unwrap();
+    assert_eq!(read(&handle, "†state.a").await, Some(json!(7)));
+}
+
+pub(crate) async fn dur_1_replaying_the_journal_gives_the_same_session(world: &dyn World) {
+    let (host, _) = counted(world);
+    let id = world.id("s");
+    let live = host.create(&id, chain("read", 5)).await.unwrap();
+    run_plan(&live).await;
+    let seen = host.look(&id, None).unwrap();
+    assert_eq!(seen.snapshot().to_string(), snapshot(&live).await);
+    let early = host.look(&id, Some(3)).unwrap();
+    assert_eq!(early.context().length(), 2 + 2, "two results");
+    // A checkpoint comes after some turns, and the journal before it is still there.
+    for _ in 0..6 {
+        run_plan(&live).await;
+    }
+    host.passivate(&id).await;
+    assert_eq!(read(&host.open(&id).await.unwrap(), "†state.v4").await, Some(json!(5)));
+    assert_eq!(
+        host.history(&id).unwrap().iter().filter(|event| matches!(event.body, EventBody::Rested { .. })).count(),
+        7
+    );
+}
+
+pub(crate) async fn dur_6_a_fork_goes_its_own_way_and_leaves_the_original(world: &dyn World) {
+    let (host, calls) = counted(world);
+    let (id, fork) = (world.id("s"), world.id("t"));
+    let original = host.create(&id, asking()).await.unwrap();
+    run_plan(&original).await;
+    let forked = host.fork(&id, &fork, None).unwrap();
+    assert_eq!((forked.at, forked.is_paused), (1, false));
+    let copy = host.open(&fork).await.unwrap();
+    approve(&copy).await;
+    assert_eq!(copy.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!((calls.load(Ordering::SeqCst), open_questions(&original).await.len()), (1, 1));
+}
+
+pub(crate) async fn the_inbox_and_the_list_show_what_is_kept(world: &dyn World) {
+    let (host, _) = counted(world);
+    let (asks, done) = (world.id("asks"), world.id("done"));
+    let asking = host.create(&asks, asking()).await.unwrap();
+    run_plan(&asking).await;
+    run_plan(&host.create(&done, chain("read", 1)).await.unwrap()).await;
+    host.close().await;
+    let questions = inbox_of(&host, &asks, 1).await;
+    assert_eq!(questions[0]["id"], "q1");
+    assert!(inbox_of(&host, &done, 0).await.is_empty());
+    let listed = host.list().unwrap().into_iter().find(|row| row.id == done).unwrap();
+    assert_eq!(listed.records, 2);
+    approve(&asking).await;
+    asking.finished().await.unwrap();
+    host.close().await;
+    assert!(inbox_of(&host, &asks, 0).await.is_empty());
+}
+
+/// The open questions of a session, once there are so many. A store may write them when it has time for it.
+async fn inbox_of(host: &Host, id: &str, count: usize) -> Vec<Value> {
+    for _ in 0..500 {
+        let row = host.inbox().unwrap().into_iter().find(|row| row.session == id);
+        match row.map_or(Some(Vec::new()), |row| row.questions).filter(|questions| questions.len() == count) {
+            Some(questions) => return questions,
+            None => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+    panic!("`{id}` never had {count} questions in the inbox");
+}
+
+pub(crate) async fn dur_4_a_call_that_panics_is_asked_about_and_not_repeated(world: &dyn World) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (mut activities, counter) = (Activities::new(), calls.clone());
+    activities.register("step", move |work| {
+        counter.fetch_add(1, Ordering::SeqCst);
+        async move {
+            assert!(work.attempt > 1, "on purpose");
+            Ok(json!(1))
+        }
+    });
+    let host = world.host(Connections::new(activities));
+    let handle = host.create(&world.id("s"), chain("create", 1)).await.unwrap();
+    assert_eq!(run_plan(&handle).await.ends, Ends::Waiting);
+    let open = open_questions(&handle).await;
+    assert_eq!((open.len(), open[0].about, calls.load(Ordering::SeqCst)), (1, About::InDoubt, 1));
+    handle.answer(open[0].id.clone(), Decision::DidNot, "ann").await.unwrap();
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+}
+
+pub(crate) async fn independent_calls_run_at_once_and_all_results_are_there(world: &dyn World) {
+    let (host, calls) = counted(world);
+    let plan: Value =
+        (0..16).map(|i| json!({"_tool": "step", "n": i, "_outputPath": format!("†state.v{i}")})).collect();
+    let handle = host.create(&world.id("s"), spec(json!({"step": tool("read")}), plan)).await.unwrap();
+    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    assert_eq!(calls.load(Ordering::SeqCst), 16);
+    for i in 0..16 {
+        assert_eq!(read(&handle, &format!("†state.v{i}")).await, Some(json!(i + 1)));
+    }
+}
+
+pub(crate) async fn a_stopped_turn_ends_what_is_at_work(world: &dyn World) {
+    let begun = Arc::new(AtomicUsize::new(0));
+    let (mut activities, counter) = (Activities::new(), begun.clone());
+    activities.register("step", move |_| {
+        counter.fetch_add(1, Ordering::SeqCst);
+        std::future::pending()
+    });
+    let host = world.host(Connections::new(activities));
+    let handle = host.create(&world.id("s"), chain("read", 2)).await.unwrap();
+    handle.run_plan().await.unwrap();
+    while begun.load(Ordering::SeqCst) == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    handle.stop().await.unwrap();
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Stopped);
+    assert!(handle.finished().await.is_ok());
+    assert_eq!(begun.load(Ordering::SeqCst), 1);
+}
+
+pub(crate) async fn a_question_lapses_by_itself(world: &dyn World) {
+    let (host, calls) = counted(world);
+    let mut spec = asking();
+    (spec.settings.question_seconds, spec.settings.reminder_seconds) = (1, 0);
+    let handle = host.create(&world.id("s"), spec).await.unwrap();
+    let mut events = handle.subscribe(None);
+    assert_eq!(run_plan(&handle).await.ends, Ends::Waiting);
+    loop {
+        let event = events.next().await.unwrap();
+        if matches!(event.body, EventBody::QuestionExpired { .. }) {
+            break;
+        }
+    }
+    assert!(open_questions(&handle).await.is_empty());
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+}
+
+pub(crate) async fn an_export_is_imported_under_its_own_name(world: &dyn World) {
+    let (host, calls) = counted(world);
+    let id = world.id("s");
+    run_plan(&host.create(&id, chain("read", 2)).await.unwrap()).await;
+    let export = host.export(&id).unwrap();
+    assert_eq!((export.records.len(), &export.id), (3, &id));
+    host.remove(&id).await.unwrap();
+    assert_eq!(host.import(&id, export).unwrap(), 3);
+    let handle = host.open(&id).await.unwrap();
+    assert_eq!(read(&handle, "†state.v1").await, Some(json!(2)));
+    run_plan(&handle).await;
+    assert_eq!(calls.load(Ordering::SeqCst), 4);
+}
+
+pub(crate) async fn sessions_work_side_by_side(world: &dyn World) {
+    let (host, calls) = counted(world);
+    let mut running = tokio::task::JoinSet::new();
+    for i in 0..16 {
+        let (host, id) = (host.clone(), world.id(&format!("s-{i}")));
+        running.spawn(async move {
+            let handle = host.create(&id, chain("create", 3)).await.unwrap();
+            run_plan(&handle).await.ends
+        });
+    }
+    assert!(running.join_all().await.iter().all(|ends| *ends == Ends::Output));
+    assert_eq!(calls.load(Ordering::SeqCst), 48);
+}

@@ -1,0 +1,106 @@
+//! The first line of a new conversation. An agent that speaks several languages begins in that of the user's first
+//! message, so the line is read before the session is made, unless `--lang` names the language.
+
+use std::path::Path;
+
+use anyhow::Result;
+use obelus_kernel::session::Mode;
+use obelus_runtime::SessionSpec;
+use obelus_runtime::people::Titles;
+use tokio::sync::mpsc;
+
+use super::editor::{Editor, Face, Typed};
+use super::keyboard::{TerminalClosed, closed};
+use super::screen::{Part, Screen, Surface};
+use super::text::Line;
+use super::{greeting, lines};
+use crate::cmd::run::load_agent_in;
+use crate::language::{Words, chosen, words_of};
+
+/// The lines of stdin, where it is no terminal.
+type Lines = mpsc::Receiver<Result<String>>;
+
+/// The user's side before there is a session.
+pub(super) enum UserSide {
+    /// Lines of stdin; those that were read are not lost.
+    Lines(Lines),
+    /// A terminal; without an editor while another thread reads a line with it.
+    Terminal(Option<Box<Editor>>),
+    /// Nobody types: a scripted conversation.
+    Script,
+}
+
+/// What was typed before there is a session.
+pub(super) enum First {
+    /// A line; none where nothing had to be read.
+    Line(Option<String>),
+    /// The person left.
+    Left,
+}
+
+impl UserSide {
+    /// Lines of stdin.
+    pub(super) fn of_lines() -> Self {
+        Self::Lines(lines::stdin_lines())
+    }
+
+    /// The first line, where an agent that is about to begin waits for it. What tells of the agent is shown before.
+    pub(super) async fn first(&mut self, folder: &Path, spec: &SessionSpec, kept_as: Option<&str>) -> Result<First> {
+        if chosen().is_some() || !speaks_several(folder) {
+            return Ok(First::Line(None));
+        }
+        match self {
+            Self::Script => Ok(First::Line(None)),
+            Self::Lines(lines) => loop {
+                match lines.recv().await.transpose()? {
+                    Some(line) if line.trim().is_empty() => {}
+                    line => return Ok(First::Line(line)),
+                }
+            },
+            Self::Terminal(editor) => at_terminal(editor, spec, kept_as).await,
+        }
+    }
+}
+
+/// Whether the language of an agent depends on who speaks to it.
+fn speaks_several(folder: &Path) -> bool {
+    let language = |code| load_agent_in(folder, Some(code)).ok().and_then(|agent| agent.language);
+    language("ru") != language("en")
+}
+
+/// Greets, and reads a line at a terminal.
+async fn at_terminal(editor: &mut Option<Box<Editor>>, spec: &SessionSpec, kept_as: Option<&str>) -> Result<First> {
+    let phrases: &'static Words = words_of(spec.language.as_deref());
+    let mode: Mode = spec.settings.mode;
+    let screen = Screen::shared(Surface::Terminal, Titles::of(&spec.context, phrases.code), mode, phrases);
+    screen.lock().write(Part::Note, &greeting(&spec.agent, mode, kept_as, phrases));
+    let mut broke_off = false;
+    loop {
+        let has_colours = screen.lock().has_colours();
+        let face = Face { agent: spec.agent.clone(), mode, waits: String::new(), has_colours };
+        screen.lock().before_prompt();
+        screen.lock().hold();
+        let Some(mut reader) = editor.take() else { return Ok(First::Left) };
+        let reading = tokio::task::spawn_blocking(move || {
+            let typed = reader.words(&face);
+            (reader, typed)
+        });
+        let typed = tokio::select! {
+            read = reading => {
+                let (reader, typed) = read?;
+                *editor = Some(reader);
+                typed?
+            }
+            () = closed() => return Err(TerminalClosed.into()),
+        };
+        match typed {
+            Typed::Line(line) if line.trim().is_empty() => {}
+            Typed::Line(line) => return Ok(First::Line(Some(line))),
+            Typed::BreakOff if !broke_off => {
+                broke_off = true;
+                screen.lock().write(Part::Note, &[Line::of(crate::output::DIM, phrases.chat.again_to_quit)]);
+            }
+            Typed::BreakOff | Typed::Leave | Typed::Interrupted => return Ok(First::Left),
+        }
+    }
+}

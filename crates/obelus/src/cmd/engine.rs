@@ -1,0 +1,133 @@
+//! `obelus worker`, and hosts of sessions in a Restate cluster.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use obelus_restate::{Cluster, RestateStore, Worker};
+use obelus_runtime::{ConnectError, ConnectFuture, Connections, Connector, Host, SessionSpec};
+
+use super::host::{Notices, connector};
+use crate::cli::{EngineAt, EngineName, WorkerArgs};
+use crate::language::{fill, words_of};
+use crate::output::{self, DIM, Exit};
+
+/// The port of the admin API where none is named.
+const ADMIN_PORT: u16 = 9070;
+
+/// A host of the sessions in a cluster.
+pub(crate) fn host(at: &EngineAt, connector: impl Connector) -> Result<Host> {
+    let store = RestateStore::new(cluster(at)?);
+    Ok(Host::builder(connector).store(store.shared()).workers(store.workers()).build())
+}
+
+fn cluster(at: &EngineAt) -> Result<Cluster> {
+    let Some(ingress) = at.restate.as_deref() else { bail!("--engine restate: name the cluster with --restate URL") };
+    let admin = at.restate_admin.clone().unwrap_or_else(|| admin_of(ingress));
+    Cluster::new(ingress, &admin).context("--restate")
+}
+
+/// The admin APIs of nodes, by their ingress.
+fn admin_of(ingress: &str) -> String {
+    let of_one = |address: &str| {
+        let address = address.trim().trim_end_matches('/');
+        let begin = address.find("://").map_or(0, |at| at + 3);
+        let end = address[begin..].rfind(':').map_or(address.len(), |at| begin + at);
+        // Numbers of an IPv6 address have colons too.
+        let end = if address[end..].contains(']') { address.len() } else { end };
+        format!("{}:{ADMIN_PORT}", &address[..end])
+    };
+    ingress.split(',').map(of_one).collect::<Vec<_>>().join(",")
+}
+
+pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
+    if args.engine.engine != EngineName::Restate {
+        bail!("a worker works at the sessions of a cluster: --engine restate --restate URL");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = runtime.block_on(work(args));
+    runtime.shutdown_background();
+    done
+}
+
+async fn work(args: &WorkerArgs) -> Result<Exit> {
+    let words = &words_of(None).serving;
+    let cluster = cluster(&args.engine)?;
+    let connector = Placed { inner: connector(&args.store, &Notices::default()), agents: args.agents.clone() };
+    let worker = Worker::bind(cluster.clone(), connector, args.listen).await.context("--listen")?;
+    let uri = args.advertise.clone().unwrap_or_else(|| format!("http://{}", worker.address()));
+    let registration = worker.registration(&uri, true);
+    let end = super::serve::told_to_end()?;
+    let registered = async {
+        let waits = |error: &_| output::warning(&fill(words.worker_waits, &[&format!("{error}")]));
+        match registration.run(waits).await {
+            Err(error) => error,
+            Ok(()) => {
+                // Programs read the address from here.
+                output::answer(&uri);
+                output::note(&format!("{DIM}{}{DIM:#}", fill(words.worker_works, &[cluster.address()])));
+                std::future::pending().await
+            }
+        }
+    };
+    let mut failure = None;
+    let ended = async {
+        tokio::select! {
+            () = end => {}
+            error = registered => failure = Some(error),
+        }
+    };
+    worker.serve(ended).await;
+    match failure {
+        None => Ok(Exit::Done),
+        Some(error) => Err(error).context("--restate"),
+    }
+}
+
+/// Finds agents whose own path is not on this machine below a folder.
+struct Placed<C> {
+    inner: C,
+    agents: Option<PathBuf>,
+}
+
+impl<C> Placed<C> {
+    fn place(&self, spec: &SessionSpec) -> Option<SessionSpec> {
+        let name = spec.folder.file_name()?;
+        let folder = self.agents.as_ref().filter(|_| !spec.folder.exists())?.join(name);
+        folder.exists().then(|| SessionSpec { folder, ..spec.clone() })
+    }
+}
+
+impl<C: Connector> Connector for Placed<C> {
+    fn begin<'a>(
+        &'a self,
+        spec: &'a mut SessionSpec,
+        pictures: Option<&'a Path>,
+    ) -> ConnectFuture<'a, Result<Connections, ConnectError>> {
+        self.inner.begin(spec, pictures)
+    }
+
+    fn resume(&self, spec: &SessionSpec, pictures: Option<&Path>) -> Result<Connections, ConnectError> {
+        match self.place(spec) {
+            Some(placed) => self.inner.resume(&placed, pictures),
+            None => self.inner.resume(spec, pictures),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_admin_api_is_beside_the_ingress() {
+        for (ingress, admin) in [
+            ("http://127.0.0.1:8080", "http://127.0.0.1:9070"),
+            ("http://restate.example.test/", "http://restate.example.test:9070"),
+            ("http://n1:8080, http://n2:8081", "http://n1:9070,http://n2:9070"),
+            ("http://[::1]:8080", "http://[::1]:9070"),
+            ("http://[::1]", "http://[::1]:9070"),
+        ] {
+            assert_eq!(admin_of(ingress), admin);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `obelus worker` and `obelus serve --engine restate`, as clients meet them: real processes and a real Restate server.
+
+#[path = "../serve/client.rs"]
+#[allow(dead_code, reason = "not every test needs everything")]
+mod client;
+#[path = "../../../obelus-restate/tests/common/server.rs"]
+mod server;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use client::{Server, folder, obelus};
+use serde_json::json;
+
+/// A worker, which is killed when this is dropped.
+struct Worker(Child);
+
+impl Worker {
+    fn start(engine: &[&str]) -> Self {
+        let mut command = obelus(&["worker", "--listen", "127.0.0.1:0"]);
+        let child = command.args(engine).arg("--store").arg(folder("restate-worker"));
+        let mut child = child.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("the worker starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("its address");
+        assert!(line.starts_with("http://127.0.0.1:"), "it said `{line}`");
+        Self(child)
+    }
+
+    /// Tells it to end, and waits for that; whether it ended well.
+    fn terminate(&mut self) -> bool {
+        let pid = self.0.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
+        self.0.wait().expect("it has ended").success()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_conversation_on_a_cluster_is_the_same_as_on_one_machine() {
+    let restate = server::Server::start("binary");
+    let engine = ["--engine", "restate", "--restate", &restate.ingress, "--restate-admin", &restate.admin];
+    let mut worker = Worker::start(&engine);
+    let front = Server::start("restate-front", &engine);
+    let session = front.session("monday");
+    assert_eq!(front.say(&session, "The customer called")["turn"]["text"], "Written down.");
+
+    let said = front.say(&session, "ask Anna to call the customer");
+    assert_eq!(said["turn"]["ends"], "waiting", "{said}");
+    let question = front.get("/api/v1/questions").json()[0].clone();
+    let path = format!("/api/v1/questions/{}/answer", question["id"].as_str().expect("an id"));
+    let answer = json!({"decision": "approve", "digest": question["digest"], "wait": true});
+    assert_eq!(front.post(&path, &answer).status, 200);
+    let again = front.post(&path, &answer);
+    assert_eq!((again.status, again.code().as_str()), (409, "already_decided"));
+    let events = front.stream(&session, "0-0").until("question_decided");
+    assert!(events.iter().any(|event| event.name == "question_asked"));
+    assert_eq!(front.get("/api/v1/sessions").json()["sessions"][0]["id"], "monday");
+
+    // To one machine and back, under another name.
+    let file = folder("restate-carry").join("monday.jsonl");
+    let run = |args: &[&str]| {
+        let output = obelus(args).output().expect("the command runs");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let (file, store) = (file.to_str().expect("a path"), folder("restate-embedded"));
+    let store = store.to_str().expect("a path");
+    run(&[&["sessions", "export", "monday", "--out", file], engine.as_slice()].concat());
+    run(&["sessions", "import", file, "--store", store]);
+    assert!(run(&["sessions", "list", "--store", store]).contains("monday"));
+    fs::remove_file(file).expect("the file");
+    run(&["sessions", "export", "monday", "--out", file, "--store", store]);
+    run(&[&["sessions", "import", file, "--name", "tuesday"], engine.as_slice()].concat());
+    assert_eq!(front.say("tuesday", "The customer called again")["turn"]["text"], "Written down.");
+
+    assert!(worker.terminate(), "it ends in good order");
+}
+
+#[test]
+fn an_agent_with_a_browser_is_refused_with_words() {
+    let restate = server::Server::start("browser");
+    let engine = ["--engine", "restate", "--restate", &restate.ingress, "--restate-admin", &restate.admin];
+    let agents = folder("restate-agents");
+    fs::create_dir_all(agents.join("looker")).expect("a folder");
+    let agent = "name: looker\ntools:\n  look: {x-effect: read, x-keep: digest}\nactivities:\n  look: {jq: '{}'}\n";
+    fs::write(agents.join("looker/agent.yaml"), agent).expect("an agent");
+    let args = [engine.as_slice(), &["--agents", agents.to_str().expect("a path")]].concat();
+    let front = Server::start("restate-browser", &args);
+    let refused = front.post("/api/v1/sessions", &json!({"agent": "looker", "id": "s"}));
+    assert!(refused.status >= 400 && refused.body.contains("embedded engine"), "{refused:?}");
+}

@@ -1,0 +1,151 @@
+//! What is sent again, or to something that was decided since: it acts once, and for what was shown.
+
+use std::io::{BufRead, BufReader, Write as _};
+
+use serde_json::{Value, json};
+
+use super::client::{Reply, Server, obelus, write_head};
+use super::guard::token;
+
+/// A call with a key.
+fn keyed(server: &Server, key: &str, path: &str, body: &Value) -> Reply {
+    let bearer = format!("Bearer {}", server.token);
+    server.send("POST", path, &[("authorization", &bearer), ("idempotency-key", key)], Some(body))
+}
+
+fn tasks(server: &Server, session: &str) -> usize {
+    let state = server.get(&format!("/api/v1/sessions/{session}/state")).json();
+    state["tasks"].as_array().map_or(0, Vec::len)
+}
+
+fn sessions(server: &Server) -> usize {
+    server.get("/api/v1/sessions").json()["sessions"].as_array().unwrap().len()
+}
+
+/// A session that asks, and the checkpoint at which it does.
+fn asking(server: &Server, id: &str) -> Value {
+    server.session(id);
+    server.say(id, "ask Anna to call the customer");
+    server.get(&format!("/threads/{id}/state")).json()
+}
+
+#[test]
+fn a_yes_at_a_checkpoint_acts_once_and_forks_nothing() {
+    let server = Server::start("yes-once", &[]);
+    let yes = json!({"decisions": [{"type": "approve"}]});
+    for (id, is_keyed, by_interrupt) in [("a", true, false), ("b", false, false), ("c", false, true)] {
+        let state = asking(&server, id);
+        let resume = match by_interrupt {
+            true => json!({state["interrupts"][0]["id"].as_str().unwrap(): yes}),
+            false => yes.clone(),
+        };
+        let checkpoint = &state["checkpoint"]["checkpoint_id"];
+        let run = json!({"assistant_id": "notes", "checkpoint_id": checkpoint, "command": {"resume": resume}});
+        let before = sessions(&server);
+        let path = format!("/threads/{id}/runs/wait");
+        let send = || if is_keyed { keyed(&server, "k", &path, &run) } else { server.post(&path, &run) };
+        let (first, again) = (send(), send());
+        assert_eq!((first.status, again.status), (200, if is_keyed { 200 } else { 409 }), "{id} {again:?}");
+        assert_eq!((tasks(&server, id), sessions(&server)), (1, before), "{id}");
+        assert_eq!(server.get(&format!("/threads/{id}")).json()["status"], "idle", "{id}");
+    }
+    // Without a checkpoint, too.
+    asking(&server, "d");
+    let run = json!({"assistant_id": "notes", "command": {"resume": yes}});
+    for key in ["k", "k", "other"] {
+        let status = keyed(&server, key, "/threads/d/runs/wait", &run).status;
+        assert_eq!(status, if key == "k" { 200 } else { 409 }, "{key}");
+    }
+    assert_eq!(tasks(&server, "d"), 1);
+}
+
+#[test]
+fn words_at_a_checkpoint_sent_again_with_their_key_are_said_once() {
+    let server = Server::start("words-once", &[]);
+    server.session("s");
+    server.say("s", "Milk");
+    let head = server.get("/threads/s/state").json()["checkpoint"]["checkpoint_id"].clone();
+    let run = |words: &str| json!({"assistant_id": "notes", "checkpoint_id": head, "input": words});
+    for _ in 0..2 {
+        assert_eq!(keyed(&server, "here", "/threads/s/runs/wait", &run("Bread")).status, 200);
+    }
+    assert_eq!(server.get("/api/v1/sessions/s/state").json()["notes"].as_array().unwrap().len(), 2);
+    // From there once more: a branch, and one only.
+    for _ in 0..2 {
+        let values = keyed(&server, "branch", "/threads/s/runs/wait", &run("Tea")).body;
+        assert!(values.contains(r#""notes":[{"text":"Milk"},{"text":"Tea"}]"#), "{values}");
+    }
+    assert_eq!(sessions(&server), 2);
+}
+
+#[test]
+fn a_state_that_is_put_takes_the_place_of_the_former_one() {
+    let server = Server::start("put-state", &[]);
+    server.session("s");
+    server.say("s", "Milk");
+    let put = |state: Value| server.call("PUT", "/api/v1/sessions/s/state", Some(&json!({"state": state})));
+    assert_eq!(put(json!({"notes": [{"text": "Tea"}], "tasks": [], "more": 1})).status, 200);
+    let state = json!({"notes": [{"text": "Bread"}], "tasks": []});
+    assert_eq!(put(state.clone()).status, 200);
+    assert_eq!(server.get("/api/v1/sessions/s/state").json(), state);
+    let values = json!({"values": {"state": {"notes": [], "tasks": [], "other": 2}}});
+    assert_eq!(server.post("/threads/s/state", &values).status, 200);
+    assert_eq!(server.get("/api/v1/sessions/s/state").json(), values["values"]["state"]);
+    server.say("s", "Sugar");
+    assert_eq!(server.get("/api/v1/sessions/s/state").json()["notes"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn conversations_that_begin_alike_stay_apart() {
+    let server = Server::start("alike", &[]);
+    let say = |messages: &[(&str, &str)]| {
+        let message = |(role, content): &(&str, &str)| json!({"role": role, "content": content});
+        let body = json!({"model": "notes", "messages": messages.iter().map(message).collect::<Vec<_>>()});
+        let reply = server.post("/v1/chat/completions", &body);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        let words = reply.json()["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
+        (reply.header("x-session-id").unwrap().to_owned(), words)
+    };
+    let (one, said) = say(&[("user", "hello")]);
+    let (other, marked) = say(&[("user", "hello")]);
+    assert!(one != other && said != marked && marked.starts_with(&said), "{said} {marked}");
+    let goes_on = |said: &str| say(&[("user", "hello"), ("assistant", said), ("user", "The code is 4711")]).0;
+    assert_eq!((goes_on(&said), goes_on(&marked)), (one.clone(), other));
+    assert_eq!(server.call("DELETE", &format!("/api/v1/sessions/{one}"), None).status, 204);
+    assert_eq!(say(&[("user", "hello")]).1, said, "nothing is left to be told apart from");
+}
+
+#[test]
+fn a_person_whose_role_was_taken_away_decides_nothing_that_was_asked_before() {
+    let server = Server::start("demoted", &[]);
+    asking(&server, "s");
+    let question = server.get("/api/v1/questions/s:q1").json();
+    let olga = format!("Bearer {}", token(&server, "olga", "operator"));
+    let headers = [("authorization", olga.as_str())];
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "x", "version": "1"}}});
+    let hello = server.send("POST", "/mcp", &headers, Some(&hello));
+    let client = hello.header("mcp-session-id").unwrap();
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "decide",
+        "arguments": {"question": "s:q1", "digest": question["digest"], "decision": "approve"}}});
+    let call = call.to_string();
+    let mut stream = server.connect();
+    let all = [headers[0], ("mcp-session-id", client), ("content-type", "application/json")];
+    write_head(&mut stream, server.address, "POST", "/mcp", &all, Some(call.len()));
+    stream.write_all(call.as_bytes()).unwrap();
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let mut data = || lines.find_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok()).unwrap();
+    let asked = data();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept", "content": {"decision": "approve"}}});
+    let as_role = |role: &str| {
+        let removed = obelus(&["tokens", "rm", "olga", "--store"]).arg(&server.store).output().unwrap();
+        assert!(removed.status.success());
+        let olga = format!("Bearer {}", token(&server, "olga", role));
+        server.send("POST", "/mcp", &[("authorization", olga.as_str())], Some(&answer)).status
+    };
+    assert_eq!(as_role("viewer"), 403, "a viewer answers nothing");
+    assert_eq!(as_role("operator"), 202);
+    assert!(data()["error"].is_object(), "the call was begun with a token that permits nothing any more");
+    assert_eq!(server.get("/api/v1/questions/s:q1").json()["status"], "requested");
+}
