@@ -75,7 +75,10 @@ fn a_server_runs_beside_the_demo_unless_it_is_left_out() {
     let says = |args: &[&str]| run(command(args).env_remove("BITRIX_WEBHOOK_URL"), b"").exits(0).stderr;
     let with = says(&["demo", "--tour", "--lang", "en"]);
     let (_, rest) = with.split_once("Server: http://127.0.0.1:").unwrap_or_else(|| panic!("{with}"));
-    assert!(rest.contains("The console (the link works once): http://127.0.0.1:") && rest.contains("/#code="), "{rest}");
+    assert!(
+        rest.contains("The console (the link works once): http://127.0.0.1:") && rest.contains("/#code="),
+        "{rest}"
+    );
     let (_, token) = rest.split_once("its token is in ").expect("the file of the token");
     let file = token.split(')').next().expect("a file");
     assert!(!std::path::Path::new(file).exists(), "it is removed with the demo: {file}");
