@@ -34,8 +34,8 @@ for (const place of PLACES) {
     await world.open(page, ...place);
     await page.reload();
     await page.locator('main').waitFor();
-    await page.waitForLoadState('networkidle', { timeout: 5000 }).catch(() => undefined);
-    await page.waitForTimeout(1000);
+    await page.getByText('Loading…').first().waitFor({ state: 'hidden' });
+    await page.waitForTimeout(1500);
     const seen = await page.evaluate(() => ({
       hacked: window.hacked ?? null,
       text: document.body.innerText,

@@ -66,8 +66,8 @@ for (const [size, scheme, width, height] of LOOKS) {
     for (const [name, place, sign] of SCREENS) {
       await world.open(page, ...place);
       await page.locator(sign).first().waitFor();
-      await page.waitForLoadState('networkidle', { timeout: 3000 }).catch(() => undefined);
-      await page.waitForTimeout(700);
+      await page.locator('main p[role=status].quiet').first().waitFor({ state: 'hidden' });
+      await page.waitForTimeout(900);
       await page.screenshot({ path: path.join(shots, `${name}-${size}-${scheme}.png`) });
       faults.push(...(await accessibilityFaults(page)).map((fault) => `${name}: ${fault}`));
       const isTooWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);

@@ -22,12 +22,14 @@ function placed(nodes: string[], edges: [string, string][], size: Size, directio
   graph.setGraph({
     rankdir: direction,
     nodesep: 22,
-    ranksep: direction === 'LR' ? 130 : 70,
+    ranksep: direction === 'LR' ? 60 : 36,
     ranker: nodes.length > MANY ? 'longest-path' : 'network-simplex',
   });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const node of nodes) graph.setNode(node, { ...size });
-  for (const [from, to] of edges) graph.setEdge(from, to);
+  // Labels need room beside the nodes.
+  const label = edges.length > MANY ? {} : { width: 130, height: 18, labelpos: 'c' };
+  for (const [from, to] of edges) graph.setEdge(from, to, { ...label });
   layout(graph);
   const places = new Map<string, Place>();
   for (const node of nodes) {
