@@ -2,6 +2,7 @@
 //! against the head of its session before it is used.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_runtime::engine::{Remake, Replica, RestoreError, remake, with_present_bindings};
@@ -79,10 +80,14 @@ impl From<HostError> for LiveError {
 /// The place of one session. Whoever has it is the only one at it in this process.
 pub(crate) type Place = OwnedMutexGuard<Option<Live>>;
 
+type SharedPlace = Arc<tokio::sync::Mutex<Option<Live>>>;
+
 /// The sessions in memory.
 pub(crate) struct Sessions {
     store: RestateStore,
     connector: Arc<dyn Connector>,
+    /// Where agents are whose own path is not on this machine.
+    agents: Option<PathBuf>,
     places: Mutex<Places>,
     /// Sessions whose turns were stopped here.
     pub(crate) stops: broadcast::Sender<String>,
@@ -90,14 +95,15 @@ pub(crate) struct Sessions {
 
 #[derive(Default)]
 struct Places {
-    by_id: HashMap<String, (u64, Arc<tokio::sync::Mutex<Option<Live>>>)>,
+    /// With the number of the latest use.
+    by_id: HashMap<String, (u64, SharedPlace)>,
     /// Counts uses, to find what was not used for long.
     uses: u64,
 }
 
 impl Sessions {
-    pub(crate) fn new(store: RestateStore, connector: Arc<dyn Connector>) -> Self {
-        Self { store, connector, places: Mutex::default(), stops: broadcast::channel(STOPS).0 }
+    pub(crate) fn new(store: RestateStore, connector: Arc<dyn Connector>, agents: Option<PathBuf>) -> Self {
+        Self { store, connector, agents, places: Mutex::default(), stops: broadcast::channel(STOPS).0 }
     }
 
     pub(crate) fn store(&self) -> &RestateStore {
@@ -212,6 +218,10 @@ impl Sessions {
 
     fn connected(&self, id: &str, genesis: Value) -> Result<(Arc<SessionSpec>, Arc<Connections>, Remake), LiveError> {
         let spec = SessionSpec::from_genesis(genesis).map_err(HostError::from)?;
+        let spec = match &self.agents {
+            Some(agents) => found_below(agents, spec),
+            None => spec,
+        };
         let spec = with_present_bindings(spec);
         let connections = self.connector.resume(&spec, None).map_err(HostError::from)?;
         let remake = remake(id, &spec, &connections);
@@ -243,6 +253,22 @@ impl Places {
     }
 }
 
+/// A spec whose agent is in another folder on this machine: below one, under the same name.
+fn found_below(agents: &Path, mut spec: SessionSpec) -> SessionSpec {
+    let there = spec.folder.file_name().map(|name| agents.join(name));
+    let Some(there) = there.filter(|there| there.is_dir() && !spec.folder.exists()) else { return spec };
+    let here = std::mem::replace(&mut spec.folder, there.clone());
+    let move_there = |folder: &mut PathBuf| {
+        if let Ok(below) = folder.strip_prefix(&here) {
+            *folder = there.join(below);
+        }
+    };
+    spec.activities.iter_mut().for_each(|bound| move_there(&mut bound.folder));
+    spec.model.iter_mut().for_each(|model| move_there(&mut model.folder));
+    spec.mcp.iter_mut().for_each(|mcp| move_there(&mut mcp.folder));
+    spec
+}
+
 /// Whether records go on from a sum, and lead to a head.
 fn leads_to(from: &Sum, kept: &[Kept], head: &Head) -> bool {
     let mut sum = from.clone();
@@ -251,4 +277,25 @@ fn leads_to(from: &Sum, kept: &[Kept], head: &Head) -> bool {
         sum = kept.sum.clone();
         fits
     }) && sum == head.sum
+}
+
+#[cfg(test)]
+mod tests {
+    use obelus_runtime::specs::BoundActivities;
+
+    use super::*;
+
+    #[test]
+    fn an_agent_whose_path_is_not_here_is_found_below_the_folder_of_agents() {
+        let agents = std::env::temp_dir().join(format!("obelus-restate-agents-{}", std::process::id()));
+        std::fs::create_dir_all(agents.join("notes")).unwrap();
+        let elsewhere = PathBuf::from("/nowhere/agents/notes");
+        let bound = |folder: &Path| vec![BoundActivities { folder: folder.join("tools"), bound: Default::default() }];
+        let spec = SessionSpec { activities: bound(&elsewhere), folder: elsewhere.clone(), ..SessionSpec::default() };
+        let found = found_below(&agents, spec.clone());
+        assert_eq!((&found.folder, found.activities), (&agents.join("notes"), bound(&agents.join("notes"))));
+        let other = SessionSpec { folder: "/nowhere/agents/others".into(), ..spec };
+        assert_eq!(found_below(&agents, other.clone()).folder, other.folder);
+        std::fs::remove_dir_all(agents).unwrap();
+    }
 }

@@ -24,6 +24,9 @@ use crate::wire::{
 /// How long a session is at rest before it is kept: the next turn may follow at once.
 const KEPT_AFTER: Duration = Duration::from_secs(1);
 
+/// How long after an outcome was parked it is looked whether the session can be restored.
+const UNPARKED_AFTER: Duration = Duration::from_secs(10);
+
 /// The object. Every worker has one, for all sessions.
 pub(crate) struct SessionObject(pub(crate) Arc<Sessions>);
 
@@ -155,6 +158,27 @@ impl SessionObject {
         Ok(())
     }
 
+    /// Tries again to tell a session what came while it could not be restored.
+    #[handler]
+    async fn unpark(&self, ctx: ObjectContext<'_>, key: Json<String>) -> HandlerResult<()> {
+        let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(()) };
+        if head.key != key.0 || head.parked == 0 {
+            return Ok(());
+        }
+        match self.0.at(ctx.key(), &head).await {
+            Ok(mut place) => {
+                let after = unpark(&ctx, head, &mut place).await?;
+                ctx.set(key::HEAD, Json(after));
+                Ok(())
+            }
+            Err(LiveError::Unrestorable(_)) => {
+                try_again(&ctx, &head);
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Removes the records from one on.
     #[handler]
     async fn cut(&self, ctx: ObjectContext<'_>, from: Json<u64>) -> HandlerResult<Json<Answered>> {
@@ -215,12 +239,21 @@ impl SessionObject {
             LiveError::Unrestorable(text) if envelope.of.is_none() => refused("unreadable", text),
             LiveError::Unrestorable(_) => {
                 ctx.set(&key::parked(head.parked), Json(envelope));
+                if head.parked == 0 {
+                    try_again(ctx, &head);
+                }
                 let answer = Answered::Taken(head.seq);
                 ctx.set(key::HEAD, Json(Head { parked: head.parked + 1, ..head }));
                 Ok(Json(answer))
             }
         }
     }
+}
+
+/// Looks later whether the session can be restored.
+fn try_again(ctx: &ObjectContext<'_>, head: &Head) {
+    let target = RequestTarget::object(SESSION, ctx.key(), "unpark");
+    ctx.request::<Json<String>, ()>(target, Json(head.key.clone())).send_after(UNPARKED_AFTER);
 }
 
 /// Tells a session what came while it could not be restored; the head after that.

@@ -1,6 +1,7 @@
 //! A process that works at sessions: it serves the object and the effects, and makes itself known to the cluster.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +31,8 @@ pub struct Worker {
     listener: TcpListener,
     address: SocketAddr,
     cluster: Cluster,
-    sessions: Arc<Sessions>,
+    connector: Arc<dyn Connector>,
+    agents: Option<PathBuf>,
     clock: Clock,
 }
 
@@ -40,14 +42,20 @@ impl Worker {
     pub async fn bind(cluster: Cluster, connector: impl Connector, listen: SocketAddr) -> Result<Self, WorkerError> {
         let listener = listen_at(listen).map_err(|error| WorkerError::Listen(listen, error))?;
         let address = listener.local_addr().map_err(|error| WorkerError::Listen(listen, error))?;
-        let sessions = Arc::new(Sessions::new(RestateStore::new(cluster.clone()), Arc::new(connector)));
-        Ok(Self { listener, address, cluster, sessions, clock: system_clock })
+        let connector = Arc::new(connector);
+        Ok(Self { listener, address, cluster, connector, agents: None, clock: system_clock })
     }
 
     /// Takes the time from here. Tests pass their own.
     #[must_use]
     pub fn clock(self, clock: Clock) -> Self {
         Self { clock, ..self }
+    }
+
+    /// Looks below this folder for agents whose own path is not on this machine.
+    #[must_use]
+    pub fn agents(self, agents: Option<PathBuf>) -> Self {
+        Self { agents, ..self }
     }
 
     /// Where it listens.
@@ -64,7 +72,8 @@ impl Worker {
     /// Works until it is told to end. What is under way then has ten seconds to come to its end; what has not ended goes on
     /// in another worker.
     pub async fn serve(self, end: impl Future<Output = ()>) {
-        let Self { listener, sessions, clock, .. } = self;
+        let Self { listener, cluster, connector, agents, clock, .. } = self;
+        let sessions = Arc::new(Sessions::new(RestateStore::new(cluster), connector, agents));
         let object = SessionObject(Arc::clone(&sessions));
         let endpoint = Endpoint::builder().bind(object).bind(EffectService { sessions, clock }).build();
         HttpServer::new(endpoint).serve_with_cancel(listener, end).await;

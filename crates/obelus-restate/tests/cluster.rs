@@ -146,7 +146,7 @@ fn survive(scene: Scene, sessions: usize, steps: usize, mut harm: impl FnMut(&mu
         std::thread::spawn(move || {
             let mut round = 0;
             while !is_over.load(Ordering::SeqCst) {
-                std::thread::sleep(Duration::from_millis(1500));
+                std::thread::sleep(Duration::from_millis(700));
                 harm(&mut scene, round);
                 round += 1;
             }
@@ -187,7 +187,7 @@ fn survive(scene: Scene, sessions: usize, steps: usize, mut harm: impl FnMut(&mu
 
 #[test]
 fn workers_that_are_killed_repeat_no_effect_and_lose_no_input() {
-    survive(Scene::start("cluster-workers", 1), 6, 4, |scene, round| {
+    survive(Scene::start("cluster-workers", 1), 16, 6, |scene, round| {
         let worker = round % scene.workers.len();
         scene.workers[worker].kill_and_restart();
     });
@@ -205,7 +205,7 @@ fn nodes_and_workers_that_are_killed_repeat_no_effect_and_lose_no_input() {
             which @ 0..=1 => scene.workers[which].kill_and_restart(),
             which => {
                 scene.nodes.all[which - 2].kill_and_restart();
-                std::thread::sleep(Duration::from_secs(8));
+                std::thread::sleep(Duration::from_secs(6));
             }
         }
     });

@@ -1,3 +1,4 @@
+#![allow(missing_docs, reason = "the attributes of Restate make methods without any")]
 //! Steps a second, beside a bare Restate service that does the same number of journaled steps: `cargo xtask bench restate`.
 
 #[path = "../../obelus-runtime/tests/common/mod.rs"]

@@ -5,13 +5,15 @@ mod common;
 #[path = "common/server.rs"]
 mod server;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use common::{chain, counting, open_questions, read, run_plan};
 use obelus_kernel::session::{Decision, Ends};
 use obelus_restate::{Cluster, RestateStore, Worker};
-use obelus_runtime::{Connections, Host};
+use obelus_runtime::{Activities, ConnectError, ConnectFuture, Connections, Connector, Host, SessionSpec};
 use serde_json::json;
 use server::Server;
 use tokio::sync::oneshot;
@@ -26,7 +28,11 @@ struct Version {
 async fn version(cluster: &Cluster) -> Version {
     let calls = Arc::new(AtomicUsize::new(0));
     let connections = Connections::new(counting(&calls));
-    let worker = Worker::bind(cluster.clone(), connections, "127.0.0.1:0".parse().unwrap()).await.unwrap();
+    version_of(cluster, connections, calls).await
+}
+
+async fn version_of(cluster: &Cluster, connector: impl Connector, calls: Arc<AtomicUsize>) -> Version {
+    let worker = Worker::bind(cluster.clone(), connector, "127.0.0.1:0".parse().unwrap()).await.unwrap();
     let registration = worker.registration(&format!("http://{}", worker.address()), false);
     let (end, is_over) = oneshot::channel();
     let ended = tokio::spawn(worker.serve(async move {
@@ -65,4 +71,57 @@ async fn sessions_that_wait_go_on_in_the_new_version() {
     }
     assert_eq!((first.calls.load(Ordering::SeqCst), second.calls.load(Ordering::SeqCst)), (0, 16));
     second.end.send(()).unwrap();
+}
+
+/// A version that cannot connect any session.
+struct Broken;
+
+impl Connector for Broken {
+    fn begin<'a>(
+        &'a self,
+        spec: &'a mut SessionSpec,
+        _: Option<&'a Path>,
+    ) -> ConnectFuture<'a, Result<Connections, ConnectError>> {
+        Box::pin(std::future::ready(self.resume(spec, None)))
+    }
+
+    fn resume(&self, _: &SessionSpec, _: Option<&Path>) -> Result<Connections, ConnectError> {
+        Err(ConnectError("on purpose".to_owned()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn dur_12_outcomes_wait_for_a_version_that_can_restore_the_session() {
+    let server = Server::start("parked");
+    let cluster = Cluster::new(&server.ingress, &server.admin).unwrap();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (mut activities, counter) = (Activities::new(), Arc::clone(&calls));
+    let go_on = Arc::new(tokio::sync::Semaphore::new(0));
+    let waits = Arc::clone(&go_on);
+    activities.register("step", move |_| {
+        counter.fetch_add(1, Ordering::SeqCst);
+        let waits = Arc::clone(&waits);
+        async move {
+            let _permit = waits.acquire().await;
+            Ok(json!(1))
+        }
+    });
+    let connections = Connections::new(activities);
+    let _first = version_of(&cluster, connections.clone(), Arc::clone(&calls)).await;
+    let store = RestateStore::new(cluster.clone());
+    let host = Host::builder(connections.clone()).store(store.shared()).workers(store.workers()).build();
+    let handle = host.create("s", chain("create", 1)).await.unwrap();
+    handle.run_plan().await.unwrap();
+    while calls.load(Ordering::SeqCst) == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+
+    // The call ends in the first version; what comes of it goes to the second, which can do nothing with it.
+    let _second = version_of(&cluster, Broken, Arc::default()).await;
+    go_on.add_permits(1);
+    let refused = handle.pause("ann").await.unwrap_err();
+    assert!(refused.code == "unreadable" && refused.text.contains("on purpose"), "{refused:?}");
+    let _third = version_of(&cluster, connections, Arc::clone(&calls)).await;
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v0").await), (1, Some(json!(1))));
 }

@@ -74,7 +74,7 @@ impl RunningCall<()> {
 
 impl<W: Future<Output = Outcome> + Send> RunningCall<W> {
     /// What the session is to be told when it has ended, or when it is stopped.
-    pub(crate) async fn to_end(self, stopped: impl Future<Output = ()> + Send) -> Input {
+    pub(crate) async fn run_to_end(self, stopped: impl Future<Output = ()> + Send) -> Input {
         let Self { id, work, lost, doubt, limit, is_harmless, elicitor } = self;
         let to_end = async {
             let outcome = match lost {
@@ -158,7 +158,7 @@ pub(crate) fn ask<S: Future<Output = ()> + Send>(
 pub async fn carry_out(connections: &Connections, start: Start, stopped: impl Future<Output = ()> + Send) -> Input {
     match RunningCall::start(&connections.activities, start, Elicitor::nobody(), &Arc::default()) {
         Err(ended) => ended,
-        Ok(call) => call.to_end(stopped).await,
+        Ok(call) => call.run_to_end(stopped).await,
     }
 }
 

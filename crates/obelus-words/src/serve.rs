@@ -5,6 +5,9 @@ phrases! {
     ServingWords {
         listens: "Сервер слушает: {}", "The server listens: {}";
         worker_works: "Исполнитель работает, кластер: {}", "The worker works for the cluster at {}";
+        worker_engine:
+            "исполнитель работает с сессиями кластера: --engine restate --restate URL",
+            "a worker works at the sessions of a cluster: --engine restate --restate URL";
         worker_waits: "Жду кластер Restate: {}", "Waiting for the Restate cluster: {}";
         console:
             "Консоль (ссылка действует один раз): {}",

@@ -1,5 +1,7 @@
 //! A Restate server, installed once from npm and started on loopback for the tests of one program.
 
+#![allow(dead_code, reason = "not every test needs everything")]
+
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

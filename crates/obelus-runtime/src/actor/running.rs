@@ -152,7 +152,7 @@ impl RunningWork {
             Err(ended) => self.done.push_back(ended),
             Ok(call) => {
                 let stopped = Arc::clone(&self.stop).notified_owned();
-                self.push(call.to_end(stopped));
+                self.push(call.run_to_end(stopped));
             }
         }
     }

@@ -1,10 +1,8 @@
 //! `obelus worker`, and hosts of sessions in a Restate cluster.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Context as _, Result, bail};
 use obelus_restate::{Cluster, RestateStore, Worker};
-use obelus_runtime::{ConnectError, ConnectFuture, Connections, Connector, Host, SessionSpec};
+use obelus_runtime::{Connector, Host};
 
 use super::host::{Notices, connector};
 use crate::cli::{EngineAt, EngineName, WorkerArgs};
@@ -21,7 +19,7 @@ pub(crate) fn host(at: &EngineAt, connector: impl Connector) -> Result<Host> {
 }
 
 fn cluster(at: &EngineAt) -> Result<Cluster> {
-    let Some(ingress) = at.restate.as_deref() else { bail!("--engine restate: name the cluster with --restate URL") };
+    let ingress = at.restate.as_deref().unwrap_or_default();
     let admin = at.restate_admin.clone().unwrap_or_else(|| admin_of(ingress));
     Cluster::new(ingress, &admin).context("--restate")
 }
@@ -41,7 +39,7 @@ fn admin_of(ingress: &str) -> String {
 
 pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
     if args.engine.engine != EngineName::Restate {
-        bail!("a worker works at the sessions of a cluster: --engine restate --restate URL");
+        bail!("{}", words_of(None).serving.worker_engine);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(work(args));
@@ -52,8 +50,9 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
 async fn work(args: &WorkerArgs) -> Result<Exit> {
     let words = &words_of(None).serving;
     let cluster = cluster(&args.engine)?;
-    let connector = Placed { inner: connector(&args.store, &Notices::default()), agents: args.agents.clone() };
+    let connector = connector(&args.store, &Notices::default());
     let worker = Worker::bind(cluster.clone(), connector, args.listen).await.context("--listen")?;
+    let worker = worker.agents(args.agents.clone());
     let uri = args.advertise.clone().unwrap_or_else(|| format!("http://{}", worker.address()));
     let registration = worker.registration(&uri, true);
     let end = super::serve::told_to_end()?;
@@ -80,37 +79,6 @@ async fn work(args: &WorkerArgs) -> Result<Exit> {
     match failure {
         None => Ok(Exit::Done),
         Some(error) => Err(error).context("--restate"),
-    }
-}
-
-/// Finds agents whose own path is not on this machine below a folder.
-struct Placed<C> {
-    inner: C,
-    agents: Option<PathBuf>,
-}
-
-impl<C> Placed<C> {
-    fn place(&self, spec: &SessionSpec) -> Option<SessionSpec> {
-        let name = spec.folder.file_name()?;
-        let folder = self.agents.as_ref().filter(|_| !spec.folder.exists())?.join(name);
-        folder.exists().then(|| SessionSpec { folder, ..spec.clone() })
-    }
-}
-
-impl<C: Connector> Connector for Placed<C> {
-    fn begin<'a>(
-        &'a self,
-        spec: &'a mut SessionSpec,
-        pictures: Option<&'a Path>,
-    ) -> ConnectFuture<'a, Result<Connections, ConnectError>> {
-        self.inner.begin(spec, pictures)
-    }
-
-    fn resume(&self, spec: &SessionSpec, pictures: Option<&Path>) -> Result<Connections, ConnectError> {
-        match self.place(spec) {
-            Some(placed) => self.inner.resume(&placed, pictures),
-            None => self.inner.resume(spec, pictures),
-        }
     }
 }
 

@@ -55,7 +55,7 @@ fn a_conversation_on_a_cluster_is_the_same_as_on_one_machine() {
     assert_eq!(said["turn"]["ends"], "waiting", "{said}");
     let question = front.get("/api/v1/questions").json()[0].clone();
     let path = format!("/api/v1/questions/{}/answer", question["id"].as_str().expect("an id"));
-    let answer = json!({"decision": "approve", "digest": question["digest"], "wait": true});
+    let answer = json!({"decision": "approve", "digest": question["digest"]});
     assert_eq!(front.post(&path, &answer).status, 200);
     let again = front.post(&path, &answer);
     assert_eq!((again.status, again.code().as_str()), (409, "already_decided"));
