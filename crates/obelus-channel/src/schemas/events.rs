@@ -13,8 +13,8 @@ use crate::types::ModeName;
 pub(crate) struct SessionEventShape {
     /// Where it stands among all events of the session, `RECORD-PART`.
     number: String,
-    /// When.
-    at: String,
+    /// When, in milliseconds since 1970.
+    at: i64,
     /// What happened.
     #[serde(flatten)]
     body: EventShape,
@@ -309,5 +309,5 @@ pub(crate) struct ReplyShape {
     /// The name of the end, where the agent's graph of steps came to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<String>,
-    at: String,
+    at: i64,
 }

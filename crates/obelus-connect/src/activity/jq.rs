@@ -139,7 +139,11 @@ mod tests {
         let released = Arc::new(Mutex::new(released));
         let occupy = |_| {
             let released = Arc::clone(&released);
-            threads.run(move || drop(released.lock().unwrap().recv())).unwrap()
+            threads
+                .run(move || {
+                    let _ = released.lock().unwrap().recv();
+                })
+                .unwrap()
         };
         (release, (0..jobs).map(occupy).collect())
     }
