@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use obelus_kernel::memory::{Origin, Origins};
 use obelus_kernel::session::plan_graph::{PlanGraph, PlannedCall, ValueFlow};
-use obelus_kernel::session::{About, CallStatus, Question, Session};
+use obelus_kernel::session::{About, AskedCall, CallStatus, Question, Session};
 use obelus_kernel::steps::{StepFilter, StepNode, Steps};
 use obelus_runtime::Language;
 use obelus_runtime::people::{StepLine, Titles, failure_in_words};
@@ -72,7 +72,7 @@ impl<'a> Maker<'a> {
             // A delegate's question is about the call that it carries out.
             let of_delegate = question.id.to_string().split_once('/').and_then(|(job, _)| place_of(job));
             let waiting = question.calls.iter().filter(|asked| asked.decided.is_none());
-            let own = waiting.flat_map(|asked| asked.places()).filter(|_| of_delegate.is_none());
+            let own = waiting.flat_map(AskedCall::places).filter(|_| of_delegate.is_none());
             questions.extend(of_delegate.into_iter().chain(own).map(|place| (place, whole(question))));
         }
         let titles = Titles::of(session.context(), language.code());

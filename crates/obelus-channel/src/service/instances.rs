@@ -67,7 +67,7 @@ fn list(session: &Session, filter: &InstanceFilter, language: Language) -> Insta
     let next = rows.last().filter(|_| from + limit < matching.len()).map(|row| row.instance.clone());
     let group = |((code, message), count)| ErrorGroup { code, message, count };
     let mut errors: Vec<ErrorGroup> = errors.into_iter().map(group).collect();
-    errors.sort_by(|one, other| other.count.cmp(&one.count));
+    errors.sort_by_key(|group| std::cmp::Reverse(group.count));
     errors.truncate(MOST_ERRORS);
     InstanceList { total: names.len(), matching: matching.len(), counts, errors, rows, next }
 }

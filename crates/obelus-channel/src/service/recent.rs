@@ -26,7 +26,7 @@ impl Service {
         let sessions = self.blocking(move |host| {
             let mut rows = host.list()?;
             rows.retain(|row| only.as_ref().is_none_or(|only| row.id == *only));
-            rows.sort_by(|one, other| other.last_at.cmp(&one.last_at));
+            rows.sort_by_key(|row| std::cmp::Reverse(row.last_at));
             let named = rows.into_iter().map(|row| (agent_in(host, &row.id), row.id));
             let named = named.filter(|(name, _)| agent.as_ref().is_none_or(|agent| agent == name));
             Ok(named.take(MOST_SESSIONS).collect::<Vec<_>>())
