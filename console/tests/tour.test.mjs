@@ -100,7 +100,8 @@ test('a reload shows the same conversation', async () => {
 
 test('the batch is a table of its instances', async () => {
   await page.getByRole('link', { name: 'Instances' }).click();
-  await shows('20 instances');
+  await page.getByRole('button', { name: 'all 20' }).waitFor();
+  await page.getByRole('button', { name: 'done 19' }).waitFor();
   await page.getByRole('link', { name: 'Chat' }).click();
 });
 

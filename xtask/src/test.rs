@@ -14,6 +14,7 @@ pub(crate) fn run(long: bool) -> Result<()> {
     step("lints", &mut cargo(&lints))?;
     connectors()?;
     console::run()?;
+    console::check()?;
     step("tests", &mut cargo(&["test", "--workspace", "--features", ENGINES]))?;
     vectors()?;
     if long {
