@@ -5,6 +5,7 @@ mod common;
 #[path = "common/server.rs"]
 mod server;
 #[path = "../../obelus-runtime/tests/suite/mod.rs"]
+#[macro_use]
 mod suite;
 
 use std::collections::BTreeMap;
@@ -105,4 +106,4 @@ impl World for Restate {
     }
 }
 
-suite::suite!(|name: &str| Restate(name.to_owned()));
+suite!(|name: &str| Restate(name.to_owned()));

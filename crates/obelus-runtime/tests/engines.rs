@@ -1,6 +1,7 @@
 //! The suite of behaviour on the engines of this crate: in memory, and on disk.
 
 mod common;
+#[macro_use]
 mod suite;
 
 use std::sync::Arc;
@@ -28,13 +29,13 @@ impl World for Embedded {
 mod memory {
     use super::*;
 
-    suite::suite!(|_: &str| Embedded { store: Arc::new(MemoryStore::new()), _folder: None });
+    suite!(|_: &str| Embedded { store: Arc::new(MemoryStore::new()), _folder: None });
 }
 
 mod disk {
     use super::*;
 
-    suite::suite!(|name: &str| {
+    suite!(|name: &str| {
         let folder = Folder::new(name);
         Embedded { store: SqliteStore::open(&folder.0).unwrap().shared(), _folder: Some(folder) }
     });

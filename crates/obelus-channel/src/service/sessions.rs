@@ -139,7 +139,11 @@ impl Service {
         self.host.remove(id).await?;
         if let Some(forget) = self.forget.clone() {
             let id = id.to_owned();
-            self.blocking(move |_| Ok(forget(&id))).await?;
+            self.blocking(move |_| {
+                forget(&id);
+                Ok(())
+            })
+            .await?;
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ impl Spans {
                 self.content("gen_ai.input.messages", || message("user", text));
             }
             EventBody::QuestionDecided { .. } | EventBody::Happened { .. } | EventBody::Resumed { .. } => {
-                self.begin(at)
+                self.begin(at);
             }
             EventBody::ModelAsked { .. } => {
                 self.begin(at);

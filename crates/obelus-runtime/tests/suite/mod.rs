@@ -61,7 +61,6 @@ cases! {
     an_export_is_imported_under_its_own_name;
     sessions_work_side_by_side;
 }
-pub(crate) use suite;
 
 /// A plan with one call that needs a person.
 fn asking() -> SessionSpec {

@@ -26,7 +26,7 @@ fn an_agent_of_several_languages_begins_in_that_of_the_first_message() {
     let chat = ["chat", "--agent", &agent];
     for (said, told) in [("Hello there", "greeter · Mode shadow"), ("Добрый день", "greeter · Режим shadow")]
     {
-        obelus_reading(&format!("\n{said}\n"), &chat).exits(0).prints("OK").says(told);
+        obelus_reading(format!("\n{said}\n"), &chat).exits(0).prints("OK").says(told);
     }
     let named: Vec<&str> = chat.into_iter().chain(["--lang", "en"]).collect();
     obelus_reading("Добрый день\n", &named).exits(0).says("greeter · Mode shadow");

@@ -1,7 +1,7 @@
 //! `obelus worker` and `obelus serve --engine restate`, as clients meet them: real processes and a real Restate server.
 
 #[path = "../serve/client.rs"]
-#[allow(dead_code, reason = "not every test needs everything")]
+#[expect(dead_code, reason = "not every test needs everything")]
 mod client;
 #[path = "../../../obelus-restate/tests/common/server.rs"]
 mod server;
