@@ -173,7 +173,7 @@ impl Follower {
             Command::Services { answer } => {
                 let _ = answer.send(None);
             }
-            Command::End => {}
+            Command::LetGo | Command::End => {}
         }
     }
 
@@ -223,8 +223,7 @@ impl Follower {
         for record in records {
             let (at, input) = (record.at, Arc::clone(&record.input));
             let heard = self.replica.hear(record).map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
-            let mut events = Vec::new();
-            EventBody::of(self.replica.session(), at, &input, heard.is_news, &heard.tasks, &mut events);
+            let events = EventBody::of(self.replica.session(), at, &input, heard.is_news, &heard.tasks);
             self.feed.publish(self.replica.last(), at, events);
         }
         self.reached = self.reached.max(self.replica.last());

@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Wait { what: WaitFor, answer: oneshot::Sender<Waited> },
     /// Say what was started for the session.
     Services { answer: oneshot::Sender<Option<Arc<dyn Services>>> },
+    /// End as soon as nothing is under way: there are many others.
+    LetGo,
     /// End. What is under way is taken up by whoever opens the session next.
     End,
 }
@@ -62,7 +64,7 @@ impl Command {
             Self::Wait { answer, .. } => {
                 let _ = answer.send(Err(refused.clone()));
             }
-            Self::Attach { .. } | Self::Inspect(_) | Self::Services { .. } | Self::End => {}
+            Self::Attach { .. } | Self::Inspect(_) | Self::Services { .. } | Self::LetGo | Self::End => {}
         }
     }
 }

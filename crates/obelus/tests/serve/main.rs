@@ -8,5 +8,6 @@ mod hostile;
 mod inspect;
 mod restart;
 mod revoked;
+mod small;
 mod storm;
 mod talk;
