@@ -25,6 +25,9 @@ pub enum ClientError {
     /// No answer came, or none that can be read.
     #[error("the server {0} does not answer: {1}")]
     Unreachable(String, String),
+    /// Nothing listens at the address.
+    #[error("nothing listens at {0}: is `obelus serve` running there?")]
+    NobodyThere(String),
     /// The server says no.
     #[error("{message}")]
     Refused {
@@ -150,11 +153,22 @@ impl Client {
     }
 
     fn unreachable(&self, error: reqwest::Error) -> ClientError {
+        if error.is_connect() && is_refused(&error) {
+            return ClientError::NobodyThere(self.address.clone());
+        }
         let error = error.without_url();
         let causes = std::iter::successors(std::error::Error::source(&error), |cause| (*cause).source());
         let words = causes.fold(error.to_string(), |words, cause| format!("{words}: {cause}"));
         ClientError::Unreachable(self.address.clone(), words)
     }
+}
+
+/// Whether the host says that nothing listens there.
+fn is_refused(error: &reqwest::Error) -> bool {
+    let mut causes = std::iter::successors(std::error::Error::source(error), |cause| (*cause).source());
+    causes.any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused)
+    })
 }
 
 /// What a server says when it refuses.

@@ -32,6 +32,9 @@ pub enum ChannelError {
     /// There is no such thing at all: a path, a record.
     #[error("there is no such thing: {0}")]
     NotFound(String),
+    /// Nothing has written at a place of memory.
+    #[error("nothing has written there")]
+    NotWritten,
     /// The path has no such method.
     #[error("this path has no such method")]
     WrongMethod,
@@ -50,6 +53,9 @@ pub enum ChannelError {
     /// There is no token, or one that nobody was given.
     #[error("a token is needed: send the header `Authorization: Bearer TOKEN`")]
     Unauthorized,
+    /// There is a token, and nobody was given it.
+    #[error("this token is not known")]
+    UnknownToken,
     /// The token does not permit this; the role that would.
     #[error("this needs a token with the role {0}")]
     Forbidden(&'static str),
@@ -76,13 +82,13 @@ impl ChannelError {
             Self::UnknownAgent(..) => "unknown_agent",
             Self::BadAgent { .. } => "bad_agent",
             Self::UnknownQuestion(_) => "unknown_question",
-            Self::NotFound(_) => "not_found",
+            Self::NotFound(_) | Self::NotWritten => "not_found",
             Self::WrongMethod => "wrong_method",
             Self::Changed(_) => "changed",
             Self::BadRequest(_) => "bad_request",
             Self::TooLarge(_) => "too_large",
             Self::NotJson => "not_json",
-            Self::Unauthorized => "unauthorized",
+            Self::Unauthorized | Self::UnknownToken => "unauthorized",
             Self::Forbidden(_) => "forbidden",
             Self::NotAllowed(_) => "not_allowed",
             Self::TooMany(_) => "too_many",
@@ -96,14 +102,14 @@ impl ChannelError {
         match self {
             Self::Refused(refused) => refused_status(refused.code),
             Self::Host(error) => host_status(error),
-            Self::UnknownAgent(..) | Self::UnknownQuestion(_) | Self::NotFound(_) => 404,
+            Self::UnknownAgent(..) | Self::UnknownQuestion(_) | Self::NotFound(_) | Self::NotWritten => 404,
             Self::BadAgent { .. } => 422,
             Self::WrongMethod => 405,
             Self::Changed(_) => 409,
             Self::BadRequest(_) => 400,
             Self::TooLarge(_) => 413,
             Self::NotJson => 415,
-            Self::Unauthorized => 401,
+            Self::Unauthorized | Self::UnknownToken => 401,
             Self::Forbidden(_) | Self::NotAllowed(_) => 403,
             Self::TooMany(_) => 429,
             Self::TimedOut => 408,
@@ -121,14 +127,17 @@ impl ChannelError {
             Self::BadAgent { agent, problems } => fill(words.bad_agent, &[agent, problems]),
             Self::UnknownQuestion(id) => fill(words.unknown_question, &[id]),
             Self::NotFound(what) => fill(words.not_found, &[what]),
+            Self::NotWritten => words.not_written.to_owned(),
             Self::WrongMethod => words.wrong_method.to_owned(),
             Self::Changed(id) => fill(words.changed, &[id]),
             Self::BadRequest(why) => fill(words.bad_request, &[why]),
             Self::TooLarge(limit) => fill(words.too_large, &[limit]),
             Self::NotJson => fill(words.not_json, &["`Content-Type: application/json`"]),
             Self::Unauthorized => fill(words.unauthorized, &["`Authorization: Bearer TOKEN`"]),
+            Self::UnknownToken => fill(words.unknown_token, &["`obelus tokens list`"]),
             Self::Forbidden(role) => fill(words.forbidden, &[role]),
-            Self::NotAllowed(what) => fill(words.not_allowed, &[what]),
+            Self::NotAllowed("Origin") => fill(words.not_allowed, &["Origin", "`obelus serve --origin`"]),
+            Self::NotAllowed(what) => fill(words.not_allowed, &[what, "`obelus serve --host`"]),
             Self::TooMany(_) => words.too_many.to_owned(),
             Self::TimedOut => words.timed_out.to_owned(),
             Self::Closing => words.closing.to_owned(),

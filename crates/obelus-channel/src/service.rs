@@ -51,6 +51,8 @@ use crate::ChannelError;
 pub use agent_parts::{MadePrompt, MakePrompt};
 pub use changes::Changes;
 #[cfg(feature = "http")]
+pub(crate) use past::event_value;
+#[cfg(feature = "http")]
 pub(crate) use snapshot::Snapshot;
 #[cfg(feature = "http")]
 pub(crate) use step_words::StepWords;

@@ -35,7 +35,7 @@ use crate::Service;
 use api::{ApiError, Backoff, BotApi};
 pub use config::{ConfigError, TelegramConfig};
 use pace::Pace;
-use state::Book;
+use state::{Book, Card};
 
 /// Why a bot cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -246,19 +246,28 @@ impl Bot {
             Err(error) => return (self.tell)(&format!("Telegram: {}: {error}", card.question)),
         };
         let is_open = row.status == "requested";
+        // Buttons of what was shown before do not answer for what is shown now.
+        let has_changed = is_open && row.digest != card.digest;
+        let drawn = if has_changed { card::draw_token().ok() } else { None };
+        let shown = drawn.as_deref().unwrap_or(token);
+        if let Some(whole) = card::whole_if_long(&row).filter(|_| has_changed) {
+            self.send_whole(card.chat, &whole).await;
+        }
         let (text, keyboard) = match is_open {
-            true => card::open_card(&row, token, card.is_denying, language),
+            true => card::open_card(&row, shown, card.is_denying, language),
             false => card::closed_card(&row, language, |id| self.name_of(id)),
         };
-        if let Some(message) = card.message
-            && let Err(error) = self.edit(card.chat, message, &text, Some(&keyboard)).await
-        {
-            (self.tell)(&format!("Telegram: {error}"));
-        } else if is_open && row.digest != card.digest {
-            // An answer counts for what was shown: until the edit is there, buttons answer for the earlier question.
-            self.keep(|saved| saved.cards.get_mut(token).map(|card| card.digest.clone_from(&row.digest)));
-            if let Some(whole) = card::whole_if_long(&row) {
-                self.send_whole(card.chat, &whole).await;
+        if let Some(message) = card.message {
+            match self.edit(card.chat, message, &text, Some(&keyboard)).await {
+                Err(error) => (self.tell)(&format!("Telegram: {error}")),
+                Ok(()) if has_changed => {
+                    self.keep(|saved| {
+                        if let Some(card) = saved.cards.remove(token) {
+                            saved.cards.insert(shown.to_owned(), Card { digest: row.digest.clone(), ..card });
+                        }
+                    });
+                }
+                Ok(()) => {}
             }
         }
         if !is_open {

@@ -249,6 +249,11 @@ fn read_entries(file: &Path) -> Result<Vec<TokenEntry>, TokenError> {
         about => about.map_err(|error| TokenError::File(file.to_owned(), error))?,
     };
     must_be_private(file, &about)?;
+    // Whoever may write into the folder could put a file of their own there.
+    let folder = file.parent().and_then(|folder| fs::metadata(folder).ok());
+    if folder.is_some_and(|folder| folder.uid() != about.uid()) {
+        return Err(TokenError::Open(file.to_owned()));
+    }
     if about.len() > LARGEST {
         return Err(TokenError::Form(file.to_owned(), "the file is too large".to_owned()));
     }

@@ -116,11 +116,15 @@ pub struct NewSession {
     #[cfg_attr(feature = "http", schema(pattern = "^[A-Za-z0-9_-]{1,64}$"))]
     pub id: Option<String>,
     /// The language that the agent is to speak, if it can: `ru` or `en`. Without it, that of `?lang=` or `Accept-Language`.
+    /// An agent that cannot stays with its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lang: Option<String>,
     /// How far it may go, in place of what the agent's file says: `shadow`, `canary` or `full`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ModeName>,
+    /// Whether the mode may not go further than the agent's file says.
+    #[serde(skip)]
+    pub is_bound: bool,
 }
 
 /// How far a session may go.

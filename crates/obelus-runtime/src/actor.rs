@@ -119,6 +119,8 @@ pub(crate) struct Actor {
     failures: u32,
     /// How long it may be idle before it ends; for ever where there is none.
     idle_after: Option<Duration>,
+    /// Whether it is to end as soon as it is idle.
+    lets_go: bool,
     /// The room of the latest batch, for the next one.
     room: Vec<Incoming>,
     /// What is to be performed of the latest batch.
@@ -197,6 +199,7 @@ impl Actor {
             failure: None,
             failures: 0,
             idle_after,
+            lets_go: false,
             room: Vec::new(),
             tasks: Vec::new(),
             session,
@@ -304,7 +307,8 @@ impl Actor {
             |Time(due): Time| Duration::from_millis(u64::try_from(due.saturating_sub((self.clock)().0)).unwrap_or(0));
         let due = self.due().map(|due| (until(due), Wake::Due));
         let keep = self.is_unkept().then_some((KEPT_AFTER, Wake::Keep));
-        let idle = self.idle_after.filter(|_| self.is_idle()).map(|idle| (idle, Wake::Idle));
+        let idle = self.idle_after.filter(|_| self.is_idle());
+        let idle = idle.map(|idle| (if self.lets_go { Duration::ZERO } else { idle }, Wake::Idle));
         [due, keep, idle].into_iter().flatten().min_by_key(|(after, _)| *after)
     }
 
@@ -334,7 +338,11 @@ impl Actor {
                 self.wake().await;
                 self.waiters.add(what, answer);
             }
-            Command::Tell(tell) => self.hear(*tell).await,
+            Command::Tell(tell) => {
+                self.lets_go = false;
+                self.hear(*tell).await;
+            }
+            Command::LetGo => self.lets_go = true,
             Command::End => return Some(End::Requested),
         }
         self.answer_waiters();

@@ -177,7 +177,7 @@ impl Follower {
             Command::Activities { answer } => {
                 let _ = answer.send(Arc::default());
             }
-            Command::End => {}
+            Command::LetGo | Command::End => {}
         }
     }
 

@@ -20,6 +20,7 @@ mod slot;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use obelus_kernel::session::{Input, Mode, Refused, Session};
 use obelus_words::{Language, fill};
 use tokio::task::JoinSet;
 
+use crate::actor::Command;
 use crate::clock::{Clock, system_clock};
 use crate::connector::{ConnectError, Connector};
 use crate::events::{EventNumber, SessionEvent};
@@ -49,6 +51,9 @@ const EVENTS: usize = 1024;
 /// How long a session may be idle before it is dropped from memory.
 const IDLE_AFTER: Duration = Duration::from_secs(300);
 
+/// So many sessions are held in memory. With more, those that have been idle for longest are dropped.
+const MOST_LIVE: usize = 512;
+
 /// Opens sessions and holds those that are in memory. Clones are the same host.
 ///
 /// When the last clone is dropped, its sessions end where they are; what they had under way is taken up by whoever
@@ -67,6 +72,7 @@ pub struct HostBuilder {
     clock: Clock,
     draw_key: fn() -> String,
     idle_after: Option<Duration>,
+    most_live: usize,
     events: usize,
 }
 
@@ -80,6 +86,9 @@ pub(crate) struct Inner {
     clock: Clock,
     draw_key: fn() -> String,
     idle_after: Option<Duration>,
+    most_live: usize,
+    /// How many sessions that are kept are in memory.
+    live: AtomicUsize,
     events: usize,
     /// Every session that somebody holds or that is in memory.
     slots: Mutex<BTreeMap<String, Weak<Slot>>>,
@@ -165,6 +174,13 @@ impl HostBuilder {
         Self { idle_after, ..self }
     }
 
+    /// Holds so many sessions in memory, unless more are at work. With more, those that have been idle for longest are
+    /// dropped.
+    #[must_use]
+    pub fn most_live(self, most_live: usize) -> Self {
+        Self { most_live, ..self }
+    }
+
     /// Holds so many events of each session that is in memory and that somebody has subscribed to.
     #[must_use]
     pub fn events(self, events: usize) -> Self {
@@ -173,7 +189,7 @@ impl HostBuilder {
 
     /// The host.
     pub fn build(self) -> Host {
-        let Self { connector, store, workers, files, clock, draw_key, idle_after, events } = self;
+        let Self { connector, store, workers, files, clock, draw_key, idle_after, most_live, events } = self;
         let (slots, temporary) = (Mutex::default(), Mutex::default());
         Host {
             inner: Arc::new(Inner {
@@ -184,6 +200,8 @@ impl HostBuilder {
                 clock,
                 draw_key,
                 idle_after,
+                most_live,
+                live: AtomicUsize::new(0),
                 events,
                 slots,
                 temporary,
@@ -211,6 +229,7 @@ impl Host {
             clock: system_clock,
             draw_key: open::drawn_key,
             idle_after: Some(IDLE_AFTER),
+            most_live: MOST_LIVE,
             events: EVENTS,
         }
     }
@@ -218,6 +237,11 @@ impl Host {
     /// Begins a session that is kept under this name.
     pub async fn create(&self, id: &str, spec: SessionSpec) -> Result<SessionHandle, HostError> {
         self.inner.create(id, spec, Vec::new()).await
+    }
+
+    /// The same, in this mode or the agent's.
+    pub async fn create_in(&self, id: &str, spec: SessionSpec, mode: Option<Mode>) -> Result<SessionHandle, HostError> {
+        self.inner.create(id, spec, mode.map(|mode| Input::Mode { mode }).into_iter().collect()).await
     }
 
     /// Begins a session that is kept, with a state from elsewhere, in this mode or the agent's. If it does not fit, nothing
@@ -253,6 +277,13 @@ impl Host {
     pub async fn open_with(&self, id: &str, spec: SessionSpec) -> Result<SessionHandle, HostError> {
         let slot = self.inner.slot(id);
         self.inner.ensure(&slot, Some(spec)).await?;
+        Ok(SessionHandle::new(slot))
+    }
+
+    /// A session to be watched: its events are told once it is opened, and it is not opened for this.
+    pub async fn watch(&self, id: &str) -> Result<SessionHandle, HostError> {
+        let slot = self.inner.slot(id);
+        self.inner.watch(&slot).await?;
         Ok(SessionHandle::new(slot))
     }
 
@@ -376,6 +407,22 @@ impl Inner {
         let slot = Arc::new(Slot::kept(id, self));
         slots.insert(id.to_owned(), Arc::downgrade(&slot));
         slot
+    }
+
+    /// Lets those go that have been idle for longest, if there are more in memory than there should be.
+    fn let_some_go(&self) {
+        if self.live.load(Ordering::Relaxed) <= self.most_live {
+            return;
+        }
+        let slots: Vec<Arc<Slot>> = self.slots().values().filter_map(Weak::upgrade).collect();
+        let mut live: Vec<_> = slots.iter().filter_map(|slot| Some((slot.touched()?, slot))).collect();
+        live.sort_by_key(|(touched, _)| *touched);
+        // Some more than must be, so that this is not done for each session that is opened.
+        let more = live.len().saturating_sub(self.most_live).saturating_add(self.most_live / 8);
+        for (_, slot) in live.into_iter().take(more) {
+            // One that has ended meanwhile is gone already.
+            let _ = slot.send_live(Command::LetGo);
+        }
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

@@ -100,6 +100,8 @@ pub fn refusal_by_code(
         "unfit_answer" if about == Some(About::InDoubt) => words.in_doubt,
         "unknown_question" | "unknown_call" => words.unknown_question,
         "already_decided" => words.already_decided,
+        "paused" => words.paused,
+        "id_reused" => words.id_reused,
         "expired" => words.expired,
         "ending" => words.ending,
         "unfit_answer" => words.unfit_answer,

@@ -418,3 +418,47 @@ async fn a_host_ends_though_a_session_that_left_memory_waits_for_a_person() {
     host.close().await;
     assert!(moving().0 - before.0 < 1_000, "nobody waits until the question lapses");
 }
+
+#[tokio::test(start_paused = true)]
+async fn with_many_sessions_in_memory_those_idle_for_longest_are_dropped() {
+    let store = Arc::new(Small::default());
+    let mut activities = counting(&Arc::default());
+    activities.register("slow", |_| async {
+        tokio::time::sleep(Duration::from_secs(50)).await;
+        Ok(json!(1))
+    });
+    let host = Host::builder(Connections::new(activities)).store(store).most_live(8).clock(clock).build();
+    let slow = spec(json!({"slow": tool("read")}), json!([{"_tool": "slow", "_outputPath": "†state.a"}]));
+    let slow = host.create("slow", slow).await.unwrap();
+    slow.run_plan().await.unwrap();
+    for n in 0..20 {
+        let handle = host.create(&format!("s{n}"), chain("read", 1)).await.unwrap();
+        run(&handle).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let live: Vec<usize> = (0..20).filter(|n| host.find(&format!("s{n}")).is_some()).collect();
+    assert!(live.len() <= 8 && live.contains(&19) && !live.contains(&0), "{live:?}");
+    assert!(host.find("slow").is_some(), "what is at work stays");
+    let first = host.open("s0").await.unwrap();
+    assert_eq!(run(&first).await, Ends::Output);
+}
+
+#[tokio::test]
+async fn whoever_watches_a_session_at_rest_does_not_open_it_and_hears_what_follows() {
+    let store = Arc::new(Small::default());
+    let open = || Host::builder(Connections::new(counting(&Arc::default()))).store(store.clone()).clock(clock).build();
+    let first = open();
+    run(&first.create("s", chain("read", 1)).await.unwrap()).await;
+    common::kill(first).await;
+    let host = open();
+    let watched = host.watch("s").await.unwrap();
+    let mut events = watched.subscribe(None);
+    let mut all = watched.history(EventNumber::START).unwrap();
+    assert!(host.find("s").is_none());
+    let earlier = told(&mut all);
+    assert!(earlier.len() > 1 && !earlier[0].contains("missed"), "{earlier:?}");
+    run(&host.open("s").await.unwrap()).await;
+    let news = told(&mut events);
+    assert!(!news.is_empty() && news == told(&mut all), "{news:?}");
+    assert!(host.watch("none").await.is_err());
+}

@@ -26,8 +26,14 @@ phrases! {
         unauthorized:
             "нужен токен: заголовок {}",
             "a token is needed: send the header {}";
+        not_written: "сюда ещё ничего не записано", "nothing has written there";
+        unknown_token:
+            "этот токен не известен: он удалён или введён с ошибкой; токены показывает {}",
+            "this token is not known: it was removed, or mistyped; {} shows those that there are";
         forbidden: "для этого нужен токен с ролью {}", "this needs a token with the role {}";
-        not_allowed: "{}: это значение здесь не разрешено", "the {} of the request is not allowed here";
+        not_allowed:
+            "{}: это значение здесь не разрешено; другие разрешает {}",
+            "the {} of the request is not allowed here; {} allows others";
         too_many: "слишком много запросов: попробуйте позже", "too many requests: try again later";
         timed_out: "запрос шёл слишком долго", "the request took too long to arrive";
         closing: "сервер завершает работу: попробуйте ещё раз", "the server is ending: try again";

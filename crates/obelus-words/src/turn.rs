@@ -50,6 +50,12 @@ phrases! {
     RefusalWords {
         unknown_question: "такого вопроса нет или он уже закрыт", "there is no such question, or it is closed";
         already_decided: "на этот вопрос уже ответили", "the question is decided already";
+        paused:
+            "сессия на паузе: сначала её нужно продолжить",
+            "the session is paused: resume it first";
+        id_reused:
+            "этот ключ уже был у другого запроса: возьмите новый",
+            "this id was used for another input: use a new id";
         expired: "срок ответа вышел, это считается отказом", "the question lapsed: it is taken as a no";
         ending: "ход заканчивается; ответьте, когда он закончится", "the turn is ending; answer when it has ended";
         unfit_answer:

@@ -58,7 +58,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for InQuery<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
         let query = Query::<T>::try_from_uri(&parts.uri);
-        query.map(|Query(query)| Self(query)).map_err(|error| ChannelError::BadRequest(error.body_text()).into())
+        query.map(|Query(query)| Self(query)).map_err(|error| {
+            let text = error.body_text();
+            let why = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
+            let missing = why.strip_prefix("missing field ").map(|name| format!("{name} is missing in the query"));
+            ChannelError::BadRequest(missing.unwrap_or_else(|| why.to_owned())).into()
+        })
     }
 }
 

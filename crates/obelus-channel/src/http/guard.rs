@@ -122,8 +122,8 @@ fn judge(app: &App, request: &Request) -> Result<Option<Caller>, ChannelError> {
     if request.uri().path().starts_with("/hooks/") {
         return Ok(None);
     }
-    let caller = token_of(headers).and_then(|token| app.inner.tokens.caller(token));
-    let caller = caller.ok_or(ChannelError::Unauthorized)?;
+    let token = token_of(headers).ok_or(ChannelError::Unauthorized)?;
+    let caller = app.inner.tokens.caller(token).ok_or(ChannelError::UnknownToken)?;
     app.inner.limits.request(&caller.name)?;
     if headers.get("idempotency-key").is_some_and(|key| !key.to_str().is_ok_and(|key| (1..=120).contains(&key.len()))) {
         return Err(ChannelError::BadRequest("`Idempotency-Key` has 1 to 120 characters of ASCII".to_owned()));

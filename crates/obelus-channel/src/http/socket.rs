@@ -38,7 +38,7 @@ async fn send(mut socket: WebSocket, mut events: Events) {
         let message = tokio::select! {
             next = events.next() => match next {
                 Next::Event(event) => {
-                    let text = serde_json::to_string(&*event).unwrap_or_default();
+                    let text = crate::service::event_value(&events.session, &event).to_string();
                     let is_last = matches!(event.body, EventBody::Missed);
                     if socket.send(Message::Text(text.into())).await.is_err() || is_last {
                         break;

@@ -20,7 +20,7 @@ use super::{Access, App};
 use crate::Changes;
 use crate::ChannelError;
 use crate::schemas::SessionEventShape;
-use crate::service::StepWords;
+use crate::service::{StepWords, event_value};
 use crate::tokens::Caller;
 use crate::types::ListChange;
 
@@ -37,6 +37,7 @@ pub(super) struct AfterQuery {
 pub(crate) struct Events {
     app: App,
     caller: Caller,
+    pub(super) session: String,
     events: Subscription,
     /// Keeps the session's feed open.
     _handle: SessionHandle,
@@ -59,9 +60,16 @@ impl Events {
         let number =
             |text: &str| text.parse::<EventNumber>().map_err(|error| ChannelError::BadRequest(error.to_string()));
         let after = after.map(number).transpose()?;
-        let (handle, events) = app.service().events(id, after).await?;
+        let (handle, events) = app.service().watch(id, after).await?;
         app.inner.metrics.stream(1);
-        Ok(Self { app: app.clone(), caller: access.caller.clone(), events, _handle: handle, _permit: permit })
+        Ok(Self {
+            app: app.clone(),
+            caller: access.caller.clone(),
+            session: id.to_owned(),
+            events,
+            _handle: handle,
+            _permit: permit,
+        })
     }
 
     /// The next event, if it is there already.
@@ -127,7 +135,7 @@ pub(super) async fn events(
         match events.next().await {
             Next::Event(event) => {
                 let is_last = matches!(event.body, EventBody::Missed);
-                let frame = frame(&event, words.as_mut());
+                let frame = frame(&events.session, &event, words.as_mut());
                 Some((Ok(frame), Some((events, words)).filter(|_| !is_last)))
             }
             Next::Silence => Some((Ok(Bytes::from_static(b": alive\n\n")), Some((events, words)))),
@@ -147,17 +155,23 @@ pub(super) async fn changes(State(app): State<App>, access: Access) -> Result<Re
     let permit = app.inner.limits.stream(&access.caller.name)?;
     let changes = app.service().changes(access.language);
     app.inner.metrics.stream(1);
-    let watched = Watched { app, changes, _permit: permit };
+    let watched = Watched { app, access, changes, _permit: permit };
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b": open\n\n"))]);
     let rest = stream::unfold(Some(watched), |watched| async move {
         let mut watched = watched?;
         let change = tokio::select! {
             change = watched.changes.next() => change?,
             () = tokio::time::sleep(watched.app.inner.options.keep_alive) => {
+                if !watched.app.still_permits(&watched.access) {
+                    return None;
+                }
                 return Some((Ok(Bytes::from_static(b": alive\n\n")), Some(watched)));
             }
             () = watched.app.closing() => return None,
         };
+        if !watched.app.still_permits(&watched.access) {
+            return None;
+        }
         let is_last = change == ListChange::Missed;
         let body = serde_json::to_value(&change).unwrap_or_default();
         let frame = format!("event: {}\ndata: {body}\n\n", body["event"].as_str().unwrap_or("event"));
@@ -170,6 +184,7 @@ pub(super) async fn changes(State(app): State<App>, access: Access) -> Result<Re
 /// Whoever watches the lists.
 struct Watched {
     app: App,
+    access: Access,
     changes: Changes,
     _permit: OwnedSemaphorePermit,
 }
@@ -181,8 +196,8 @@ impl Drop for Watched {
 }
 
 /// An event as it is sent. Those that are not told again have no id.
-fn frame(event: &SessionEvent, words: Option<&mut StepWords>) -> Bytes {
-    let mut body = serde_json::to_value(event).unwrap_or_default();
+fn frame(session: &str, event: &SessionEvent, words: Option<&mut StepWords>) -> Bytes {
+    let mut body = event_value(session, event);
     if let Some(line) = words.and_then(|words| words.line(event)) {
         body["line"] = serde_json::to_value(line).unwrap_or_default();
     }
@@ -201,7 +216,7 @@ mod tests {
     fn an_event_has_its_number_as_id_unless_it_is_passing() {
         let number = EventNumber { record: 12, part: 3 };
         let event = |is_passing, body| SessionEvent { number, at: Time(0), is_passing, body };
-        let told = |is_passing, body| String::from_utf8(frame(&event(is_passing, body), None).to_vec()).unwrap();
+        let told = |is_passing, body| String::from_utf8(frame("s", &event(is_passing, body), None).to_vec()).unwrap();
         let said = told(false, EventBody::AgentSaid { text: "a\nid: 99-9\n\nb".to_owned() });
         assert!(said.starts_with("id: 12-3\nevent: agent_said\ndata: {"), "{said}");
         assert_eq!(said.lines().count(), 4, "words of a model make no lines: {said}");

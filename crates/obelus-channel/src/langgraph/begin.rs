@@ -49,7 +49,8 @@ pub(super) async fn begin(
     };
     if is_new {
         let lang = words.as_deref().and_then(|words| app.service().lang_of(words));
-        let new = NewSession { agent: assistant.to_owned(), id: Some(thread.id.clone()), lang, mode: None };
+        let new =
+            NewSession { agent: assistant.to_owned(), id: Some(thread.id.clone()), lang, ..NewSession::default() };
         match app.service().create_session(new).await {
             // Another run of the same thread was faster.
             Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))) => {}

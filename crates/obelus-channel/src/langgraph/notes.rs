@@ -109,7 +109,9 @@ impl Notes {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let part = self.folder.join(format!("{thread}.part"));
-        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+        // A link that somebody has put there is not followed.
+        let _ = fs::remove_file(&part);
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
         fs::rename(part, self.path(thread))

@@ -277,6 +277,11 @@ async fn ids_of(app: &App, notes: &Notes, query: &Value) -> Result<Vec<String>, 
     if query["sort_order"] == "asc" {
         ids.reverse();
     }
+    if matches!(query["status"].as_str(), Some("busy" | "interrupted")) {
+        // All others are at rest, and nobody is asked there.
+        let open = app.service().sessions_to_look_at().await?;
+        ids.retain(|(_, id)| open.contains(noted.get(id).map_or(id.as_str(), |note| note.session(id))));
+    }
     let only: Option<BTreeSet<&str>> =
         query["ids"].as_array().map(|ids| ids.iter().filter_map(Value::as_str).collect());
     let is_wanted = |id: &String| only.as_ref().is_none_or(|only| only.contains(id.as_str()));

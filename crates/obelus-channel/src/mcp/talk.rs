@@ -38,7 +38,7 @@ pub(super) async fn talk(
             let new = NewSession { agent: agent.to_owned(), lang, ..NewSession::default() };
             app.service().create_session_once(new, "talk", access.input_id()).await?.0.id
         }
-        (None, None) => return Err(ChannelError::BadRequest("`agent` or `session` is a text".to_owned())),
+        (None, None) => return Err(ChannelError::BadRequest("`agent`, or `session`, is missing".to_owned())),
     };
     app.service().say(&session, message, access.input_id()).await?;
     let seconds = args["wait_seconds"].as_u64().unwrap_or(USUAL).clamp(1, LONGEST);

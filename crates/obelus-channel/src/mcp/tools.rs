@@ -76,6 +76,9 @@ pub(super) async fn call(app: &App, access: &Access, params: &Value, client: &Cl
     if !args.is_object() {
         return Err(RpcError::new(INVALID_PARAMS, "`arguments` is an object"));
     }
+    if let Some(wrong) = unknown_argument(name, args) {
+        return Ok(failed(access, &wrong));
+    }
     let done = match name {
         "list_agents" => agents(app, access).await,
         "talk" => talk::talk(app, access, args, params, client).await,
@@ -93,16 +96,31 @@ pub(super) async fn call(app: &App, access: &Access, params: &Value, client: &Cl
         Ok(Done::Result(value)) => {
             json!({"content": [{"type": "text", "text": value.to_string()}], "structuredContent": value, "isError": false})
         }
-        Err(error) => {
-            let words = format!("{}: {}", error.code(), error.words(access.language.unwrap_or(Language::English)));
-            json!({"content": [{"type": "text", "text": words}], "isError": true})
-        }
+        Err(error) => failed(access, &error),
     })
+}
+
+fn failed(access: &Access, error: &ChannelError) -> Value {
+    let words = format!("{}: {}", error.code(), error.words(access.language.unwrap_or(Language::English)));
+    json!({"content": [{"type": "text", "text": words}], "isError": true})
+}
+
+/// What is wrong with arguments that a tool does not know.
+fn unknown_argument(name: &str, args: &Value) -> Option<ChannelError> {
+    let tool = list().into_iter().find(|tool| tool["name"] == name)?;
+    let known = tool["inputSchema"]["properties"].as_object()?;
+    let wrong = args.as_object()?.keys().find(|name| !known.contains_key(*name))?;
+    let wrong: String = wrong.chars().take(64).collect();
+    let names: Vec<&str> = known.keys().map(String::as_str).collect();
+    Some(ChannelError::BadRequest(format!("there is no argument `{wrong}`; there are: {}", names.join(", "))))
 }
 
 /// A text that must be there.
 pub(super) fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, ChannelError> {
-    args[name].as_str().ok_or_else(|| ChannelError::BadRequest(format!("`{name}` is a text")))
+    args[name].as_str().ok_or_else(|| {
+        let what = if args[name].is_null() { "is missing" } else { "is a text" };
+        ChannelError::BadRequest(format!("`{name}` {what}"))
+    })
 }
 
 async fn agents(app: &App, access: &Access) -> Result<Done, ChannelError> {
@@ -118,9 +136,11 @@ async fn state(app: &App, args: &Value) -> Result<Done, ChannelError> {
 
 /// A question as clients see it.
 pub(super) fn row(question: &QuestionRow) -> Value {
+    // A consent is given where its terms are shown.
+    let answers: Vec<&String> = question.answers.iter().filter(|answer| *answer != "consent").collect();
     json!({
         "id": question.id, "session": question.session, "about": question.about, "text": question.text,
-        "answers": question.answers, "digest": question.digest, "expires_at": question.expires_at,
+        "answers": answers, "digest": question.digest, "expires_at": question.expires_at,
     })
 }
 

@@ -84,7 +84,7 @@ impl Chats {
             };
         }
         let lang = app.service().lang_of(&request.words);
-        let new = NewSession { agent: request.model.clone(), id: id.clone(), lang, mode: None };
+        let new = NewSession { agent: request.model.clone(), id: id.clone(), lang, ..NewSession::default() };
         match (app.service().create_session(new).await, id) {
             // Another request was faster.
             (Err(ChannelError::Host(HostError::Store(StoreError::Exists(_)))), Some(session)) => {

@@ -15,6 +15,12 @@ pub(crate) struct SessionEventShape {
     number: String,
     /// When, in milliseconds since 1970.
     at: i64,
+    /// The id by which the question of the event is answered, `SESSION:QUESTION`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    question_id: Option<String>,
+    /// The ids by which the questions are answered that the turn waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    waiting_ids: Option<Vec<String>>,
     /// What happened.
     #[serde(flatten)]
     body: EventShape,

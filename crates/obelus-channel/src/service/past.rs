@@ -1,7 +1,8 @@
 //! What happened in a session: events, timeline, log, fork.
 
+use obelus_kernel::session::Input;
 use obelus_runtime::engine::Record;
-use obelus_runtime::{EventNumber, HostError, SessionHandle, StoreError, Subscription};
+use obelus_runtime::{EventNumber, HostError, SessionEvent, SessionHandle, StoreError, Subscription};
 use serde_json::Value;
 
 use super::{Service, check_id, drawn_id};
@@ -36,6 +37,23 @@ impl Service {
         after: Option<EventNumber>,
     ) -> Result<(SessionHandle, Subscription), ChannelError> {
         let handle = self.open(id).await?;
+        Self::events_of(handle, after).await
+    }
+
+    /// The same for whoever only looks on: a session that is not in memory is not opened for that.
+    pub async fn watch(
+        &self,
+        id: &str,
+        after: Option<EventNumber>,
+    ) -> Result<(SessionHandle, Subscription), ChannelError> {
+        check_id(id)?;
+        Self::events_of(self.host.watch(id).await?, after).await
+    }
+
+    async fn events_of(
+        handle: SessionHandle,
+        after: Option<EventNumber>,
+    ) -> Result<(SessionHandle, Subscription), ChannelError> {
         let Some(after) = after else {
             let events = handle.subscribe(None);
             return Ok((handle, events));
@@ -55,7 +73,7 @@ impl Service {
             let is_more = events.len() > limit;
             events.truncate(limit);
             let next = events.last().filter(|_| is_more).map(|event| event.number.to_string());
-            let as_value = |event: &std::sync::Arc<_>| serde_json::to_value(&**event).unwrap_or(Value::Null);
+            let as_value = |event: &std::sync::Arc<SessionEvent>| event_value(&id, event);
             Ok(Timeline { events: events.iter().map(as_value).collect(), next })
         })
         .await
@@ -93,9 +111,43 @@ impl Service {
         check_id(&new)?;
         let of = id.to_owned();
         self.blocking(move |host| {
+            // A mode that was chosen when the session was made stays with it.
+            let first = host.records(&of, 0, 1)?;
+            let has_mode = first.first().is_some_and(|first| matches!(*first.input, Input::Mode { .. }));
+            let at = at.map(|at| if has_mode { at.max(1) } else { at });
             let forked = host.fork(&of, &new, at)?;
             Ok(ForkView { id: new, of, at: forked.at, paused: forked.is_paused })
         })
         .await
+    }
+}
+
+/// An event as clients see it. Beside the ids of questions within the session stand those by which they are answered.
+pub(crate) fn event_value(session: &str, event: &SessionEvent) -> Value {
+    let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
+    let whole = |id: &Value| id.as_str().map(|id| Value::from(format!("{session}:{id}")));
+    let question = whole(&value["question"]).or_else(|| whole(value["question"].get("id")?));
+    let waiting = value["reply"]["waiting"].as_array().map(|all| all.iter().filter_map(whole).collect::<Vec<_>>());
+    if let Some(question) = question {
+        value["question_id"] = question;
+    }
+    if let Some(waiting) = waiting.filter(|waiting| !waiting.is_empty()) {
+        value["waiting_ids"] = waiting.into();
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use obelus_kernel::Time;
+    use obelus_runtime::EventBody;
+
+    #[test]
+    fn events_have_the_ids_by_which_questions_are_answered() {
+        let body = EventBody::QuestionExpired { question: "q1".parse().unwrap() };
+        let number = EventNumber { record: 1, part: 1 };
+        let value = event_value("monday", &SessionEvent { number, at: Time(0), is_passing: false, body });
+        assert_eq!((&value["question"], &value["question_id"]), (&"q1".into(), &"monday:q1".into()));
     }
 }

@@ -25,17 +25,25 @@ impl Service {
     pub async fn create_session(&self, new: NewSession) -> Result<SessionView, ChannelError> {
         let id = new.id.unwrap_or_else(drawn_id);
         check_id(&id)?;
+        if new.agent.is_empty() {
+            return Err(ChannelError::BadRequest("`agent` is missing".to_owned()));
+        }
+        if new.lang.as_deref().is_some_and(|name| !["ru", "en"].contains(&name)) {
+            return Err(ChannelError::BadRequest("`lang` is `ru` or `en`".to_owned()));
+        }
         let wanted = new.lang.as_deref().map(|name| Language::named(Some(name)));
         let agent = self.load_agent(&new.agent, wanted).await?;
+        let mode = new.mode.map(Mode::from);
+        // How far an agent may go is its author's word; to go further is the word of whoever runs the server (POL-1).
+        if new.is_bound && mode.is_some_and(|mode| rank(mode) > rank(agent.settings.mode)) {
+            return Err(ChannelError::Forbidden(crate::tokens::Role::Admin.name()));
+        }
         let mut spec = SessionSpec::from_agent(agent);
         if let Some(prepare) = &self.prepare {
             spec = prepare(spec);
         }
-        let handle = self.host.create(&id, spec).await?;
-        if let Some(mode) = new.mode {
-            handle.set_mode(mode.into()).await?;
-        }
-        self.session(&id, wanted).await
+        self.host.create_in(&id, spec, mode).await?;
+        self.session(&id, None).await
     }
 
     /// Makes a session once, however often it is asked for with the same key: the session's id is made of the key and of
@@ -178,7 +186,7 @@ impl Service {
         let why = self.read(id, move |session| session.why(&expr, instance.as_deref())).await?;
         let why = why.map_err(|fault| ChannelError::BadRequest(fault.to_string()))?;
         match why.is_absent() {
-            true => Err(ChannelError::NotFound("nothing has written there".to_owned())),
+            true => Err(ChannelError::NotWritten),
             false => Ok(why.to_json()),
         }
     }
@@ -210,6 +218,15 @@ impl From<ModeName> for Mode {
             ModeName::Canary => Self::Canary,
             ModeName::Full => Self::Full,
         }
+    }
+}
+
+/// How far a mode goes.
+fn rank(mode: Mode) -> u8 {
+    match mode {
+        Mode::Shadow => 0,
+        Mode::Canary => 1,
+        Mode::Full => 2,
     }
 }
 

@@ -4,6 +4,7 @@ use obelus_kernel::session::{Question, Session};
 use obelus_runtime::sessions::{InputId, SessionRow, SessionStatus};
 use obelus_runtime::{EventNumber, Language, SessionEvent, StoreError, system_clock};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::sessions::agent_in;
@@ -80,6 +81,11 @@ impl Service {
     /// Every session that is kept, newest first.
     pub(crate) async fn session_rows(&self) -> Result<Vec<SessionRow>, ChannelError> {
         self.blocking(|host| Ok(host.list()?)).await
+    }
+
+    /// Sessions that have open questions, or are at work: all others are at rest.
+    pub(crate) async fn sessions_to_look_at(&self) -> Result<BTreeSet<String>, ChannelError> {
+        self.blocking(|host| Ok(host.inbox()?.into_iter().map(|row| row.session).collect())).await
     }
 
     /// The agent of a session; none where there is no such session.

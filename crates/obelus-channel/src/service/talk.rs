@@ -45,7 +45,10 @@ impl Service {
         match self.tell(id, edit, input_id).await {
             Err(ChannelError::Refused(refused)) if refused.code == "at_work" => {
                 match self.read(id, |session| session.paused().is_some()).await? {
-                    true => Err(Refused::new("paused", "the session is paused in the middle of a turn").into()),
+                    true => {
+                        Err(Refused::new("paused", "the session is paused in the middle of a turn: resume it first")
+                            .into())
+                    }
                     false => Err(refused.into()),
                 }
             }
@@ -77,6 +80,9 @@ impl Service {
     /// paused in the middle of a turn.
     pub async fn rested(&self, id: &str, wanted: Option<Language>) -> Result<Option<TurnView>, ChannelError> {
         let handle = self.open(id).await?;
+        if handle.inspect(|session| session.paused().is_some() && !session.is_at_rest()).await? {
+            return Ok(None);
+        }
         let Some(reply) = handle.rested().await? else { return Ok(None) };
         let (service, name) = (self.clone(), id.to_owned());
         let view = move |session: &Session| turn_view(session, &reply, &name, service.language_of(session, wanted));

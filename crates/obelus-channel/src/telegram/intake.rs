@@ -218,7 +218,12 @@ impl Bot {
         let session = self.book.look(|saved| saved.session_of(from.user, from.chat));
         if !self.book.look(|saved| saved.talks.contains_key(&session)) {
             let lang = Some(from.language.code().to_owned());
-            let new = NewSession { agent: self.config.agent.clone(), id: Some(session.clone()), lang, mode: None };
+            let new = NewSession {
+                agent: self.config.agent.clone(),
+                id: Some(session.clone()),
+                lang,
+                ..NewSession::default()
+            };
             let shown = match self.service.create_session(new).await {
                 Ok(_) => EventNumber::START,
                 // It was made before a crash, or the bot's file was lost: what it said is not said again.

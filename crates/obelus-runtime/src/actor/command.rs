@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Services { answer: oneshot::Sender<Option<Arc<dyn Services>>> },
     /// Say what carries out the session's calls.
     Activities { answer: oneshot::Sender<Arc<Activities>> },
+    /// End as soon as nothing is under way: there are many others.
+    LetGo,
     /// End. What is under way is taken up by whoever opens the session next.
     End,
 }
@@ -65,7 +67,7 @@ impl Command {
             Self::Wait { answer, .. } => {
                 let _ = answer.send(Err(refused.clone()));
             }
-            Self::Attach { .. } | Self::Inspect(_) | Self::Services { .. } | Self::Activities { .. } | Self::End => {}
+            Self::Attach { .. } | Self::Inspect(_) | Self::Services { .. } | Self::Activities { .. } | Self::LetGo | Self::End => {}
         }
     }
 }

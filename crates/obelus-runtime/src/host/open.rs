@@ -1,6 +1,7 @@
 //! Creating and restoring sessions.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use obelus_kernel::Time;
@@ -100,7 +101,7 @@ impl Inner {
         }
         spec.mask_secrets();
         let first: Vec<Input> = first.into_iter().map(without_secrets_of).collect();
-        let is_put = !first.is_empty();
+        let is_put = first.iter().any(|input| matches!(input, Input::State { .. }));
         let created = self.keep(id, &spec, &connections, first);
         let created = created.and_then(|()| match &self.workers {
             Some(_) => self.follow(&slot, &spec, connections.clone()).map(drop),
@@ -180,6 +181,26 @@ impl Inner {
             Ok(Some(input)) => rules::tell(slot, input).await,
             Err(error) => Err(closed(&connections, error).await),
         }
+    }
+
+    /// Has a session that is not in memory watched: events are numbered from where its journal ends.
+    pub(super) async fn watch(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<(), HostError> {
+        // Workers tell what happens only to a host that follows them.
+        if self.workers.is_some() {
+            return self.ensure(slot, None).await;
+        }
+        let _opening = slot.opening.lock().await;
+        if slot.is_live() {
+            return Ok(());
+        }
+        slot.ended().await;
+        let (store, id) = (self.store()?, slot.id());
+        if store.genesis(id)?.is_none() {
+            return Err(StoreError::Unknown(id.to_owned()).into());
+        }
+        let kept = store.snapshot(id)?.map_or(0, |snapshot| snapshot.seq);
+        slot.feed().begin(kept + store.load(id, kept, None)?.records.len() as u64);
+        Ok(())
     }
 
     fn restore(&self, id: &str, spec: &SessionSpec, connections: &Connections) -> Result<Opened, HostError> {
@@ -299,7 +320,11 @@ impl Inner {
         let actor = Actor::new(begin, spec, commands);
         slot.begin(sender, ended, reopened);
         match is_kept {
-            true => self.spawn(live_kept(actor, Arc::clone(slot), over, Arc::downgrade(self))),
+            true => {
+                self.live.fetch_add(1, Ordering::Relaxed);
+                self.spawn(live_kept(actor, Arc::clone(slot), over, Arc::downgrade(self)));
+                self.let_some_go();
+            }
             false => self.spawn(live_temporary(actor, Arc::downgrade(slot), over)),
         }
         Ok(())
@@ -313,7 +338,9 @@ async fn live_kept(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>,
     let due = actor.due_later().filter(|_| end == End::Idle);
     actor.end().await;
     over.send_replace(true);
-    if let (Some(due), Some(host)) = (due, host.upgrade()) {
+    let Some(host) = host.upgrade() else { return };
+    host.live.fetch_sub(1, Ordering::Relaxed);
+    if let Some(due) = due {
         host.spawn_sleeper(wake_at(due, slot.id().to_owned(), Arc::downgrade(&host)));
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use obelus_kernel::session::Refused;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use super::{HostError, Inner, RulesChange};
 use crate::actor::{Command, gone};
@@ -40,6 +41,8 @@ struct State {
     /// Changes when the actor has ended.
     ended: Option<watch::Receiver<bool>>,
     reopened: Reopened,
+    /// When somebody last said something to the actor.
+    touched: Option<Instant>,
 }
 
 impl Slot {
@@ -92,6 +95,12 @@ impl Slot {
         self.state().sender.is_some()
     }
 
+    /// When somebody last said something to the actor that lives here.
+    pub(super) fn touched(&self) -> Option<Instant> {
+        let state = self.state();
+        state.touched.filter(|_| state.sender.is_some())
+    }
+
     /// An actor begins to live here.
     pub(super) fn begin(
         &self,
@@ -99,7 +108,7 @@ impl Slot {
         ended: watch::Receiver<bool>,
         reopened: Reopened,
     ) {
-        *self.state() = State { sender: Some(sender), ended: Some(ended), reopened };
+        *self.state() = State { sender: Some(sender), ended: Some(ended), reopened, touched: Some(Instant::now()) };
     }
 
     /// Closes the way to the actor, unless somebody has just said something.
@@ -137,7 +146,9 @@ impl Slot {
     }
 
     fn try_send(&self, command: Command) -> Result<(), Command> {
-        match &self.state().sender {
+        let mut state = self.state();
+        state.touched = Some(Instant::now());
+        match &state.sender {
             Some(sender) => sender.send(command).map_err(|unsent| unsent.0),
             None => Err(command),
         }

@@ -8,6 +8,7 @@ mod hostile;
 mod inspect;
 mod restart;
 mod revoked;
+mod small;
 mod storm;
 mod talk;
 mod traces;

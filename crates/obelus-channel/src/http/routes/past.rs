@@ -5,13 +5,14 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use obelus_runtime::EventNumber;
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Answered;
 use crate::ChannelError;
-use crate::http::body::{InPath, InQuery, JsonBody};
+use crate::http::body::{InPath, InQuery};
 use crate::http::reply::{Failure, Failures};
-use crate::http::{Access, App, Json};
+use crate::http::{Access, App, Json, OptionalBody};
 use crate::tokens::Role;
 use crate::types::{ForkForecastView, ForkView, Log, LogFilter, Timeline, UsageView};
 
@@ -108,16 +109,20 @@ pub(super) async fn usage(State(app): State<App>, _: Access, InPath(id): InPath<
 }
 
 /// Begin a session where this one was
-#[utoipa::path(post, path = "/api/v1/sessions/{id}/fork", tag = "past", operation_id = "fork", request_body = NewFork,
+#[utoipa::path(post, path = "/api/v1/sessions/{id}/fork", tag = "past", operation_id = "fork", request_body = Option<NewFork>,
     params(("id" = String, Path, description = "the session")),
     responses((status = 201, body = ForkView), Failures))]
 pub(super) async fn fork(
     State(app): State<App>,
     access: Access,
     InPath(id): InPath<String>,
-    JsonBody(new): JsonBody<NewFork>,
+    OptionalBody(new): OptionalBody,
 ) -> Result<Response, Failure> {
     access.needs(Role::Operator)?;
+    let new: NewFork = match new {
+        Value::Null => NewFork::default(),
+        new => serde_json::from_value(new).map_err(|error| ChannelError::BadRequest(error.to_string()))?,
+    };
     let new_id = new.id.or_else(|| access.id_of_key("fork"));
     let fork = app.service().fork(&id, new_id, new.at).await?;
     Ok((StatusCode::CREATED, Json(fork)).into_response())

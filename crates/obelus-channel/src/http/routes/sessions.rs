@@ -75,6 +75,7 @@ pub(super) async fn create(
 ) -> Result<Response, Failure> {
     access.needs(Role::Operator)?;
     new.lang = new.lang.or_else(|| access.language.map(|language| language.code().to_owned()));
+    new.is_bound = access.caller.role < Role::Admin;
     let (session, is_new) = app.service().create_session_once(new, &access.caller.name, access.input_id()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let place = format!("/api/v1/sessions/{}", session.id);

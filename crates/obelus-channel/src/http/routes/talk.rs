@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Answered;
+use crate::ChannelError;
 use crate::http::body::{InPath, InQuery, JsonBody};
 use crate::http::reply::{Failure, Failures};
 use crate::http::{Access, App, Json};
@@ -23,6 +24,7 @@ const LONGEST: u64 = 600;
 #[serde(deny_unknown_fields)]
 pub(super) struct Words {
     /// The words.
+    #[schema(pattern = r"\S")]
     text: String,
     /// Whether to answer when the turn has come to rest.
     #[serde(default)]
@@ -39,6 +41,9 @@ pub(super) struct Said {
     /// What the turn came to; none where it was not waited for, or still works.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<TurnView>,
+    /// Who paused the session: the words wait until it is resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused_by: Option<String>,
 }
 
 /// How long to wait
@@ -60,13 +65,20 @@ pub(super) async fn say(
     JsonBody(words): JsonBody<Words>,
 ) -> Result<Response, Failure> {
     access.needs(Role::Operator)?;
+    if words.text.trim().is_empty() {
+        return Err(ChannelError::BadRequest("`text` is empty".to_owned()).into());
+    }
     let taken = app.service().say(&id, &words.text, access.input_id()).await?;
     let turn = match words.wait {
         true => rested(&app, &id, &access, words.timeout).await?,
         false => None,
     };
     let status = if turn.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok((status, Json(Said { taken, turn })).into_response())
+    let paused_by = match turn {
+        Some(_) => None,
+        None => app.service().read(&id, |session| session.paused().map(str::to_owned)).await?,
+    };
+    Ok((status, Json(Said { taken, turn, paused_by })).into_response())
 }
 
 /// Waits for a turn, until the time is over or the server is about to end.

@@ -17,9 +17,17 @@ pub(super) fn tell_question(client: &Client, row: &Value) {
     let answers = row["answers"].as_array().into_iter().flatten().filter_map(Value::as_str);
     // A consent is given by `approve --also`.
     let answers: Vec<&str> = answers.filter(|answer| *answer != "consent").collect();
-    let answers = visible(&answers.join("|").replace('_', "-"));
     let (id, server) = (visible(text(row, "id")), client.address());
-    output::answer(&format!("  {DIM}obelus answer {id} {answers} --server {server}{DIM:#}"));
+    let how = |answer: &&str| {
+        let more = match *answer {
+            "edit" => " --params JSON",
+            "value" => " VALUE",
+            _ => "",
+        };
+        format!("obelus answer {id} {}{more} --server {server}", visible(answer).replace('_', "-"))
+    };
+    let how: Vec<String> = answers.iter().map(how).collect();
+    output::answer(&format!("  {DIM}{}{DIM:#}", how.join(" · ")));
 }
 
 /// The details of a question, those that all its calls share first.
@@ -49,6 +57,7 @@ pub(super) async fn inbox(client: &Client, as_json: bool, with_details: bool) ->
         if with_details {
             tell_details(row);
         }
+        output::answer("");
     }
     if rows.is_empty() {
         output::note(words_of(None).answering.none);
@@ -57,14 +66,16 @@ pub(super) async fn inbox(client: &Client, as_json: bool, with_details: bool) ->
 }
 
 pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
-    let mut rows = Vec::new();
+    let (mut rows, mut after) = (Vec::new(), String::new());
     let mut path = "/api/v1/sessions?limit=200".to_owned();
     loop {
         let mut part = client.get(&path).await?;
         if let Value::Array(sessions) = part["sessions"].take() {
             rows.extend(sessions);
         }
-        let Some(next) = part["next"].as_str().filter(|_| rows.len() < MOST_ROWS) else { break };
+        // A server that never comes to an end is not followed there.
+        let Some(next) = part["next"].as_str().filter(|next| *next != after && rows.len() < MOST_ROWS) else { break };
+        next.clone_into(&mut after);
         path = format!("/api/v1/sessions?limit=200&after={}", encoded(next));
     }
     if as_json {
@@ -72,11 +83,13 @@ pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let phrases = words_of(None);
+    let width = rows.iter().map(|row| visible(text(row, "id")).chars().count()).max().unwrap_or_default().min(64);
     for row in &rows {
         let records = phrases.count(phrases.kept.records, row["records"].as_u64().unwrap_or_default());
-        let when = visible(row["last"].as_str().unwrap_or_else(|| text(row, "created")));
-        let [id, status, agent] = ["id", "status", "agent"].map(|name| visible(text(row, name)));
-        output::answer(&format!("{BOLD}{id:<24}{BOLD:#} {status:<18} {agent:<16} {when}  {DIM}{records}{DIM:#}"));
+        let when = row["last"].as_str().unwrap_or_else(|| text(row, "created"));
+        let (when, [id, status, agent]) =
+            (visible(when), ["id", "status", "agent"].map(|name| visible(text(row, name))));
+        output::answer(&format!("{BOLD}{id:<width$}{BOLD:#} {status:<12} {agent:<16} {when}  {DIM}{records}{DIM:#}"));
     }
     if rows.is_empty() {
         output::note(phrases.kept.none);
@@ -127,9 +140,9 @@ pub(super) async fn why(client: &Client, id: &str, expr: &str, instance: Option<
 /// The journal of a session: record by record as JSON, or what happened, an event a line.
 pub(super) async fn log(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
     let (list, name) = if as_json { ("log", "records") } else { ("timeline", "events") };
-    let mut after = if as_json { "0" } else { "0-0" }.to_owned();
-    for _ in 0..MOST_ROWS {
-        let path = format!("/api/v1/sessions/{}/{list}?limit=1000&after={after}", encoded(id));
+    let (mut after, mut told) = (if as_json { "0" } else { "0-0" }.to_owned(), 0);
+    loop {
+        let path = format!("/api/v1/sessions/{}/{list}?limit=1000&after={}", encoded(id), encoded(&after));
         let part = client.get(&path).await?;
         for row in part[name].as_array().into_iter().flatten() {
             match as_json {
@@ -137,13 +150,16 @@ pub(super) async fn log(client: &Client, id: &str, as_json: bool) -> Result<Exit
                 false => tell_event(row),
             }
         }
-        match &part["next"] {
+        told += part[name].as_array().map_or(0, Vec::len);
+        let next = match &part["next"] {
             Value::Null => return Ok(Exit::Done),
-            next if next.as_str() == Some(&after) => return Ok(Exit::Done),
-            next => after = next.as_str().map_or_else(|| next.to_string(), str::to_owned),
+            next => next.as_str().map_or_else(|| next.to_string(), str::to_owned),
+        };
+        if next == after || told >= MOST_ROWS {
+            return Ok(Exit::Done);
         }
+        after = next;
     }
-    Ok(Exit::Done)
 }
 
 fn tell_event(event: &Value) {

@@ -1,0 +1,119 @@
+//! Small promises of the API: what a client is told when it asks for something that cannot be.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::client::{Server, folder};
+use super::guard::token;
+
+const AGENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/serve/agents");
+
+/// A folder with the agent `desk`, of whose file something is changed.
+fn changed_desk(name: &str, from: &str, to: &str) -> PathBuf {
+    let agents = folder(name);
+    fs::create_dir(agents.join("desk")).unwrap();
+    for file in ["agent.yaml", "playbook.yaml"] {
+        let text = fs::read_to_string(Path::new(AGENTS).join("desk").join(file)).unwrap();
+        fs::write(agents.join("desk").join(file), text.replace(from, to)).unwrap();
+    }
+    agents
+}
+
+#[test]
+fn new_sessions_are_what_was_asked_for_or_refused() {
+    let agents = changed_desk("asked-agents", "language: en", "language: [ru, en]");
+    let server = Server::start("asked-for", &["--agents", agents.to_str().unwrap()]);
+    let make = |body: Value| server.post("/api/v1/sessions", &body);
+    for (body, words) in
+        [(json!({}), "`agent` is missing"), (json!({"agent": "desk", "lang": "de"}), "`lang` is `ru` or `en`")]
+    {
+        let refused = make(body);
+        assert!(refused.status == 400 && refused.body.contains(words), "{refused:?}");
+    }
+    for lang in ["ru", "en"] {
+        let made = make(json!({"agent": "desk", "id": lang, "lang": lang})).json();
+        let kept = server.get(&format!("/api/v1/sessions/{lang}")).json();
+        assert_eq!((&made["lang"], &kept["lang"]), (&json!(lang), &json!(lang)));
+    }
+    let wrong = server.send("GET", "/api/v1/sessions", &[("authorization", "Bearer nope")], None);
+    assert!(wrong.status == 401 && wrong.body.contains("this token is not known"), "{wrong:?}");
+    assert!(server.send("GET", "/api/v1/sessions", &[], None).body.contains("a token is needed"));
+    let missing = server.get("/api/v1/sessions/ru/provenance");
+    assert!(missing.status == 400 && missing.body.contains("`path` is missing in the query"), "{missing:?}");
+}
+
+#[test]
+fn only_an_admin_lets_an_agent_go_further_and_a_fork_keeps_the_mode() {
+    let agents = changed_desk("modes-agents", "mode: full", "mode: shadow");
+    let server = Server::start("modes", &["--agents", agents.to_str().unwrap()]);
+    let oleg = format!("Bearer {}", token(&server, "oleg", "operator"));
+    let (lowered, raised) =
+        (json!({"agent": "desk", "mode": "shadow", "id": "low"}), json!({"agent": "desk", "mode": "full"}));
+    let by_oleg =
+        |body: &Value| server.send("POST", "/api/v1/sessions", &[("authorization", &oleg)], Some(body)).status;
+    assert_eq!((by_oleg(&lowered), by_oleg(&raised)), (201, 403));
+    let mode = |id: &str| server.get(&format!("/api/v1/sessions/{id}")).json()["mode"].clone();
+    let full = server.post("/api/v1/sessions", &json!({"agent": "desk", "mode": "full", "id": "full"}));
+    assert_eq!((full.status, mode("full")), (201, json!("full")));
+    let forked = server.post("/api/v1/sessions/full/fork", &json!({"id": "again", "at": 0}));
+    assert_eq!((forked.status, mode("again")), (201, json!("full")), "{forked:?}");
+    // Both fields of a fork may be missing, and so may the body.
+    assert_eq!(server.call("POST", "/api/v1/sessions/full/fork", None).status, 201);
+}
+
+#[test]
+fn a_paused_session_says_so_and_events_name_questions_as_answers_do() {
+    let server = Server::start("paused-says", &[]);
+    server.session("s");
+    server.say("s", "ask Anna to call the customer");
+    let events = server.get("/api/v1/sessions/s/timeline").json()["events"].clone();
+    let asked = events.as_array().unwrap().iter().find(|event| event["event"] == "question_asked").unwrap();
+    assert_eq!((&asked["question"]["id"], &asked["question_id"]), (&json!("q1"), &json!("s:q1")));
+    let rested = events.as_array().unwrap().iter().rfind(|event| event["event"] == "rested").unwrap();
+    assert_eq!(rested["waiting_ids"], json!(["s:q1"]));
+    // After the words, before the model has answered.
+    assert_eq!(server.post("/api/v1/sessions/s/fork", &json!({"id": "f", "at": 1})).json()["paused"], true);
+    let put = server.call("PUT", "/api/v1/sessions/f/state", Some(&json!({"state": {"notes": []}})));
+    assert_eq!((put.status, put.code()), (409, "paused".to_owned()), "{put:?}");
+    let said = server.post("/api/v1/sessions/f/messages", &json!({"text": "Milk", "wait": true, "timeout": 600}));
+    assert!(said.status == 202 && said.json()["paused_by"].is_string(), "{said:?}");
+    assert_eq!(server.get("/api/v1/sessions/f/turn?timeout=600").status, 204);
+}
+
+#[test]
+fn tools_of_mcp_say_which_argument_is_wrong() {
+    let server = Server::start("arguments", &[]);
+    let call = |arguments: Value| {
+        let params = json!({"name": "talk", "arguments": arguments});
+        let reply = server.post("/mcp", &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}));
+        reply.json()["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(call(json!({"agent": "notes", "text": "Milk"})).contains("there is no argument `text`"));
+    assert!(call(json!({"agent": "notes"})).contains("`message` is missing"));
+    assert!(call(json!({"message": "Milk"})).contains("`agent`, or `session`, is missing"));
+}
+
+#[test]
+fn threads_are_found_by_what_they_are_and_no_more_of_them_than_are_wanted() {
+    let server = Server::start("search", &[]);
+    for id in ["a", "b", "c"] {
+        server.session(id);
+    }
+    server.say("b", "ask Anna to call the customer");
+    server.call("PATCH", "/threads/c", Some(&json!({"metadata": {"team": "x"}})));
+    let find = |query: Value| -> Vec<String> {
+        let found = server.post("/threads/search", &query).json();
+        let ids = found.as_array().unwrap().iter().filter_map(|thread| thread["thread_id"].as_str());
+        assert_eq!(server.post("/threads/count", &query).status, 200);
+        ids.map(str::to_owned).collect()
+    };
+    assert_eq!(find(json!({"status": "interrupted"})), ["b"]);
+    assert_eq!(find(json!({"status": "idle"})), ["c", "a"]);
+    assert_eq!(find(json!({"status": "idle", "offset": 1})), ["a"]);
+    assert_eq!(find(json!({"limit": 1, "offset": 1})), ["b"]);
+    assert_eq!(find(json!({"metadata": {"team": "x", "graph_id": "notes"}})), ["c"]);
+    assert!(find(json!({"metadata": {"graph_id": "crm"}})).is_empty());
+    assert_eq!(server.post("/threads/count", &json!({"status": "idle"})).json(), 2);
+}
