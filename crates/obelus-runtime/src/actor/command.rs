@@ -67,7 +67,12 @@ impl Command {
             Self::Wait { answer, .. } => {
                 let _ = answer.send(Err(refused.clone()));
             }
-            Self::Attach { .. } | Self::Inspect(_) | Self::Services { .. } | Self::Activities { .. } | Self::LetGo | Self::End => {}
+            Self::Attach { .. }
+            | Self::Inspect(_)
+            | Self::Services { .. }
+            | Self::Activities { .. }
+            | Self::LetGo
+            | Self::End => {}
         }
     }
 }
