@@ -113,6 +113,10 @@ impl SessionObject {
             // Nobody may carry out anything here.
             let _ = self.0.stops.send(ctx.key().to_owned());
         }
+        if step.answer.is_err() {
+            // Its clock has gone on without a record: the next input must not be dated by that.
+            *place = None;
+        }
         write(&ctx, Some(&stored), &step);
         Ok(Json(match step.answer {
             Ok(seq) => Answered::Taken(seq),

@@ -59,6 +59,7 @@ fn a_conversation_on_a_cluster_is_the_same_as_on_one_machine() {
     assert_eq!(front.post(&path, &answer).status, 200);
     let again = front.post(&path, &answer);
     assert_eq!((again.status, again.code().as_str()), (409, "already_decided"));
+    assert_eq!(front.get("/api/v1/sessions/monday/turn").json()["ends"], "output");
     let events = front.stream(&session, "0-0").until("question_decided");
     assert!(events.iter().any(|event| event.name == "question_asked"));
     assert_eq!(front.get("/api/v1/sessions").json()["sessions"][0]["id"], "monday");
@@ -77,7 +78,7 @@ fn a_conversation_on_a_cluster_is_the_same_as_on_one_machine() {
     assert!(run(&["sessions", "list", "--store", store]).contains("monday"));
     fs::remove_file(file).expect("the file");
     run(&["sessions", "export", "monday", "--out", file, "--store", store]);
-    run(&[&["sessions", "import", file, "--name", "tuesday"], engine.as_slice()].concat());
+    run(&[&["sessions", "import", file, "--as", "tuesday"], engine.as_slice()].concat());
     assert_eq!(front.say("tuesday", "The customer called again")["turn"]["text"], "Written down.");
 
     assert!(worker.terminate(), "it ends in good order");
