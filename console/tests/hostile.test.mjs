@@ -61,7 +61,7 @@ test('markup of the user and the model is shown as it was written, and long word
 test('an error of a tool with markup is text', async () => {
   await world.open(page, 's', 'hostile', 'chat');
   await page.locator('article.question.open').getByRole('button', { name: 'Approve', exact: true }).click();
-  await page.getByText("<svg onload=\"window.hacked='reply'\"></svg>").waitFor();
+  await page.getByText("<svg onload=\"window.hacked='reply'\"></svg>").first().waitFor();
   assert.equal(await page.evaluate(() => window.hacked ?? null), null);
   assert.deepEqual(page.faults.filter((fault) => /Content Security Policy/.test(fault)), []);
 });

@@ -1556,7 +1556,8 @@ export interface components {
              */
             id?: string | null;
             /**
-             * @description The language that the agent is to speak, if it can: `ru` or `en`.
+             * @description The language that the agent is to speak, if it can: `ru` or `en`. Without it, that of `?lang=` or `Accept-Language`.
+             *     An agent that cannot stays with its own.
              * @default null
              */
             lang?: string | null;
@@ -1889,7 +1890,8 @@ export interface components {
             reason?: components["schemas"]["CallError"] | null;
             /** @description The name of the end, where the agent's graph of steps came to one. */
             end?: string | null;
-            at: string;
+            /** Format: int64 */
+            at: number;
         };
         /** @description What one request to the model took. */
         RequestUsage: {
@@ -1944,13 +1946,22 @@ export interface components {
         /** @description Words that were taken, and what came of them if that was waited for */
         Said: components["schemas"]["Taken"] & {
             turn?: components["schemas"]["TurnView"] | null;
+            /** @description Who paused the session: the words wait until it is resumed. */
+            paused_by?: string | null;
         };
         /** @description Something that happened in a session */
         SessionEvent: components["schemas"]["EventBody"] & {
             /** @description Where it stands among all events of the session, `RECORD-PART`. */
             number: string;
-            /** @description When. */
-            at: string;
+            /**
+             * Format: int64
+             * @description When, in milliseconds since 1970.
+             */
+            at: number;
+            /** @description The id by which the question of the event is answered, `SESSION:QUESTION`. */
+            question_id?: string | null;
+            /** @description The ids by which the questions are answered that the turn waits for. */
+            waiting_ids?: string[] | null;
         };
         /** @description Sessions, newest first. */
         SessionList: {
@@ -3420,9 +3431,9 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
-                "application/json": components["schemas"]["NewFork"];
+                "application/json": components["schemas"]["NewFork"] | null;
             };
         };
         responses: {

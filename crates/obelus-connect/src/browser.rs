@@ -146,15 +146,6 @@ impl Memory {
         }
     }
 
-    /// Notes what a page says around an element, for whoever is asked about it.
-    fn note_words(&mut self, address: &str, says: &judge::Says, secrets: &Secrets) {
-        let parts = [&says.heading, &says.text].map(|part| part.trim());
-        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        if self.notes.note_words(address, &secrets.hide(parts.join(" — "))) {
-            self.keep_notes();
-        }
-    }
-
     /// Without a folder, and where it cannot be written, people see addresses as the journal has them.
     fn keep_notes(&self) {
         if let Some(folder) = self.keeper.folder() {

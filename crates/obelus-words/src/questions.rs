@@ -12,7 +12,6 @@ phrases! {
             "It is not known whether this happened. Please check";
         steps: "{} шагу|{} шагам|{} шагам", "{} step|{} steps";
         picture: "снимок страницы: ", "picture of the page: ";
-        page_says: "на странице сказано: ", "the page says: ";
         came_as: "перенесено со словами: ", "brought along with the words: ";
         because: "почему спрашиваю: ", "asked because ";
         marked: "отмеченного нет в ваших словах", "what is marked is not in your words";

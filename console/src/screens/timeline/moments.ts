@@ -11,7 +11,7 @@ export type SessionEvent = Schemas['SessionEvent'];
 /** Words of the user, with which a turn begins. */
 export interface Moment {
   record: number;
-  at: string;
+  at: string | number;
   text: string;
 }
 
@@ -28,7 +28,7 @@ export function momentsOf(events: SessionEvent[]): Moment[] {
 export interface Line {
   key: string;
   record: number;
-  at: string;
+  at: string | number;
   icon: IconName;
   tone: Tone;
   /** What happened. */

@@ -90,7 +90,7 @@ fn events_are_as_they_are_described() {
     let titles = Titles::of(session.context(), "en");
     let line = StepLine::began(&question.calls[0].call, Some(1), &titles, Language::English);
     let told =
-        json!({"number": "1-1", "at": "", "event": "call_began", "id": "0.0", "call": {}, "attempt": 1, "line": line});
+        json!({"number": "1-1", "at": 0, "event": "call_began", "id": "0.0", "call": {}, "attempt": 1, "line": line});
     fits::<SessionEventShape>(&told);
 }
 

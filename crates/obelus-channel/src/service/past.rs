@@ -10,7 +10,7 @@ use crate::ChannelError;
 use crate::types::{ForkView, Log, LogFilter, LogRow, Timeline};
 
 /// A record as it is told.
-fn log_row((record, kept): (u64, Record)) -> LogRow {
+fn log_row((kept, record): (Record, u64)) -> LogRow {
     let input = serde_json::to_value(&kept.input).unwrap_or(Value::Null);
     let kind = match &input {
         Value::Object(fields) => fields.keys().next().cloned(),
@@ -89,7 +89,7 @@ impl Service {
                 let upto = at.saturating_add(MOST_LISTED as u64);
                 let records = host.records(&id, at, upto)?;
                 let is_end = records.len() < MOST_LISTED;
-                let rows = (at.saturating_add(1)..).zip(records).map(log_row).filter(|row| filter.wants(row));
+                let rows = records.into_iter().zip(at.saturating_add(1)..).map(log_row).filter(|row| filter.wants(row));
                 // One more tells whether there is a next part.
                 found.extend(rows.take(limit + 1 - found.len()));
                 if is_end || found.len() > limit {

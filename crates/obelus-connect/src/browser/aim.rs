@@ -307,8 +307,6 @@ impl Browser {
         let noted = first.map(|(element, _)| note(&here, &element.role, &element.label, element.nth as u64));
         let held = noted.and_then(|noted| memory.held.get(&noted)).cloned().unwrap_or_default();
         let judged = judged(intent, first, &fills, &held, memory, &self.section.secrets);
-        let says = first.and_then(|(_, facts)| facts.says.clone()).unwrap_or_default();
-        memory.note_words(&here, &says, &self.section.secrets);
         bind(&mut planned.act, intent, &elements);
         Ok(aimed(&here, first.map(|(element, _)| element), judged, &held, planned.act))
     }

@@ -28,20 +28,12 @@
   };
   // Drawings have no `innerText`.
   const inner = (node) => { try { return getter(HTMLElement, 'innerText').call(node) ?? ''; } catch { return getter(Node, 'textContent').call(node) ?? ''; } };
-  const spoken = (node) => inner(node).replace(/\s+/g, ' ').trim();
-  // What the page says around the element, for whoever is asked: its heading and, where no fields tell it, the nearest words.
-  const around = (bare) => {
-    const heading = [...Document.prototype.querySelectorAll.call(document, 'h1, h2')].map(spoken).find((text) => text !== '') ?? '';
-    let node = form ?? target;
-    while (bare && spoken(node).length < 80 && node.parentElement && tag(node) !== 'body') node = node.parentElement;
-    return { heading: heading.slice(0, 120), text: bare ? spoken(node).slice(0, 400) : '' };
-  };
   const facts = {
-    says: null, enabled, editable: typed && enabled && !readonly(),
+    enabled, editable: typed && enabled && !readonly(),
     takes_files: type === 'file', hides: type === 'password', searches: type === 'search' || closest(target, '[role=searchbox i]') !== null || (type !== 'password' && closest(target, 'search, [role=search i]') !== null), submits: false, enters: false, link: null, form: null, place: null,
   };
-  if (isLink) { const href = getter(tag(target) === 'a' ? HTMLAnchorElement : HTMLAreaElement, 'href').call(target); facts.link = href; facts.says = around(true); return facts; }
-  if (!form) { facts.says = around(true); return facts; }
+  if (isLink) { const href = getter(tag(target) === 'a' ? HTMLAnchorElement : HTMLAreaElement, 'href').call(target); facts.link = href; return facts; }
+  if (!form) { return facts; }
   const members = [...getter(HTMLFormElement, 'elements').call(form)].slice(0, 2000);
   const images = [...Document.prototype.querySelectorAll.call(document, 'input[type=image i]')].filter((node) => own(node, 'form') === form);
   const sender = submits(target) ? target : [...members, ...images].find((node) => submits(node) && !disabled(node)) ?? null;
@@ -89,7 +81,6 @@
     values.push('=' + value);
     if (Node.prototype.contains.call(node, element)) facts.place = fields.length - 1;
   }
-  facts.says = around(!fields.some((field) => field.kind !== 'hidden'));
   const nth = [...Document.prototype.querySelectorAll.call(document, 'form')].indexOf(form);
   facts.form = { nth, method, address, fields, verbs, values, search: closest(form, 'search, [role=search i]') !== null };
   return facts;

@@ -96,18 +96,6 @@ pub(super) struct Facts {
     pub(super) form: Option<Form>,
     /// Its place among the fields of its form.
     pub(super) place: Option<usize>,
-    /// What the page says around it.
-    pub(super) says: Option<Says>,
-}
-
-/// Words of a page around an element.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub(super) struct Says {
-    /// The first heading of the page.
-    pub(super) heading: String,
-    /// The nearest words, where no fields of a form say what it is about.
-    pub(super) text: String,
 }
 
 /// A form, as one of its buttons would send it.

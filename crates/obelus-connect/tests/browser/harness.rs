@@ -247,10 +247,6 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
              <div role=dialog class=shut><button>Discard</button></div><div role=dialog><button>Keep editing</button></div>\
              <button class=\"btn\"><i class=\"fa fa-bars\">\u{f0c9}</i></button>",
         ),
-        "/confirm" => html(
-            "<title>Delete</title><nav>Home</nav><main><h1>Are you sure?</h1><p>The group Editors and its 3 members will be deleted. \
-             This cannot be undone.</p><form method=post action=/gone><button>Yes</button></form></main>",
-        ),
         "/editor" => html(
             "<title>Edit</title><h1>Edit the page</h1><form method=post action=/save><label>Title <input name=title value=Tea></label>\
              <div contenteditable aria-label=Words>Hello <b>there</b></div><button>Save</button></form>",

@@ -137,7 +137,6 @@ impl QuestionView {
         let remark = |head: &str, text: &str| {
             ViewLine::of(Tone::Plain, "  ").with(Tone::Faint, head).shown(Tone::Faint, text).hanging(4)
         };
-        lines.extend(self.page_says.iter().map(|says| remark(words.page_says, says)));
         let picture = self.picture.as_ref().map(|path| path.display().to_string());
         lines.extend(picture.iter().map(|path| remark(words.picture, path)));
         lines.extend(self.came_as.iter().map(|text| remark(words.came_as, text)));

@@ -24,14 +24,12 @@ const MOST: usize = 200;
 /// Longer addresses are told as the journal has them.
 const LONGEST: usize = 2_000;
 
-/// Addresses in full, pictures and words of pages, by addresses as the journal has them.
+/// Addresses in full and pictures of pages, by addresses as the journal has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PageNotes {
     addresses: BTreeMap<String, String>,
     pictures: BTreeMap<String, PathBuf>,
-    /// What a page says around what is to be done on it.
-    words: BTreeMap<String, String>,
     /// Addresses in the order in which they were noted.
     order: Vec<String>,
 }
@@ -71,28 +69,12 @@ impl PageNotes {
         self.remember(kept);
     }
 
-    /// Notes what a page says around what is to be done on it now. Whether that is new.
-    pub fn note_words(&mut self, kept: &str, words: &str) -> bool {
-        if self.words.get(kept).map_or("", String::as_str) == words {
-            return false;
-        }
-        self.words.insert(kept.to_owned(), words.to_owned());
-        self.remember(kept);
-        true
-    }
-
-    /// What a page says around what is to be done on it.
-    pub fn words(&self, kept: &str) -> Option<&str> {
-        self.words.get(kept).map(String::as_str).filter(|words| !words.is_empty())
-    }
-
     fn remember(&mut self, kept: &str) {
         self.order.retain(|known| known != kept);
         self.order.push(kept.to_owned());
         for old in self.order.drain(..self.order.len().saturating_sub(MOST)).collect::<Vec<_>>() {
             self.addresses.remove(&old);
             self.pictures.remove(&old);
-            self.words.remove(&old);
         }
     }
 
@@ -132,12 +114,9 @@ mod tests {
         let picture = folder.join("0001.png");
         fs::write(&picture, "png").unwrap();
         notes.note_picture(kept, &picture);
-        let words = "Delete? — The group “Editors” will be deleted.";
-        assert!(notes.note_words(kept, words) && !notes.note_words(kept, words) && !notes.note_words("other", ""));
         notes.write(&folder).unwrap();
         let again = PageNotes::read(&folder);
         assert_eq!((again.in_full(kept), again.picture(kept)), (full, Some(picture.as_path())));
-        assert_eq!((again.words(kept), again.words("other")), (Some(words), None));
         assert_eq!(again.in_full("https://other.example.test/?a=~1"), "https://other.example.test/?a=~1");
         for n in 0..300 {
             notes.note_address(&format!("~{n}"), "https://shop.example.test/");

@@ -36,9 +36,6 @@ pub struct QuestionView {
     /// The file of the latest picture of the page that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub picture: Option<PathBuf>,
-    /// What the page that it is about says around what is to be done: its heading, and the nearest words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub page_says: Option<String>,
     /// The words with which it came from elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub came_as: Option<String>,
@@ -220,7 +217,6 @@ impl Maker<'_> {
             calls,
             common,
             picture: self.picture(),
-            page_says: self.addresses().find_map(|address| self.pages.words(address)).map(visible),
             came_as: question.headline.clone(),
             common_details,
             answers: answers(question.about, open),

@@ -38,7 +38,7 @@ fn another_plan_input_or_agent_under_a_session_is_refused() {
     // The same plan again prints its result, and runs nothing.
     let again = run(&["plan", "run", "same.yaml"]);
     assert_eq!(again.status.code(), Some(0), "{}", words(&again));
-    assert!(String::from_utf8_lossy(&again.stdout).contains("done"));
+    assert!(String::from_utf8_lossy(&again.stdout).contains("✓"));
     assert_eq!(harness.done(), ["a", "c"]);
     // The session of an agent does not run a plan from a file, nor with another input.
     let talk = harness.does(&["run", "helper", "--say", "hi", "--session", "talk"]);
