@@ -18,9 +18,9 @@ pub(crate) fn fault_of(russian: &str, english: &str) -> Option<String> {
 }
 
 /// Names of keys, modes, verbs, parameters and values, which are the same in every language.
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 25] = [
     "JSON", "Esc", "Enter", "Tab", "MCP", "shadow", "canary", "full", "inbox", "happened", "did-not", "true", "false",
-    "null", "limit", "all", "stdin", "UTF", "PNG", "JPEG", "WebP", "GIF",
+    "null", "limit", "all", "stdin", "UTF", "PNG", "JPEG", "WebP", "GIF", "Restate", "restate", "URL",
 ];
 
 /// The text without commands, names and placeholders.

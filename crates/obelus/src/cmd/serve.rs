@@ -77,25 +77,8 @@ fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
 
 async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) -> Result<Exit> {
     let (host, folder, is_alone) = opened(args)?;
-    let agents = match args.agents.is_empty() {
-        true => AgentCatalogue::of_environment(),
-        false => AgentCatalogue::new(args.agents.clone()),
-    };
     let phrases = words_of(None);
-    let service = Service::new(host.clone(), agents).prompting(prompts());
-    let service = match chosen() {
-        Some(language) => service.always_in_language(language),
-        None => service.in_language(phrases.language),
-    };
-    let beside = folder.clone();
-    let service = service.forgetting(move |id| {
-        langgraph::forget(&beside, id);
-        openai::forget(&beside, id);
-    });
-    let service = match &args.otlp {
-        Some(collector) => service.traced(traces(collector, args.otlp_content)?),
-        None => service,
-    };
+    let service = service(args, &host, &folder)?;
     let tokens = TokenStore::in_folder(&folder);
     let token_file = args.token_file.clone().unwrap_or_else(|| folder.join(TOKEN_FILE));
     let is_first = tokens.ensure_first(&token_file)?;
@@ -138,6 +121,28 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     }
     host.close().await;
     ended.map(|()| Exit::Done)
+}
+
+/// The calls of all channels over this host.
+fn service(args: &Serve, host: &Host, folder: &Path) -> Result<Service> {
+    let agents = match args.agents.is_empty() {
+        true => AgentCatalogue::of_environment(),
+        false => AgentCatalogue::new(args.agents.clone()),
+    };
+    let service = Service::new(host.clone(), agents).prompting(prompts());
+    let service = match chosen() {
+        Some(language) => service.always_in_language(language),
+        None => service.in_language(words_of(None).language),
+    };
+    let beside = folder.to_owned();
+    let service = service.forgetting(move |id| {
+        langgraph::forget(&beside, id);
+        openai::forget(&beside, id);
+    });
+    Ok(match &args.otlp {
+        Some(collector) => service.traced(traces(collector, args.otlp_content)?),
+        None => service,
+    })
 }
 
 /// Shows the prompts of agents.

@@ -128,7 +128,7 @@ fn ids_are_names_and_no_paths() {
     for id in ["../x", "", "a b", "x:y"] {
         assert_eq!(server.post("/api/v1/sessions", &json!({"agent": "notes", "id": id})).code(), "bad_id", "{id}");
     }
-    for agent in ["../notes", "notes/agent.yaml", "/etc", "@bundled/notes", ""] {
+    for agent in ["../notes", "notes/agent.yaml", "/etc", "@bundled/notes"] {
         assert_eq!(server.post("/api/v1/sessions", &json!({"agent": agent})).code(), "unknown_agent", "{agent}");
     }
     let drawn =
