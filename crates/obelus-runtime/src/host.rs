@@ -48,6 +48,9 @@ pub(crate) use slot::Slot;
 /// Events of a live session that are held for those who come later.
 const EVENTS: usize = 1024;
 
+/// How long an actor that was told to end is waited for, before it is looked whether another one has begun.
+const ENDS_WITHIN: Duration = Duration::from_millis(200);
+
 /// How long a session may be idle before it is dropped from memory.
 const IDLE_AFTER: Duration = Duration::from_secs(300);
 
@@ -367,13 +370,22 @@ impl Host {
         // Whoever waits for a question to be due would open its session again.
         let mut sleepers = std::mem::take(&mut *self.inner.sleepers());
         sleepers.shutdown().await;
-        let kept: Vec<Arc<Slot>> = self.inner.slots().values().filter_map(Weak::upgrade).collect();
-        let temporary = std::mem::take(&mut *self.inner.temporary());
-        for slot in kept.into_iter().chain(temporary.iter().filter_map(Weak::upgrade)) {
-            slot.end().await;
-        }
         let mut tasks = std::mem::take(&mut *self.inner.tasks());
-        while tasks.join_next().await.is_some() {}
+        loop {
+            let kept: Vec<Arc<Slot>> = self.inner.slots().values().filter_map(Weak::upgrade).collect();
+            let temporary = std::mem::take(&mut *self.inner.temporary());
+            for slot in kept.into_iter().chain(temporary.iter().filter_map(Weak::upgrade)) {
+                slot.end().await;
+            }
+            // Whoever was about to open a session may have done so meanwhile: it is ended with the next round.
+            let joined = async { while tasks.join_next().await.is_some() {} };
+            if tokio::time::timeout(ENDS_WITHIN, joined).await.is_ok() {
+                tasks = std::mem::take(&mut *self.inner.tasks());
+                if tasks.is_empty() {
+                    return;
+                }
+            }
+        }
     }
 }
 
