@@ -232,11 +232,11 @@ proptest! {
 #[test]
 fn long_texts_of_numbers_and_signs_are_masked_in_time() {
     for part in ["1 ", "12-", "+7 ", "(", "8 9", "a@", "a.", "@", "a@b.", " "] {
-        let text = part.repeat(1_000_000);
+        let text = part.repeat(100_000);
         assert!(!masked(&text).is_empty(), "{part}");
     }
-    let list = "8 916 123-45-67 ".repeat(100_000);
-    assert_eq!(masked(&list), format!("{PHONE} ").repeat(100_000));
+    let list = "8 916 123-45-67 ".repeat(20_000);
+    assert_eq!(masked(&list), format!("{PHONE} ").repeat(20_000));
 }
 
 fn cases() -> ProptestConfig {
