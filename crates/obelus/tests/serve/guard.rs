@@ -131,6 +131,7 @@ fn ids_are_names_and_no_paths() {
     for agent in ["../notes", "notes/agent.yaml", "/etc", "@bundled/notes"] {
         assert_eq!(server.post("/api/v1/sessions", &json!({"agent": agent})).code(), "unknown_agent", "{agent}");
     }
+    assert_eq!(server.post("/api/v1/sessions", &json!({"agent": ""})).code(), "bad_request", "none is named");
     let drawn =
         |_| server.post("/api/v1/sessions", &json!({"agent": "notes"})).json()["id"].as_str().unwrap().to_owned();
     let ids: std::collections::BTreeSet<String> = (0..4).map(drawn).collect();
