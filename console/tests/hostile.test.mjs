@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { PATIENCE, World } from './support.mjs';
+import { decide, PATIENCE, World } from './support.mjs';
 
 let world;
 let page;
@@ -60,7 +60,7 @@ test('markup of the user and the model is shown as it was written, and long word
 
 test('an error of a tool with markup is text', async () => {
   await world.open(page, 's', 'hostile', 'chat');
-  await page.locator('article.question.open').getByRole('button', { name: 'Approve', exact: true }).click();
+  await decide(page, () => page.locator('article.question.open').getByRole('button', { name: 'Approve', exact: true }).click());
   await page.getByText("<svg onload=\"window.hacked='reply'\"></svg>").first().waitFor();
   assert.equal(await page.evaluate(() => window.hacked ?? null), null);
   assert.deepEqual(page.faults.filter((fault) => /Content Security Policy/.test(fault)), []);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { PATIENCE, say, World } from './support.mjs';
+import { decide, PATIENCE, say, World } from './support.mjs';
 
 let world;
 let page;
@@ -42,7 +42,7 @@ test('keys move, edit, deny and approve without a mouse', async () => {
   await page.getByRole('heading', { name: 'Keys' }).waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('heading', { name: 'Keys' }).waitFor({ state: 'hidden' });
-  await page.keyboard.press('a');
+  await decide(page, () => page.keyboard.press('a'));
   await page.getByRole('article').getByText('Approved').waitFor();
 });
 
@@ -70,7 +70,7 @@ test('the page goes on by itself after the server was killed', async () => {
   await page.getByText('No connection to the server').waitFor();
   await world.serve();
   await page.getByText('No connection to the server').waitFor({ state: 'hidden' });
-  await page.locator('article.question.open').getByRole('button', { name: 'Approve', exact: true }).click();
+  await decide(page, () => page.locator('article.question.open').getByRole('button', { name: 'Approve', exact: true }).click());
   await page.getByText('Approved').waitFor();
   await say(page, 'Open deal 1');
   await page.getByText('I open deal 1').first().waitFor();

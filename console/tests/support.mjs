@@ -155,3 +155,17 @@ export async function say(page, text) {
   await field.fill(text);
   await field.press('Enter');
 }
+
+/**
+ * Gives an answer by `press`. A question changes while more becomes known about its records: the page then refuses the
+ * answer and shows the question as it is now, and the answer is given once more.
+ */
+export async function decide(page, press) {
+  for (let tries = 0; tries < 10; tries += 1) {
+    const answered = page.waitForResponse((response) => response.request().method() === 'POST' && /\/answer(\?|$)/.test(response.url()));
+    await press();
+    if ((await answered).ok()) return;
+    await page.getByText('The question has changed while you looked at it').first().waitFor();
+  }
+  throw new Error('the question changed each time it was answered');
+}

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { PATIENCE, say, World } from './support.mjs';
+import { decide, PATIENCE, say, World } from './support.mjs';
 
 let world;
 let page;
@@ -60,7 +60,7 @@ test('an amount is edited in a form, and the new difference is shown before it c
   await question().getByText('This is what will be done').waitFor();
   await question().getByText('the agent proposed').waitFor();
   assert.equal((await world.deal(1)).OPPORTUNITY, '534500.00', 'nothing is done by looking');
-  await question().getByRole('button', { name: 'Approve with the changes' }).click();
+  await decide(page, () => question().getByRole('button', { name: 'Approve with the changes' }).click());
   await page.getByText('Approved').first().waitFor();
   await assertSoon(async () => Number((await world.deal(1)).OPPORTUNITY) === 120_000, 'the edited amount');
 });
@@ -70,7 +70,7 @@ test('a denial with a reason leaves the record alone', async () => {
   await say(page, 'Move deal 3 to the stage “Deal lost”');
   await question().getByRole('button', { name: 'Deny' }).click();
   await page.getByLabel(/Why not/).fill('the customer is still thinking');
-  await question().getByRole('button', { name: 'Deny' }).click();
+  await decide(page, () => question().getByRole('button', { name: 'Deny' }).click());
   await shows('Denied');
   assert.equal((await world.deal(3)).STAGE_ID, before);
 });
@@ -80,15 +80,16 @@ test('twenty deals are handed over by one answer, one of them left out', async (
   const all = question();
   await all.getByRole('checkbox').first().waitFor();
   await all.getByRole('checkbox').first().uncheck();
-  await all.getByRole('button', { name: 'Approve the chosen (19)' }).click();
-  await all.getByText('decided').first().waitFor();
+  await decide(page, () => all.getByRole('button', { name: 'Approve the chosen (19)' }).click());
+  await all.getByText('decided', { exact: true }).first().waitFor();
   await all.getByRole('button', { name: 'Deny' }).click();
   await all.getByLabel(/Why not/).fill('this one stays');
-  await all.getByRole('button', { name: 'Deny' }).click();
+  await decide(page, () => all.getByRole('button', { name: 'Deny' }).click());
   await assertSoon(async () => (await world.api('GET', `/sessions/${session}`)).questions.length === 0, 'nothing waits');
   await assertSoon(async () => (await world.api('GET', `/sessions/${session}`)).status !== 'under_way', 'it rests');
   const rows = await world.api('GET', `/sessions/${session}/instances`);
   assert.equal(rows.total, 20);
+  assert.deepEqual(rows.counts, { denied: 1, done: 19 });
 });
 
 test('a reload shows the same conversation', async () => {
@@ -128,7 +129,7 @@ test('a lazy plan is approved as a whole', async () => {
   await page.getByRole('button', { name: 'List' }).click();
   await page.getByText('†state.letter.text').first().waitFor();
   await page.getByRole('link', { name: 'Chat' }).click();
-  await question().getByRole('button', { name: 'Approve all (4)' }).click();
+  await decide(page, () => question().getByRole('button', { name: 'Approve all (4)' }).click());
   await shows('The letter is sent.');
 });
 
