@@ -207,7 +207,8 @@ impl Session {
     fn refuse(&mut self, at: JobRef, verdict: &Verdict) {
         let rule = if verdict.is_by_mode() { Rule::Pol1 } else { Rule::Pol2 };
         let reason = verdict.reasons().first();
-        self.record_error(at, fault_data(&Fault::new(rule, reason.map(ToString::to_string).unwrap_or_default())));
+        let words = reason.map(ToString::to_string).unwrap_or_default();
+        self.record_error(at, fault_data(&Fault::new(rule, words)), false);
         // The model reads the words. Channels have words of their own, and find them by the reason.
         if let Some(error) = self.scheduler.job_mut(at).and_then(|job| job.error.as_deref_mut()) {
             error["reason"] = json!(reason);
@@ -336,21 +337,25 @@ impl Session {
     /// Ends a job whose call is itself at fault: the model can mend it.
     pub(super) fn fail_by(&mut self, at: JobRef, fault: &Fault) {
         self.turn.is_faulty = true;
-        self.record_error(at, fault_data(fault));
+        self.record_error(at, fault_data(fault), true);
         self.close(at, Status::Failed);
     }
 
     /// Ends a job whose activity failed.
     pub(super) fn fail_with(&mut self, at: JobRef, error: &CallError) {
-        self.record_error(at, json!({"code": error.code, "message": error.message}));
+        self.record_error(at, json!({"code": error.code, "message": error.message}), true);
         self.close(at, Status::Failed);
     }
 
-    pub(super) fn record_error(&mut self, at: JobRef, error: Value) {
+    /// `has_run`: whether the words may be those of the tool. A refused call has never run.
+    pub(super) fn record_error(&mut self, at: JobRef, error: Value, has_run: bool) {
         if self.scheduler.find(at).is_none() {
             return;
         }
-        let own = self.settings.origin_of_error(self.scheduler.call(at));
+        let own = match has_run || !self.settings.denials_are_trusted {
+            true => self.settings.origin_of_error(self.scheduler.call(at)),
+            false => Origins::default(),
+        };
         let name = self.scheduler.identity(at);
         let raw = Arc::clone(&self.scheduler.call(at).raw);
         let words = error.to_string();

@@ -210,7 +210,7 @@ impl Session {
             Err(Failure::Structural(fault)) => self.fail_by(at, &fault),
             Err(Failure::Runtime(error)) => self.fail_with(at, &error),
             Err(Failure::Rule(rule, text)) => {
-                self.record_error(at, json!({"rule": rule.name(), "message": text}));
+                self.record_error(at, json!({"rule": rule.name(), "message": text}), true);
                 self.close(at, Status::Failed);
             }
         }

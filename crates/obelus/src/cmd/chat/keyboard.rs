@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
+use rustix::termios::{InputModes, LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
 /// How often the reader of keys checks whether it should give up.
 const LOOK: Duration = Duration::from_millis(100);
@@ -84,6 +84,8 @@ impl Quiet {
         if let Some(before) = &before {
             let mut quiet = before.clone();
             quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
+            // Enter must arrive as it is typed: after a line feed the editor drops the lines that were typed ahead.
+            quiet.input_modes.remove(InputModes::ICRNL);
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &quiet);
         }
         Self(before)
