@@ -25,17 +25,17 @@ use super::secrets::{Secrets, Source};
 use super::sites::Sites;
 use crate::activity::{BindingError, Fields};
 
-/// What stands in the section.
+/// The fields of the section.
 const KNOWN: [&str; 11] =
     ["server", "sites", "secrets", "shots", "uploads", "pass", "drop", "sockets", "most", "headed", "arguments"];
 
-/// How much of a page is shown where the file does not say.
+/// The default limit of characters shown of a page.
 const MOST: usize = 200_000;
 
-/// Fewer characters than this show nothing of a page.
+/// The smallest limit.
 const LEAST: usize = 1_000;
 
-/// What an agent's file says of its browser.
+/// The section `browser` of an agent's file.
 #[derive(Clone, Debug)]
 pub struct Section {
     pub(super) server: String,
@@ -156,7 +156,7 @@ fn secrets(fields: &Fields<'_>) -> Result<Secrets, BindingError> {
             return Err(fields.wrong(&field, problem));
         };
         let sites = sites.map(|sites| Sites::parse(&sites).map_err(|problem| fields.wrong(&field, problem)));
-        // It is masked from now on, before it is typed too.
+        // Registers it for masking.
         drop(Secret::from_env(variable));
         let source = Source { variable: variable.to_owned(), sites: sites.transpose()?, visible };
         secrets.sources.insert(name.clone(), source);
