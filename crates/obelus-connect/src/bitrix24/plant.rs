@@ -24,8 +24,8 @@ fn mark_of(key: &str) -> String {
     format!("[{}]", key.get(..8).unwrap_or(key))
 }
 
-/// Adds the planted values to the parameters. Returns false if the call already has another value in such a place:
-/// that value stays, and the record cannot be found by it.
+/// Adds the planted values to the parameters. Returns whether all could be added: a value that the call already has in
+/// such a place stays, and then the record cannot be found.
 pub(super) fn plant(annotation: &Annotation, key: &str, params: &mut Map<String, Value>) -> bool {
     let mut all = !annotation.plant.is_empty();
     for (path, value) in &annotation.plant {

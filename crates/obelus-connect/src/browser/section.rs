@@ -2,17 +2,17 @@
 //!
 //! ```yaml
 //! browser:
-//!   server: browser                  # the MCP server; started by itself where `mcp` has none of this name
+//!   server: browser                  # the MCP server; started automatically if `mcp` has none of this name
 //!   sites: [shop.example.test, '*.example.test']
 //!   secrets: {SHOP_PASSWORD: $SHOP_PASSWORD}         # or {from, sites, visible}
 //!   shots: FOLDER                    # pictures of pages
 //!   uploads: FOLDER                  # files that may be given to pages
 //!   pass: ['POST https://shop.example.test/graphql']   # sent without asking
-//!   drop: ['POST https://*.counter.example.test/*']    # never sent, and not worth a word
+//!   drop: ['POST https://*.counter.example.test/*']    # never sent and not reported
 //!   sockets: false                   # whether pages may open web sockets
 //!   most: 200000                     # characters of a page that are shown
-//!   headed: false                    # whether the browser is seen on the screen
-//!   arguments: []                    # more for the server that is started by itself
+//!   headed: false                    # whether to show the browser on the screen
+//!   arguments: []                    # further arguments of the automatically started server
 //! ```
 
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `tools` | the tools on offer |
 //! | `transcript` | the session so far |
-//! | `outcome` | what became of a call |
+//! | `outcome` | the outcome of a call |
 //! | `values` | values as lines |
 //!
 //! Text that is not the agent's author's stays on its line, so that a tool's result, a file or a web page cannot start a

@@ -475,7 +475,7 @@ impl Session {
         Some(self.start_of(id, &tool, call.activity.as_deref(), Arc::new(frozen)))
     }
 
-    /// Checks whether the call of a job is already running early, or has ended.
+    /// Uses the early start of a job's call, running or ended, if there is one.
     fn claim_early_call(&mut self, at: JobRef) -> bool {
         if self.scheduler.early.is_empty() {
             return false;

@@ -49,7 +49,7 @@ impl FromStr for JobRef {
     }
 }
 
-/// The id of a call that was handed out.
+/// The id of a started call.
 pub type CallId = Routed<LocalCall>;
 /// The id of a request to the model.
 pub type RequestId = Routed<RequestNumber>;

@@ -299,7 +299,7 @@ impl Inbox {
         self.joined.entry(primary).or_default().push(at);
     }
 
-    /// Ends a job: its approval is used up, unless it is done. Returns the jobs that waited for it.
+    /// Ends a job: an approval is removed unless the job is done. Returns the jobs that waited for it.
     pub(super) fn close_job(&mut self, at: JobRef, is_done: bool) -> Vec<JobRef> {
         if self.granted.is_empty() && self.joined.is_empty() {
             return Vec::new();

@@ -135,7 +135,7 @@ impl Session {
             origins.join(&self.settings.origin_of_error(call));
         }
         let error = job.error.as_deref().map(|error| self.error_for_model(job, call, error));
-        // What a graph makes of the model's own proposal is told without details.
+        // In a graph, the model's own proposals are told without details.
         let details = call.tool.as_deref().filter(|_| self.graph.is_some());
         let entry = CallEntry {
             place: (at.step, at.job),

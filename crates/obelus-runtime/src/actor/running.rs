@@ -35,7 +35,7 @@ pub(super) enum News {
     Nothing,
 }
 
-/// What a session has under way.
+/// The running work of a session.
 pub(super) struct RunningWork {
     activities: Arc<Activities>,
     model: Arc<dyn Model>,

@@ -69,7 +69,7 @@ pub(crate) async fn converse(
     talk.exit().await
 }
 
-/// Waits for detached work, and answers questions of running calls.
+/// Waits for detached work, and shows the questions of its calls.
 async fn finish(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
     let handle = talk.handle.clone();
     if handle.inspect(|session| session.paused().is_some()).await? {
