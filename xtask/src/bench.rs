@@ -70,7 +70,7 @@ const ROWS: [Row; 14] = [
     calls("a fan-out of calls", "fan", [1_000, 10_000], 1, 12.0),
 ];
 
-/// Only steps a second on Restate. It prints a ratio; the machine decides how near to the truth that is.
+/// Only the steps per second on Restate. It prints a ratio, whose precision depends on the machine.
 pub(crate) fn restate() -> Result<()> {
     let measure = ["test", "--release", "--package", "obelus-restate", "--test", "throughput", "--", "--ignored"];
     step("steps a second on Restate, beside a bare service", cargo(&measure).arg("--nocapture"))

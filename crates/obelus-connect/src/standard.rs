@@ -25,66 +25,66 @@ pub use servers::SessionServers;
 /// Connects sessions to what their files name.
 #[derive(Clone, Default)]
 pub struct StandardConnector {
-    /// The folder in which logins to MCP servers are kept.
+    /// The folder for logins to MCP servers.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers have logins"))]
     logins: Option<PathBuf>,
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
     notices: Option<Notices>,
-    /// Of what people are told, where it is not that of the agent.
+    /// The language for people, if it is not the agent's.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
     language: Option<Language>,
 }
 
-/// Something that people should know while a session is being connected, or later.
+/// A notice for people while a session is connected, or later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice<'a> {
     /// MCP servers take long to start; their names.
     Starting(&'a [String]),
-    /// Nobody has pinned what these servers say of their tools (POL-8).
+    /// The tool descriptions of these servers are not pinned (POL-8).
     Unpinned {
         /// The servers.
         servers: &'a [String],
         /// The agent, as a person types it.
         agent: &'a str,
     },
-    /// A server is not as the session knows it, or cannot offer something.
+    /// A server differs from what the session knows, or cannot offer something.
     Changed(&'a str),
 }
 
-/// Who is told.
+/// Receives notices.
 type Notices = Arc<dyn Fn(Notice<'_>) + Send + Sync>;
 
 impl StandardConnector {
-    /// One that keeps no logins and tells nobody anything.
+    /// A connector without stored logins and notices.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same, with logins to MCP servers kept in this folder: that of the store.
+    /// Stores logins to MCP servers in this folder of the store.
     #[must_use]
     pub fn with_logins(self, folder: impl Into<PathBuf>) -> Self {
         Self { logins: Some(folder.into()), ..self }
     }
 
-    /// The same, which tells of what people should know.
+    /// Sets the receiver of notices.
     #[must_use]
     pub fn with_notices(self, tell: impl Fn(Notice<'_>) + Send + Sync + 'static) -> Self {
         Self { notices: Some(Arc::new(tell)), ..self }
     }
 
-    /// The same, with a language for what people are told; else it is that of the agent.
+    /// Sets the language for people; by default the agent's.
     #[must_use]
     pub fn with_language(self, language: Option<Language>) -> Self {
         Self { language, ..self }
     }
 
-    /// The MCP servers that a spec names. What is wrong with the section is found here, and nothing is started.
+    /// The MCP servers of a spec. Checks the section and starts nothing.
     #[cfg(feature = "mcp")]
     pub fn servers(&self, spec: &SessionSpec, pictures: Option<&Path>) -> Result<SessionServers, BindingError> {
         SessionServers::new(self, spec, pictures)
     }
 
-    /// Finds what is wrong with the servers and the browser that a spec names.
+    /// Checks the servers and the browser of a spec.
     pub fn check_servers(&self, spec: &SessionSpec) -> Result<(), BindingError> {
         #[cfg(feature = "mcp")]
         self.servers(spec, None)?;
@@ -92,7 +92,7 @@ impl StandardConnector {
         Ok(())
     }
 
-    /// The model that a spec names.
+    /// The model of a spec.
     fn model(spec: &SessionSpec) -> Result<Arc<dyn Model>, ConnectError> {
         let Some(chosen) = &spec.model else { return Ok(Arc::new(NoModel)) };
         let named = ModelSpec::from_value(&chosen.model);
@@ -114,7 +114,7 @@ impl StandardConnector {
         Ok(Connections { activities: Arc::new(activities), model: Self::model(spec)?, services, requests: requests() })
     }
 
-    /// The activities of a spec, those of its servers among them.
+    /// The activities of a spec, including those of its servers.
     #[cfg(feature = "mcp")]
     fn bind(spec: &SessionSpec, servers: &SessionServers) -> Result<Activities, ConnectError> {
         let mut activities = Activities::new();
@@ -141,7 +141,7 @@ impl StandardConnector {
     }
 }
 
-/// What reads saved requests of delegates at addresses.
+/// The reader of saved requests at addresses.
 fn requests() -> Option<Arc<dyn RequestSource>> {
     #[cfg(feature = "http")]
     return Some(Arc::new(crate::saved_requests::WebRequests));

@@ -89,7 +89,7 @@ fn print_growth([few, all]: [&Figures; 2], [young, old]: [&Figures; 2]) -> bool 
     ])
 }
 
-/// What is measured, the figure, what it is compared with, the ratio, the target.
+/// The subject, the figure, the reference, the ratio, the target.
 type Measure = (&'static str, f64, f64, f64, Target);
 
 /// Prints the rows; returns whether every target is met.

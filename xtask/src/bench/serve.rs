@@ -1,5 +1,5 @@
-//! A server under load over HTTP from a second process: its CPU time for a turn beside that of `langgraph dev` in the same
-//! run, turns a second beside the limit of the store, the memory of streams and of sessions that nobody talks to.
+//! A server under load over HTTP from a second process: its CPU time per turn compared with `langgraph dev` in the
+//! same run, turns per second compared with the limit of the store, and the memory of streams and idle sessions.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -12,22 +12,22 @@ use anyhow::{Context, Result, bail};
 use super::Figures;
 use crate::step::{cargo, root, step, target};
 
-/// What it is compared with, as `pip` installs it.
+/// The peer, as `pip` installs it.
 const LANGGRAPH: &str = "langgraph-cli[inmem]==0.4.40";
 const SESSIONS: &str = "64";
 /// Turns of each session.
 const TURNS: &str = "40";
 const LANGGRAPH_TURNS: &str = "5";
 const STREAMS: &str = "4000";
-/// Sessions that nobody talks to: 20,000, made in parts.
+/// Idle sessions: 20,000, created in parts.
 const IDLE_PART: &str = "4000";
 const IDLE_PARTS: usize = 5;
 /// The largest permitted share of LangGraph's CPU time for a turn.
 const MAX_SHARE: f64 = 1.0 / 25.0;
-/// The most memory that sessions at rest in the store may cost a started server, in KiB.
+/// The limit of memory that resting sessions in the store cost a started server, in KiB.
 const MAX_IDLE: f64 = 20.0 * 1024.0;
 
-/// A server, killed with this.
+/// A server, killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -37,7 +37,7 @@ impl Drop for Running {
     }
 }
 
-/// Prints the table; whether the targets are met.
+/// Prints the table; returns whether the targets are met.
 pub(super) fn measure() -> Result<bool> {
     let build = ["build", "--release", "--quiet", "--workspace", "--bin", "obelus", "--example", "durable"];
     step("building `obelus` and `durable`", &mut cargo(&build))?;
@@ -56,7 +56,7 @@ pub(super) fn measure() -> Result<bool> {
         load(&["streams", &server.1, &server.2, &server.0.0.id().to_string(), "16", STREAMS])?
     };
     let empty = resident(&serve(&folder.join("empty"))?.0)?;
-    // Sessions stay in memory for a while, so that a server is filled a part at a time.
+    // Sessions stay in memory for a while, so a server is filled in parts.
     let idle = folder.join("idle");
     for _ in 0..IDLE_PARTS {
         let server = serve(&idle)?;
@@ -102,7 +102,7 @@ fn print(turns: &Figures, theirs: Option<&Figures>, limit: &Figures, streams: &F
     share.is_some_and(|share| share <= MAX_SHARE) && idle <= MAX_IDLE
 }
 
-/// Starts `obelus serve`: the process, its address, its token.
+/// Starts `obelus serve`; returns the process, its address and its token.
 fn serve(store: &Path) -> Result<(Running, String, String)> {
     let mut command = Command::new(target()?.join("release/obelus"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--rate", "1000000", "--streams", "10000", "--store"]);
@@ -113,16 +113,16 @@ fn serve(store: &Path) -> Result<(Running, String, String)> {
     Ok((Running(child), address.trim().to_owned(), token))
 }
 
-/// Ends a server in good order, so that its sessions are kept at rest.
+/// Ends a server in an orderly way, so that its sessions are checkpointed.
 fn end(mut server: Running) -> Result<()> {
     Command::new("kill").arg(server.0.id().to_string()).status().context("kill")?;
     server.0.wait()?;
     Ok(())
 }
 
-/// Runs the load from a process of its own.
+/// Runs the load in a separate process.
 fn load(arguments: &[&str]) -> Result<Figures> {
-    // The client needs as many files as the server.
+    // The client needs as many open files as the server.
     let script = root().join("bench/serve_load.py");
     let mut shell = Command::new("sh");
     shell.args(["-c", "ulimit -n $(ulimit -Hn); exec python3 \"$@\"", "sh"]).arg(script).args(arguments);
@@ -144,7 +144,7 @@ fn durable(folder: &Path, arguments: &[&str]) -> Result<Figures> {
     Ok(super::figures_of(&String::from_utf8(output.stdout)?))
 }
 
-/// Memory of a process that has come to rest, in KiB.
+/// The memory of an idle process, in KiB.
 fn resident(server: &Running) -> Result<f64> {
     std::thread::sleep(Duration::from_secs(3));
     let text = std::fs::read_to_string(format!("/proc/{}/status", server.0.id()))?;

@@ -13,7 +13,7 @@ use crate::types::{AnswerBody, ConsentOffer, InboxFilter, QuestionRow, Taken};
 use crate::who::who;
 
 impl Service {
-    /// The open questions of all sessions, or of those that are wanted.
+    /// The open questions that match the filter.
     pub async fn inbox(&self, filter: InboxFilter, wanted: Option<Language>) -> Result<Vec<QuestionRow>, ChannelError> {
         let (only, agent) = (filter.session.clone(), filter.agent.clone());
         let sessions = self.blocking(move |host| {
@@ -31,7 +31,7 @@ impl Service {
         let mut all = Vec::new();
         for (agent, id) in sessions.await? {
             let (service, name) = (self.clone(), id.clone());
-            // A session that cannot be read does not hide the others.
+            // Unreadable sessions are skipped.
             let open = self.read(&id, move |session| service.open_questions(session, (&name, &agent), wanted)).await;
             all.extend(open.unwrap_or_default());
         }
@@ -59,8 +59,8 @@ impl Service {
         self.read(session, look).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))
     }
 
-    /// Answers a question. `by` says who, and from where. With a digest the answer counts only for what was shown. The
-    /// same `input_id` again acts once (DUR-13).
+    /// Answers a question. `by` says who, and from where. With a digest the answer counts only for what was shown. An
+    /// input with the same `input_id` is taken once (DUR-13).
     pub async fn answer(
         &self,
         id: &str,
@@ -76,7 +76,7 @@ impl Service {
             self.read(session, look).await?
         };
         let asked = asked.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
-        // A decided question is refused by the session, or answered as before if the input is the same.
+        // The session refuses a decided question, or repeats its answer if the input is the same.
         let decision = decision_of(answer, &offers)?;
         let decide = |digest: Option<&str>| {
             let (decision, digest) = (decision.clone(), digest.map(str::to_owned));
@@ -85,7 +85,7 @@ impl Service {
         match self.tell(session, decide(digest), input_id).await {
             Err(ChannelError::Refused(refused)) if refused.code == "question_changed" => match asked.is_open() {
                 true => Err(ChannelError::Changed(id.to_owned())),
-                // It was decided, which says more than that it has changed.
+                // That it was decided says more than that it has changed.
                 false => self.tell(session, decide(None), input_id).await,
             },
             done => done,
@@ -93,7 +93,7 @@ impl Service {
     }
 }
 
-/// The session and the question that an id names.
+/// The session and question of an id.
 pub(super) fn parts(id: &str) -> Result<(&str, QuestionId), ChannelError> {
     let unknown = || ChannelError::UnknownQuestion(id.chars().take(100).collect());
     let (session, question) = id.split_once(':').ok_or_else(unknown)?;
@@ -125,7 +125,7 @@ fn decision_of(answer: AnswerBody, offers: &[ConsentTerms]) -> Result<Decision, 
 }
 
 impl Service {
-    /// A question as channels show it, of a session and its agent.
+    /// A question of a session for channels.
     pub(super) fn question_row(
         &self,
         session: &Session,
@@ -159,7 +159,7 @@ impl Service {
             schema: question.schema.clone(),
             text: text_of(&view),
             has_picture: view.picture.is_some(),
-            // Where the server's files lie is nobody's business.
+            // The server's file paths are not shown.
             view: QuestionView { picture: None, ..view },
             consents: offers.iter().map(offer).collect(),
             by_words: question.by.as_deref().map(|by| who(by, language)),
@@ -170,13 +170,13 @@ impl Service {
     }
 }
 
-/// The lines of a view, without their tones.
+/// The lines of a view as plain text.
 fn text_of(view: &QuestionView) -> String {
     let text = |line: &ViewLine| line.pieces.iter().map(|(_, text)| text.as_str()).collect::<String>();
     view.lines().iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
-/// What an answer may be; nothing for a question that is decided.
+/// The possible answers; none for a decided question.
 fn answers_of(question: &Question, view: &QuestionView, offers: &[ConsentTerms]) -> Vec<String> {
     let own = view.answers.iter().copied().filter(|_| question.is_open());
     own.chain((!offers.is_empty()).then_some("consent")).map(str::to_owned).collect()

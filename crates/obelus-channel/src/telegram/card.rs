@@ -1,4 +1,4 @@
-//! Questions as cards: their text, their buttons, and what a button means.
+//! Questions as cards: text, buttons, and the meaning of buttons.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,24 +9,24 @@ use serde_json::{Value, json};
 use super::split::{LONGEST, units};
 use crate::types::{AnswerBody, QuestionRow};
 
-/// A card has at most so many values to choose from; others are typed.
+/// The limit of values that a card offers; others are typed.
 const MOST_VALUES: usize = 8;
-/// Room for what the bot adds to a question.
+/// Space for the bot's additions to a question.
 const ASIDE: usize = 400;
 
-/// What a button means.
+/// The meaning of a button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Approve,
-    /// A no, of which a reason may follow.
+    /// Deny; a reason may follow.
     Deny,
-    /// A no without a reason.
+    /// Deny without a reason.
     DenyNow,
-    /// Back from a no.
+    /// Back from denying.
     Back,
     Happened,
     DidNot,
-    /// One of the values that are offered.
+    /// One of the offered values.
     Value(usize),
 }
 
@@ -55,7 +55,7 @@ impl Action {
         })
     }
 
-    /// What is answered to a question by this button.
+    /// The answer that this button gives.
     pub(super) fn answer(self, row: &QuestionRow) -> Option<AnswerBody> {
         Some(match self {
             Self::Approve => AnswerBody::Approve { only: None },
@@ -68,25 +68,25 @@ impl Action {
     }
 }
 
-/// A token that nobody can guess.
+/// An unguessable token.
 pub(super) fn draw_token() -> Result<String, String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random bytes: {error}"))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The token and the meaning of a button that was pressed.
+/// The token and meaning of a pressed button.
 pub(super) fn read_data(data: &str) -> Option<(&str, Action)> {
     let (token, action) = data.split_once(':')?;
     Some((token, Action::named(action)?))
 }
 
-/// The question as text: as the library shows it, without the id that only commands need.
+/// The question as text, without the id that only commands need.
 fn plain(row: &QuestionRow) -> String {
     row.text.replacen(&format!("  {}", row.id), "", 1)
 }
 
-/// The whole question, where it is too long for a message.
+/// The whole question, if it is too long for a message.
 pub(super) fn whole_if_long(row: &QuestionRow) -> Option<String> {
     let text = plain(row);
     (units(&text) > LONGEST - ASIDE).then_some(text)
@@ -131,7 +131,7 @@ pub(super) fn open_card(row: &QuestionRow, token: &str, is_denying: bool, langua
     (text, keyboard(keys))
 }
 
-/// A question that is closed: its text, and what came of it.
+/// A closed question: its text and result.
 pub(super) fn closed_card(
     row: &QuestionRow,
     language: Language,
@@ -157,7 +157,7 @@ fn keyboard(keys: Value) -> Value {
     json!({"inline_keyboard": keys})
 }
 
-/// The values that a question offers by its schema.
+/// The values that a question's schema offers.
 fn offered(row: &QuestionRow) -> Vec<Value> {
     let schema = row.schema.as_ref();
     let values = schema.and_then(|schema| schema["enum"].as_array().cloned());
@@ -165,7 +165,7 @@ fn offered(row: &QuestionRow) -> Vec<Value> {
     values.or_else(both).filter(|values| values.len() <= MOST_VALUES).unwrap_or_default()
 }
 
-/// The value that was typed: a text where one is asked for, else JSON if it is valid.
+/// The typed value: a text if the schema wants one, else JSON if it is valid.
 pub(super) fn typed(text: &str, row: &QuestionRow) -> Value {
     let wants_text = row.schema.as_ref().is_none_or(|schema| schema["type"] == "string");
     match serde_json::from_str::<Value>(text) {

@@ -184,7 +184,7 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-/// What is wrong with what an agent is connected to: activities, model, servers, the portal. Nothing is started.
+/// Errors in an agent's connections: activities, model, servers, the portal. Nothing is started.
 fn wrong_with(agent: Agent, file: &Path, places: &Places) -> Vec<Problem> {
     let problem = |field: &str, text: String| Problem { file: file.to_owned(), place: places.find(field), text };
     let mut wrong = Vec::new();
@@ -253,7 +253,7 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What the model of a session would be asked after each of these messages. The tools of its MCP servers are shown too.
+/// The prompts of a session's model after each of these messages, including the tools of its MCP servers.
 pub(super) async fn asked_of(mut spec: SessionSpec, say: &[String]) -> Result<AskedPrompts> {
     let connector = connector(&StoreAt { store: None }, &Notices::default());
     let connections = connector.begin(&mut spec, None).await?;

@@ -33,7 +33,7 @@ pub(crate) fn copy(agent: &str, name: Option<&str>, folder: &Path) -> Result<Exi
     make(folder, name, files)
 }
 
-/// Writes the files into a new folder, and says how to go on.
+/// Writes the files into a new folder, and prints the next steps.
 fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, String)>) -> Result<Exit> {
     let folder = agents.join(name);
     let shown = visible(&folder.display().to_string());
@@ -52,13 +52,13 @@ fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, Str
         fs::write(&path, text).with_context(|| visible(&path.display().to_string()))?;
         output::answer(&visible(&path.display().to_string()));
     }
-    // Agents in `agents` are found by their names.
+    // Agents in `agents` are found by name.
     let agent = if agents == Path::new("agents") { name } else { &shown };
     output::note(&format!("Check it: obelus agents check {agent}\nTalk to it: obelus chat --agent {agent}"));
     Ok(Exit::Done)
 }
 
-/// The name is part of a path, and of what is typed.
+/// Checks a name, which becomes part of a path and of commands.
 fn check_name(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {

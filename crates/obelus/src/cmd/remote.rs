@@ -25,10 +25,10 @@ use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 use crate::trouble::Declined;
 
-/// The variable with the token, where no file is named.
+/// The variable with the token, if no file is named.
 const TOKEN: &str = "OBELUS_TOKEN";
 
-/// Runs a command through a server, if it is to be run so.
+/// Runs a command through a server, if it applies.
 pub(super) fn run(command: &Command) -> Result<Option<Exit>> {
     let (server, held) = match command {
         Command::Chat(args) => (&args.server, args.how.session.is_some().then_some(&args.how.store)),
@@ -78,7 +78,7 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
     }
 }
 
-/// The client of the server that is named, or of the one that holds the store; none where there is none.
+/// The client of the named server, or of the one that holds the store; none if there is none.
 fn client(at: &ServerAt, held: Option<&StoreAt>) -> Result<Option<Client>> {
     let language = Some(words_of(None).language);
     if let Some(address) = &at.server {
@@ -104,7 +104,7 @@ fn token(at: &ServerAt) -> Result<Secret> {
     }
 }
 
-/// What a server refuses is told like what a session refuses.
+/// Shows a server's refusal like a session's.
 fn in_words(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<ClientError>() {
         Ok(ClientError::Refused { code, message, .. }) => {
@@ -115,12 +115,12 @@ fn in_words(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// A text of an answer; empty where there is none.
+/// A text of an answer; empty if it is missing.
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// What a turn came to: printed, and the exit code that says the same.
+/// Prints the result of a turn; returns its exit code.
 async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) -> Result<Exit> {
     let mut waiting = Vec::new();
     for id in turn["waiting"].as_array().into_iter().flatten().filter_map(Value::as_str) {
@@ -141,13 +141,13 @@ async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) ->
     })
 }
 
-/// Waits until the turn of a session has come to rest; none if nothing has begun or the session is paused.
+/// Waits until the turn of a session rests; none if nothing has begun or the session is paused.
 async fn rested(client: &Client, id: &str) -> Result<Value> {
     let path = format!("/api/v1/sessions/{}/turn?timeout=600", obelus_channel::client::encoded(id));
     Ok(client.get(&path).await?)
 }
 
-/// The language in which this program speaks.
+/// The language of this program.
 fn language() -> Language {
     words_of(None).language
 }

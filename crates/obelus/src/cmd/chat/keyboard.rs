@@ -1,4 +1,4 @@
-//! The keyboard of a terminal: single keys, echo, and a terminal that is closed.
+//! The keyboard of a terminal: single keys, echo, and detection of a closed terminal.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,13 +9,13 @@ use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{InputModes, LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
-/// How often the reader of keys checks whether it should give up.
+/// How often the reader of keys checks whether to give up.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How often it is checked whether the terminal is still there.
+/// How often it is checked whether the terminal is still open.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// The terminal was closed. Whoever reads from it waits or spins for ever, so nobody waits for that reader.
+/// The terminal was closed. A reader of it may block or spin for ever, so it is not waited for.
 #[derive(Debug)]
 pub(super) struct TerminalClosed;
 

@@ -19,14 +19,14 @@ use crate::input;
 use crate::language::{Language, Words, fill, words_of, words_of_session};
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 
-/// Opens a store to look at it; none where there is no store yet. One of an older form is brought to today's.
+/// Opens a store for reading; none if there is no store yet. An older one is migrated.
 pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
     let folder = store_folder(at)?;
     match SqliteStore::look(&folder) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Folder(_, error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(StoreError::Older { found, .. }) => match SqliteStore::open(&folder) {
-            // It is being created just now.
+            // It is just being created.
             Err(StoreError::Held { .. }) if found == 0 => Ok(None),
             opened => Ok(Some(opened?)),
         },
@@ -34,13 +34,13 @@ pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
     }
 }
 
-/// The same, where there must be one.
+/// The same; a missing store is an error.
 pub(super) fn open_for(at: &StoreAt, id: &str) -> Result<SqliteStore> {
     Ok(open(at)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?)
 }
 
-/// A session read from the store, to look at. Where no process is at work on it, effects that the last one left in doubt
-/// are asked about already.
+/// A session read from the store. If no process runs it, effects that the last one left in doubt are already
+/// questions.
 pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Session> {
     if let Some(at) = at {
         let records = store.records(id)?;
@@ -55,7 +55,7 @@ pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Ses
     }
 }
 
-/// Where a session is, in words.
+/// The status of a session, as text.
 fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
     let kept = &phrases.kept;
     match status {
@@ -71,7 +71,7 @@ fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
     }
 }
 
-/// A saved session in one row: its agent and its status beside what the store knows.
+/// A saved session in a list: its agent and status, and the store's data.
 struct Listed {
     row: SessionRow,
     agent: String,
@@ -81,7 +81,7 @@ struct Listed {
 impl Listed {
     fn of(store: &SqliteStore, row: SessionRow) -> Self {
         let agent = agent_of(store, &row.id);
-        // An unreadable session does not hide the others.
+        // An unreadable session is listed as such.
         let status =
             read(store, &row.id, None).map_or(SessionStatus::Unreadable, |session| SessionStatus::of(&session));
         Self { row, agent, status }
@@ -96,7 +96,7 @@ impl Listed {
         })
     }
 
-    /// The row as text, with the columns of the id and the agent as wide as the longest.
+    /// The row as text, with columns of these widths.
     fn line(&self, (of_id, of_agent): (usize, usize), phrases: &Words) -> String {
         let SessionRow { id, created, records, last_at } = &self.row;
         let (status, when) = (status_in_words(self.status, phrases), last_at.unwrap_or(*created));
@@ -113,7 +113,7 @@ impl Listed {
     }
 }
 
-/// The agent's name, or that of the request, as the session was made.
+/// The agent's or request's name in the session's spec.
 fn agent_of(store: &SqliteStore, id: &str) -> String {
     let Ok(Some(spec)) = viewer(store).spec(id) else { return String::new() };
     if spec.agent.is_empty() { spec.name } else { spec.agent }
@@ -167,7 +167,7 @@ fn shown(session: &Session, id: &str) -> Value {
     shown
 }
 
-/// A session for people: who and where, what was said and done, what it remembers, what waits.
+/// Prints a session for people: agent and status, messages and steps, memory, open questions.
 fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Result<()> {
     let look = narrator(store, id, session);
     let (phrases, agent) = (look.phrases, agent_of(store, id));
@@ -184,7 +184,7 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
     events.filter_map(|event| story.tell(&event.body)).for_each(|line| output::answer(&line));
     output::answer(&format!("\n{BOLD}{}{BOLD:#}", phrases.kept.memory));
     for (kind, view) in session.context().views() {
-        // The state has more than memory: what waits and what was decided, as in its file.
+        // The state also has open questions and decisions, as in its file.
         let value = if kind == "state" { Some(session.state()) } else { view.read(&[], None).map(Cow::into_owned) };
         if let Some(value) = value {
             output::answer(&format!("{BOLD}†{kind}{BOLD:#} {}", visible(&format!("{value:#}"))));
@@ -202,12 +202,12 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
     Ok(())
 }
 
-/// Tells a kept session's questions and steps.
+/// The narrator of a stored session.
 fn narrator(store: &SqliteStore, id: &str, session: &Session) -> Narrator {
     Narrator::of(session).with_pages(Some(PageNotes::folder(store.folder(), id)))
 }
 
-/// A question of a kept session for people, under the id by which it is answered at the command line.
+/// A question of a stored session for people, with its id for the command line.
 fn viewed(store: &SqliteStore, id: &str, session: &Session, question: &Question, language: Language) -> QuestionView {
     let pages = Some(PageNotes::folder(store.folder(), id));
     QuestionView::with_pages(session, question, pages, language).under(format!("{id}:{}", question.id))
@@ -217,7 +217,7 @@ fn open_questions(session: &Session) -> Vec<Question> {
     session.questions().into_iter().filter(Question::is_open).collect()
 }
 
-/// The chain behind a value.
+/// Prints the provenance of a value.
 pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
     let expr = input::expression(expr);
     let why = session.why(&expr, instance).with_context(|| format!("--why '{expr}'"))?;
@@ -231,7 +231,7 @@ pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json
     Ok(if why.is_absent() { Exit::Failed } else { Exit::Done })
 }
 
-/// The journal of a session: record by record as JSON, or what happened in words.
+/// The journal of a session: records as JSON, or events as text.
 pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
     let journal = store.load(id, 0, None)?;
     if as_json {
@@ -247,7 +247,7 @@ pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> 
                 output::answer(&format!("{DIM}{:>5} {}{DIM:#} {line}", event.number.record, event.at));
             }
         }
-        // The session closes them when it is opened, and notes that in its journal.
+        // The session expires them when it is opened, and records that in its journal.
         for question in open_questions(&session).into_iter().filter(|question| question.expires_at <= system_clock()) {
             let expired = story.tell(&EventBody::QuestionExpired { question: question.id }).unwrap_or_default();
             output::answer(&format!("{DIM}      {}{DIM:#} {expired}", question.expires_at));
@@ -260,7 +260,7 @@ pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> 
     Ok(Exit::Done)
 }
 
-/// An open question, and how its session is told.
+/// An open question, and its session's narrator.
 struct InboxEntry {
     id: String,
     session: String,
@@ -284,7 +284,7 @@ fn waiting(store: &SqliteStore) -> Result<Vec<InboxEntry>> {
     let now = system_clock();
     let mut all = Vec::new();
     for row in store.list()? {
-        // An unreadable session does not hide the others.
+        // Unreadable sessions are skipped.
         let session = match read(store, &row.id, None) {
             Ok(session) => session,
             Err(error) => {
