@@ -273,9 +273,9 @@ impl Workers for RestateStore {
 /// The refusal for an error; it says whether the input may have been taken.
 fn refusal(error: ClusterError) -> Refused {
     let code = match &error {
-        ClusterError::BadAddress(_) | ClusterError::Status { .. } => UNREACHABLE,
         // The request may have arrived, and only its answer was lost.
-        ClusterError::Unreachable(..) | ClusterError::Unreadable(_) => OUTCOME_UNKNOWN,
+        ClusterError::NoAnswer(..) | ClusterError::Unreadable(_) => OUTCOME_UNKNOWN,
+        _ => UNREACHABLE,
     };
     Refused::new(code, error.to_string())
 }
