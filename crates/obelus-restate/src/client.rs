@@ -20,12 +20,15 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// How long requests are retried: a dead node is replaced within seconds.
 const PATIENCE: Duration = Duration::from_secs(45);
 
+/// The time that a repeated request has at least.
+const MINIMUM: Duration = Duration::from_secs(1);
+
 /// How long requests are retried in some cases.
 #[derive(Clone, Copy)]
 struct Patience {
     /// While no node accepts a connection.
     silence: Duration,
-    /// For queries.
+    /// For queries, with the time that they run.
     queries: Duration,
 }
 
@@ -149,7 +152,7 @@ impl Cluster {
 
     /// The same for a host that people wait for: without a cluster it says so within seconds.
     pub fn for_people(ingress: &str, admin: &str) -> Result<Self, ClusterError> {
-        Self::with(ingress, admin, Patience { silence: Duration::from_millis(1_500), queries: Duration::from_secs(5) })
+        Self::with(ingress, admin, Patience { silence: Duration::from_millis(1_500), queries: Duration::from_secs(8) })
     }
 
     fn with(ingress: &str, admin: &str, patience: Patience) -> Result<Self, ClusterError> {
@@ -285,7 +288,9 @@ impl Cluster {
         // Once a request may have arrived, its outcome is unknown.
         let mut sent = None;
         loop {
-            let failed = match self.try_nodes(addresses, call).await {
+            let limit = self.inner.patience.of(ingress, false).saturating_sub(began.elapsed());
+            let tried = tokio::time::timeout(limit.max(MINIMUM), self.try_nodes(addresses, call)).await;
+            let failed = match tried.unwrap_or_else(|_| Err(late(addresses.current()))) {
                 Err(error) if is_passing(&error, ingress) => error,
                 answered => return answered,
             };
@@ -381,6 +386,11 @@ fn is_passing(error: &ClusterError, ingress: bool) -> bool {
         }
         _ => false,
     }
+}
+
+/// A request that took too long.
+fn late(address: &str) -> ClusterError {
+    ClusterError::NoAnswer(address.to_owned(), "it takes too long".to_owned())
 }
 
 /// The message in an answer of the admin API.

@@ -18,6 +18,7 @@
 //! | `live` | sessions in a worker's memory |
 //! | `worker` | the worker process |
 //! | `registration` | the registration of a worker with the cluster |
+//! | `warnings` | warnings of a worker about sessions that it cannot open |
 //! | `client` | requests to a Restate cluster |
 //! | `store` | the store of a host in front, and its access to the workers |
 
@@ -28,6 +29,7 @@ mod object;
 mod registration;
 mod step;
 mod store;
+mod warnings;
 mod wire;
 mod worker;
 

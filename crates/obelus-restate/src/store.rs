@@ -143,6 +143,10 @@ impl RestateStore {
             Answered::Taken(seq) => Ok(seq),
             Answered::Unknown => Err(StoreError::Unknown(session.to_owned())),
             Answered::Exists => Err(StoreError::Exists(session.to_owned())),
+            Answered::Refused { code, text, .. } if handler == "create" && code == "unreadable" => {
+                let hint = "its agents must be at the same paths as here, or below its --agents";
+                Err(StoreError::NotWritten(format!("on a worker: {text} ({hint})")))
+            }
             Answered::Refused { text, .. } => Err(StoreError::NotWritten(text)),
         }
     }

@@ -14,6 +14,7 @@ use crate::live::Sessions;
 use crate::object::SessionObject;
 use crate::registration::Registration;
 use crate::store::RestateStore;
+use crate::warnings::Warnings;
 
 /// Why a worker failed.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,7 @@ pub struct Worker {
     connector: Arc<dyn Connector>,
     agents: Option<PathBuf>,
     clock: Clock,
+    warnings: Warnings,
 }
 
 impl Worker {
@@ -43,7 +45,8 @@ impl Worker {
         let listener = listen_at(listen).map_err(|error| WorkerError::Listen(listen, error))?;
         let address = listener.local_addr().map_err(|error| WorkerError::Listen(listen, error))?;
         let connector = Arc::new(connector);
-        Ok(Self { listener, address, cluster, connector, agents: None, clock: system_clock })
+        let warnings = Warnings::new(|_| ());
+        Ok(Self { listener, address, cluster, connector, agents: None, clock: system_clock, warnings })
     }
 
     /// Sets the clock. Tests pass their own.
@@ -56,6 +59,12 @@ impl Worker {
     #[must_use]
     pub fn agents(self, agents: Option<PathBuf>) -> Self {
         Self { agents, ..self }
+    }
+
+    /// Sets what is told of sessions that it cannot open.
+    #[must_use]
+    pub fn warning(self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { warnings: Warnings::new(tell), ..self }
     }
 
     /// The address it listens at.
@@ -73,8 +82,8 @@ impl Worker {
 
     /// Serves until `end` completes. Running work then has ten seconds; the rest continues in another worker.
     pub async fn serve(self, end: impl Future<Output = ()>) {
-        let Self { listener, cluster, connector, agents, clock, .. } = self;
-        let sessions = Arc::new(Sessions::new(RestateStore::new(cluster), connector, agents));
+        let Self { listener, cluster, connector, agents, clock, warnings, .. } = self;
+        let sessions = Arc::new(Sessions::new(RestateStore::new(cluster), connector, agents, warnings));
         let object = SessionObject(Arc::clone(&sessions));
         let endpoint = Endpoint::builder().bind(object).bind(EffectService { sessions, clock }).build();
         HttpServer::new(endpoint).serve_with_cancel(listener, end).await;

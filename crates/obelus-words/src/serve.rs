@@ -19,6 +19,9 @@ phrases! {
              с {} он возьмёт и новую",
             "New work goes to the workers at {}, which registered later. This worker finishes earlier work; with {} it takes \
              the new work too";
+        worker_cannot_open:
+            "Этот исполнитель не может открыть сессию {} (агенты ищутся по тому же пути, что на других машинах, или в {})",
+            "This worker cannot open the session {} (agents are looked for at the same path as on other machines, or below {})";
         worker_waits: "Жду кластер Restate: {}", "Waiting for the Restate cluster: {}";
         console:
             "Консоль (ссылка действует один раз): {}",

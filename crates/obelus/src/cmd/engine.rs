@@ -64,7 +64,8 @@ async fn work(args: &WorkerArgs) -> Result<Exit> {
     let cluster = cluster(&args.engine, Cluster::new)?;
     let connector = connector(&args.store, &Notices::default());
     let worker = Worker::bind(cluster.clone(), connector, args.listen).await.context("--listen")?;
-    let worker = worker.agents(args.agents.clone());
+    let cannot_open = |what: &str| output::warning(&fill(words.worker_cannot_open, &[what, "--agents"]));
+    let worker = worker.agents(args.agents.clone()).warning(cannot_open);
     let uri = args.advertise.clone().unwrap_or_else(|| format!("http://{}", worker.address()));
     let registration = worker.registration(&uri, args.newest);
     let end = super::serve::told_to_end()?;

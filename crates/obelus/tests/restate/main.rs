@@ -99,7 +99,14 @@ fn an_agent_with_a_browser_is_refused_with_words() {
     let args = [engine.as_slice(), &["--agents", agents.to_str().expect("a path")]].concat();
     let front = Server::start("restate-browser", &args);
     let refused = front.post("/api/v1/sessions", &json!({"agent": "looker", "id": "s"}));
-    assert!(refused.status >= 400 && refused.body.contains("embedded engine"), "{refused:?}");
+    assert!(refused.body.contains("embedded engine"), "{refused:?}");
+    assert_eq!((refused.status, refused.code().as_str()), (422, "not_supported"));
+    // Even where no browser is installed, and nothing could be started.
+    let agent = "name: clicker\nbrowser: {sites: [example.test]}\n";
+    fs::create_dir_all(agents.join("clicker")).expect("a folder");
+    fs::write(agents.join("clicker/agent.yaml"), agent).expect("an agent");
+    let refused = front.post("/api/v1/sessions", &json!({"agent": "clicker", "id": "s"}));
+    assert_eq!((refused.status, refused.code().as_str()), (422, "not_supported"), "{refused:?}");
 }
 
 /// The address to which new work of sessions goes.
@@ -180,4 +187,18 @@ fn a_worker_says_what_it_waits_for() {
     let said =
         says(&["--restate", &restate.ingress, "--restate-admin", &restate.admin, "--advertise", &nobody], wanted);
     assert!(said.contains(wanted) && said.contains(&nobody), "{said}");
+}
+
+#[test]
+fn without_a_cluster_a_server_is_not_ready_and_says_why() {
+    let [nobody] = server::free_ports().map(|port: u16| format!("http://127.0.0.1:{port}"));
+    let front =
+        Server::start("restate-alone", &["--engine", "restate", "--restate", &nobody, "--restate-admin", &nobody]);
+    let ready = front.send("GET", "/readyz", &[], None);
+    assert!(ready.status == 503 && ready.body.contains("cannot be read"), "{ready:?}");
+    let made = front.post("/api/v1/sessions", &json!({"agent": "notes", "id": "monday"}));
+    for refused in [made, front.get("/api/v1/sessions"), front.get("/api/v1/questions")] {
+        assert_eq!((refused.status, refused.code().as_str()), (503, "unreachable"), "{refused:?}");
+        assert!(refused.body.contains(&nobody), "{refused:?}");
+    }
 }
