@@ -103,7 +103,7 @@ pub(crate) fn host_of(store: &SqliteStore, connector: StandardConnector) -> Host
 
 /// A host for reading.
 pub(crate) fn viewer(store: &SqliteStore) -> Host {
-    host_of(store, StandardConnector::new())
+    host_of(store, StandardConnector::for_reading())
 }
 
 /// Reports a damaged end of a session's journal.
