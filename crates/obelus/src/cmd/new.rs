@@ -15,7 +15,8 @@ const FILES: [(&str, &str); 2] =
 
 pub(crate) fn new(args: &New) -> Result<Exit> {
     check_name(&args.name)?;
-    let files = FILES.map(|(path, text)| (PathBuf::from(path), text.replace("NAME\n", &format!("{}\n", in_yaml(&args.name)))));
+    let files =
+        FILES.map(|(path, text)| (PathBuf::from(path), text.replace("NAME\n", &format!("{}\n", in_yaml(&args.name)))));
     make(&args.folder, &args.name, files)
 }
 
