@@ -18,6 +18,32 @@ phrases! {
         approve: "✅ Да, выполнить", "✅ Yes, do it";
         deny: "❌ Нет", "❌ No";
         deny_now: "❌ Нет, без причины", "❌ No, without a reason";
+        edit: "✏ Изменить", "✏ Edit";
+        consents: "✅ Да, и дальше без вопроса…", "✅ Yes, and also…";
+        agree: "✅ Да, согласие {}", "✅ Yes, with consent {}";
+        consents_end:
+            "Согласие действует до конца этого разговора; список и отзыв: obelus sessions consents.",
+            "A consent holds to the end of this session; obelus sessions consents lists it and takes it back.";
+        offer_too_long:
+            "Вариант {} и дальше сюда не помещаются: их показывает obelus answer.",
+            "There is no room here for offer {} and those after it: obelus answer shows them.";
+        which_field: "Какое поле изменить?", "Which field is to be changed?";
+        first_fields:
+            "Здесь первые {}; остальные меняются командой obelus answer.",
+            "These are the first {}; the others are changed by obelus answer.";
+        give_field:
+            "Напишите новое значение поля «{}». Сейчас: {}",
+            "Write the new value of “{}”. It is now: {}";
+        give_field_in_group:
+            "Ответьте на это сообщение новым значением поля «{}». Сейчас: {}",
+            "Reply to this message with the new value of “{}”. It is now: {}";
+        write_again: "Напишите значение ещё раз или нажмите «Назад».", "Write the value again, or press Back.";
+        edited: "Выполнить с этим изменением?", "Is it to be done with this change?";
+        approve_edit: "✅ Да, с изменением", "✅ Yes, with the change";
+        edit_more: "✏ Изменить ещё", "✏ Edit again";
+        drop_edit: "↩ Нет, без изменения", "↩ No, without the change";
+        yes: "да", "yes";
+        no: "нет", "no";
         back: "↩ Назад", "↩ Back";
         happened: "Это произошло", "It happened";
         did_not: "Этого не было, выполнить", "It did not, do it";
