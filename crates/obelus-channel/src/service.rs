@@ -52,8 +52,6 @@ pub use agent_parts::{MadePrompt, MakePrompt};
 pub use changes::Changes;
 #[cfg(feature = "http")]
 pub(crate) use past::event_value;
-#[cfg(feature = "telegram")]
-pub(crate) use questions::text_of;
 #[cfg(feature = "http")]
 pub(crate) use snapshot::Snapshot;
 #[cfg(feature = "http")]

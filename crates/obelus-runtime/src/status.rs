@@ -1,10 +1,10 @@
 //! Where a session is, in one word for every channel.
 
 use obelus_kernel::session::{Ends, Question, Session};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Where a session is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
     /// Nothing has been said yet.

@@ -81,6 +81,7 @@ fn api() -> (Router<App>, utoipa::openapi::OpenApi) {
         .routes(routes!(questions::revoke))
         .routes(routes!(past::timeline))
         .routes(routes!(past::log))
+        .routes(routes!(past::export))
         .routes(routes!(past::forecast, past::fork))
         .routes(routes!(past::usage))
         .routes(routes!(stream::events))

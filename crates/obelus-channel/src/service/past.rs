@@ -3,7 +3,7 @@
 use obelus_kernel::session::Input;
 use obelus_runtime::engine::Record;
 use obelus_runtime::{EventNumber, HostError, SessionEvent, SessionHandle, StoreError, Subscription};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::{Service, check_id, drawn_id};
 use crate::ChannelError;
@@ -100,6 +100,31 @@ impl Service {
             let is_more = found.len() > limit;
             found.truncate(limit);
             Ok(Log { next: found.last().filter(|_| is_more).map(|row| row.record), records: found })
+        })
+        .await
+    }
+
+    /// A session with its whole journal, as the lines that `obelus sessions import` reads. To look at, it comes without the
+    /// places, commands and addresses of its agent: of its activities there are names alone, each bound to nothing.
+    pub async fn export(&self, id: &str, is_to_look: bool) -> Result<String, ChannelError> {
+        let names = match is_to_look {
+            true => Some(self.read(id, |session| session.settings().activities.clone()).await?),
+            false => None,
+        };
+        check_id(id)?;
+        let id = id.to_owned();
+        self.blocking(move |host| {
+            let mut export = host.export(&id)?;
+            if let (Some(names), Some(made_of)) = (names, export.genesis.as_object_mut()) {
+                made_of.retain(|name, _| !["model", "mcp", "folder"].contains(&name.as_str()));
+                let bound: Map<String, Value> = names.into_iter().map(|name| (name, Value::Null)).collect();
+                made_of.insert("activities".to_owned(), json!([{"folder": "", "bound": bound}]));
+                // The file of an agent, by which messages call it.
+                if let Some(Value::String(name)) = made_of.get_mut("name") {
+                    *name = name.rsplit('/').next().unwrap_or_default().to_owned();
+                }
+            }
+            export.to_lines().map_err(|error| StoreError::NotWritten(error.to_string()).into())
         })
         .await
     }

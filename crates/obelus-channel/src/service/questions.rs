@@ -171,7 +171,7 @@ impl Service {
 }
 
 /// The lines of a view, without their tones.
-pub(crate) fn text_of(view: &QuestionView) -> String {
+pub(super) fn text_of(view: &QuestionView) -> String {
     let text = |line: &ViewLine| line.pieces.iter().map(|(_, text)| text.as_str()).collect::<String>();
     view.lines().iter().map(text).collect::<Vec<_>>().join("\n")
 }

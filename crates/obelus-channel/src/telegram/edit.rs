@@ -12,7 +12,6 @@ use super::card::{self, Face};
 use super::intake::From;
 use super::state::{Card, Edit};
 use crate::ChannelError;
-use crate::service::text_of;
 use crate::types::{AnswerBody, FormFieldView, PreviewRequest, PreviewView, QuestionRow};
 
 /// An open question as its card shows it.
@@ -44,8 +43,8 @@ impl Bot {
         if edit.typed.is_empty() {
             return plain(face);
         }
-        match self.preview(&row.id, edit, language).await.map(|preview| (preview.view, preview.digest)) {
-            Ok((Some(view), Some(digest))) => Shown { face, text: card::plain(&text_of(&view), &row.id), digest },
+        match self.preview(&row.id, edit, language).await.map(|preview| (preview.text, preview.digest)) {
+            Ok((Some(text), Some(digest))) => Shown { face, text: card::plain(&text, &row.id), digest },
             _ => plain(Face::Answers),
         }
     }

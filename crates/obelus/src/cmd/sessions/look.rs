@@ -41,7 +41,7 @@ pub(super) fn open_for(at: &StoreAt, id: &str) -> Result<SqliteStore> {
 
 /// A session read from the store, to look at. Where no process is at work on it, effects that the last one left in doubt
 /// are asked about already.
-pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Session> {
+pub(in crate::cmd) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Session> {
     if let Some(at) = at {
         let records = store.records(id)?;
         if at > records {
@@ -56,7 +56,7 @@ pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Ses
 }
 
 /// Where a session is, in words.
-fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
+pub(in crate::cmd) fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
     let kept = &phrases.kept;
     match status {
         SessionStatus::New => kept.is_new,
@@ -138,7 +138,7 @@ pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
+pub(in crate::cmd) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
     let session = read(store, id, at)?;
     match as_json {
         true => output::json(&shown(&session, id)),
@@ -150,7 +150,7 @@ pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool
     }
 }
 
-fn shown(session: &Session, id: &str) -> Value {
+pub(in crate::cmd) fn shown(session: &Session, id: &str) -> Value {
     let (turn, whole) = session.spent();
     let mut shown = json!({
         "id": id,
@@ -218,7 +218,7 @@ fn open_questions(session: &Session) -> Vec<Question> {
 }
 
 /// The chain behind a value.
-pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
+pub(in crate::cmd) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
     let expr = input::expression(expr);
     let why = session.why(&expr, instance).with_context(|| format!("--why '{expr}'"))?;
     if as_json {
@@ -232,7 +232,7 @@ pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json
 }
 
 /// The journal of a session: record by record as JSON, or what happened in words.
-pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
+pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
     let journal = store.load(id, 0, None)?;
     if as_json {
         for (index, record) in journal.records.iter().enumerate() {
