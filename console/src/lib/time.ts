@@ -8,7 +8,7 @@ export function shortTime(text: string, now = new Date()): string {
   if (Number.isNaN(at.getTime())) return text;
   const isToday = at.toDateString() === now.toDateString();
   const day: Intl.DateTimeFormatOptions = isToday ? {} : { day: 'numeric', month: 'short' };
-  return new Intl.DateTimeFormat(settings.lang, { ...day, hour: '2-digit', minute: '2-digit' }).format(at);
+  return new Intl.DateTimeFormat(settings.lang, { ...day, hour: 'numeric', minute: '2-digit' }).format(at);
 }
 
 /** A moment in full. */
@@ -32,5 +32,14 @@ export function relativeTime(text: string, now = Date.now()): string {
   for (const [unit, size] of UNITS) {
     if (Math.abs(distance) >= size) return words.format(Math.round(distance / size), unit);
   }
-  return words.format(0, 'minute');
+  return words.format(0, 'second');
+}
+
+/** How long ago a moment was, for places with little room. */
+export function age(text: string, now = Date.now()): string {
+  const distance = now - new Date(text).getTime();
+  const unit = UNITS.find(([, size]) => distance >= size);
+  if (!unit) return new Intl.RelativeTimeFormat(settings.lang, { numeric: 'auto' }).format(0, 'second');
+  const [name, size] = unit;
+  return new Intl.NumberFormat(settings.lang, { style: 'unit', unit: name, unitDisplay: 'short' }).format(Math.floor(distance / size));
 }

@@ -18,7 +18,8 @@ export function summaryOf(row: Schemas['LogRow']): string {
       const solution = fieldsOf(fieldsOf(answer['solution'])['solution']);
       const calls = Array.isArray(solution['calls']) ? solution['calls'].map((call) => textOf(fieldsOf(call)['_tool'])) : [];
       const failed = textOf(fieldsOf(answer['failed'])['message']);
-      return [textOf(solution['say']), ...calls, textOf(solution['output']), failed].filter((part) => part !== '').join(' · ');
+      const parts = [textOf(solution['say']), ...calls, textOf(solution['output']), failed].filter((part) => part !== '');
+      return [...new Set(parts)].join(' · ');
     }
     case 'used': {
       const used = fieldsOf(input['used']);

@@ -42,6 +42,23 @@ export function originWords(origin: string, graph?: Graph): string {
   return { user: words.user, author: words.author, model: words.model, runtime: words.runtime }[kind ?? ''] ?? origin;
 }
 
+/** What a node of the agent's graph of steps does, in words. */
+export function stepWords(node: NonNullable<Graph['steps']>['nodes'][number]): string {
+  const detail = node.detail ?? '';
+  switch (node.kind) {
+    case 'request':
+      return words.stepRequest;
+    case 'ask':
+      return words.stepAsk;
+    case 'call':
+      return fill(words.stepCall, detail);
+    case 'end':
+      return fill(words.stepEnd, detail);
+    default:
+      return detail || node.kind;
+  }
+}
+
 /** How many nodes have each status. */
 export function countsOf(nodes: Node[]): [string, number][] {
   const counts = new Map<string, number>();

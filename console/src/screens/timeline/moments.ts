@@ -71,7 +71,7 @@ export function storyOf(events: SessionEvent[], titleOf: (tool: string) => strin
         tell(event, 'agents', 'plain', words.agentSaid, event.text);
         break;
       case 'call_began':
-        calls.set(event.id, titleOf(String(event.call['_tool'] ?? '')));
+        calls.set(event.id, event.line?.headline ?? titleOf(String(event.call['_tool'] ?? '')));
         break;
       case 'call_ended': {
         const title = calls.get(event.id) ?? event.id;

@@ -41,6 +41,5 @@ export const words = table({
   isPaused: ['Ответвление начнётся на паузе.', 'The fork begins paused.'],
   begin: ['Создать ответвление', 'Make the fork'],
   name: ['Имя новой сессии (необязательно)', 'Name of the new session (optional)'],
-  close: ['Закрыть', 'Close'],
   now: ['К текущему моменту', 'Back to now'],
 });
