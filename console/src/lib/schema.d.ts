@@ -1865,6 +1865,11 @@ export interface components {
             decided_at?: string | null;
             /** @description Why it was denied. */
             reason?: string | null;
+            /**
+             * @description What was decided, where it is asked for by its id: `approve`, `deny`, `edit`, `value`, `happened`, `did_not`,
+             *     `consent`.
+             */
+            decision?: string | null;
         };
         /** @description A question for people, as data */
         QuestionView: {

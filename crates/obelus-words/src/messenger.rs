@@ -63,6 +63,8 @@ phrases! {
         approved: "✅ Подтвердил(а): {}", "✅ Approved by {}";
         denied: "❌ Отклонил(а): {}", "❌ Denied by {}";
         answered: "✔ Ответил(а): {}", "✔ Answered by {}";
+        approved_edited: "✅ Подтвердил(а) с изменениями: {}", "✅ Approved with changes by {}";
+        approved_edited_elsewhere: "✅ Уже подтвердили с изменениями: {}", "✅ Already approved with changes by {}";
         approved_elsewhere: "✅ Уже подтвердили: {}", "✅ Already approved by {}";
         denied_elsewhere: "❌ Уже отклонили: {}", "❌ Already denied by {}";
         answered_elsewhere: "✔ Уже ответили: {}", "✔ Already answered by {}";
@@ -88,6 +90,9 @@ phrases! {
         used:
             "Кода {} среди открытых вопросов нет: на этот вопрос уже ответили, или он изменился.",
             "No open question has the code {}: it was answered before, or has changed.";
+        mistyped:
+            "«{}» — не код открытого вопроса: ничего не решено, и агенту это не передано.",
+            "“{}” is not the code of an open question: nothing was decided, and the agent was not told.";
         apart:
             "(Другой разговор начался так же. Этот отмечен кодом {}.)",
             "(Another conversation began alike. This one has the mark {}.)";

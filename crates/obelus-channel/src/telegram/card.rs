@@ -155,6 +155,8 @@ pub(super) fn closed_card(
     let by = row.by.as_deref().unwrap_or_default();
     let is_here = by.starts_with("telegram:");
     let outcome = match (row.status.as_str(), is_here) {
+        ("approved", true) if row.decision.as_deref() == Some("edit") => words.approved_edited,
+        ("approved", false) if row.decision.as_deref() == Some("edit") => words.approved_edited_elsewhere,
         ("approved", true) => words.approved,
         ("approved", false) => words.approved_elsewhere,
         ("denied", true) => words.denied,
@@ -163,8 +165,17 @@ pub(super) fn closed_card(
         (_, true) => words.answered,
         (_, false) => words.answered_elsewhere,
     };
-    let outcome = fill(outcome, &[&super::words::who(words, by, name_of)]);
-    (format!("{}\n\n{outcome}", text_of(&plain(&row.text, &row.id), language)), keyboard(json!([])))
+    let mut outcome = fill(outcome, &[&super::words::who(words, by, name_of)]);
+    if let Some(reason) = row.reason.as_deref().filter(|reason| !reason.trim().is_empty() && row.status == "denied") {
+        outcome.push_str(&format!(": {}", beginning(&one_line(reason), ASIDE / 2)));
+    }
+    if let Some(at) = row.decided_at.as_deref() {
+        outcome.push_str(&format!("\n{at}"));
+    }
+    // Who decided stands below, by the name that is known here.
+    let text = plain(&row.text, &row.id);
+    let text = text.split_once('\n').map_or(text.as_str(), |(_, rest)| rest);
+    (format!("{}\n\n{outcome}", text_of(text, language)), keyboard(json!([])))
 }
 
 fn keyboard(keys: Value) -> Value {

@@ -32,9 +32,9 @@ fn a_field_is_chosen_by_a_button_and_the_next_message_is_its_value() {
     assert_eq!(before["waiting"].as_array().unwrap().len(), 1, "{before}");
     assert!(!before.to_string().contains("seven"), "{before}");
     office.api.press(ANNA, card, &yes);
-    office.api.shows(ANNA, "Approved by Anna");
+    office.api.shows(ANNA, "Approved with changes by Anna");
     let text = office.api.wait(|telegram| telegram.messages[&card]["text"].as_str().map(str::to_owned));
-    assert!(text.contains("sum: 7") && text.contains("Approved by Anna"), "{text}");
+    assert!(text.contains("sum: 7   ✎ instead of 5") && !text.contains("decision is needed"), "{text}");
     let log = office.obelus(&["sessions", "log", "telegram-42"]);
     assert!(log.contains("✓ Change a deal: Windows"), "{log}");
 }
