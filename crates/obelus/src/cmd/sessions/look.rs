@@ -48,7 +48,7 @@ pub(super) fn open_for(at: &StoreAt, id: &str) -> Result<SqliteStore> {
 
 /// A session read from the store. If no process runs it, effects that the last one left in doubt are already
 /// questions.
-pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Session> {
+pub(in crate::cmd) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Session> {
     if let Some(at) = at {
         let records = store.records(id)?;
         if at > records {
@@ -63,7 +63,7 @@ pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Ses
 }
 
 /// The status of a session, as text.
-fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
+pub(in crate::cmd) fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
     let kept = &phrases.kept;
     match status {
         SessionStatus::New => kept.is_new,
@@ -145,7 +145,7 @@ pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
+pub(in crate::cmd) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
     let session = read(store, id, at)?;
     match as_json {
         true => output::json(&shown(&session, id)),
@@ -157,7 +157,7 @@ pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool
     }
 }
 
-fn shown(session: &Session, id: &str) -> Value {
+pub(in crate::cmd) fn shown(session: &Session, id: &str) -> Value {
     let (turn, whole) = session.spent();
     let mut shown = json!({
         "id": id,
@@ -225,7 +225,7 @@ fn open_questions(session: &Session) -> Vec<Question> {
 }
 
 /// Prints the provenance of a value.
-pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
+pub(in crate::cmd) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
     let expr = input::expression(expr);
     let why = session.why(&expr, instance).with_context(|| format!("--why '{expr}'"))?;
     if as_json {
@@ -239,7 +239,7 @@ pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json
 }
 
 /// The journal of a session: records as JSON, or events as text.
-pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
+pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
     let journal = store.load(id, 0, None)?;
     if as_json {
         for (index, record) in journal.records.iter().enumerate() {
