@@ -163,16 +163,21 @@ fn restate() -> Result<()> {
     step("steps a second on Restate, beside a bare service", cargo(&measure).arg("--nocapture"))
 }
 
-/// Builds the program and the examples at once, with the features of the workspace.
+/// Builds the program, and the examples. Apart: with the examples, the program would be built with the features of tests.
 fn build(parts: &[&Part]) -> Result<()> {
-    let mut build = cargo(&["build", "--release", "--quiet", "--workspace", "--bin", "obelus"]);
+    let release = ["build", "--release", "--quiet", "--workspace"];
+    step("building `obelus` for release", cargo(&release).args(["--bin", "obelus"]))?;
     let mut examples: Vec<&str> = parts.iter().flat_map(|part| part.examples).copied().collect();
     examples.sort_unstable();
     examples.dedup();
-    for example in examples {
+    if examples.is_empty() {
+        return Ok(());
+    }
+    let mut build = cargo(&release);
+    for example in &examples {
         build.args(["--example", example]);
     }
-    step("building for release", &mut build)
+    step(&format!("building {} for release", examples.join(", ")), &mut build)
 }
 
 impl Run {
