@@ -414,6 +414,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The session with its whole journal
+         * @description JSON lines, as `obelus sessions import` reads them: for an admin. With `look` anybody who may look gets it without the
+         *     places, commands and addresses of its agent.
+         */
+        get: operations["exportSession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{id}/fork": {
         parameters: {
             query?: never;
@@ -1744,6 +1765,8 @@ export interface components {
             /** @description What is wrong with what was typed. */
             problems: components["schemas"]["EditProblem"][];
             view?: components["schemas"]["QuestionView"] | null;
+            /** @description The same as lines of text. */
+            text?: string | null;
             /** @description The digest that goes with the edit. */
             digest?: string | null;
         };
@@ -1842,6 +1865,11 @@ export interface components {
             decided_at?: string | null;
             /** @description Why it was denied. */
             reason?: string | null;
+            /**
+             * @description What was decided, where it is asked for by its id: `approve`, `deny`, `edit`, `value`, `happened`, `did_not`,
+             *     `consent`.
+             */
+            decision?: string | null;
         };
         /** @description A question for people, as data */
         QuestionView: {
@@ -3356,6 +3384,49 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": components["schemas"]["SessionEvent"];
+                };
+            };
+            /** @description what went wrong */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description what went wrong */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    exportSession: {
+        parameters: {
+            query?: {
+                /** @description Whether it is only to be looked at. */
+                look?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description the session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
                 };
             };
             /** @description what went wrong */

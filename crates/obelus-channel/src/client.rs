@@ -81,7 +81,16 @@ impl Client {
         self.send(reqwest::Method::GET, path, None).await
     }
 
-    /// Sends a POST request. It has an id, so that it is taken once even if it is repeated (DUR-13).
+    /// Reads something that is no JSON document.
+    pub async fn get_text(&self, path: &str) -> Result<Vec<u8>, ClientError> {
+        let response = self.request(reqwest::Method::GET, path).send().await;
+        let response = response.map_err(|error| self.unreachable(error))?;
+        let status = response.status().as_u16();
+        let bytes = self.whole(response).await?;
+        if status == 200 { Ok(bytes) } else { Err(refused(status, &bytes)) }
+    }
+
+    /// Tells something. It has an id of its own, so that it acts once even if it must be sent again (DUR-13).
     pub async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         self.send(reqwest::Method::POST, path, Some(body)).await
     }

@@ -45,7 +45,13 @@ pub enum ChannelError {
     /// The request is invalid.
     #[error("{0}")]
     BadRequest(String),
-    /// The request is too large; the limit, as text.
+    /// What was sent was understood, and is not done here: what is done instead.
+    #[error("{0}")]
+    Unsupported(String),
+    /// A conversation that is named by its words, and did not take place here.
+    #[error("this conversation did not take place here")]
+    UnknownChat,
+    /// What was sent is too large: the limit, in words.
     #[error("too large: {0}")]
     TooLarge(String),
     /// The content type is not JSON.
@@ -83,10 +89,10 @@ impl ChannelError {
             Self::UnknownAgent(..) => "unknown_agent",
             Self::BadAgent { .. } => "bad_agent",
             Self::UnknownQuestion(_) => "unknown_question",
-            Self::NotFound(_) | Self::NotWritten => "not_found",
+            Self::NotFound(_) | Self::NotWritten | Self::UnknownChat => "not_found",
             Self::WrongMethod => "wrong_method",
             Self::Changed(_) => "changed",
-            Self::BadRequest(_) => "bad_request",
+            Self::BadRequest(_) | Self::Unsupported(_) => "bad_request",
             Self::TooLarge(_) => "too_large",
             Self::NotJson => "not_json",
             Self::Unauthorized | Self::UnknownToken => "unauthorized",
@@ -103,11 +109,15 @@ impl ChannelError {
         match self {
             Self::Refused(refused) => refused_status(refused.code),
             Self::Host(error) => host_status(error),
-            Self::UnknownAgent(..) | Self::UnknownQuestion(_) | Self::NotFound(_) | Self::NotWritten => 404,
+            Self::UnknownAgent(..)
+            | Self::UnknownQuestion(_)
+            | Self::NotFound(_)
+            | Self::NotWritten
+            | Self::UnknownChat => 404,
             Self::BadAgent { .. } => 422,
             Self::WrongMethod => 405,
             Self::Changed(_) => 409,
-            Self::BadRequest(_) => 400,
+            Self::BadRequest(_) | Self::Unsupported(_) => 400,
             Self::TooLarge(_) => 413,
             Self::NotJson => 415,
             Self::Unauthorized | Self::UnknownToken => 401,
@@ -132,6 +142,8 @@ impl ChannelError {
             Self::WrongMethod => words.wrong_method.to_owned(),
             Self::Changed(id) => fill(words.changed, &[id]),
             Self::BadRequest(why) => fill(words.bad_request, &[why]),
+            Self::Unsupported(what) => what.clone(),
+            Self::UnknownChat => fill(words.unknown_chat, &["`user`", "`X-Session-Id`"]),
             Self::TooLarge(limit) => fill(words.too_large, &[limit]),
             Self::NotJson => fill(words.not_json, &["`Content-Type: application/json`"]),
             Self::Unauthorized => fill(words.unauthorized, &["`Authorization: Bearer TOKEN`"]),

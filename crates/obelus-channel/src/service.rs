@@ -21,6 +21,7 @@
 mod agent_parts;
 mod agents;
 mod changes;
+mod decided;
 mod edit;
 mod forecast;
 mod graph;

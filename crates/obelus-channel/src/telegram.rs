@@ -7,15 +7,18 @@
 //! |---|---|
 //! | `config` | the configuration file: bot, allowed users, agent |
 //! | `api` | the Bot API over HTTP |
-//! | `intake` | updates: messages, commands, buttons |
-//! | `speaker` | events of a session as messages |
-//! | `card` | questions with buttons |
-//! | `state` | data that must survive a restart |
-//! | `split`, `pace`, `words` | long texts, rate limits, the bot's own texts |
+//! | `intake` | updates: words, commands, buttons |
+//! | `speaker` | what happens in a session, as messages |
+//! | `card`, `action` | questions with buttons, and what a button means |
+//! | `edit` | a call is changed on its card |
+//! | `state` | what must be known after a restart |
+//! | `split`, `pace`, `words` | long texts, how often is sent, what the bot says of its own |
 
+mod action;
 mod api;
 mod card;
 mod config;
+mod edit;
 mod intake;
 mod pace;
 mod speaker;
@@ -32,6 +35,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::Service;
+use crate::types::QuestionRow;
 use api::{ApiError, Backoff, BotApi};
 pub use config::{ConfigError, TelegramConfig};
 use pace::Pace;
@@ -245,34 +249,42 @@ impl Bot {
             Ok(row) => row,
             Err(error) => return (self.tell)(&format!("Telegram: {}: {error}", card.question)),
         };
-        let is_open = row.status == "requested";
-        // Buttons of an earlier version do not answer the current one.
-        let has_changed = is_open && row.digest != card.digest;
-        let drawn = if has_changed { card::draw_token().ok() } else { None };
-        let shown = drawn.as_deref().unwrap_or(token);
-        if let Some(whole) = card::whole_if_long(&row).filter(|_| has_changed) {
-            self.send_whole(card.chat, &whole).await;
+        if row.status == "requested" {
+            return self.refresh_open(token, &card, &row, language).await;
         }
-        let (text, keyboard) = match is_open {
-            true => card::open_card(&row, shown, card.is_denying, language),
-            false => card::closed_card(&row, language, |id| self.name_of(id)),
-        };
-        if let Some(message) = card.message {
-            match self.edit(card.chat, message, &text, Some(&keyboard)).await {
-                Err(error) => (self.tell)(&format!("Telegram: {error}")),
-                Ok(()) if has_changed => {
-                    self.keep(|saved| {
-                        if let Some(card) = saved.cards.remove(token) {
-                            saved.cards.insert(shown.to_owned(), Card { digest: row.digest.clone(), ..card });
-                        }
-                    });
+        let (text, keyboard) = card::closed_card(&row, language, |id| self.name_of(id));
+        if let Some(message) = card.message
+            && let Err(error) = self.edit(card.chat, message, &text, Some(&keyboard)).await
+        {
+            (self.tell)(&format!("Telegram: {error}"));
+        }
+        self.keep(|saved| saved.cards.remove(token));
+        self.memory().pressed.remove(token);
+    }
+
+    /// Shows a card whose question is open.
+    async fn refresh_open(&self, token: &str, card: &Card, row: &QuestionRow, language: Language) {
+        let shown = self.shown_on(card, row, language).await;
+        // Buttons of what was shown before do not answer for what is shown now.
+        let has_changed = shown.digest != card.digest;
+        let drawn = if has_changed { action::draw_token().ok() } else { None };
+        let new = drawn.as_deref().unwrap_or(token);
+        if has_changed && card::is_long(&shown.text) {
+            self.send_whole(card.chat, &shown.text).await;
+        }
+        let (text, keyboard) = card::open_card(row, &shown.text, &shown.face, new, card.chat < 0, language);
+        let Some(message) = card.message else { return };
+        if let Err(error) = self.edit(card.chat, message, &text, Some(&keyboard)).await {
+            return (self.tell)(&format!("Telegram: {error}"));
+        }
+        let is_plain = matches!(shown.face, card::Face::Answers) && card.edit.is_some();
+        if has_changed || is_plain {
+            self.keep(|saved| {
+                if let Some(mut card) = saved.cards.remove(token) {
+                    card.edit = card.edit.filter(|_| !is_plain);
+                    saved.cards.insert(new.to_owned(), Card { digest: shown.digest, ..card });
                 }
-                Ok(()) => {}
-            }
-        }
-        if !is_open {
-            self.keep(|saved| saved.cards.remove(token));
-            self.memory().pressed.remove(token);
+            });
         }
     }
 }

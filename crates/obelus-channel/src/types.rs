@@ -333,6 +333,10 @@ pub struct QuestionRow {
     /// Why it was denied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What was decided, where it is asked for by its id: `approve`, `deny`, `edit`, `value`, `happened`, `did_not`,
+    /// `consent`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
 }
 
 /// What a yes may stand for beyond its question.

@@ -33,6 +33,8 @@ pub struct StandardConnector {
     /// The language for people, if it is not the agent's.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
     language: Option<Language>,
+    /// Whether sessions are only read, and no model is needed.
+    is_for_reading: bool,
 }
 
 /// A notice for people while a session is connected, or later.
@@ -58,6 +60,11 @@ impl StandardConnector {
     /// A connector without stored logins and notices.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A connector for reading sessions: a model whose file is gone or broken hides nothing of them.
+    pub fn for_reading() -> Self {
+        Self { is_for_reading: true, ..Self::default() }
     }
 
     /// Stores logins to MCP servers in this folder of the store.
@@ -93,8 +100,8 @@ impl StandardConnector {
     }
 
     /// The model of a spec.
-    fn model(spec: &SessionSpec) -> Result<Arc<dyn Model>, ConnectError> {
-        let Some(chosen) = &spec.model else { return Ok(Arc::new(NoModel)) };
+    fn model(&self, spec: &SessionSpec) -> Result<Arc<dyn Model>, ConnectError> {
+        let Some(chosen) = spec.model.as_ref().filter(|_| !self.is_for_reading) else { return Ok(Arc::new(NoModel)) };
         let named = ModelSpec::from_value(&chosen.model);
         let named = named.map_err(|error| ConnectError(format!("{}: the model: {error}", spec.name)))?;
         let model = open(&named, &chosen.folder).map_err(|error| ConnectError(error.to_string()))?;
@@ -108,10 +115,10 @@ impl StandardConnector {
     }
 
     #[cfg(feature = "mcp")]
-    fn connect(spec: &SessionSpec, servers: SessionServers) -> Result<Connections, ConnectError> {
+    fn connect(&self, spec: &SessionSpec, servers: SessionServers) -> Result<Connections, ConnectError> {
         let activities = Self::bind(spec, &servers)?;
         let services = Some(Arc::new(servers) as Arc<dyn Services>).filter(|_| spec.mcp.is_some());
-        Ok(Connections { activities: Arc::new(activities), model: Self::model(spec)?, services, requests: requests() })
+        Ok(Connections { activities: Arc::new(activities), model: self.model(spec)?, services, requests: requests() })
     }
 
     /// The activities of a spec, including those of its servers.
@@ -127,7 +134,7 @@ impl StandardConnector {
     }
 
     #[cfg(not(feature = "mcp"))]
-    fn connect(spec: &SessionSpec) -> Result<Connections, ConnectError> {
+    fn connect(&self, spec: &SessionSpec) -> Result<Connections, ConnectError> {
         if spec.mcp.is_some() {
             return Err(in_file(spec, "this program was built without the feature `mcp`"));
         }
@@ -136,7 +143,7 @@ impl StandardConnector {
             let bound = crate::activity::bind_into(&mut activities, &lot.bound, &lot.folder);
             bound.map_err(|error| in_file(spec, error))?;
         }
-        let model = Self::model(spec)?;
+        let model = self.model(spec)?;
         Ok(Connections { activities: Arc::new(activities), model, services: None, requests: requests() })
     }
 }
@@ -166,7 +173,7 @@ impl Connector for StandardConnector {
                 servers.close().await;
                 return Err(in_file(spec, error));
             }
-            let connections = Self::connect(spec, servers)?;
+            let connections = self.connect(spec, servers)?;
             opening::begin(spec, &connections.activities).await;
             Ok(connections)
         })
@@ -174,7 +181,7 @@ impl Connector for StandardConnector {
 
     fn resume(&self, spec: &SessionSpec, pictures: Option<&Path>) -> Result<Connections, ConnectError> {
         let servers = self.servers(spec, pictures).map_err(|error| in_file(spec, error))?;
-        Self::connect(spec, servers)
+        self.connect(spec, servers)
     }
 }
 
@@ -186,13 +193,13 @@ impl Connector for StandardConnector {
         _: Option<&'a Path>,
     ) -> ConnectFuture<'a, Result<Connections, ConnectError>> {
         Box::pin(async move {
-            let connections = Self::connect(spec)?;
+            let connections = self.connect(spec)?;
             opening::begin(spec, &connections.activities).await;
             Ok(connections)
         })
     }
 
     fn resume(&self, spec: &SessionSpec, _: Option<&Path>) -> Result<Connections, ConnectError> {
-        Self::connect(spec)
+        self.connect(spec)
     }
 }

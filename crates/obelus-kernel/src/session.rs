@@ -252,11 +252,17 @@ impl Session {
     /// An invalid input, such as an answer to an unknown question, is refused without any change. A completion that
     /// is already known is ignored.
     pub fn handle(&mut self, now: Time, mut input: Input) -> Result<(), Refused> {
+        let before = self.memory.now();
         self.memory.set_now(now);
         self.count(&input);
-        match input.pop_job() {
-            Some(job) => self.pass_down(job, input)?,
-            None => self.take(input)?,
+        let taken = match input.pop_job() {
+            Some(job) => self.pass_down(job, input),
+            None => self.take(input),
+        };
+        if let Err(refused) = taken {
+            // It is not in the journal, so it leaves no trace in what a replay knows.
+            self.memory.take_back_now(before);
+            return Err(refused);
         }
         self.go_on();
         Ok(())

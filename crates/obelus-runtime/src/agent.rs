@@ -242,7 +242,8 @@ impl Agent {
 
     /// The same with texts in this language, if the agent has it.
     pub fn parse_in(file: &Path, text: &str, folder: &Path, wanted: Option<&str>) -> Result<Self, Vec<Problem>> {
-        let mut reader = Reader { file, places: Places::of(text), problems: Vec::new(), language: None };
+        let mut reader =
+            Reader { file, places: Places::of(text), problems: Vec::new(), has_faulty_tools: false, language: None };
         let mut read: File = match from_yaml(text) {
             Ok(read) => read,
             Err(error) => {
@@ -312,6 +313,8 @@ struct Reader<'a> {
     file: &'a Path,
     places: Places,
     problems: Vec<Problem>,
+    /// Whether a tool could not be read. What names it is no fault of its own.
+    has_faulty_tools: bool,
     /// The language of the agent's texts.
     language: Option<String>,
 }
@@ -342,8 +345,8 @@ impl Reader<'_> {
             self.problem("model", words);
         }
         let servers: Vec<&str> = read.mcp.keys().map(String::as_str).chain(of_browser).collect();
-        for fault in policy_faults(&read.policy, context, folder, &servers) {
-            self.policy_problem(&fault);
+        if !self.has_faulty_tools {
+            policy_faults(&read.policy, context, folder, &servers).iter().for_each(|fault| self.policy_problem(fault));
         }
         if let Some(schema) = &read.schema
             && let Err(fault) = Session::new("check", Context::new(), Some(schema.clone()), Arc::default())
@@ -454,10 +457,12 @@ impl Reader<'_> {
         match crate::request::read_document(path, &text) {
             Ok(Value::Object(tools)) => {
                 let places = Places::of(&text);
-                let mut inner = Reader { file: path, places, problems: Vec::new(), language: self.language.clone() };
+                let language = self.language.clone();
+                let mut inner = Reader { file: path, places, problems: Vec::new(), has_faulty_tools: false, language };
                 for (name, schema) in &tools {
                     inner.tool(context, name, name, inner.localized(schema, file));
                 }
+                self.has_faulty_tools |= inner.has_faulty_tools;
                 self.problems.append(&mut inner.problems);
             }
             Ok(_) => self.problem(field, format!("{}: a file of tools maps names to schemas", path.display())),
@@ -478,6 +483,7 @@ impl Reader<'_> {
                 self.append(context, field, Message::Tool(Box::new(tools)));
             }
             Err(fault) => {
+                self.has_faulty_tools = true;
                 let inner = fault.field.strip_prefix(&format!("tool.{name}")).unwrap_or_default().to_owned();
                 self.problem(&format!("{field}{inner}"), Fault { field: String::new(), ..fault }.to_string());
             }

@@ -1,10 +1,10 @@
 //! The status of a session, for every channel.
 
 use obelus_kernel::session::{Ends, Question, Session};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-/// The status of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+/// Where a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
     /// No turn has begun.

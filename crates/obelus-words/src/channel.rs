@@ -18,6 +18,9 @@ phrases! {
         changed:
             "вопрос «{}» изменился с тех пор, как его показали: посмотрите ещё раз",
             "the question `{}` has changed since it was shown: look at it again";
+        unknown_chat:
+            "этого разговора здесь не было: начните новый или пришлите {} или {}",
+            "this conversation did not take place here: begin a new one, or send {} or {}";
         bad_request: "запрос нельзя прочесть: {}", "the request cannot be read: {}";
         too_large: "слишком много: {}", "too large: {}";
         not_json:

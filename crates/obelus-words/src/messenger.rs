@@ -18,6 +18,32 @@ phrases! {
         approve: "✅ Да, выполнить", "✅ Yes, do it";
         deny: "❌ Нет", "❌ No";
         deny_now: "❌ Нет, без причины", "❌ No, without a reason";
+        edit: "✏ Изменить", "✏ Edit";
+        consents: "✅ Да, и дальше без вопроса…", "✅ Yes, and also…";
+        agree: "✅ Да, согласие {}", "✅ Yes, with consent {}";
+        consents_end:
+            "Согласие действует до конца этого разговора; список и отзыв: obelus sessions consents.",
+            "A consent holds to the end of this session; obelus sessions consents lists it and takes it back.";
+        offer_too_long:
+            "Вариант {} и дальше сюда не помещаются: их показывает obelus answer.",
+            "There is no room here for offer {} and those after it: obelus answer shows them.";
+        which_field: "Какое поле изменить?", "Which field is to be changed?";
+        first_fields:
+            "Здесь первые {}; остальные меняются командой obelus answer.",
+            "These are the first {}; the others are changed by obelus answer.";
+        give_field:
+            "Напишите новое значение поля «{}». Сейчас: {}",
+            "Write the new value of “{}”. It is now: {}";
+        give_field_in_group:
+            "Ответьте на это сообщение новым значением поля «{}». Сейчас: {}",
+            "Reply to this message with the new value of “{}”. It is now: {}";
+        write_again: "Напишите значение ещё раз или нажмите «Назад».", "Write the value again, or press Back.";
+        edited: "Выполнить с этим изменением?", "Is it to be done with this change?";
+        approve_edit: "✅ Да, с изменением", "✅ Yes, with the change";
+        edit_more: "✏ Изменить ещё", "✏ Edit again";
+        drop_edit: "↩ Нет, без изменения", "↩ No, without the change";
+        yes: "да", "yes";
+        no: "нет", "no";
         back: "↩ Назад", "↩ Back";
         happened: "Это произошло", "It happened";
         did_not: "Этого не было, выполнить", "It did not, do it";
@@ -37,6 +63,8 @@ phrases! {
         approved: "✅ Подтвердил(а): {}", "✅ Approved by {}";
         denied: "❌ Отклонил(а): {}", "❌ Denied by {}";
         answered: "✔ Ответил(а): {}", "✔ Answered by {}";
+        approved_edited: "✅ Подтвердил(а) с изменениями: {}", "✅ Approved with changes by {}";
+        approved_edited_elsewhere: "✅ Уже подтвердили с изменениями: {}", "✅ Already approved with changes by {}";
         approved_elsewhere: "✅ Уже подтвердили: {}", "✅ Already approved by {}";
         denied_elsewhere: "❌ Уже отклонили: {}", "❌ Already denied by {}";
         answered_elsewhere: "✔ Уже ответили: {}", "✔ Already answered by {}";
@@ -62,6 +90,9 @@ phrases! {
         used:
             "Кода {} среди открытых вопросов нет: на этот вопрос уже ответили, или он изменился.",
             "No open question has the code {}: it was answered before, or has changed.";
+        mistyped:
+            "«{}» — не код открытого вопроса: ничего не решено, и агенту это не передано.",
+            "“{}” is not the code of an open question: nothing was decided, and the agent was not told.";
         apart:
             "(Другой разговор начался так же. Этот отмечен кодом {}.)",
             "(Another conversation began alike. This one has the mark {}.)";

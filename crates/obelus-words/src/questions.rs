@@ -37,6 +37,12 @@ phrases! {
         now_unknown: "сейчас неизвестно", "now unknown";
         no_change: " (без изменений)", " (no change)";
         not_trusted: "взято из {}, непроверенный источник", "from {}, not trusted";
+        was_approved: "Разрешено ({}, {})", "Approved ({}, {})";
+        was_edited: "Разрешено с изменениями ({}, {})", "Approved with changes ({}, {})";
+        was_consented: "Разрешено, и дальше без вопроса ({}, {})", "Approved, with a standing consent ({}, {})";
+        was_denied: "Отклонено ({}, {})", "Denied ({}, {})";
+        was_answered: "Отвечено ({}, {})", "Answered ({}, {})";
+        was_expired: "Срок ответа вышел ({}, {})", "It lapsed ({}, {})";
         asked_by: "«{}» спрашивает по ходу работы, своими словами:", "«{}» asks, in its own words:";
     }
 }
@@ -114,8 +120,8 @@ phrases! {
             "ответ потерян, и неизвестно, было ли это сделано: {}",
             "its answer was lost, and it is not known whether this happened: {}";
         started:
-            "начато {}; возможно, ещё выполняется",
-            "it was started at {}, and may still be at work";
+            "начато {}; чем закончилось, неизвестно",
+            "it was started at {}, and it is not known how it ended";
     }
 }
 

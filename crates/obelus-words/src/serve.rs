@@ -32,8 +32,8 @@ phrases! {
         token: "Токен лежит в файле {}", "The token is in {}";
         talks: "Сессия {} на сервере {}", "The session {} on the server {}";
         remote_commands:
-            "Здесь есть команды /inbox (ответить на открытые вопросы), /stop и /quit.",
-            "The commands here are /inbox (answer open questions), /stop and /quit.";
+            "Здесь есть команды /inbox (ответить на открытые вопросы), /stop и /quit. Память, шаги и расход: obelus sessions show {} --server {}. Что откуда взято: obelus sessions show {} --server {} --why '†state.…'",
+            "The commands here are /inbox (answer open questions), /stop and /quit. Memory, steps and cost: obelus sessions show {} --server {}. Where a value comes from: obelus sessions show {} --server {} --why '†state.…'";
         remote_ask:
             "y — да, n или «n причина» — нет; пустая строка — потом:",
             "y approves, n or n REASON denies; an empty line leaves it open:";
@@ -46,6 +46,15 @@ phrases! {
         no_token:
             "для --server нужен токен: назовите его файл в --token-file или задайте {}",
             "--server needs a token: name its file with --token-file, or set {}";
+        at_the_store:
+            "`obelus {}` работает с самим хранилищем: остановите сервер и запустите команду на его машине с --store",
+            "`obelus {}` works on the store itself: end the server, and run it on that machine with --store";
+        open_store:
+            "{}: в папку хранилища могут писать другие пользователи (режим {}), а значит, и сделать себе токен: выполните chmod go-w {} или разрешите это: {}",
+            "{}: others can write to the folder of the store (mode {}), and so make themselves a token: run chmod go-w {}, or permit it with {}";
+        at_its_machine:
+            "`obelus {}` читает файлы агента: запустите команду на машине сервера с --store (сервер может работать)",
+            "`obelus {}` reads the agent's files: run it on the server's machine with --store (the server may go on)";
         not_remote: "у этой команды нет --server", "this command knows no --server";
         no_session_id: "сервер создал сессию без номера", "the server made a session without an id";
         beside: "Сервер: {} (токен в файле {})", "Server: {} (its token is in {})";

@@ -21,7 +21,7 @@ pub(crate) use people::{AlsoFor, Answer, Approve, Deny, Inbox, Verb};
 pub(crate) use plan::{Check, Format, Graph, Plan, PlanFile, RunPlan, Simulate};
 #[cfg(feature = "serve")]
 pub(crate) use serve::{RoleName, Serve, Tokens};
-pub(crate) use server::ServerAt;
+pub(crate) use server::{NoServer, ServerAt};
 pub(crate) use sessions::Sessions;
 
 /// Agents that do real work under human control.

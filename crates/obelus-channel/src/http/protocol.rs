@@ -3,6 +3,7 @@
 use axum::extract::{FromRequest, Request};
 use axum::response::{IntoResponse as _, Response};
 use obelus_runtime::Language;
+use obelus_words::fill;
 use serde_json::{Value, json};
 
 use super::body::JsonBody;
@@ -45,9 +46,16 @@ pub(crate) fn content_text(content: &Value) -> Result<String, ChannelError> {
 /// An error in the form of the path's protocol.
 pub(super) fn error_for(path: &str, error: &ChannelError, language: Language) -> Response {
     let first = path.split('/').nth(1).unwrap_or_default();
-    let words = error.words(language);
+    let is_langgraph = ["ok", "info", "assistants", "threads", "runs"].contains(&first);
+    let words = match error {
+        // Its clients know the token by another header.
+        ChannelError::Unauthorized if is_langgraph => {
+            fill(language.words().channel.unauthorized, &["`x-api-key: TOKEN`"])
+        }
+        error => error.words(language),
+    };
     let body = match first {
-        "ok" | "info" | "assistants" | "threads" | "runs" => json!({"detail": words, "code": error.code()}),
+        _ if is_langgraph => json!({"detail": words, "code": error.code()}),
         "v1" => {
             json!({"error": {"message": words, "type": openai_type(error.status()), "param": null, "code": error.code()}})
         }

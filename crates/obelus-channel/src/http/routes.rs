@@ -81,6 +81,7 @@ fn api() -> (Router<App>, utoipa::openapi::OpenApi) {
         .routes(routes!(questions::revoke))
         .routes(routes!(past::timeline))
         .routes(routes!(past::log))
+        .routes(routes!(past::export))
         .routes(routes!(past::forecast, past::fork))
         .routes(routes!(past::usage))
         .routes(routes!(stream::events))
@@ -131,7 +132,44 @@ async fn wrong_method() -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    /// Everything that a caller may send, in the path, the query, headers and bodies. None of it is an address that the
+    /// server calls (docs/server.md, "Addresses that the server calls"): whoever adds one checks what it resolves to.
+    const FIELDS: &str = "about after agent at code consent decision digest error id idempotency-key instance kind lang \
+        last-event-id limit look mode only params path question reason result say session state status text timeout to \
+        typed until value wait";
+
+    /// The names of the properties of a schema.
+    fn add_names(schema: &serde_json::Value, all: &serde_json::Value, names: &mut BTreeSet<String>) {
+        if let Some(name) = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next()) {
+            return add_names(&all[name], all, names);
+        }
+        for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+            names.insert(name.clone());
+            add_names(inner, all, names);
+        }
+        let parts = ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|kind| schema[kind].as_array()).flatten();
+        parts.chain(schema.get("items")).for_each(|inner| add_names(inner, all, names));
+    }
+
+    #[test]
+    fn no_caller_names_an_address_that_the_server_would_call() {
+        let value: serde_json::Value = serde_json::from_str(&docs::as_text(&api().1)).unwrap();
+        let mut names = BTreeSet::new();
+        for call in
+            value["paths"].as_object().unwrap().values().flat_map(|methods| methods.as_object().unwrap().values())
+        {
+            let sent = call["parameters"].as_array().into_iter().flatten();
+            names.extend(sent.map(|parameter| parameter["name"].as_str().unwrap().to_owned()));
+            for body in call["requestBody"]["content"].as_object().into_iter().flat_map(|kinds| kinds.values()) {
+                add_names(&body["schema"], &value["components"]["schemas"], &mut names);
+            }
+        }
+        assert_eq!(names.into_iter().collect::<Vec<_>>().join(" "), FIELDS);
+    }
 
     #[test]
     fn every_path_of_the_api_is_described_with_its_errors() {

@@ -181,7 +181,7 @@ fn open_calls(question: &QuestionRow) -> Vec<usize> {
 }
 
 fn bad(text: &str) -> ChannelError {
-    ChannelError::BadRequest(text.to_owned())
+    ChannelError::Unsupported(text.to_owned())
 }
 
 fn conflict(text: &str) -> ChannelError {
@@ -230,6 +230,7 @@ mod tests {
             by_words: None,
             decided_at: None,
             reason: None,
+            decision: None,
         }
     }
 

@@ -61,10 +61,7 @@ impl Chats {
             Ok(id) => app.service().agent_of_session(&id).await?.map(|_| id),
             Err(_) => None,
         };
-        known.map(|session| Chat { session, is_by_words: true }).ok_or_else(|| {
-            let text = "this conversation did not take place here: begin a new one, or send `user` or `X-Session-Id`";
-            ChannelError::NotFound(text.to_owned())
-        })
+        known.map(|session| Chat { session, is_by_words: true }).ok_or(ChannelError::UnknownChat)
     }
 
     /// The session with this id, created if necessary.
@@ -80,7 +77,7 @@ impl Chats {
         {
             return match agent == request.model {
                 true => Ok(Chat { session: id.clone(), is_by_words }),
-                false => Err(ChannelError::BadRequest(format!("this session is one of the model `{agent}`"))),
+                false => Err(ChannelError::Unsupported(format!("this session is one of the model `{agent}`"))),
             };
         }
         let lang = app.service().lang_of(&request.words);

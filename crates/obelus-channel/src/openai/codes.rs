@@ -59,6 +59,31 @@ pub(super) fn answer_in(text: &str) -> Option<(String, AnswerBody)> {
     is_code.then_some((code, answer))
 }
 
+/// The answer that words begin with, by its name in questions, and what follows.
+pub(super) fn verb_of(text: &str) -> Option<(&'static str, &str)> {
+    let text = text.trim().trim_matches('`');
+    let (verb, rest) = text.split_once(char::is_whitespace)?;
+    let known = [
+        ("approve", "approve"),
+        ("deny", "deny"),
+        ("answer", "value"),
+        ("happened", "happened"),
+        ("did_not", "did_not"),
+    ];
+    known.iter().find(|(known, _)| verb.eq_ignore_ascii_case(known)).map(|(_, answer)| (*answer, rest))
+}
+
+/// What was typed in place of a code, where words look like an answer to one of the open questions and have no code of
+/// any. Such words are not for the model.
+pub(super) fn mistyped<'a>(text: &'a str, open: &[QuestionRow]) -> Option<&'a str> {
+    let (wanted, rest) = verb_of(text)?;
+    let (code, more) = rest.trim_start().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+    let looks_like_code = code.chars().any(|sign| sign.is_ascii_digit())
+        || (code.len() > 3 && code.chars().all(|sign| sign.is_ascii_uppercase()));
+    let fits = open.iter().any(|question| question.answers.iter().any(|answer| answer == wanted));
+    (fits && (more.is_empty() || looks_like_code)).then_some(code)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

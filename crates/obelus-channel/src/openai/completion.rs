@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::CHANNEL;
 use super::chats::Chats;
-use super::codes::{answer_in, code_of, mark_of, shown};
+use super::codes::{answer_in, code_of, mark_of, mistyped, shown, verb_of};
 use super::request::ChatRequest;
 use crate::ChannelError;
 use crate::http::{Access, App, Failure, Json, JsonBody};
@@ -26,6 +26,7 @@ use crate::langgraph::fold::{Added, MODEL};
 use crate::langgraph::follow::{Followed, Step};
 use crate::service::lines_visible;
 use crate::tokens::Role;
+use crate::types::QuestionRow;
 
 pub(super) async fn create(
     State(app): State<App>,
@@ -78,13 +79,17 @@ enum Source {
 async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str) -> Result<Source, ChannelError> {
     let by = access.caller.by(CHANNEL);
     let taken = match answer_in(&request.words) {
-        None => app.service().say(session, &request.words, access.input_id()).await?,
+        None => match not_a_code(app, access, request, session).await? {
+            Some(words) => return Ok(Source::Words(words)),
+            None => app.service().say(session, &request.words, access.input_id()).await?,
+        },
         Some((code, answer)) => {
             let now = app.service().snapshot_for(session, access.input_id(), access.language).await?;
             let Some(question) = now.questions.iter().find(|question| code_of(question) == code) else {
-                let language = app.service().session(session, access.language).await?.lang;
-                let words = &Language::named(Some(&language)).words().codes;
-                return Ok(Source::Words(fill(words.used, &[&code])));
+                let view = app.service().session(session, access.language).await?;
+                let language = Language::named(Some(&view.lang));
+                let used = fill(language.words().codes.used, &[&code]);
+                return Ok(Source::Words(with_questions(used, &view.questions, language)));
             };
             let digest = Some(question.digest.as_str());
             app.service().answer(&question.id, answer, &by, digest, access.input_id()).await?
@@ -100,7 +105,30 @@ async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str)
     Ok(Source::Run(Box::new(Followed::open(app, access, &begun, None).await?)))
 }
 
-/// An answer in progress.
+/// What is said to words that look like an answer and have no code; none where they are words for the agent.
+async fn not_a_code(
+    app: &App,
+    access: &Access,
+    request: &ChatRequest,
+    session: &str,
+) -> Result<Option<String>, ChannelError> {
+    if verb_of(&request.words).is_none() {
+        return Ok(None);
+    }
+    let view = app.service().session(session, access.language).await?;
+    let Some(typed) = mistyped(&request.words, &view.questions) else { return Ok(None) };
+    let language = Language::named(Some(&view.lang));
+    let typed: String = obelus_kernel::visible(typed).chars().take(40).collect();
+    let words = fill(language.words().codes.mistyped, &[&typed]);
+    Ok(Some(with_questions(words, &view.questions, language)))
+}
+
+/// Words, and the questions that are open, each with its code.
+fn with_questions(words: String, open: &[QuestionRow], language: Language) -> String {
+    open.iter().fold(words, |words, question| format!("{words}\n\n{}", shown(question, language)))
+}
+
+/// An answer on its way.
 struct Saying {
     app: App,
     access: Access,

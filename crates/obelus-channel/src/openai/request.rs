@@ -62,7 +62,7 @@ impl ChatRequest {
 }
 
 fn bad(text: &str) -> ChannelError {
-    ChannelError::BadRequest(text.to_owned())
+    ChannelError::Unsupported(text.to_owned())
 }
 
 #[cfg(test)]

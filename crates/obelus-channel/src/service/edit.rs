@@ -9,7 +9,7 @@ use obelus_runtime::Language;
 use obelus_runtime::people::{EditForm, FieldKind, FormField, QuestionView, refused_in_words};
 use serde_json::{Map, Value};
 
-use super::questions::parts;
+use super::questions::{parts, text_of};
 use super::{Service, check_id};
 use crate::ChannelError;
 use crate::types::{EditProblem, FieldKindName, FormFieldView, FormView, PictureBytes, PreviewRequest, PreviewView};
@@ -60,7 +60,8 @@ impl Service {
                 },
             };
             let view = view.map(|view| QuestionView { picture: None, ..view.under(&whole) });
-            Some(PreviewView { params, problems, digest: view.as_ref().map(|view| view.digest.clone()), view })
+            let (digest, text) = (view.as_ref().map(|view| view.digest.clone()), view.as_ref().map(text_of));
+            Some(PreviewView { params, problems, digest, view, text })
         };
         self.read(session, look).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))
     }

@@ -3,7 +3,7 @@
 use obelus_kernel::session::Input;
 use obelus_runtime::engine::Record;
 use obelus_runtime::{EventNumber, HostError, SessionEvent, SessionHandle, StoreError, Subscription};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::{Service, check_id, drawn_id};
 use crate::ChannelError;
@@ -104,7 +104,32 @@ impl Service {
         .await
     }
 
-    /// Forks a session after a record, or as it is now. An id is generated if none is given.
+    /// A session with its whole journal, as the lines that `obelus sessions import` reads. To look at, it comes without the
+    /// places, commands and addresses of its agent: of its activities there are names alone, each bound to nothing.
+    pub async fn export(&self, id: &str, is_to_look: bool) -> Result<String, ChannelError> {
+        let names = match is_to_look {
+            true => Some(self.read(id, |session| session.settings().activities.clone()).await?),
+            false => None,
+        };
+        check_id(id)?;
+        let id = id.to_owned();
+        self.blocking(move |host| {
+            let mut export = host.export(&id)?;
+            if let (Some(names), Some(made_of)) = (names, export.genesis.as_object_mut()) {
+                made_of.retain(|name, _| !["model", "mcp", "folder"].contains(&name.as_str()));
+                let bound: Map<String, Value> = names.into_iter().map(|name| (name, Value::Null)).collect();
+                made_of.insert("activities".to_owned(), json!([{"folder": "", "bound": bound}]));
+                // The file of an agent, by which messages call it.
+                if let Some(Value::String(name)) = made_of.get_mut("name") {
+                    *name = name.rsplit('/').next().unwrap_or_default().to_owned();
+                }
+            }
+            export.to_lines().map_err(|error| StoreError::NotWritten(error.to_string()).into())
+        })
+        .await
+    }
+
+    /// Begins a session where another one was after a record, or where it is now. Its id is drawn where none is given.
     pub async fn fork(&self, id: &str, new: Option<String>, at: Option<u64>) -> Result<ForkView, ChannelError> {
         check_id(id)?;
         let new = new.unwrap_or_else(drawn_id);

@@ -6,6 +6,7 @@ use obelus_kernel::session::{Decision, Input, Question, QuestionId, Session};
 use obelus_runtime::people::{QuestionView, ViewLine, terms_in_words};
 use obelus_runtime::{Language, system_clock};
 
+use super::decided::decided_head;
 use super::sessions::agent_in;
 use super::{Service, check_id};
 use crate::ChannelError;
@@ -56,7 +57,8 @@ impl Service {
             let question = session.question(&number)?;
             Some(service.question_row(session, &question, (&name, &agent), language))
         };
-        self.read(session, look).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))
+        let row = self.read(session, look).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
+        self.with_decision(row, wanted).await
     }
 
     /// Answers a question. `by` says who, and from where. With a digest the answer counts only for what was shown. An
@@ -135,7 +137,10 @@ impl Service {
     ) -> QuestionRow {
         let whole = format!("{id}:{}", question.id);
         let pages = self.host.pictures(id);
-        let view = QuestionView::with_pages(session, question, pages, language).under(&whole);
+        let mut view = QuestionView::with_pages(session, question, pages, language).under(&whole);
+        if let Some(head) = decided_head(question, None, language) {
+            (view.head, view.answers) = (head, Vec::new());
+        }
         let offers = if question.is_open() { session.consent_offers(&question.id) } else { Vec::new() };
         let offer = |terms: &ConsentTerms| ConsentOffer {
             scope: terms.scope.name().to_owned(),
@@ -166,12 +171,13 @@ impl Service {
             by: question.by.clone(),
             decided_at: question.decided_at.map(|at| at.to_string()),
             reason: question.reason.clone(),
+            decision: None,
         }
     }
 }
 
-/// The lines of a view as plain text.
-fn text_of(view: &QuestionView) -> String {
+/// The lines of a view, without their tones.
+pub(super) fn text_of(view: &QuestionView) -> String {
     let text = |line: &ViewLine| line.pieces.iter().map(|(_, text)| text.as_str()).collect::<String>();
     view.lines().iter().map(text).collect::<Vec<_>>().join("\n")
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use obelus_kernel::session::{Mode, Question, Session};
+use obelus_kernel::session::{About, AskedCall, CallStatus, Mode, Question, Session};
 use obelus_kernel::{Message, Role, visible};
 use obelus_runtime::sessions::{SessionRow, SessionStatus};
 use obelus_runtime::{Host, HostError, Language, SessionSpec, StoreError};
@@ -252,10 +252,24 @@ pub(super) fn call_rows(
     calls: &[obelus_kernel::session::CallReport],
     language: Language,
 ) -> Vec<CallRow> {
+    // A call that was stopped at work waits until a person says whether it happened.
+    let doubts: Vec<(u32, u32)> = match session.is_at_rest() {
+        true => session
+            .questions()
+            .iter()
+            .filter(|question| question.is_open() && question.about == About::InDoubt)
+            .flat_map(|question| question.calls.iter().flat_map(AskedCall::places).collect::<Vec<_>>())
+            .collect(),
+        false => Vec::new(),
+    };
+    let status = |report: &obelus_kernel::session::CallReport| match report.status {
+        CallStatus::Running if doubts.contains(&report.place) => CallStatus::Waiting,
+        status => status,
+    };
     let row = |report: &obelus_kernel::session::CallReport| CallRow {
         headline: session.call_headline_in(&report.call, Some(language.code())),
         call: (*report.call).clone(),
-        status: report.status.name().to_owned(),
+        status: status(report).name().to_owned(),
         error: report.error.clone(),
     };
     calls.iter().map(row).collect()

@@ -1,134 +1,148 @@
-//! Questions as cards: text, buttons, and the meaning of buttons.
+//! Questions as cards: their text and their buttons.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use obelus_kernel::visible;
 use obelus_runtime::Language;
 use obelus_words::fill;
 use serde_json::{Value, json};
 
-use super::split::{LONGEST, units};
-use crate::types::{AnswerBody, QuestionRow};
+use super::action::Action;
+use super::split::{LONGEST, beginning, units};
+use crate::types::{FieldKindName, FormFieldView, QuestionRow};
 
 /// The limit of values that a card offers; others are typed.
 const MOST_VALUES: usize = 8;
-/// Space for the bot's additions to a question.
-const ASIDE: usize = 400;
+/// A card has at most so many fields to choose from.
+const MOST_FIELDS: usize = 40;
+/// The longest label of a button.
+const LONGEST_LABEL: usize = 60;
+/// Room for what the bot adds to a question.
+const ASIDE: usize = 1_000;
 
-/// The meaning of a button.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
-    Approve,
-    /// Deny; a reason may follow.
-    Deny,
-    /// Deny without a reason.
-    DenyNow,
-    /// Back from denying.
-    Back,
-    Happened,
-    DidNot,
-    /// One of the offered values.
-    Value(usize),
+/// What stands on an open card beside the question.
+pub(super) enum Face {
+    /// The answers.
+    Answers,
+    /// A no was pressed, and a reason may follow.
+    Denying,
+    /// What a yes may stand for beyond the question.
+    Consents,
+    /// The fields that can be changed.
+    Fields(Vec<FormFieldView>),
+    /// The field whose new value is asked for.
+    Field(Box<FormFieldView>),
+    /// The question as an edit makes it.
+    Edited,
 }
 
-impl Action {
-    fn name(self) -> String {
-        match self {
-            Self::Approve => "a".to_owned(),
-            Self::Deny => "d".to_owned(),
-            Self::DenyNow => "n".to_owned(),
-            Self::Back => "b".to_owned(),
-            Self::Happened => "h".to_owned(),
-            Self::DidNot => "x".to_owned(),
-            Self::Value(index) => format!("v{index}"),
-        }
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "a" => Self::Approve,
-            "d" => Self::Deny,
-            "n" => Self::DenyNow,
-            "b" => Self::Back,
-            "h" => Self::Happened,
-            "x" => Self::DidNot,
-            other => Self::Value(other.strip_prefix('v')?.parse().ok()?),
-        })
-    }
-
-    /// The answer that this button gives.
-    pub(super) fn answer(self, row: &QuestionRow) -> Option<AnswerBody> {
-        Some(match self {
-            Self::Approve => AnswerBody::Approve { only: None },
-            Self::Deny | Self::DenyNow => AnswerBody::Deny { reason: String::new(), only: None },
-            Self::Happened => AnswerBody::Happened { result: Value::Null },
-            Self::DidNot => AnswerBody::DidNot,
-            Self::Value(index) => AnswerBody::Value { value: offered(row).get(index)?.clone() },
-            Self::Back => return None,
-        })
-    }
+/// The question as text: as the library shows it, without the id that only commands need.
+pub(super) fn plain(text: &str, id: &str) -> String {
+    text.replacen(&format!("  {id}"), "", 1)
 }
 
-/// An unguessable token.
-pub(super) fn draw_token() -> Result<String, String> {
-    let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random bytes: {error}"))?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
-}
-
-/// The token and meaning of a pressed button.
-pub(super) fn read_data(data: &str) -> Option<(&str, Action)> {
-    let (token, action) = data.split_once(':')?;
-    Some((token, Action::named(action)?))
-}
-
-/// The question as text, without the id that only commands need.
-fn plain(row: &QuestionRow) -> String {
-    row.text.replacen(&format!("  {}", row.id), "", 1)
-}
-
-/// The whole question, if it is too long for a message.
-pub(super) fn whole_if_long(row: &QuestionRow) -> Option<String> {
-    let text = plain(row);
-    (units(&text) > LONGEST - ASIDE).then_some(text)
+/// Whether a question is too long for a message, and is sent as a file.
+pub(super) fn is_long(text: &str) -> bool {
+    units(text) > LONGEST - ASIDE
 }
 
 /// The text of a card.
-pub(super) fn text_of(row: &QuestionRow, language: Language) -> String {
-    let text = plain(row);
-    match units(&text) > LONGEST - ASIDE {
-        false => text,
-        true => {
-            let head = super::split::beginning(&text, LONGEST / 2);
-            format!("{head}\n\n{}", language.words().bot.in_the_file)
-        }
+fn text_of(text: &str, language: Language) -> String {
+    match is_long(text) {
+        false => text.to_owned(),
+        true => format!("{}\n\n{}", beginning(text, LONGEST / 2), language.words().bot.in_the_file),
     }
 }
 
-/// An open question: its text and its buttons.
-pub(super) fn open_card(row: &QuestionRow, token: &str, is_denying: bool, language: Language) -> (String, Value) {
+/// An open question: its text and its buttons. `text` is the question as it stands, with an edit if there is one.
+pub(super) fn open_card(
+    row: &QuestionRow,
+    text: &str,
+    face: &Face,
+    token: &str,
+    is_group: bool,
+    language: Language,
+) -> (String, Value) {
     let words = &language.words().bot;
-    let text = text_of(row, language);
-    let button =
-        |label: &str, action: Action| json!({"text": label, "callback_data": format!("{token}:{}", action.name())});
-    let has = |answer: &str| row.answers.iter().any(|known| known == answer);
-    if is_denying {
-        let keys = json!([[button(words.deny_now, Action::DenyNow)], [button(words.back, Action::Back)]]);
-        return (format!("{text}\n\n{}", words.give_reason), keyboard(keys));
-    }
-    if has("value") {
-        let label = |value: &Value| value.as_str().map_or_else(|| value.to_string(), obelus_kernel::visible);
-        let short = |value: &Value| label(value).chars().take(60).collect::<String>();
-        let values = offered(row).into_iter().enumerate();
-        let mut keys: Vec<Value> =
-            values.map(|(index, value)| json!([button(&short(&value), Action::Value(index))])).collect();
-        keys.push(json!([button(words.decline, Action::DenyNow)]));
-        return (format!("{text}\n\n{}", words.give_value), keyboard(keys.into()));
-    }
-    let keys = match has("happened") {
-        true => json!([[button(words.happened, Action::Happened)], [button(words.did_not, Action::DidNot)]]),
-        false => json!([[button(words.approve, Action::Approve), button(words.deny, Action::Deny)]]),
+    let key = |label: &str, action: Action| {
+        let label: String = label.chars().take(LONGEST_LABEL).collect();
+        json!({"text": label, "callback_data": format!("{token}:{}", action.name())})
     };
-    (text, keyboard(keys))
+    let (more, mut keys) = match face {
+        Face::Answers => answers(row, language, key),
+        Face::Denying => (words.give_reason.to_owned(), vec![vec![key(words.deny_now, Action::DenyNow)]]),
+        Face::Consents => consents(row, language, key),
+        Face::Fields(fields) => {
+            let named = fields.iter().take(MOST_FIELDS).enumerate();
+            let label = |field: &FormFieldView| format!("{}: {}", field.label, one_line(&field.typed));
+            let keys = named.map(|(index, field)| vec![key(&label(field), Action::Field(index))]).collect();
+            let rest = match fields.len() > MOST_FIELDS {
+                true => format!(" {}", fill(words.first_fields, &[&MOST_FIELDS.to_string()])),
+                false => String::new(),
+            };
+            (format!("{}{rest}", words.which_field), keys)
+        }
+        Face::Field(field) => {
+            let how = if is_group { words.give_field_in_group } else { words.give_field };
+            let choices = choices_of(field, language).into_iter().enumerate();
+            let keys = choices.map(|(index, (label, _))| vec![key(&label, Action::Choice(index))]).collect();
+            (fill(how, &[&field.label, &beginning(&one_line(&field.typed), 200)]), keys)
+        }
+        Face::Edited => {
+            let keys = vec![vec![key(words.approve_edit, Action::Approve)], vec![key(words.edit_more, Action::Edit)]];
+            (words.edited.to_owned(), keys)
+        }
+    };
+    match face {
+        Face::Answers => {}
+        Face::Edited => keys.push(vec![key(words.drop_edit, Action::Back)]),
+        _ => keys.push(vec![key(words.back, Action::Back)]),
+    }
+    let text = text_of(text, language);
+    let text = if more.is_empty() { text } else { format!("{text}\n\n{more}") };
+    (text, keyboard(json!(keys)))
+}
+
+/// The buttons with which a question is answered, and words about them.
+fn answers(row: &QuestionRow, language: Language, key: impl Fn(&str, Action) -> Value) -> (String, Vec<Vec<Value>>) {
+    let words = &language.words().bot;
+    let has = |answer: &str| row.answers.iter().any(|known| known == answer);
+    if has("value") {
+        let label = |value: &Value| value.as_str().map_or_else(|| value.to_string(), visible);
+        let values = offered(row).into_iter().enumerate();
+        let mut keys: Vec<Vec<Value>> =
+            values.map(|(index, value)| vec![key(&label(&value), Action::Value(index))]).collect();
+        keys.push(vec![key(words.decline, Action::DenyNow)]);
+        return (words.give_value.to_owned(), keys);
+    }
+    if has("happened") {
+        let keys = vec![vec![key(words.happened, Action::Happened)], vec![key(words.did_not, Action::DidNot)]];
+        return (String::new(), keys);
+    }
+    let mut keys = vec![vec![key(words.approve, Action::Approve), key(words.deny, Action::Deny)]];
+    if has("edit") {
+        keys.push(vec![key(words.edit, Action::Edit)]);
+    }
+    if !row.consents.is_empty() {
+        keys.push(vec![key(words.consents, Action::Consents)]);
+    }
+    (String::new(), keys)
+}
+
+/// What a yes may stand for beyond the question: each offer in words, and a button with its number (ASK-9).
+fn consents(row: &QuestionRow, language: Language, key: impl Fn(&str, Action) -> Value) -> (String, Vec<Vec<Value>>) {
+    let words = &language.words().bot;
+    let (mut lines, mut keys) = (vec![language.words().ask.consents.to_owned()], Vec::new());
+    let offers = row.consents.iter().filter_map(|offer| Some((offer, u32::from_str_radix(&offer.code, 16).ok()?)));
+    for (number, (offer, code)) in (1..).zip(offers) {
+        // What cannot be shown whole cannot be agreed to.
+        if units(&offer.covers) + lines.iter().map(|line| units(line)).sum::<usize>() > ASIDE - 200 {
+            lines.push(fill(words.offer_too_long, &[&number.to_string()]));
+            break;
+        }
+        lines.push(format!("{number}. {}", offer.covers));
+        keys.push(vec![key(&fill(words.agree, &[&number.to_string()]), Action::Consent(code))]);
+    }
+    lines.push(words.consents_end.to_owned());
+    (lines.join("\n"), keys)
 }
 
 /// A closed question: its text and result.
@@ -141,6 +155,8 @@ pub(super) fn closed_card(
     let by = row.by.as_deref().unwrap_or_default();
     let is_here = by.starts_with("telegram:");
     let outcome = match (row.status.as_str(), is_here) {
+        ("approved", true) if row.decision.as_deref() == Some("edit") => words.approved_edited,
+        ("approved", false) if row.decision.as_deref() == Some("edit") => words.approved_edited_elsewhere,
         ("approved", true) => words.approved,
         ("approved", false) => words.approved_elsewhere,
         ("denied", true) => words.denied,
@@ -149,55 +165,56 @@ pub(super) fn closed_card(
         (_, true) => words.answered,
         (_, false) => words.answered_elsewhere,
     };
-    let outcome = fill(outcome, &[&super::words::who(words, by, name_of)]);
-    (format!("{}\n\n{outcome}", text_of(row, language)), keyboard(json!([])))
+    let mut outcome = fill(outcome, &[&super::words::who(words, by, name_of)]);
+    if let Some(reason) = row.reason.as_deref().filter(|reason| !reason.trim().is_empty() && row.status == "denied") {
+        outcome.push_str(&format!(": {}", beginning(&one_line(reason), ASIDE / 2)));
+    }
+    if let Some(at) = row.decided_at.as_deref() {
+        outcome.push_str(&format!("\n{at}"));
+    }
+    // Who decided stands below, by the name that is known here.
+    let text = plain(&row.text, &row.id);
+    let text = text.split_once('\n').map_or(text.as_str(), |(_, rest)| rest);
+    (format!("{}\n\n{outcome}", text_of(text, language)), keyboard(json!([])))
 }
 
 fn keyboard(keys: Value) -> Value {
     json!({"inline_keyboard": keys})
 }
 
-/// The values that a question's schema offers.
-fn offered(row: &QuestionRow) -> Vec<Value> {
+/// A value as it would be typed, in one line.
+fn one_line(typed: &str) -> String {
+    visible(&typed.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// The values that a question offers by its schema.
+pub(super) fn offered(row: &QuestionRow) -> Vec<Value> {
     let schema = row.schema.as_ref();
     let values = schema.and_then(|schema| schema["enum"].as_array().cloned());
     let both = || schema.filter(|schema| schema["type"] == "boolean").map(|_| vec![json!(true), json!(false)]);
     values.or_else(both).filter(|values| values.len() <= MOST_VALUES).unwrap_or_default()
 }
 
-/// The typed value: a text if the schema wants one, else JSON if it is valid.
+/// The values that a field of a form can have: what a button says, and what it types.
+pub(super) fn choices_of(field: &FormFieldView, language: Language) -> Vec<(String, String)> {
+    let words = &language.words().bot;
+    match field.kind {
+        FieldKindName::Boolean => [(words.yes, "true"), (words.no, "false")]
+            .map(|(label, typed)| (label.to_owned(), typed.to_owned()))
+            .to_vec(),
+        FieldKindName::Choice if field.choices.len() <= MOST_VALUES => {
+            let typed = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            field.choices.iter().map(|value| (one_line(&typed(value)), typed(value))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The value that was typed: a text where one is asked for, else JSON if it is valid.
 pub(super) fn typed(text: &str, row: &QuestionRow) -> Value {
     let wants_text = row.schema.as_ref().is_none_or(|schema| schema["type"] == "string");
     match serde_json::from_str::<Value>(text) {
         Ok(value) if value.is_string() || !wants_text => value,
         _ => text.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buttons_fit_into_their_64_bytes_and_say_what_they_mean() {
-        let (one, other) = (draw_token().unwrap(), draw_token().unwrap());
-        assert!(one != other && one.len() == 22);
-        let all = [
-            Action::Approve,
-            Action::Deny,
-            Action::DenyNow,
-            Action::Back,
-            Action::Happened,
-            Action::DidNot,
-            Action::Value(7),
-        ];
-        for action in all {
-            let data = format!("{one}:{}", action.name());
-            assert!(data.len() <= 64);
-            assert_eq!(read_data(&data), Some((one.as_str(), action)));
-        }
-        for wrong in ["", "abc", "abc:", "abc:z", "abc:v", "abc:v-1"] {
-            assert_eq!(read_data(wrong), None, "{wrong}");
-        }
     }
 }

@@ -8,11 +8,12 @@ use std::time::Duration;
 use obelus_kernel::visible;
 use obelus_runtime::{EventNumber, Language, system_clock};
 use obelus_words::fill;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::action::{Action, read_data};
 use super::api::{Backoff, Content, Incoming, Press, Sender, Update};
-use super::card::{self, Action};
-use super::state::Talk;
+use super::card;
+use super::state::{Card, Talk};
 use super::words::language_of;
 use super::{Bot, TelegramError};
 use crate::ChannelError;
@@ -40,12 +41,12 @@ const MEDIA: [&str; 12] = [
     "story",
 ];
 
-/// The sender and chat.
-struct From {
-    user: i64,
-    chat: i64,
-    language: Language,
-    update: i64,
+/// Whoever wrote, and where.
+pub(super) struct From {
+    pub(super) user: i64,
+    pub(super) chat: i64,
+    pub(super) language: Language,
+    pub(super) update: i64,
 }
 
 impl From {
@@ -145,6 +146,7 @@ impl Bot {
             "" => {}
             "/start" | "/help" => self.note(from.chat, words.hello.to_owned()),
             "/new" => {
+                self.forget_fields(from);
                 self.stop_talk(from).await;
                 self.keep(|saved| {
                     saved.end_talk(from.user, from.chat);
@@ -154,10 +156,14 @@ impl Bot {
                 });
                 self.note(from.chat, words.begun_anew.to_owned());
             }
-            "/stop" => self.stop_talk(from).await,
+            "/stop" => {
+                self.forget_fields(from);
+                self.stop_talk(from).await;
+            }
             text => {
                 let replied = message.reply_to_message.as_ref().map(|replied| replied.message_id);
-                if let Some(token) = replied.and_then(|replied| self.card_at(from.chat, replied))
+                let card = replied.and_then(|replied| self.card_at(from.chat, replied));
+                if let Some(token) = card.or_else(|| self.card_for_value(from))
                     && self.answer_in_words(from, &token, text).await
                 {
                     return;
@@ -208,7 +214,7 @@ impl Bot {
         }
     }
 
-    fn not_taken(self: &Arc<Self>, from: &From, error: &ChannelError) {
+    pub(super) fn not_taken(self: &Arc<Self>, from: &From, error: &ChannelError) {
         let words = from.language.words().bot.not_taken;
         self.note(from.chat, fill(words, &[&error.words(from.language)]));
     }
@@ -250,11 +256,21 @@ impl Bot {
         }
     }
 
-    /// Takes a reply to a card as the reason of a denial, or as the requested value. Returns whether it was one.
+    /// Takes words to a card as the reason of a no, or as the value that was asked for. Whether they were one.
     async fn answer_in_words(self: &Arc<Self>, from: &From, token: &str, text: &str) -> bool {
         let Some(card) = self.book.look(|saved| saved.cards.get(token).cloned()) else { return false };
         let Ok(row) = self.service.question(&card.question, Some(from.language)).await else { return false };
+        let asks_field = card.edit.as_ref().is_some_and(|edit| edit.place.is_some());
         let answer = match () {
+            () if asks_field && row.status == "requested" => {
+                self.take_value(from, token, &card, text).await;
+                return true;
+            }
+            () if asks_field => {
+                self.note(from.chat, from.language.words().bot.used.to_owned());
+                self.refresh_later(token);
+                return true;
+            }
             () if card.is_denying => AnswerBody::Deny { reason: text.to_owned(), only: None },
             () if row.answers.iter().any(|known| known == "value") => {
                 AnswerBody::Value { value: card::typed(text, &row) }
@@ -272,7 +288,7 @@ impl Bot {
             return self.answer_press(&press.id, words.not_yours);
         }
         self.remember(&press.from);
-        let known = card::read_data(&press.data).and_then(|(token, action)| {
+        let known = read_data(&press.data).and_then(|(token, action)| {
             Some((token, action, self.book.look(|saved| saved.cards.get(token).cloned())?))
         });
         let Some((token, action, card)) = known else { return self.answer_press(&press.id, words.used) };
@@ -282,18 +298,16 @@ impl Bot {
         {
             self.keep(|saved| saved.cards.get_mut(token).map(|card| card.message = Some(message.message_id)));
         }
-        if matches!(action, Action::Deny | Action::Back) {
+        let from = From { user: press.from.id, chat: card.chat, language, update };
+        if action.is_step() {
             self.answer_press(&press.id, "");
-            self.keep(|saved| saved.cards.get_mut(token).map(|card| card.is_denying = action == Action::Deny));
-            return self.refresh_later(token);
+            return self.step(&from, token, &card, action).await;
         }
         if !self.memory().pressed.insert(token.to_owned()) {
             return self.answer_press(&press.id, words.used);
         }
         self.answer_press(&press.id, words.taken);
-        let from = From { user: press.from.id, chat: card.chat, language, update };
-        let row = self.service.question(&card.question, Some(language)).await;
-        match row.map(|row| action.answer(&row)) {
+        match self.answer_of(action, &card, language).await {
             Ok(Some(answer)) => self.answer(&from, token, &card.question, answer, &card.digest).await,
             Ok(None) => drop(self.memory().pressed.remove(token)),
             Err(error) => {
@@ -303,7 +317,29 @@ impl Bot {
         }
     }
 
-    /// Answers a question. The result is shown when the session reports it; a refusal at once.
+    /// What is answered to the question of a card by a button; none where the question has no such answer.
+    async fn answer_of(
+        &self,
+        action: Action,
+        card: &Card,
+        language: Language,
+    ) -> Result<Option<AnswerBody>, ChannelError> {
+        let row = self.service.question(&card.question, Some(language)).await?;
+        Ok(Some(match action {
+            Action::Approve => self.approval_of(card, language).await?,
+            Action::DenyNow => AnswerBody::Deny { reason: String::new(), only: None },
+            Action::Happened => AnswerBody::Happened { result: Value::Null },
+            Action::DidNot => AnswerBody::DidNot,
+            Action::Value(index) => match card::offered(&row).into_iter().nth(index) {
+                Some(value) => AnswerBody::Value { value },
+                None => return Ok(None),
+            },
+            Action::Consent(code) => AnswerBody::Consent { code: format!("{code:08x}"), until: None },
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Answers a question. What came of it is shown when the session says so; a refusal is told at once.
     async fn answer(self: &Arc<Self>, from: &From, token: &str, question: &str, answer: AnswerBody, digest: &str) {
         let (by, id) = (from.by(), from.input_id());
         if let Err(error) = self.service.answer(question, answer, &by, Some(digest), Some(&id)).await {
@@ -313,7 +349,7 @@ impl Bot {
         }
     }
 
-    fn refresh_later(self: &Arc<Self>, token: &str) {
+    pub(super) fn refresh_later(self: &Arc<Self>, token: &str) {
         let (bot, token) = (Arc::clone(self), token.to_owned());
         self.spawn(async move { bot.refresh_card(&token).await });
     }

@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::Bot;
+use super::action::draw_token;
 use super::api::ApiError;
 use super::card;
 use super::split::{LONGEST, beginning, split};
@@ -251,7 +252,7 @@ impl Speaker {
             Ok(row) => row,
             Err(error) => return (self.bot.tell)(&format!("Telegram: {id}: {error}")),
         };
-        let token = match known.map_or_else(card::draw_token, Ok) {
+        let token = match known.map_or_else(draw_token, Ok) {
             Ok(token) => token,
             Err(why) => return (self.bot.tell)(&format!("Telegram: {why}")),
         };
@@ -262,12 +263,15 @@ impl Speaker {
             chat: self.chat,
             message: None,
             is_denying: false,
+            is_consenting: false,
+            edit: None,
         };
         self.bot.keep(|saved| saved.cards.insert(token.clone(), card));
-        if let Some(whole) = card::whole_if_long(&row) {
-            self.bot.send_whole(self.chat, &whole).await;
+        let text = card::plain(&row.text, &row.id);
+        if card::is_long(&text) {
+            self.bot.send_whole(self.chat, &text).await;
         }
-        let (text, keyboard) = card::open_card(&row, &token, false, self.language);
+        let (text, keyboard) = card::open_card(&row, &text, &card::Face::Answers, &token, self.chat < 0, self.language);
         match self.bot.send(self.chat, &text, Some(&keyboard)).await {
             Ok(message) => {
                 self.bot.keep(|saved| saved.cards.get_mut(&token).map(|card| card.message = Some(message)));

@@ -75,6 +75,39 @@ pub(super) struct Card {
     /// Whether "deny" was pressed, and a reason may follow.
     #[serde(default)]
     pub(super) is_denying: bool,
+    /// Whether it shows what a yes may stand for beyond the question.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_consenting: bool,
+    /// The edit that is being made of its call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) edit: Option<Edit>,
+}
+
+/// An edit that is being made on a card.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Edit {
+    /// What was typed into fields, by their places.
+    pub(super) typed: BTreeMap<String, String>,
+    /// Whether the next field is being chosen.
+    #[serde(default)]
+    pub(super) is_choosing: bool,
+    /// The field whose value is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) place: Option<String>,
+    /// The user who chose it: their next words are the value.
+    #[serde(default)]
+    pub(super) by: i64,
+}
+
+impl Edit {
+    /// The edit one step before: from a value to the fields, from the fields to what was typed before, from there to none.
+    pub(super) fn back(self) -> Option<Self> {
+        match (self.place.is_some(), self.is_choosing && !self.typed.is_empty()) {
+            (true, _) => Some(Self { place: None, is_choosing: true, ..self }),
+            (false, true) => Some(Self { is_choosing: false, ..self }),
+            (false, false) => None,
+        }
+    }
 }
 
 impl Saved {
@@ -191,6 +224,8 @@ mod tests {
             chat: 5,
             message: Some(7),
             is_denying: false,
+            is_consenting: false,
+            edit: Some(Edit { place: Some("sum".to_owned()), by: 5, ..Edit::default() }),
         };
         let book = Book::open(&folder, 1).unwrap();
         book.change(|saved| saved.cards.insert("t".to_owned(), card.clone())).unwrap();
@@ -200,6 +235,25 @@ mod tests {
         assert_eq!(again.look(|saved| saved.offset), 12);
         let other = Book::open(&folder, 2).unwrap();
         assert_eq!(other.look(|saved| (saved.cards.len(), saved.offset, saved.bot)), (0, 0, 2));
+    }
+
+    #[test]
+    fn a_card_of_the_version_before_is_read() {
+        let old = serde_json::json!({"session": "s", "question": "s:q1", "digest": "d", "chat": 5, "is_denying": true});
+        let card: Card = serde_json::from_value(old).unwrap();
+        assert!(card.is_denying && !card.is_consenting && card.edit.is_none());
+    }
+
+    #[test]
+    fn an_edit_goes_back_step_by_step() {
+        let typed = BTreeMap::from([("sum".to_owned(), "7".to_owned())]);
+        let asks = Edit { typed: typed.clone(), place: Some("id".to_owned()), ..Edit::default() };
+        let fields = asks.back().unwrap();
+        assert!(fields.place.is_none() && fields.is_choosing);
+        let edited = fields.back().unwrap();
+        assert!(!edited.is_choosing && edited.typed == typed);
+        assert_eq!(edited.back(), None);
+        assert_eq!(Edit { is_choosing: true, ..Edit::default() }.back(), None);
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub struct PreviewView {
     /// The question as the edit makes it; none where something is wrong.
     #[cfg_attr(feature = "http", schema(value_type = Option<crate::schemas::QuestionShape>))]
     pub view: Option<QuestionView>,
+    /// The same as lines of text.
+    pub text: Option<String>,
     /// The digest that goes with the edit.
     pub digest: Option<String>,
 }

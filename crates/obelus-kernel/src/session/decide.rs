@@ -277,7 +277,13 @@ impl Session {
 }
 
 pub(super) fn unfit(question: &Question, decision: &Decision) -> Refused {
-    let text = format!("a question about `{}` cannot be answered by `{}`", question.about.name(), decision.name());
+    let fit = match question.about {
+        About::Call | About::Plan => "`approve`, `deny` or `edit`",
+        About::Input => "`value` or `deny`",
+        About::InDoubt => "`happened` or `did-not`",
+    };
+    let (about, name) = (question.about.name(), decision.name());
+    let text = format!("a question about `{about}` cannot be answered by `{name}`: answer {fit}");
     Refused::new("unfit_answer", text)
 }
 

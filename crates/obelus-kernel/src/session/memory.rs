@@ -92,6 +92,11 @@ impl Memory {
         self.now = self.now.max(now);
     }
 
+    /// Takes a time back that came with a refused input.
+    pub(super) fn take_back_now(&mut self, before: Time) {
+        self.now = before;
+    }
+
     pub(super) fn now(&self) -> Time {
         self.now
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{CallId, Outcome, Session};
+use obelus_kernel::session::{CallId, Input, Outcome, Session};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::open::remake;
@@ -13,7 +14,7 @@ use crate::events::EventBody;
 use crate::fork::fork;
 use crate::restore::{RestoreError, back_to_rest};
 use crate::spec::SessionSpec;
-use crate::store::{Cut, Journaled, Record, StoreError};
+use crate::store::{Cut, Digest, InputId, Journaled, Record, StoreError};
 
 /// An exported session.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +29,46 @@ pub struct Export {
     pub records: Vec<Record>,
 }
 
-/// A fork.
+impl Export {
+    /// The form of its lines.
+    pub const FORM: u32 = 1;
+
+    /// It as JSON lines: a head, and a line for each record.
+    pub fn to_lines(&self) -> serde_json::Result<String> {
+        let Self { id, created, genesis, records } = self;
+        let head = ExportHead { obelus_session: Self::FORM, id, created: *created, records: records.len(), genesis };
+        let mut text = serde_json::to_string(&head)? + "\n";
+        for (seq, Record { at, input, id, digest }) in (1_u64..).zip(records) {
+            text += &serde_json::to_string(&ExportLine { seq, at: *at, input, id, digest })?;
+            text.push('\n');
+        }
+        Ok(text)
+    }
+}
+
+/// The first line of an export.
+#[derive(Serialize)]
+struct ExportHead<'a> {
+    obelus_session: u32,
+    id: &'a str,
+    created: Time,
+    records: usize,
+    genesis: &'a Value,
+}
+
+/// Each line after it.
+#[derive(Serialize)]
+struct ExportLine<'a> {
+    seq: u64,
+    at: Time,
+    input: &'a Input,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: &'a Option<InputId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: &'a Option<Digest>,
+}
+
+/// A session that began where another one was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forked {
     /// The record of the original after which it begins.

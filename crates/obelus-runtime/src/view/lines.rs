@@ -85,7 +85,9 @@ impl QuestionView {
     }
 
     fn told(&self, is_unfolded: bool) -> Vec<ViewLine> {
-        let head = ViewLine::of(Tone::Sign, "? ").with(Tone::Strong, &self.head);
+        // One that takes no answer any more asks nothing.
+        let sign = if self.answers.is_empty() { "· " } else { "? " };
+        let head = ViewLine::of(Tone::Sign, sign).with(Tone::Strong, &self.head);
         let mut lines = vec![head.with(Tone::Faint, "  ").shown(Tone::Faint, &self.id)];
         let mut marks = Marks::default();
         let mut text = Text { view: self, lines: &mut lines, marks: &mut marks, is_unfolded };

@@ -2,7 +2,7 @@
 
 use obelus_kernel::session::{CallReport, CallStatus, Mode, Outcome, Session};
 use obelus_kernel::visible;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::lines::{Tone, ViewLine};
@@ -16,7 +16,7 @@ use crate::words::{Language, error_words, failure_in_words, fill, refusal_in_wor
 const LONGEST: usize = 1_000;
 
 /// A step for people.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepLine {
     /// What it does.
     pub headline: String,

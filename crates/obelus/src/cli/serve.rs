@@ -59,6 +59,9 @@ pub(crate) struct Serve {
     /// Seconds that work may take to end when the server is told to end. What takes longer goes on at the next start.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) grace: u64,
+    /// Serve a store whose folder others than its owner can write to. They can make themselves tokens.
+    #[arg(long)]
+    pub(crate) insecure_store: bool,
     #[cfg(feature = "restate")]
     #[command(flatten)]
     pub(crate) engine: super::EngineAt,

@@ -14,3 +14,12 @@ pub(crate) struct ServerAt {
     #[arg(long, value_name = "FILE", requires = "server", global = true)]
     pub(crate) token_file: Option<PathBuf>,
 }
+
+/// `--server` of a command that needs the store itself: it is known only to say what to do instead.
+#[derive(Args, Clone, Default)]
+pub(crate) struct NoServer {
+    #[arg(long, hide = true, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{Mode, ServerAt, StoreAt};
+use super::{Mode, NoServer, ServerAt, StoreAt};
 
 /// List, show and manage saved sessions.
 #[derive(Subcommand)]
@@ -79,6 +79,8 @@ Examples:
         mode: Option<Mode>,
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: NoServer,
         /// Print `{session, state}`.
         #[arg(long)]
         json: bool,
@@ -101,6 +103,8 @@ Examples:
         engine: super::EngineAt,
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: ServerAt,
     },
     /// Import an exported session.
     ///
@@ -120,11 +124,14 @@ Examples:
         engine: super::EngineAt,
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: NoServer,
     },
     /// Start a new session from a point of another one.
     ///
     /// The original is not changed. Effects are not repeated: the results that the original knows are used, and a person
-    /// is asked about the others. A fork in the middle of a turn is paused until a person resumes it.
+    /// is asked about the others. A question that was open at that point is open again in the new session: a yes there
+    /// does it, even if the original has done it since. A fork in the middle of a turn is paused until a person resumes it.
     #[command(after_help = "Example:\n  obelus sessions fork letters letters-2 --at 12")]
     Fork {
         /// The session.
@@ -153,6 +160,8 @@ Examples:
         save: PathBuf,
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: NoServer,
     },
     /// List the standing consents of a session, or take one back.
     #[command(
@@ -166,6 +175,8 @@ Examples:
         revoke: Option<String>,
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: ServerAt,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -209,6 +220,8 @@ Examples:
         shrink: bool,
         #[command(flatten)]
         store: StoreAt,
+        #[command(flatten)]
+        server: ServerAt,
     },
     /// Remove a session and its journal, its state file and its log.
     #[command(after_help = "Example:\n  obelus sessions rm letters")]

@@ -156,6 +156,10 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
                     let place = places.find(&format!("tools.{}", fault.name));
                     Problem { file: file.clone(), place, text: format!("TOOL-3: {}", fault.text) }
                 }));
+                notes.extend(missing_programs(&spec).into_iter().map(|(name, text)| {
+                    let place = places.find(&format!("activities.{name}"));
+                    Problem { file: file.clone(), place, text }
+                }));
                 let mut wrong = wrong_with(agent, &file, &places);
                 if !wrong.is_empty() {
                     problems.append(&mut wrong);
@@ -224,6 +228,26 @@ fn missing_name_sources(agent: &Agent) -> Vec<String> {
         for (place, source) in tool.name_sources() {
             if agent.context.tool(source).is_none() {
                 missing.push(format!("`{}`: `x-names`, `{place}`: there is no tool `{source}`", tool.name));
+            }
+        }
+    }
+    missing
+}
+
+/// Programs of activities that are not on this machine: the name of the activity, and a text.
+fn missing_programs(spec: &SessionSpec) -> Vec<(String, String)> {
+    let mut missing = Vec::new();
+    for lot in &spec.activities {
+        for (name, binding) in &lot.bound {
+            let Some(program) = binding["exec"].get(0).or(binding.get("exec")).and_then(|it| it.as_str()) else {
+                continue;
+            };
+            let folders = match program.contains('/') {
+                true => vec![lot.folder.clone()],
+                false => std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect(),
+            };
+            if !folders.iter().any(|folder| folder.join(program).is_file()) {
+                missing.push((name.clone(), format!("`{name}`: there is no program `{program}` on this machine")));
             }
         }
     }

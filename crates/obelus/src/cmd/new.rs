@@ -15,7 +15,8 @@ const FILES: [(&str, &str); 2] =
 
 pub(crate) fn new(args: &New) -> Result<Exit> {
     check_name(&args.name)?;
-    let files = FILES.map(|(path, text)| (PathBuf::from(path), text.replace("NAME\n", &format!("{}\n", args.name))));
+    let files =
+        FILES.map(|(path, text)| (PathBuf::from(path), text.replace("NAME\n", &format!("{}\n", in_yaml(&args.name)))));
     make(&args.folder, &args.name, files)
 }
 
@@ -23,7 +24,7 @@ pub(crate) fn copy(agent: &str, name: Option<&str>, folder: &Path) -> Result<Exi
     let name = name.unwrap_or(agent);
     check_name(name)?;
     let renamed = |path: &Path, text: &str| match path == Path::new("agent.yaml") {
-        true => text.replacen(&format!("name: {agent}\n"), &format!("name: {name}\n"), 1),
+        true => text.replacen(&format!("name: {agent}\n"), &format!("name: {}\n", in_yaml(name)), 1),
         false => text.to_owned(),
     };
     let files: Vec<_> = bundled_files(agent).map(|(path, text)| (path.to_owned(), renamed(path, text))).collect();
@@ -31,6 +32,16 @@ pub(crate) fn copy(agent: &str, name: Option<&str>, folder: &Path) -> Result<Exi
         bail!("`{}` is no bundled agent; `obelus agents list` names them", visible(agent));
     }
     make(folder, name, files)
+}
+
+/// A name in YAML: quoted if it would be read as something else than text, such as `null`, `on` or `12`.
+fn in_yaml(name: &str) -> String {
+    const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
+    let is_word = WORDS.contains(&name.to_ascii_lowercase().as_str());
+    match is_word || !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        true => format!("\"{name}\""),
+        false => name.to_owned(),
+    }
 }
 
 /// Writes the files into a new folder, and prints the next steps.

@@ -3,27 +3,41 @@
 //! | file | subject |
 //! |---|---|
 //! | `look` | inbox, list, show, log |
+//! | `copy` | a copy of a session, which is told like one of a store |
 //! | `answer` | answers, pause, resume, fork, rm |
+//! | `keep` | export, consents, prune |
 //! | `talk` | a conversation, line by line |
 //! | `beacon` | the file by which a server is found beside its store |
 
 mod answer;
 pub(super) mod beacon;
+mod copy;
+mod keep;
 mod look;
 mod talk;
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, anyhow};
 use obelus_channel::client::{Client, ClientError};
+use obelus_kernel::session::CallStatus;
 use obelus_runtime::files::read_text;
+use obelus_runtime::people::StepLine;
 use obelus_runtime::{Language, Secret, SqliteStore};
 use serde_json::Value;
 
+use super::chat::styled;
 use super::host::store_folder;
 use super::run::on;
-use crate::cli::{Command, ServerAt, Sessions, StoreAt, Verb};
+use super::sessions::look::{read, why};
+use crate::cli::{Command, NoServer, ServerAt, Sessions, StoreAt, Verb};
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 use crate::trouble::Declined;
+use copy::SessionCopy;
+
+/// How long the last events of a turn may take to arrive.
+const LAST_EVENTS: Duration = Duration::from_millis(500);
 
 /// The variable with the token, if no file is named.
 const TOKEN: &str = "OBELUS_TOKEN";
@@ -42,8 +56,13 @@ pub(super) fn run(command: &Command) -> Result<Option<Exit>> {
             | Sessions::Show { server, .. }
             | Sessions::Log { server, .. }
             | Sessions::Pause { server, .. }
-            | Sessions::Resume { server, .. } => (server, None),
-            _ => return Ok(None),
+            | Sessions::Resume { server, .. }
+            | Sessions::Export { server, .. }
+            | Sessions::Consents { server, .. }
+            | Sessions::Prune { server, .. } => (server, None),
+            Sessions::Adopt { server, .. } => return at_the_store(server, "sessions adopt"),
+            Sessions::Import { server, .. } => return at_the_store(server, "sessions import"),
+            Sessions::Back { server, .. } => return at_the_store(server, "sessions back"),
         },
         _ => return Ok(None),
     };
@@ -65,20 +84,38 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
             answer::answer(client, &args.id, &Verb::Deny { reason: args.reason.clone() }, None, args.json).await
         }
         Command::Sessions(Sessions::List { json, .. }) => look::list(client, *json).await,
-        Command::Sessions(Sessions::Show { id, at, why, instance, json, .. }) => match why {
-            Some(expr) => look::why(client, id, expr, instance.as_deref(), *json).await,
-            None => look::show(client, id, *at, *json).await,
-        },
+        Command::Sessions(Sessions::Show { id, at, why: Some(expr), instance, json, .. }) => {
+            let session = read(&SessionCopy::of(client, id).await?.store, id, *at)?;
+            why(&session, expr, instance.as_deref(), *json)
+        }
+        Command::Sessions(Sessions::Show { id, at, json, .. }) => look::show(client, id, *at, *json).await,
         Command::Sessions(Sessions::Log { id, json, .. }) => look::log(client, id, *json).await,
         Command::Sessions(Sessions::Pause { id, .. }) => answer::pause(client, id).await,
         Command::Sessions(Sessions::Resume { id, json, .. }) => answer::resume(client, id, *json).await,
         Command::Sessions(Sessions::Fork { id, new, at, .. }) => answer::fork(client, id, new, *at).await,
         Command::Sessions(Sessions::Rm { id, .. }) => answer::remove(client, id).await,
+        Command::Sessions(Sessions::Export { id, plan, out, .. }) => {
+            keep::carry(client, id, *plan, out.as_deref()).await
+        }
+        Command::Sessions(Sessions::Consents { id, revoke, json, .. }) => {
+            keep::consents_of(client, id, revoke.as_deref(), *json).await
+        }
+        Command::Sessions(Sessions::Prune { days, dry_run, shrink, .. }) => {
+            keep::prune(client, *days, *dry_run, *shrink).await
+        }
         _ => Err(anyhow!(words_of(None).serving.not_remote)),
     }
 }
 
-/// The client of the named server, or of the one that holds the store; none if there is none.
+/// A command that needs the store itself says so where a server is named.
+fn at_the_store(server: &NoServer, command: &str) -> Result<Option<Exit>> {
+    match server.server.is_some() || server.token_file.is_some() {
+        true => Err(anyhow!(fill(words_of(None).serving.at_the_store, &[command]))),
+        false => Ok(None),
+    }
+}
+
+/// The client of the server that is named, or of the one that holds the store; none where there is none.
 fn client(at: &ServerAt, held: Option<&StoreAt>) -> Result<Option<Client>> {
     let language = Some(words_of(None).language);
     if let Some(address) = &at.server {
@@ -141,7 +178,50 @@ async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) ->
     })
 }
 
-/// Waits until the turn of a session rests; none if nothing has begun or the session is paused.
+/// A call that begins or ends, in the words of the server (ASK-7).
+fn tell_step(event: &Value) {
+    let Ok(step) = serde_json::from_value::<StepLine>(event["line"].clone()) else { return };
+    let seen = |words: Option<String>| words.map(|words| visible(&words));
+    let StepLine { headline, comment, outcome, consent, .. } = step;
+    let (headline, comment, outcome, consent) = (visible(&headline), seen(comment), seen(outcome), seen(consent));
+    let step = StepLine { headline, comment, outcome, consent, ..step };
+    match step.status {
+        CallStatus::Running if step.is_quiet => {}
+        CallStatus::Running => output::note(&styled(step.line()).styled()),
+        _ => output::note(&format!("  {}", styled(step.line()).styled())),
+    }
+}
+
+/// Tells the steps that follow from an input, until the turn has come to rest. What it came to; none if nothing has begun
+/// or the session is paused.
+async fn followed(client: &Client, id: &str, after: &str) -> Result<Value> {
+    let mut events = client.events(id, after).await?;
+    let mut turn = None;
+    let mut waits = std::pin::pin!(rested(client, id));
+    loop {
+        tokio::select! {
+            biased;
+            event = events.next() => match event {
+                Some(event) => {
+                    tell_step(&event);
+                    // Of a turn that has come to rest nothing more is told.
+                    if turn.is_some() && text(&event, "event") == "rested" {
+                        break;
+                    }
+                }
+                None => break,
+            },
+            came = &mut waits, if turn.is_none() => turn = Some(came?),
+            () = tokio::time::sleep(LAST_EVENTS), if turn.is_some() => break,
+        }
+    }
+    match turn {
+        Some(turn) => Ok(turn),
+        None => waits.await,
+    }
+}
+
+/// Waits until the turn of a session has come to rest; none if nothing has begun or the session is paused.
 async fn rested(client: &Client, id: &str) -> Result<Value> {
     let path = format!("/api/v1/sessions/{}/turn?timeout=600", obelus_channel::client::encoded(id));
     Ok(client.get(&path).await?)

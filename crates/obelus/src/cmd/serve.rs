@@ -66,6 +66,9 @@ pub(crate) fn run(args: Serve) -> Result<Exit> {
 fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
     let connector = connector(&args.store, &Notices::default());
     let folder = store_folder(&args.store)?;
+    if !args.insecure_store {
+        check_folder(&folder)?;
+    }
     #[cfg(feature = "restate")]
     if args.engine.engine == crate::cli::EngineName::Restate {
         // Tokens and the data of the compatible protocols are stored here.
@@ -75,6 +78,20 @@ fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
     let store = SqliteStore::open(&folder)?;
     let folder = store.folder().to_owned();
     Ok((Host::builder(connector).store(store.shared()).files(&folder).build(), folder, true))
+}
+
+/// Whoever can write to the folder can put a file of tokens there, so only its owner may.
+fn check_folder(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    // One that is not there yet is made for its owner alone.
+    let Ok(about) = fs::metadata(folder) else { return Ok(()) };
+    let mode = about.mode() & 0o777;
+    if mode & 0o022 == 0 {
+        return Ok(());
+    }
+    let shown = output::visible(&folder.display().to_string());
+    let words = words_of(None).serving.open_store;
+    Err(anyhow!(fill(words, &[&shown, &format!("{mode:03o}"), &shown, "--insecure-store"])))
 }
 
 async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) -> Result<Exit> {

@@ -11,11 +11,11 @@
 //! | `keep` | pause, resume, prune |
 
 mod as_plan;
-mod carry;
-mod consents;
+pub(super) mod carry;
+pub(super) mod consents;
 mod keep;
 mod lifted;
-mod look;
+pub(super) mod look;
 mod story;
 
 use anyhow::{Result, anyhow, bail};
@@ -67,12 +67,12 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         }
         Sessions::Import { file, name, store, .. } => carry::import(&viewer(&open(store)?), file, name.as_deref()),
         Sessions::Fork { id, new, at, store, .. } => carry::fork_at(&open(store)?, id, new, *at),
-        Sessions::Back { id, save, store } => carry::back(&open(store)?, id, save),
-        Sessions::Consents { id, revoke, store, json } => consents::run(id, revoke.as_deref(), store, *json),
+        Sessions::Back { id, save, store, .. } => carry::back(&open(store)?, id, save),
+        Sessions::Consents { id, revoke, store, json, .. } => consents::run(id, revoke.as_deref(), store, *json),
         Sessions::Pause { id, store, .. } => keep::pause(id, store),
         Sessions::Resume { id, store, json, .. } => keep::resume(id, store, *json),
-        Sessions::Prune { days, dry_run, shrink, store } => keep::prune(store, *days, *dry_run, *shrink),
-        Sessions::Adopt { file, agent, session, mode, store, json } => {
+        Sessions::Prune { days, dry_run, shrink, store, .. } => keep::prune(store, *days, *dry_run, *shrink),
+        Sessions::Adopt { file, agent, session, mode, store, json, .. } => {
             let import = Import { file, agent, session: session.as_deref(), mode: mode.map(Into::into) };
             super::adopt::adopt(&open(store)?, store, &import, *json)
         }

@@ -1,5 +1,7 @@
 //! Commands on the sessions of a server, a store that a server holds, and events that a portal brings to it.
 
+mod alike;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

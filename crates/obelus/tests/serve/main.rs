@@ -3,6 +3,7 @@
 mod again;
 mod client;
 mod console;
+mod decided;
 mod guard;
 mod hostile;
 mod inspect;

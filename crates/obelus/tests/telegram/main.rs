@@ -1,5 +1,6 @@
 //! `obelus serve --telegram` against a Bot API of our own: conversations, cards, splits, outsiders, crashes.
 
+mod edit;
 mod fake;
 
 use std::fs;
@@ -115,6 +116,23 @@ impl Office {
             same = if now == before && now.contains("\"message\":") { same + 1 } else { 0 };
             before = now;
         }
+    }
+
+    /// The text of a card and the button of this label, when it has one.
+    fn button(&self, card: i64, label: &str) -> (String, Value) {
+        self.api.wait(|telegram| {
+            let text = telegram.messages[&card]["text"].as_str()?.to_owned();
+            let rows = telegram.messages[&card]["reply_markup"]["inline_keyboard"].as_array()?;
+            let mut keys = rows.iter().filter_map(Value::as_array).flatten();
+            Some((text, keys.find(|key| key["text"].as_str().is_some_and(|text| text.contains(label)))?.clone()))
+        })
+    }
+
+    /// Presses the button of this label; the text of the card that had it.
+    fn press(&self, card: i64, label: &str) -> String {
+        let (text, button) = self.button(card, label);
+        self.api.press(ANNA, card, &button);
+        text
     }
 
     /// Has a card sent, and returns its number and its buttons.

@@ -81,6 +81,32 @@ pub(super) async fn log(
     Ok(Json(app.service().log(&id, after.unwrap_or(0), limit.unwrap_or(200), filter).await?))
 }
 
+/// What an export is for
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ExportQuery {
+    /// Whether it is only to be looked at.
+    look: Option<bool>,
+}
+
+/// The session with its whole journal
+///
+/// JSON lines, as `obelus sessions import` reads them: for an admin. With `look` anybody who may look gets it without the
+/// places, commands and addresses of its agent.
+#[utoipa::path(get, path = "/api/v1/sessions/{id}/export", tag = "past", operation_id = "exportSession", params(("id" = String, Path, description = "the session"), ExportQuery),
+    responses((status = 200, body = String, content_type = "application/x-ndjson"), Failures))]
+pub(super) async fn export(
+    State(app): State<App>,
+    access: Access,
+    InPath(id): InPath<String>,
+    InQuery(query): InQuery<ExportQuery>,
+) -> Result<Response, Failure> {
+    let is_to_look = query.look.unwrap_or_default();
+    access.needs(if is_to_look { Role::Viewer } else { Role::Admin })?;
+    let lines = app.service().export(&id, is_to_look).await?;
+    Ok(crate::http::reply::text("application/x-ndjson", lines))
+}
+
 /// Where a fork would begin
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow, bail};
 use obelus_channel::client::{Client, encoded};
 use serde_json::{Value, json};
 
-use super::{rested, tell_turn, text};
+use super::{followed, rested, tell_turn, text};
 use crate::cli::Verb;
 use crate::cmd::people::value_said;
 use crate::language::{fill, words_of};
@@ -21,9 +21,27 @@ pub(super) async fn answer(
     let path = format!("/api/v1/questions/{}", encoded(id));
     let row = client.get(&path).await?;
     let Some(mut body) = body_of(verb, &row)? else { return Ok(Exit::Waiting) };
-    body["digest"] = digest.map_or_else(|| row["digest"].clone(), Value::from);
-    client.post(&format!("{path}/answer"), &body).await?;
-    finish(client, text(&row, "session"), as_json).await
+    let shown = match matches!(verb, Verb::Edit { .. }) && row["about"] == "call" && row["status"] == "requested" {
+        true => show_edit(client, &path, &body["params"], as_json).await?,
+        false => row["digest"].clone(),
+    };
+    body["digest"] = digest.map_or(shown, Value::from);
+    let taken = client.post(&format!("{path}/answer"), &body).await?;
+    finish(client, text(&row, "session"), text(&taken, "event"), as_json).await
+}
+
+/// Shows a call as an edit makes it, before it runs so (ASK-3); the digest of what is shown.
+async fn show_edit(client: &Client, path: &str, params: &Value, as_json: bool) -> Result<Value> {
+    let preview = client.post(&format!("{path}/preview"), &json!({"params": params})).await?;
+    let problems = preview["problems"].as_array().into_iter().flatten();
+    let problems: Vec<String> = problems.map(|problem| visible(text(problem, "message"))).collect();
+    if !problems.is_empty() {
+        bail!("{}", problems.join("; "));
+    }
+    if !as_json {
+        output::note(&visible(text(&preview, "text")));
+    }
+    Ok(preview["digest"].clone())
 }
 
 /// The body of the answer; none if only the terms of a consent were printed.
@@ -67,9 +85,13 @@ fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
     }))
 }
 
-/// Waits for the turn, and prints its result.
-async fn finish(client: &Client, session: &str, as_json: bool) -> Result<Exit> {
-    match rested(client, session).await? {
+/// Waits for the turn, and prints what it came to.
+async fn finish(client: &Client, session: &str, after: &str, as_json: bool) -> Result<Exit> {
+    let turn = match as_json || after.is_empty() {
+        true => rested(client, session).await?,
+        false => followed(client, session, after).await?,
+    };
+    match turn {
         Value::Null => {
             if as_json {
                 output::json(&json!({"taken": true}));
@@ -87,8 +109,8 @@ pub(super) async fn pause(client: &Client, id: &str) -> Result<Exit> {
 }
 
 pub(super) async fn resume(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
-    client.post(&format!("/api/v1/sessions/{}/resume", encoded(id)), &json!({})).await?;
-    finish(client, id, as_json).await
+    let taken = client.post(&format!("/api/v1/sessions/{}/resume", encoded(id)), &json!({})).await?;
+    finish(client, id, text(&taken, "event"), as_json).await
 }
 
 pub(super) async fn fork(client: &Client, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {

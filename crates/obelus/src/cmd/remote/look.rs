@@ -2,10 +2,14 @@
 
 use anyhow::Result;
 use obelus_channel::client::{Client, encoded};
+use obelus_runtime::sessions::SessionStatus;
 use serde_json::{Value, json};
 
+use super::copy::SessionCopy;
 use super::text;
-use crate::language::{fill, words_of};
+use crate::cmd::sessions;
+use crate::cmd::sessions::look::status_in_words;
+use crate::language::words_of;
 use crate::output::{self, BOLD, DIM, Exit, visible};
 
 /// The limit of rows, in case a server's list never ends.
@@ -65,7 +69,8 @@ pub(super) async fn inbox(client: &Client, as_json: bool, with_details: bool) ->
     Ok(Exit::Done)
 }
 
-pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
+/// The sessions of a server.
+pub(super) async fn rows(client: &Client) -> Result<Vec<Value>> {
     let (mut rows, mut after) = (Vec::new(), String::new());
     let mut path = "/api/v1/sessions?limit=200".to_owned();
     loop {
@@ -78,6 +83,16 @@ pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
         next.clone_into(&mut after);
         path = format!("/api/v1/sessions?limit=200&after={}", encoded(next));
     }
+    Ok(rows)
+}
+
+/// Where a session of a server is; none where this program does not know the word.
+pub(super) fn status_of(row: &Value) -> Option<SessionStatus> {
+    serde_json::from_value(row["status"].clone()).ok()
+}
+
+pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
+    let rows = rows(client).await?;
     if as_json {
         output::json(&rows.into());
         return Ok(Exit::Done);
@@ -87,9 +102,10 @@ pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
     for row in &rows {
         let records = phrases.count(phrases.kept.records, row["records"].as_u64().unwrap_or_default());
         let when = row["last"].as_str().unwrap_or_else(|| text(row, "created"));
-        let (when, [id, status, agent]) =
-            (visible(when), ["id", "status", "agent"].map(|name| visible(text(row, name))));
-        output::answer(&format!("{BOLD}{id:<width$}{BOLD:#} {status:<12} {agent:<16} {when}  {DIM}{records}{DIM:#}"));
+        let (when, [id, agent]) = (visible(when), ["id", "agent"].map(|name| visible(text(row, name))));
+        let status = status_of(row)
+            .map_or_else(|| visible(text(row, "status")), |status| status_in_words(status, phrases).to_owned());
+        output::answer(&format!("{BOLD}{id:<width$}{BOLD:#} {status:<18} {agent:<16} {when}  {DIM}{records}{DIM:#}"));
     }
     if rows.is_empty() {
         output::note(phrases.kept.none);
@@ -98,73 +114,49 @@ pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
 }
 
 pub(super) async fn show(client: &Client, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
+    if !as_json {
+        return sessions::look::show(&SessionCopy::of(client, id).await?.store, id, at, false);
+    }
     let path = format!("/api/v1/sessions/{}", encoded(id));
-    let at = at.map(|at| format!("?at={at}")).unwrap_or_default();
     let session = client.get(&path).await?;
-    let state = client.get(&format!("{path}/state{at}")).await?;
-    if as_json {
-        let context = client.get(&format!("{path}/messages{at}")).await?;
-        let plan = client.get(&format!("{path}/plan")).await?;
-        let waiting = session["questions"].as_array().cloned().unwrap_or_default();
-        output::json(&json!({
-            "id": id, "context": context, "state": state, "calls": plan["calls"],
-            "waiting": waiting.into_iter().map(as_row).collect::<Vec<_>>(),
-            "node": session["node"], "spent": session["spent"], "status": session["status"], "agent": session["agent"],
-        }));
+    if at.is_some() {
+        let past = sessions::look::read(&SessionCopy::of(client, id).await?.store, id, at)?;
+        let mut shown = sessions::look::shown(&past, id);
+        shown["status"] = SessionStatus::of(&past).name().into();
+        shown["agent"] = session["agent"].clone();
+        output::json(&shown);
         return Ok(Exit::Done);
     }
-    let phrases = words_of(None);
-    let parts = ["agent", "status", "mode"].map(|name| visible(text(&session, name)));
-    let parts = parts.each_ref().map(String::as_str);
-    output::answer(&format!("{BOLD}{}{BOLD:#}  {}", visible(id), fill(phrases.kept.head, &parts)));
-    output::answer(&format!("{BOLD}†state{BOLD:#} {}", visible(&format!("{state:#}"))));
-    let words = text(&session["turn"], "text");
-    if !words.is_empty() {
-        output::answer(&visible(words));
-    }
-    session["questions"].as_array().into_iter().flatten().for_each(|row| tell_question(client, row));
+    let state = client.get(&format!("{path}/state")).await?;
+    let context = client.get(&format!("{path}/messages")).await?;
+    let plan = client.get(&format!("{path}/plan")).await?;
+    let waiting = session["questions"].as_array().cloned().unwrap_or_default();
+    output::json(&json!({
+        "id": id, "context": context, "state": state, "calls": plan["calls"],
+        "waiting": waiting.into_iter().map(as_row).collect::<Vec<_>>(),
+        "node": session["node"], "spent": session["spent"], "status": session["status"], "agent": session["agent"],
+    }));
     Ok(Exit::Done)
 }
 
-pub(super) async fn why(client: &Client, id: &str, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
-    let instance = instance.map(|instance| format!("&instance={}", encoded(instance))).unwrap_or_default();
-    let path = format!("/api/v1/sessions/{}/provenance?path={}{instance}", encoded(id), encoded(expr));
-    let why = client.get(&path).await?;
-    match as_json {
-        true => output::json(&why),
-        false => output::answer(&visible(&format!("{why:#}"))),
-    }
-    Ok(Exit::Done)
-}
-
-/// The journal of a session: records as JSON, or events as lines.
+/// The journal of a session: record by record as JSON, or what happened in words.
 pub(super) async fn log(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
-    let (list, name) = if as_json { ("log", "records") } else { ("timeline", "events") };
-    let (mut after, mut told) = (if as_json { "0" } else { "0-0" }.to_owned(), 0);
+    if !as_json {
+        return sessions::look::log(&SessionCopy::of(client, id).await?.store, id, false);
+    }
+    let (mut after, mut told) = ("0".to_owned(), 0);
     loop {
-        let path = format!("/api/v1/sessions/{}/{list}?limit=1000&after={}", encoded(id), encoded(&after));
+        let path = format!("/api/v1/sessions/{}/log?limit=1000&after={}", encoded(id), encoded(&after));
         let part = client.get(&path).await?;
-        for row in part[name].as_array().into_iter().flatten() {
-            match as_json {
-                true => output::json(&json!({"seq": row["record"], "at": row["at"], "input": row["input"]})),
-                false => tell_event(row),
-            }
+        let records = part["records"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for row in records {
+            output::json(&json!({"seq": row["record"], "at": row["at"], "input": row["input"]}));
         }
-        told += part[name].as_array().map_or(0, Vec::len);
-        let next = match &part["next"] {
-            Value::Null => return Ok(Exit::Done),
-            next => next.as_str().map_or_else(|| next.to_string(), str::to_owned),
-        };
-        if next == after || told >= MOST_ROWS {
+        told += records.len();
+        let next = part["next"].to_string();
+        if part["next"].is_null() || next == after || told >= MOST_ROWS {
             return Ok(Exit::Done);
         }
         after = next;
     }
-}
-
-fn tell_event(event: &Value) {
-    let words = [text(event, "text"), text(event, "by"), text(&event["question"], "description")];
-    let words = words.into_iter().find(|words| !words.is_empty()).unwrap_or_default();
-    let [number, at, name] = ["number", "at", "event"].map(|name| visible(text(event, name)));
-    output::answer(format!("{DIM}{number:>7} {at}{DIM:#} {name} {}", visible(words)).trim_end());
 }

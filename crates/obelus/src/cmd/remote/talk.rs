@@ -10,7 +10,7 @@ use obelus_channel::client::{Client, ClientError, EventReader, encoded};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{language, rested, text};
+use super::{language, rested, tell_step, text};
 use crate::cli::{Chat, Mode};
 use crate::cmd::people::value_said;
 use crate::language::{chosen, fill, wanted, words_of};
@@ -102,7 +102,10 @@ impl Remote<'_> {
         match words {
             "/quit" | "/exit" => self.is_over = true,
             "/stop" => drop(self.client.post(&self.path("/stop"), &json!({})).await?),
-            _ => output::note(self.phrases.serving.remote_commands),
+            _ => {
+                let (id, server) = (visible(&self.session), self.client.address());
+                output::note(&fill(self.phrases.serving.remote_commands, &[&id, server, &id, server]));
+            }
         }
         Ok(())
     }
@@ -127,7 +130,7 @@ impl Remote<'_> {
                         output::answer(&visible(text(&event, "text")));
                         said.push(text(&event, "text").to_owned());
                     }
-                    "moved" => tell_steps(&event),
+                    "call_began" | "call_ended" => tell_step(&event),
                     "rested" => break 'again,
                     "missed" => continue 'again,
                     _ => {}
@@ -257,14 +260,7 @@ fn ids(rows: &Value, name: &str) -> Vec<String> {
     rows.as_array().into_iter().flatten().filter_map(|row| row[name].as_str().map(str::to_owned)).collect()
 }
 
-/// Prints steps that begin.
-fn tell_steps(moved: &Value) {
-    for step in moved["steps"].as_array().into_iter().flatten().filter(|step| step["status"] == "running") {
-        output::note(&format!("{DIM}▸ {}{DIM:#}", visible(text(step, "headline"))));
-    }
-}
-
-/// Prints the result of a turn, without text that was already shown.
+/// What a turn came to, without the words that were shown as they came.
 fn tell_rest(turn: &Value, said: &[String]) {
     let mut rest = text(turn, "text");
     for words in turn["said"].as_array().into_iter().flatten().filter_map(Value::as_str) {

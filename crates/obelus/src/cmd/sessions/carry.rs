@@ -14,7 +14,7 @@ use obelus_runtime::files::must_be_small;
 use obelus_runtime::sessions::{Export, Forked, InputId};
 use obelus_runtime::{Host, SqliteStore};
 use obelus_words::CarriedWords;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::host::viewer;
@@ -23,10 +23,7 @@ use crate::input;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
-/// The version of the export format.
-const FORM: u32 = 1;
-
-/// Longer exports are refused.
+/// A longer export is refused.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// Longer lines are refused.
@@ -64,7 +61,7 @@ impl<R: Read> Lines<R> {
 }
 
 /// The first line of an export.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Head {
     obelus_session: u32,
     id: String,
@@ -74,32 +71,24 @@ struct Head {
 }
 
 /// Each line after it.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Line {
     seq: u64,
     at: Time,
     input: Arc<Input>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     id: Option<InputId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     digest: Option<Digest>,
 }
 
 pub(super) fn export(host: &Host, id: &str, to: Option<&Path>) -> Result<Exit> {
-    let Export { id, created, genesis, records } = host.export(id)?;
-    let head = Head { obelus_session: FORM, id, created, records: records.len() as u64, genesis };
-    let mut text = serde_json::to_string(&head)? + "\n";
-    for (index, record) in records.into_iter().enumerate() {
-        let Record { at, input, id, digest } = record;
-        text += &serde_json::to_string(&Line { seq: index as u64 + 1, at, input, id, digest })?;
-        text.push('\n');
-    }
-    write_new(to, &text)?;
+    write_new(to, &host.export(id)?.to_lines()?)?;
     Ok(Exit::Done)
 }
 
 /// Writes to a file that must not exist yet, or to stdout.
-pub(super) fn write_new(to: Option<&Path>, text: &str) -> Result<()> {
+pub(in crate::cmd) fn write_new(to: Option<&Path>, text: &str) -> Result<()> {
     match to {
         None => std::io::stdout().write_all(text.as_bytes())?,
         // Only the owner may read a session's content.
@@ -136,12 +125,21 @@ pub(super) fn import(host: &Host, from: &Path, name: Option<&str>) -> Result<Exi
         true => Box::new(std::io::stdin()),
         false => Box::new(File::open(from).with_context(|| input::name(from))?),
     };
+    let export = read_export(open, &input::name(from))?;
+    let id = name.unwrap_or(&export.id).to_owned();
+    let records = host.import(&id, export).with_context(|| input::name(from))?;
+    output::note(&fill(words().imported, &[&id, &records.to_string()]));
+    Ok(Exit::Done)
+}
+
+/// Reads an export; `from` is how its source is called in errors.
+pub(in crate::cmd) fn read_export(open: impl Read, from: &str) -> Result<Export> {
     let mut lines = Lines { from: BufReader::new(open.take(MOST_BYTES + 1)), read: 0 };
-    let place = |line: u64| fill(words().at_line, &[&input::name(from), &line.to_string()]);
+    let place = |line: u64| fill(words().at_line, &[from, &line.to_string()]);
     let first = lines.next().with_context(|| place(1))?.unwrap_or_default();
     let head: Head = serde_json::from_str(&first).map_err(|_| anyhow!("{}", fill(words().no_export, &[&place(1)])))?;
-    if head.obelus_session != FORM {
-        let (form, known) = (head.obelus_session.to_string(), FORM.to_string());
+    if head.obelus_session != Export::FORM {
+        let (form, known) = (head.obelus_session.to_string(), Export::FORM.to_string());
         bail!("{}", fill(words().other_form, &[&place(1), &form, &known]));
     }
     let mut journal: Vec<Record> = Vec::new();
@@ -156,14 +154,10 @@ pub(super) fn import(host: &Host, from: &Path, name: Option<&str>) -> Result<Exi
     }
     if journal.len() as u64 != head.records {
         let (found, said) = (journal.len().to_string(), head.records.to_string());
-        bail!("{}", fill(words().other_count, &[&input::name(from), &found, &said]));
+        bail!("{}", fill(words().other_count, &[from, &found, &said]));
     }
-    let id = name.unwrap_or(&head.id).to_owned();
-    let Head { id: from_id, created, genesis, .. } = head;
-    let export = Export { id: from_id, created, genesis, records: journal };
-    let records = host.import(&id, export).with_context(|| input::name(from))?;
-    output::note(&fill(words().imported, &[&id, &records.to_string()]));
-    Ok(Exit::Done)
+    let Head { id, created, genesis, .. } = head;
+    Ok(Export { id, created, genesis, records: journal })
 }
 
 pub(super) fn fork_at(store: &SqliteStore, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
 use obelus_kernel::policy::StandingConsent;
 use obelus_kernel::session::{Decision, Input};
+use obelus_runtime::SqliteStore;
 use obelus_runtime::people::{never_in_words, terms_in_words};
 use obelus_runtime::sessions::InputId;
 use serde_json::{Value, json};
@@ -19,7 +20,12 @@ pub(super) fn run(id: &str, revoke: Option<&str>, at: &StoreAt, as_json: bool) -
     if let Some(revoke) = revoke {
         return take_back(id, revoke, at);
     }
-    let session = look::read(&look::open_for(at, id)?, id, None)?;
+    list(&look::open_for(at, id)?, id, as_json)
+}
+
+/// The consents of a session of a store.
+pub(in crate::cmd) fn list(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
+    let session = look::read(store, id, None)?;
     let phrases = words_of_session(&session);
     if as_json {
         let row = |consent: &StandingConsent| {

@@ -24,7 +24,14 @@ pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
     let folder = store_folder(at)?;
     match SqliteStore::look(&folder) {
         Ok(store) => Ok(Some(store)),
-        Err(StoreError::Folder(_, error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(StoreError::Folder(_, error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            // The default store is created by the first session; one that was named may be a typing error.
+            if at.store.is_some() {
+                let name = visible(&folder.display().to_string());
+                output::warning(&fill(words_of(None).answering.no_store, &[&name]));
+            }
+            Ok(None)
+        }
         Err(StoreError::Older { found, .. }) => match SqliteStore::open(&folder) {
             // It is just being created.
             Err(StoreError::Held { .. }) if found == 0 => Ok(None),
@@ -41,7 +48,7 @@ pub(super) fn open_for(at: &StoreAt, id: &str) -> Result<SqliteStore> {
 
 /// A session read from the store. If no process runs it, effects that the last one left in doubt are already
 /// questions.
-pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Session> {
+pub(in crate::cmd) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Session> {
     if let Some(at) = at {
         let records = store.records(id)?;
         if at > records {
@@ -56,7 +63,7 @@ pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Ses
 }
 
 /// The status of a session, as text.
-fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
+pub(in crate::cmd) fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
     let kept = &phrases.kept;
     match status {
         SessionStatus::New => kept.is_new,
@@ -138,7 +145,7 @@ pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
+pub(in crate::cmd) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
     let session = read(store, id, at)?;
     match as_json {
         true => output::json(&shown(&session, id)),
@@ -150,7 +157,7 @@ pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool
     }
 }
 
-fn shown(session: &Session, id: &str) -> Value {
+pub(in crate::cmd) fn shown(session: &Session, id: &str) -> Value {
     let (turn, whole) = session.spent();
     let mut shown = json!({
         "id": id,
@@ -218,7 +225,7 @@ fn open_questions(session: &Session) -> Vec<Question> {
 }
 
 /// Prints the provenance of a value.
-pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
+pub(in crate::cmd) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
     let expr = input::expression(expr);
     let why = session.why(&expr, instance).with_context(|| format!("--why '{expr}'"))?;
     if as_json {
@@ -232,7 +239,7 @@ pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json
 }
 
 /// The journal of a session: records as JSON, or events as text.
-pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
+pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
     let journal = store.load(id, 0, None)?;
     if as_json {
         for (index, record) in journal.records.iter().enumerate() {
@@ -279,16 +286,17 @@ impl InboxEntry {
     }
 }
 
-/// The open questions of all sessions.
-fn waiting(store: &SqliteStore) -> Result<Vec<InboxEntry>> {
+/// The open questions of all sessions, and the number of sessions that cannot be read.
+fn waiting(store: &SqliteStore) -> Result<(Vec<InboxEntry>, usize)> {
     let now = system_clock();
-    let mut all = Vec::new();
+    let (mut all, mut unread) = (Vec::new(), 0);
     for row in store.list()? {
         // Unreadable sessions are skipped.
         let session = match read(store, &row.id, None) {
             Ok(session) => session,
             Err(error) => {
                 output::warning(&format!("{}: {error:#}", row.id));
+                unread += 1;
                 continue;
             }
         };
@@ -300,21 +308,25 @@ fn waiting(store: &SqliteStore) -> Result<Vec<InboxEntry>> {
             all.push(InboxEntry { id, session: row.id.clone(), question, view, look: std::rc::Rc::clone(&look) });
         }
     }
-    Ok(all)
+    Ok((all, unread))
 }
 
 pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
-    let waiting = open(&args.store)?.map(|store| waiting(&store)).transpose()?.unwrap_or_default();
+    let (waiting, unread) = open(&args.store)?.map(|store| waiting(&store)).transpose()?.unwrap_or_default();
+    let exit = if unread == 0 { Exit::Done } else { Exit::Failed };
     if args.json {
         output::json(&waiting.iter().map(InboxEntry::to_json).collect());
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     for InboxEntry { id, question, view, look, .. } in &waiting {
         output::answer(&look.question(view, args.details));
         output::answer(&look.how_to_answer(question.about, id, args.store.store.as_deref()));
     }
-    if waiting.is_empty() {
-        output::note(words_of(None).answering.none);
+    let words = &words_of(None).answering;
+    if unread > 0 {
+        output::note(&fill(words.unread, &[&unread.to_string()]));
+    } else if waiting.is_empty() {
+        output::note(words.none);
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }

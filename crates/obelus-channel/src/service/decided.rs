@@ -1,0 +1,104 @@
+//! Questions that were decided: what was decided, by whom, when, and the values as they were shown.
+
+use obelus_kernel::session::{Decision, Question, QuestionStatus};
+use obelus_runtime::people::QuestionView;
+use obelus_runtime::{EventBody, EventNumber, Language};
+use obelus_words::fill;
+
+use super::Service;
+use super::questions::{parts, text_of};
+use crate::ChannelError;
+use crate::types::QuestionRow;
+use crate::who::who;
+
+impl Service {
+    /// A question with what was decided. One that was edited is shown as whoever edited it saw it.
+    pub(super) async fn with_decision(
+        &self,
+        mut row: QuestionRow,
+        wanted: Option<Language>,
+    ) -> Result<QuestionRow, ChannelError> {
+        if row.status == "requested" || row.status == "expired" {
+            return Ok(row);
+        }
+        let (session, number) = parts(&row.id)?;
+        let (service, id, pages) = (self.clone(), session.to_owned(), self.host.pictures(session));
+        let whole = row.id.clone();
+        let found = self.blocking(move |host| {
+            let events = host.history_after(&id, EventNumber::START)?;
+            let decided = events.iter().rev().find_map(|event| match &event.body {
+                EventBody::QuestionDecided { question, decision, .. } if *question == number => {
+                    Some((decision.clone(), event.number.record))
+                }
+                _ => None,
+            });
+            let Some((decision, record)) = decided else { return Ok(None) };
+            let name = name_of(&decision);
+            let Decision::Edit { params } = &decision else { return Ok(Some((name, None))) };
+            // The question as it was before the record that decided it.
+            let before = host.look(&id, Some(record.saturating_sub(1)))?;
+            let language = service.language_of(&before, wanted);
+            let view = QuestionView::edited(&before, &number, params, pages, language).ok();
+            Ok(Some((name, view.map(|view| QuestionView { picture: None, ..view.under(&whole) }))))
+        });
+        let Some((name, edited)) = found.await? else { return Ok(row) };
+        row.decision = Some(name.to_owned());
+        let view = edited.unwrap_or_else(|| row.view.clone());
+        let head = head_of(&row.status, name, &row, view.language).unwrap_or_else(|| row.view.head.clone());
+        row.view = QuestionView { head, answers: Vec::new(), ..view };
+        row.text = text_of(&row.view);
+        Ok(row)
+    }
+}
+
+fn name_of(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Approve { .. } => "approve",
+        Decision::Consent { .. } => "consent",
+        Decision::Deny { .. } | Decision::DenySome { .. } => "deny",
+        Decision::Edit { .. } => "edit",
+        Decision::Value { .. } => "value",
+        Decision::Happened { .. } => "happened",
+        Decision::DidNot => "did_not",
+    }
+}
+
+/// What stands over a question that is closed: what was decided, by whom and when; none while it is open.
+pub(super) fn decided_head(question: &Question, decision: Option<&str>, language: Language) -> Option<String> {
+    if question.status == QuestionStatus::Requested {
+        return None;
+    }
+    let at = question.decided_at.unwrap_or(question.expires_at).to_string();
+    Some(head(question.status.name(), decision, question.by.as_deref(), &at, language))
+}
+
+fn head_of(status: &str, decision: &str, row: &QuestionRow, language: Language) -> Option<String> {
+    Some(head(status, Some(decision), row.by.as_deref(), row.decided_at.as_deref()?, language))
+}
+
+fn head(status: &str, decision: Option<&str>, by: Option<&str>, at: &str, language: Language) -> String {
+    let words = &language.words().questions;
+    let phrase = match (status, decision) {
+        ("approved", Some("edit")) => words.was_edited,
+        ("approved", Some("consent")) => words.was_consented,
+        ("approved", _) => words.was_approved,
+        ("denied", _) => words.was_denied,
+        ("expired", _) => words.was_expired,
+        _ => words.was_answered,
+    };
+    fill(phrase, &[&who(by.unwrap_or("nobody"), language), at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_decided_stands_over_a_question() {
+        let of = |status, decision| head(status, decision, Some("api:anna"), "2026-01-01T00:00:00Z", Language::English);
+        assert_eq!(of("approved", Some("edit")), "Approved with changes (anna in API, 2026-01-01T00:00:00Z)");
+        assert_eq!(of("approved", None), "Approved (anna in API, 2026-01-01T00:00:00Z)");
+        assert_eq!(of("denied", Some("deny")), "Denied (anna in API, 2026-01-01T00:00:00Z)");
+        assert_eq!(of("answered", Some("value")), "Answered (anna in API, 2026-01-01T00:00:00Z)");
+    }
+}

@@ -1,0 +1,125 @@
+//! What the buttons of cards mean, and the tokens that tie them to their cards.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+/// What a button means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    Approve,
+    /// A no, of which a reason may follow.
+    Deny,
+    /// A no without a reason.
+    DenyNow,
+    /// One step back.
+    Back,
+    Happened,
+    DidNot,
+    /// One of the values that are offered.
+    Value(usize),
+    /// Shows the fields that can be changed.
+    Edit,
+    /// Chooses the field that is to be changed.
+    Field(usize),
+    /// One of the values that the field can have.
+    Choice(usize),
+    /// Shows what a yes may stand for beyond the question.
+    Consents,
+    /// Yes, and to the consent of this code, which the card shows in words.
+    Consent(u32),
+}
+
+impl Action {
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Approve => "a".to_owned(),
+            Self::Deny => "d".to_owned(),
+            Self::DenyNow => "n".to_owned(),
+            Self::Back => "b".to_owned(),
+            Self::Happened => "h".to_owned(),
+            Self::DidNot => "x".to_owned(),
+            Self::Value(index) => format!("v{index}"),
+            Self::Edit => "e".to_owned(),
+            Self::Field(index) => format!("f{index}"),
+            Self::Choice(index) => format!("c{index}"),
+            Self::Consents => "m".to_owned(),
+            Self::Consent(code) => format!("g{code:08x}"),
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "a" => Self::Approve,
+            "d" => Self::Deny,
+            "n" => Self::DenyNow,
+            "b" => Self::Back,
+            "h" => Self::Happened,
+            "x" => Self::DidNot,
+            "e" => Self::Edit,
+            "m" => Self::Consents,
+            other => {
+                let kind = other.chars().next()?;
+                let rest = &other[kind.len_utf8()..];
+                let index = || rest.parse().ok();
+                match kind {
+                    'v' => Self::Value(index()?),
+                    'f' => Self::Field(index()?),
+                    'c' => Self::Choice(index()?),
+                    'g' => Self::Consent(u32::from_str_radix(rest, 16).ok()?),
+                    _ => return None,
+                }
+            }
+        })
+    }
+
+    /// Whether it only changes what stands on the card, and answers nothing.
+    pub(super) fn is_step(self) -> bool {
+        matches!(self, Self::Deny | Self::Back | Self::Edit | Self::Field(_) | Self::Choice(_) | Self::Consents)
+    }
+}
+
+/// A token that nobody can guess.
+pub(super) fn draw_token() -> Result<String, String> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random bytes: {error}"))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// The token and the meaning of a button that was pressed.
+pub(super) fn read_data(data: &str) -> Option<(&str, Action)> {
+    let (token, action) = data.split_once(':')?;
+    Some((token, Action::named(action)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buttons_fit_into_their_64_bytes_and_say_what_they_mean() {
+        let (one, other) = (draw_token().unwrap(), draw_token().unwrap());
+        assert!(one != other && one.len() == 22);
+        let all = [
+            Action::Approve,
+            Action::Deny,
+            Action::DenyNow,
+            Action::Back,
+            Action::Happened,
+            Action::DidNot,
+            Action::Value(7),
+            Action::Edit,
+            Action::Field(39),
+            Action::Choice(7),
+            Action::Consents,
+            Action::Consent(0x0012_abcd),
+        ];
+        for action in all {
+            let data = format!("{one}:{}", action.name());
+            assert!(data.len() <= 64);
+            assert_eq!(read_data(&data), Some((one.as_str(), action)));
+        }
+        for wrong in ["", "abc", "abc:", "abc:z", "abc:v", "abc:v-1", "abc:g", "abc:gxyz", "abc:ю"] {
+            assert_eq!(read_data(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Sessions of a server that are carried away or removed, and consents that are taken back.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use obelus_channel::client::{Client, encoded};
+use obelus_kernel::Time;
+use obelus_runtime::sessions::SessionStatus;
+use obelus_runtime::system_clock;
+use serde_json::Value;
+
+use super::copy::SessionCopy;
+use super::look::{rows, status_of};
+use super::text;
+use crate::cmd::sessions::carry::write_new;
+use crate::cmd::sessions::consents;
+use crate::language::{fill, words_of};
+use crate::output::{self, Exit, visible};
+
+/// Writes a session to a file, with its journal. A plan has the agent's tools in it, which a copy does not have.
+pub(super) async fn carry(client: &Client, id: &str, is_plan: bool, to: Option<&Path>) -> Result<Exit> {
+    if is_plan {
+        bail!("{}", fill(words_of(None).serving.at_its_machine, &["sessions export --plan"]));
+    }
+    let lines = client.get_text(&format!("/api/v1/sessions/{}/export", encoded(id))).await?;
+    let lines = String::from_utf8(lines).context("--server")?;
+    write_new(to, &lines)?;
+    Ok(Exit::Done)
+}
+
+/// Lists the consents of a session, or takes one back.
+pub(super) async fn consents_of(client: &Client, id: &str, revoke: Option<&str>, as_json: bool) -> Result<Exit> {
+    let Some(consent) = revoke else {
+        return consents::list(&SessionCopy::of(client, id).await?.store, id, as_json);
+    };
+    client.delete(&format!("/api/v1/sessions/{}/consents/{}", encoded(id), encoded(consent))).await?;
+    output::note(&fill(words_of(None).chat.revoked, &[&visible(consent)]));
+    Ok(Exit::Done)
+}
+
+/// Removes sessions that have been done for so many days. Those that wait, work, are paused or cannot be read stay.
+pub(super) async fn prune(client: &Client, days: u64, is_dry: bool, shrink: bool) -> Result<Exit> {
+    let words = words_of(None);
+    if shrink {
+        bail!("{}", fill(words.serving.at_the_store, &["sessions prune --shrink"]));
+    }
+    let limit = system_clock().0.saturating_sub(i64::try_from(days.saturating_mul(86_400_000)).unwrap_or(i64::MAX));
+    let mut removed = 0;
+    for row in rows(client).await?.iter().filter(|row| is_over(row, Time(limit))) {
+        let id = text(row, "id");
+        if !is_dry {
+            client.delete(&format!("/api/v1/sessions/{}", encoded(id))).await?;
+        }
+        output::answer(&visible(id));
+        removed += 1;
+    }
+    let phrase = if is_dry { words.carried.would_remove } else { words.carried.removed };
+    output::note(&words.count(phrase, removed));
+    Ok(Exit::Done)
+}
+
+/// Whether a session is done, and was so at a time.
+fn is_over(row: &Value, limit: Time) -> bool {
+    let last = row["last"].as_str().unwrap_or_else(|| text(row, "created"));
+    let is_old = Time::parse(last).is_some_and(|last| last <= limit);
+    let is_done = status_of(row).is_some_and(|status| match status {
+        SessionStatus::New
+        | SessionStatus::Done
+        | SessionStatus::Degraded
+        | SessionStatus::Limit
+        | SessionStatus::Stopped => true,
+        SessionStatus::UnderWay | SessionStatus::Waiting | SessionStatus::Paused | SessionStatus::Unreadable => false,
+    });
+    is_old && is_done && row["questions"].as_u64() == Some(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_sessions_that_are_done_and_old_are_over() {
+        let limit = Time::parse("2026-06-01T00:00:00Z").unwrap();
+        let row = |status: &str, last: &str, questions: u64| json!({"id": "s", "status": status, "created": "2026-01-01T00:00:00Z", "last": last, "questions": questions});
+        assert!(is_over(&row("done", "2026-05-01T00:00:00Z", 0), limit));
+        assert!(is_over(&row("stopped", "2026-05-01T00:00:00Z", 0), limit));
+        assert!(!is_over(&row("done", "2026-06-02T00:00:00Z", 0), limit));
+        assert!(!is_over(&row("done", "2026-05-01T00:00:00Z", 1), limit));
+        for status in ["waiting", "paused", "under_way", "unreadable", "of a later version"] {
+            assert!(!is_over(&row(status, "2026-05-01T00:00:00Z", 0), limit), "{status}");
+        }
+        assert!(!is_over(&json!({"id": "s", "status": "done", "questions": 0}), limit), "a row without a time");
+    }
+}
