@@ -28,6 +28,7 @@ before(async () => {
   await world.api('POST', '/questions/answered:q1/answer', { decision: 'approve' });
   await say('letters', 'letters', 'Nadia from Northwind asks when her pumps arrive');
   await say('steps', 'steps', 'Book a table');
+  if (process.env.UPDATE_PICTURES) await say('crm', 'waiting', batch);
   await say('crm', 'batch', batch);
   await world.api('POST', '/questions/batch:q1/answer', { decision: 'approve' });
   await say('crm', 'tour', ...tour);
@@ -44,12 +45,12 @@ const SCREENS = [
   ['plan', ['s', 'answered', 'plan'], '.svelte-flow__node, ol li'],
   ['batch-plan', ['s', 'batch', 'plan'], '.svelte-flow__node, ol li'],
   ['steps', ['s', 'steps', 'plan'], '.svelte-flow__node, section li'],
-  ['state', ['s', 'answered', 'state'], '.body *'],
-  ['timeline', ['s', 'tour', 'timeline'], '.body *'],
-  ['instances', ['s', 'batch', 'instances'], '.body *'],
-  ['log', ['s', 'tour', 'log'], '.body *'],
-  ['agents', ['agents'], 'main *'],
-  ['agent', ['agents', 'crm'], 'main *'],
+  ['state', ['s', 'answered', 'state'], '.body ul li'],
+  ['timeline', ['s', 'tour', 'timeline'], '.body ol li'],
+  ['instances', ['s', 'batch', 'instances'], '.body [role=row]'],
+  ['log', ['s', 'tour', 'log'], '.body ol li'],
+  ['agents', ['agents'], 'main ul li'],
+  ['agent', ['agents', 'crm'], 'main dl dd'],
 ];
 
 const LOOKS = [
@@ -59,25 +60,60 @@ const LOOKS = [
   ['narrow', 'dark', 360, 740],
 ];
 
+async function opened(page, place, sign) {
+  await world.open(page, ...place);
+  await page.locator(sign).first().waitFor();
+  await page.locator('main p[role=status].quiet').first().waitFor({ state: 'hidden' });
+  await page.waitForTimeout(500);
+}
+
+const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+
 for (const [size, scheme, width, height] of LOOKS) {
   test(`every screen is accessible, ${size} and ${scheme}`, async () => {
     const page = await world.page({ width, height, scheme });
     const faults = [];
     for (const [name, place, sign] of SCREENS) {
-      await world.open(page, ...place);
-      await page.locator(sign).first().waitFor();
-      await page.locator('main p[role=status].quiet').first().waitFor({ state: 'hidden' });
-      await page.waitForTimeout(900);
+      await opened(page, place, sign);
       await page.screenshot({ path: path.join(shots, `${name}-${size}-${scheme}.png`) });
       faults.push(...(await accessibilityFaults(page)).map((fault) => `${name}: ${fault}`));
-      const isTooWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-      if (isTooWide) faults.push(`${name}: wider than the window`);
+      if (await isTooWide(page)) faults.push(`${name}: wider than the window`);
     }
     assert.deepEqual(faults, []);
     assert.deepEqual(page.faults, []);
     await page.context().close();
   });
 }
+
+test('every screen has room for Russian words', async () => {
+  for (const [size, width, height] of [['wide', 1280, 800], ['narrow', 360, 740]]) {
+    const page = await world.page({ width, height, lang: 'ru' });
+    for (const [name, place, sign] of SCREENS) {
+      await opened(page, place, sign);
+      await page.screenshot({ path: path.join(shots, `${name}-${size}-russian.png`) });
+      assert.equal(await isTooWide(page), false, `${name}, ${size}: wider than the window`);
+    }
+    await page.context().close();
+  }
+});
+
+test('the pictures of the README', { skip: process.env.UPDATE_PICTURES ? false : 'they are made with UPDATE_PICTURES=1' }, async () => {
+  const page = await world.page({ width: 1120, height: 700 });
+  const picture = (name) => page.screenshot({ path: path.join(root, 'docs/pictures', `${name}.png`) });
+  await opened(page, ['s', 'tour', 'chat'], 'article.question');
+  await picture('chat');
+  await opened(page, ['s', 'answered', 'plan'], '.svelte-flow__node');
+  await picture('plan');
+  await opened(page, ['inbox', 'waiting:q1'], 'article.question');
+  await picture('inbox');
+  await opened(page, ['s', 'answered', 'timeline'], '.body ol li');
+  await page.getByRole('button', { name: 'Look at this point' }).first().click();
+  await page.getByRole('heading', { name: 'Fork from here' }).waitFor();
+  await page.locator('aside p[role=status].quiet').waitFor({ state: 'hidden' });
+  await page.waitForTimeout(500);
+  await picture('timeline');
+  await page.context().close();
+});
 
 test('the first load has at most 60 kB of JavaScript, and 150 kB with the graph', async () => {
   const page = await world.page();

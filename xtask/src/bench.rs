@@ -1,139 +1,225 @@
-//! Benchmarks. Most count instructions, which do not depend on how busy the machine is.
+//! Benchmarks: one table, each figure beside that of a peer or of a physical limit, measured in the same run.
 //!
 //! # Layout
 //!
-//! This file has the rows in instructions. [`durable`] compares durability with a plain file, [`operator`] a step of the
-//! operator agent with a snapshot by the browser, [`peer`] the CPU time of a call with a step of LangGraph, [`serve`] a
-//! server with LangGraph's, [`stream`] the reading of a streamed answer with reading it at once.
+//! | file | subject |
+//! |---|---|
+//! | `row`, `table` | a figure with its peer and its goal; the table in the terminal, as JSON and in `docs/benchmarks.md` |
+//! | `langgraph` | LangGraph in a Python environment of its own |
+//! | `chain` | steps of chains, branches of fan-outs: in memory, durable, by command |
+//! | `thread` | a conversation that grows |
+//! | `kill` | effects repeated after a hard kill |
+//! | `serve` | a server under load |
+//! | `durable` | durability beside a plain append and sync |
+//! | `instructions`, `stream` | growth in instructions, which does not depend on the load of the machine |
+//! | `operator` | a step of the operator agent beside a snapshot by the browser |
 
+mod chain;
 mod durable;
+mod instructions;
+mod kill;
+mod langgraph;
 mod operator;
-mod peer;
+mod row;
 mod serve;
 mod stream;
+mod table;
+mod thread;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use crate::step::{cargo, step, target};
+use langgraph::LangGraph;
+use row::Row;
 
-/// One comparison: the same work on a small and a large input.
-struct Row {
-    what: &'static str,
-    /// The example that does the work.
-    program: &'static str,
-    /// Its first argument.
-    subject: &'static str,
-    sizes: [u64; 2],
-    repetitions: u64,
-    /// Units of work in one repetition; the cost of one unit is printed.
-    pieces: u64,
-    /// The largest permitted growth of the cost from the first size to the second.
-    target: f64,
+const HELP: &str = "\
+usage: cargo xtask bench [PART…] [--quick] [--json]
+
+Measures Obelus beside LangGraph and beside what the machine can do at best, prints one table, and writes it to
+docs/benchmarks.md if all parts were measured. LangGraph is installed from PyPI into the target folder, once. The release
+build takes 10 minutes or more the first time; the measurement takes some minutes with --quick, else about half an hour.
+
+  --quick   leaves out threads of 100,000 messages, LangGraph's fan-out of 10,000, 20,000 sessions, and the parts in
+            brackets
+  --json    prints {machine, rows: [{name, unit, ours, beside, peer, ratio, goal, holds}]}
+
+Parts; all of them by default:
+  chain           a step of 10, 100 and 1,000: in memory, durable, by command
+  fan             a branch of a fan-out of 100, 1,000 and 10,000
+  thread          a conversation that grows
+  kill            effects repeated after a hard kill
+  serve           a turn over HTTP
+  durable         durability beside a plain append and fdatasync
+  [instructions]  growth in instructions (needs valgrind)
+  [stream]        the reading of a streamed answer (needs valgrind)
+  [operator]      a step of the operator beside a snapshot (needs node, npm and chromium)
+  restate         alone, and without a table: steps a second on Restate (needs npm)
+
+Examples:
+  cargo xtask bench --quick
+  cargo xtask bench chain kill
+  cargo xtask bench --quick --json | jq '.rows[] | select(.holds == false)'
+
+The exit code is 1 if a goal was missed.
+";
+
+/// A part of the benchmarks.
+struct Part {
+    name: &'static str,
+    rows: fn(&Run) -> Result<Vec<Row>>,
+    /// The examples that it runs.
+    examples: &'static [&'static str],
+    is_quick: bool,
 }
 
-const fn memory(what: &'static str, subject: &'static str) -> Row {
-    Row { what, program: "cost", subject, sizes: [10, 100_000], repetitions: 900, pieces: 1, target: 1.5 }
-}
-
-const fn plan(what: &'static str, subject: &'static str) -> Row {
-    Row { what, program: "cost", subject, sizes: [1_000, 10_000], repetitions: 1, pieces: 1, target: 12.0 }
-}
-
-/// Calls through kernel and driver.
-const fn calls(what: &'static str, subject: &'static str, sizes: [u64; 2], pieces: u64, target: f64) -> Row {
-    Row { what, program: "chain", subject, sizes, repetitions: 1, pieces, target }
-}
-
-/// The verdict of a policy on a call that one of its rules matches.
-const fn verdict(what: &'static str, subject: &'static str) -> Row {
-    Row { what, program: "cost", subject, sizes: [5, 200], repetitions: 1_000, pieces: 1, target: 3.0 }
-}
-
-const ROWS: [Row; 14] = [
-    memory("read, by messages", "read"),
-    memory("append, by messages", "append"),
-    plan("plan check, a chain", "plan-chain"),
-    plan("plan check, a fan", "plan-fan"),
-    plan("plan check, independent", "plan-independent"),
-    plan("plan check, random", "plan-random"),
-    plan("plan check, same path", "plan-rivals"),
-    verdict("verdict, by names", "verdict-names"),
-    verdict("verdict, by patterns", "verdict-patterns"),
-    verdict("verdict, by parameters", "verdict-params"),
-    verdict("verdict, by origins", "verdict-origins"),
-    calls("a call, by messages", "history", [1_000, 100_000], 1_000, 1.2),
-    calls("a chain of calls", "chain", [1_000, 10_000], 1, 12.0),
-    calls("a fan-out of calls", "fan", [1_000, 10_000], 1, 12.0),
+const PARTS: [Part; 9] = [
+    Part { name: "chain", rows: chain::rows, examples: &["chain", "peer"], is_quick: true },
+    Part { name: "fan", rows: chain::fans, examples: &["chain"], is_quick: true },
+    Part { name: "thread", rows: thread::rows, examples: &["peer"], is_quick: true },
+    Part { name: "kill", rows: kill::rows, examples: &["peer"], is_quick: true },
+    Part { name: "serve", rows: serve::rows, examples: &[], is_quick: true },
+    Part { name: "durable", rows: durable::rows, examples: &["durable"], is_quick: true },
+    Part { name: "instructions", rows: instructions::rows, examples: &["cost", "chain"], is_quick: false },
+    Part { name: "stream", rows: stream::rows, examples: &["cost"], is_quick: false },
+    Part { name: "operator", rows: operator::rows, examples: &["operator"], is_quick: false },
 ];
 
-/// Only steps a second on Restate. It prints a ratio; the machine decides how near to the truth that is.
-pub(crate) fn restate() -> Result<()> {
+/// How the command was called.
+#[derive(Debug, Default, PartialEq)]
+struct Arguments {
+    parts: Vec<String>,
+    quick: bool,
+    json: bool,
+}
+
+/// A run of the benchmarks.
+pub(crate) struct Run {
+    /// Fewer rounds and smaller sizes.
+    quick: bool,
+}
+
+/// Measures what the arguments name.
+pub(crate) fn run(arguments: &[&str]) -> Result<()> {
+    if arguments.iter().any(|word| matches!(*word, "--help" | "-h" | "help")) {
+        print(HELP);
+        return Ok(());
+    }
+    if arguments == ["restate"] {
+        return restate();
+    }
+    let arguments = read(arguments)?;
+    let is_wanted = |part: &&Part| match arguments.parts.is_empty() {
+        true => part.is_quick || !arguments.quick,
+        false => arguments.parts.iter().any(|name| name == part.name),
+    };
+    let parts: Vec<&Part> = PARTS.iter().filter(is_wanted).collect();
+    build(&parts)?;
+    let run = Run { quick: arguments.quick };
+    let mut rows = Vec::new();
+    for part in parts {
+        rows.extend((part.rows)(&run).with_context(|| format!("bench {}", part.name))?);
+    }
+    std::fs::remove_dir_all(target()?.join("bench-work")).ok();
+    let machine = machine(arguments.quick);
+    match arguments.json {
+        true => print(&format!("{:#}\n", table::json(&machine, &rows))),
+        false => print(&table::text(&rows)),
+    }
+    if arguments.parts.is_empty() {
+        table::write(&table::markdown(&machine, &rows))?;
+    }
+    let missed: Vec<String> = rows.iter().filter(|row| row.holds() == Some(false)).map(of_goal).collect();
+    match missed.is_empty() {
+        true => Ok(()),
+        false => bail!("{} of {} goals missed: {}", missed.len(), rows.len(), missed.join("; ")),
+    }
+}
+
+fn of_goal(row: &Row) -> String {
+    format!("{} ({})", row.name.trim(), row.beside)
+}
+
+/// Reads the arguments; an error says what there is.
+fn read(words: &[&str]) -> Result<Arguments> {
+    let mut arguments = Arguments::default();
+    for word in words {
+        match *word {
+            "--quick" => arguments.quick = true,
+            "--json" => arguments.json = true,
+            part if PARTS.iter().any(|known| known.name == part) => arguments.parts.push(part.to_owned()),
+            other => bail!("bench: `{other}` is no part and no option; `cargo xtask bench --help` lists them"),
+        }
+    }
+    Ok(arguments)
+}
+
+/// Steps a second on Restate. It prints a ratio; the machine decides how near to the truth that is.
+fn restate() -> Result<()> {
     let measure = ["test", "--release", "--package", "obelus-restate", "--test", "throughput", "--", "--ignored"];
     step("steps a second on Restate, beside a bare service", cargo(&measure).arg("--nocapture"))
 }
 
-/// Only the rows of streamed answers.
-pub(crate) fn run_stream() -> Result<()> {
-    needs_valgrind()?;
-    build("obelus-kernel", "cost")?;
-    match stream::compare(&target()?.join("release/examples/cost"))? {
-        true => Ok(()),
-        false => bail!("target missed: streamed answers"),
+/// Builds the program, and the examples. Apart: with the examples, the program would be built with the features of tests.
+fn build(parts: &[&Part]) -> Result<()> {
+    let release = ["build", "--release", "--quiet", "--workspace"];
+    step("building `obelus` for release", cargo(&release).args(["--bin", "obelus"]))?;
+    let mut examples: Vec<&str> = parts.iter().flat_map(|part| part.examples).copied().collect();
+    examples.sort_unstable();
+    examples.dedup();
+    if examples.is_empty() {
+        return Ok(());
     }
+    let mut build = cargo(&release);
+    for example in &examples {
+        build.args(["--example", example]);
+    }
+    step(&format!("building {} for release", examples.join(", ")), &mut build)
 }
 
-fn needs_valgrind() -> Result<()> {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        bail!("valgrind is not installed: on Debian and Ubuntu, `apt-get install valgrind`");
+impl Run {
+    /// Rounds in which two sides are measured by turns. Odd, so that the median is one of them.
+    fn rounds(&self) -> usize {
+        if self.quick { 3 } else { 9 }
     }
-    Ok(())
-}
 
-pub(crate) fn run() -> Result<()> {
-    needs_valgrind()?;
-    build("obelus-kernel", "cost")?;
-    build("obelus-runtime", "chain")?;
-    let programs = programs()?;
-    let mut missed = Vec::new();
-    print(&["instructions for each", "sizes", "small", "large", "ratio", "target"].map(str::to_owned));
-    for row in ROWS {
-        let [small, large] = row.sizes;
-        let program = programs.join(row.program);
-        let [few, many] = [count(&program, &row, small)?, count(&program, &row, large)?];
-        let ratio = many as f64 / few as f64;
-        print(&[
-            row.what.to_owned(),
-            format!("{} → {}", grouped(small), grouped(large)),
-            grouped(few),
-            grouped(many),
-            format!("{ratio:.2}"),
-            format!("≤ {}", row.target),
-        ]);
-        if ratio > row.target {
-            missed.push(row.what);
+    /// Says what is measured next.
+    #[expect(clippy::unused_self, reason = "only a run has something to say")]
+    fn say(&self, what: &str) {
+        eprintln!("── {what}");
+    }
+
+    /// An empty folder for the files of a part.
+    #[expect(clippy::unused_self, reason = "only a run has files")]
+    fn folder(&self, name: &str) -> Result<String> {
+        let folder = target()?.join("bench-work").join(name);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder)?;
         }
+        std::fs::create_dir_all(&folder)?;
+        Ok(folder.display().to_string())
     }
-    if !stream::compare(&programs.join("cost"))? {
-        missed.push("streamed answers");
-    }
-    missed.extend(peer::missed(&programs.join("chain"))?);
-    if !durable::measure()? {
-        missed.push("durability");
-    }
-    if !operator::measure()? {
-        missed.push("a step of the operator");
-    }
-    passed(&missed)
 }
 
-/// Only the comparison with LangGraph.
-pub(crate) fn run_peer() -> Result<()> {
-    build("obelus-runtime", "chain")?;
-    passed(&peer::missed(&programs()?.join("chain"))?)
+/// The machine, the day, and what was measured, in words.
+fn machine(quick: bool) -> String {
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map(|(_, name)| name);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("unknown").to_owned();
+    let date =
+        Command::new("date").arg("+%Y-%m-%d").output().map(|out| String::from_utf8_lossy(&out.stdout).into_owned());
+    format!(
+        "{}, {cores} cores, load {load} at the end, {}, beside {}{}",
+        model.unwrap_or("an unknown CPU"),
+        date.unwrap_or_default().trim(),
+        LangGraph::name(),
+        if quick { ", with `--quick`" } else { "" }
+    )
 }
 
 /// The folder with the built examples.
@@ -141,15 +227,23 @@ fn programs() -> Result<PathBuf> {
     Ok(target()?.join("release/examples"))
 }
 
-fn passed(missed: &[&str]) -> Result<()> {
-    if !missed.is_empty() {
-        bail!("target missed: {}", missed.join("; "));
-    }
-    Ok(())
-}
-
 /// Figures by name.
 type Figures = BTreeMap<String, f64>;
+
+/// Runs a program that prints lines with a name and a number.
+fn figures(command: &mut Command) -> Result<Figures> {
+    Ok(figures_of(&output(command)?))
+}
+
+/// What a program prints. If it fails, the error has what it complained of.
+fn output(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("{} cannot be run", command.get_program().display()))?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        bail!("{command:?} ended with {}:\n{words}", output.status);
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
 
 /// Reads lines with a name and a number.
 fn figures_of(text: &str) -> Figures {
@@ -157,57 +251,14 @@ fn figures_of(text: &str) -> Figures {
     text.lines().filter_map(read).collect()
 }
 
-/// Only the server under load.
-pub(crate) fn serve() -> Result<()> {
-    match serve::measure()? {
-        true => Ok(()),
-        false => bail!("target missed: the server under load"),
-    }
-}
-
-/// Only a step of the operator agent.
-pub(crate) fn operator() -> Result<()> {
-    match operator::measure()? {
-        true => Ok(()),
-        false => bail!("target missed: a step of the operator"),
-    }
-}
-
-/// Only the cost of durability.
-pub(crate) fn durable() -> Result<()> {
-    match durable::measure()? {
-        true => Ok(()),
-        false => bail!("target missed: durability"),
-    }
-}
-
-fn build(package: &str, example: &str) -> Result<()> {
-    let build = ["build", "--release", "--quiet", "--package", package, "--example", example];
-    step(&format!("building `{example}`"), &mut cargo(&build))
-}
-
-/// Instructions for one unit of work. Only the function `counted_work` is counted, not the preparation of its input.
-fn count(program: &Path, row: &Row, size: u64) -> Result<u64> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*counted_work*"])
-        .arg(program)
-        .args([row.subject, &size.to_string(), &row.repetitions.to_string()])
-        .output()
-        .context("valgrind cannot be run")?;
-    let report = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        bail!("`{} {} {size}` failed:\n{report}", row.program, row.subject);
-    }
-    let collected = report.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse::<u64>().ok());
-    match collected {
-        Some(all) if all > 0 => Ok(all / (row.repetitions * row.pieces)),
-        _ => bail!("valgrind did not find the function `counted_work`:\n{report}"),
-    }
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
 }
 
 #[expect(clippy::print_stdout, reason = "the table is what the command is for")]
-fn print([what, sizes, small, large, ratio, target]: &[String; 6]) {
-    println!("{what:24} {sizes:>16} {small:>14} {large:>14} {ratio:>7} {target:>7}");
+fn print(text: &str) {
+    print!("{text}");
 }
 
 /// `1234567` as `1,234,567`.
@@ -225,10 +276,36 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::grouped;
+    use super::{Arguments, HELP, PARTS, figures_of, grouped, median, read};
 
     #[test]
     fn numbers_are_grouped_by_thousands() {
         assert_eq!([1, 999, 1000, 1_234_567].map(grouped), ["1", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn the_median_is_the_one_in_the_middle() {
+        assert_eq!(median(vec![9.0, 1.0, 2.0]), 2.0);
+    }
+
+    #[test]
+    fn figures_are_read_by_name_and_other_lines_are_left_out() {
+        let figures = figures_of("rate 2.5\nsome words here\n10 3\n");
+        assert_eq!(figures.into_iter().collect::<Vec<_>>(), [("10".to_owned(), 3.0), ("rate".to_owned(), 2.5)]);
+    }
+
+    #[test]
+    fn options_and_parts_may_stand_in_any_order() {
+        let parts = vec!["kill".to_owned()];
+        assert_eq!(read(&["kill", "--json", "--quick"]).unwrap(), Arguments { parts, quick: true, json: true });
+        let error = read(&["--fast"]).unwrap_err().to_string();
+        assert!(error.contains("`--fast`") && error.contains("--help"), "{error}");
+    }
+
+    #[test]
+    fn the_help_names_every_part() {
+        for part in PARTS {
+            assert!(HELP.contains(&format!("  {} ", part.name)) || HELP.contains(&format!("[{}]", part.name)));
+        }
     }
 }

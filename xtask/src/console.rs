@@ -1,6 +1,6 @@
 //! Builds the console, the page that `obelus serve` shows.
 //!
-//! Node and npm are needed for that alone: without them the server works, and its page says how to build the console.
+//! Only this needs Node and npm: without them the server works, and its page says how to build the console.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::step::{cargo, root, step, target};
 
-/// What the page is made of, below `console/`.
+/// The inputs of the build, below `console/`.
 const INPUTS: [&str; 7] =
     ["src", "public", "index.html", "package-lock.json", "svelte.config.js", "tsconfig.json", "vite.config.ts"];
 
@@ -19,7 +19,7 @@ fn folder() -> PathBuf {
     root().join("console")
 }
 
-/// Builds the console if what it is made of has changed. Without Node it is left as it is.
+/// Builds the console if its inputs have changed. Without Node nothing is done.
 pub(crate) fn run() -> Result<()> {
     if !has_node() {
         eprintln!("   the console is not built: it needs node and npm (https://nodejs.org, version 20 or later)");
@@ -33,7 +33,7 @@ pub(crate) fn run() -> Result<()> {
     embed_anew()
 }
 
-/// Lets cargo compile the file that embeds the page: it does not see files that were not there before.
+/// Makes cargo recompile the file that embeds the page: it does not notice new files.
 fn embed_anew() -> Result<()> {
     let file = root().join("crates/obelus-channel/src/http/console.rs");
     let opened = fs::File::options().append(true).open(&file).with_context(|| file.display().to_string())?;
@@ -49,7 +49,7 @@ pub(crate) fn check() -> Result<()> {
     step("types of the console", &mut npm(&["run", "--silent", "check"]))
 }
 
-/// Makes the types of the API anew, from the description that the program prints.
+/// Generates the types of the API from its description, which the program prints.
 pub(crate) fn types() -> Result<()> {
     if !has_node() {
         bail!("the types of the console are made by npm, which is not there");
@@ -89,7 +89,7 @@ fn install() -> Result<()> {
     if changed_at(&installed) >= changed_at(&lock) && installed.exists() {
         return Ok(());
     }
-    // `npm ci` wants the packages of every platform in the lock file, and a registry need not have them all.
+    // `npm ci` needs the packages of every platform in the lock file, which a registry may lack.
     let install = ["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"];
     step("installing the packages of the console", &mut npm(&install))
 }
@@ -100,7 +100,7 @@ fn is_built() -> bool {
     built.exists() && Some(changed_at(&built)) >= newest
 }
 
-/// When a file, or anything below a folder, has last changed.
+/// When a file, or anything below a folder, was last changed.
 fn changed_at(path: &Path) -> SystemTime {
     let own = fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
     let inner = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| changed_at(&entry.path()));

@@ -17,13 +17,8 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND
 
   test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
-  bench           all benchmarks: memory, plans and calls in instructions (needs valgrind), and those below
-  bench peer      only a call compared with LangGraph (needs python3 and, the first time, the network)
-  bench stream    only the reading of a streamed answer (needs valgrind)
-  bench durable   only the cost of durability, compared with a plain append and sync
-  bench serve     only a server under load, compared with langgraph dev (needs python3 and, the first time, the network)
-  bench operator  only a step of the operator agent, compared with a snapshot (needs node, npm and chromium)
-  bench restate   only steps a second on Restate, beside a bare service (needs npm and, the first time, the network)
+  bench [PART…] [--quick] [--json]   measures beside LangGraph and the limits of the machine, and writes docs/benchmarks.md;
+                  `bench --help` lists the parts
   fuzz [--minutes N]   runs every decoder on random mutations of fuzz/corpus; N minutes in all, 10 by default
   sim SEED        repeats one seed of the crash simulation
   console         builds the page that `obelus serve` shows, if it has changed (needs node and npm)
@@ -38,13 +33,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["test"] => test::run(false),
         ["test", "--long"] => test::run(true),
-        ["bench"] => bench::run(),
-        ["bench", "peer"] => bench::run_peer(),
-        ["bench", "stream"] => bench::run_stream(),
-        ["bench", "durable"] => bench::durable(),
-        ["bench", "serve"] => bench::serve(),
-        ["bench", "operator"] => bench::operator(),
-        ["bench", "restate"] => bench::restate(),
+        ["bench", arguments @ ..] => bench::run(arguments),
         ["fuzz"] => fuzz::run("10"),
         ["fuzz", "--minutes", minutes] => fuzz::run(minutes),
         ["sim", seed] => test::simulate(seed),

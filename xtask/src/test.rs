@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::console;
 use crate::step::{cargo, root, step};
 
-/// What the binary has beyond its defaults.
+/// Features of the binary beyond its defaults.
 const ENGINES: &str = "obelus/restate";
 
 pub(crate) fn run(long: bool) -> Result<()> {

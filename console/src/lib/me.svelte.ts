@@ -75,16 +75,13 @@ class World {
 
   async read(): Promise<void> {
     try {
-      const [questions, recent, sessions, agents] = await Promise.all([
-        get('/api/v1/questions'),
-        get('/api/v1/questions/recent', { query: { limit: 50 } }),
-        get('/api/v1/sessions', { query: { limit: 100 } }),
-        get('/api/v1/agents'),
+      // Each list is shown as soon as it is there: some take longer than others.
+      await Promise.all([
+        get('/api/v1/sessions', { query: { limit: 100 } }).then((list) => (this.sessions = list.sessions)),
+        get('/api/v1/questions').then((list) => (this.questions = list)),
+        get('/api/v1/questions/recent', { query: { limit: 50 } }).then((list) => (this.recent = list)),
+        get('/api/v1/agents').then((list) => (this.agents = list)),
       ]);
-      this.questions = questions;
-      this.recent = recent;
-      this.sessions = sessions.sessions;
-      this.agents = agents;
       this.isRead = true;
       this.error = null;
     } catch (error) {

@@ -18,6 +18,11 @@ export function fullTime(text: string): string {
   return new Intl.DateTimeFormat(settings.lang, { dateStyle: 'long', timeStyle: 'medium' }).format(at);
 }
 
+/** Moments within a text, such as `2026-11-16T17:42:32Z`, as people write them. */
+export function withTimes(text: string): string {
+  return text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, (moment) => fullTime(moment));
+}
+
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['day', 86_400_000],
   ['hour', 3_600_000],

@@ -1,6 +1,6 @@
 //! Addresses to which a secret is sent.
 
-/// Whether a secret does not cross a network in the clear: HTTPS, or this machine.
+/// Whether a secret is not sent unencrypted over a network: HTTPS, or this machine.
 pub(crate) fn is_safe(address: &str) -> bool {
     let Some((scheme, rest)) = address.split_once("://") else { return false };
     let authority = rest.split('/').next().unwrap_or_default();

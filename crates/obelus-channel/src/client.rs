@@ -7,33 +7,33 @@ use serde_json::Value;
 
 use crate::address::is_safe;
 
-/// A host that does not even take the connection within this time is down.
+/// The time limit of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Whoever says nothing for this long does not answer. The server waits up to ten minutes for a turn.
+/// The time limit of an answer. The server waits up to ten minutes for a turn.
 const PATIENCE: Duration = Duration::from_secs(660);
-/// The largest answer that is read.
+/// The largest answer.
 const LARGEST: usize = 64 << 20;
-/// How often a request is sent whose answer did not come.
+/// How often a request without an answer is sent.
 const TRIES: u32 = 3;
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The address or the token cannot be used.
+    /// The address or the token is invalid.
     #[error("{0}")]
     Unusable(String),
-    /// No answer came, or none that can be read.
+    /// There is no answer, or it is invalid.
     #[error("the server {0} does not answer: {1}")]
     Unreachable(String, String),
     /// Nothing listens at the address.
     #[error("nothing listens at {0}: is `obelus serve` running there?")]
     NobodyThere(String),
-    /// The server says no.
+    /// The server refused.
     #[error("{message}")]
     Refused {
         /// The HTTP status.
         status: u16,
-        /// A stable name of the cause.
+        /// A stable code.
         code: String,
         /// What went wrong, and what to do.
         message: String,
@@ -59,7 +59,7 @@ impl Client {
         if token.expose().is_empty() || !token.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(ClientError::Unusable("the token is empty, or has signs that no token has".to_owned()));
         }
-        // It fails where the program has chosen a provider before, and that one is as good.
+        // Fails if the program has already chosen a provider, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
             .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
@@ -76,7 +76,7 @@ impl Client {
         &self.address
     }
 
-    /// Reads something.
+    /// Sends a GET request.
     pub async fn get(&self, path: &str) -> Result<Value, ClientError> {
         self.send(reqwest::Method::GET, path, None).await
     }
@@ -95,12 +95,12 @@ impl Client {
         self.send(reqwest::Method::POST, path, Some(body)).await
     }
 
-    /// Removes something.
+    /// Sends a DELETE request.
     pub async fn delete(&self, path: &str) -> Result<Value, ClientError> {
         self.send(reqwest::Method::DELETE, path, None).await
     }
 
-    /// The events of a session after one of them.
+    /// The events of a session after a number.
     pub async fn events(&self, session: &str, after: &str) -> Result<EventReader, ClientError> {
         let path = format!("/api/v1/sessions/{}/events?after={}", encoded(session), encoded(after));
         let request = self.request(reqwest::Method::GET, &path);
@@ -172,7 +172,7 @@ impl Client {
     }
 }
 
-/// Whether the host says that nothing listens there.
+/// Whether the connection was refused.
 fn is_refused(error: &reqwest::Error) -> bool {
     let mut causes = std::iter::successors(std::error::Error::source(error), |cause| (*cause).source());
     causes.any(|cause| {
@@ -180,7 +180,7 @@ fn is_refused(error: &reqwest::Error) -> bool {
     })
 }
 
-/// What a server says when it refuses.
+/// The error in a server's refusal.
 fn refused(status: u16, bytes: &[u8]) -> ClientError {
     let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let text = |name: &str| body["error"][name].as_str().map(str::to_owned);
@@ -191,7 +191,7 @@ fn refused(status: u16, bytes: &[u8]) -> ClientError {
     }
 }
 
-/// A part of a path: everything but letters, digits and `-._~:` as `%XX`.
+/// Percent-encodes everything except letters, digits and `-._~:`.
 pub fn encoded(text: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::with_capacity(text.len());
@@ -204,14 +204,14 @@ pub fn encoded(text: &str) -> String {
     encoded
 }
 
-/// Reads the events of a session as they come.
+/// Reads the events of a session as they arrive.
 pub struct EventReader {
     response: reqwest::Response,
     buffer: Vec<u8>,
 }
 
 impl EventReader {
-    /// The next event; none if the stream has ended. Nothing is lost if the waiting is given up.
+    /// The next event; none if the stream has ended. It is cancel-safe.
     pub async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(event) = self.take_buffered() {
@@ -219,7 +219,7 @@ impl EventReader {
             }
             match self.response.chunk().await {
                 Ok(Some(part)) if self.buffer.len() + part.len() <= LARGEST => self.buffer.extend_from_slice(&part),
-                // Whoever reads goes on by the number of the last event.
+                // The reader continues after the number of the last event.
                 _ => return None,
             }
         }

@@ -1,4 +1,4 @@
-//! What can go wrong with a call, with a stable code, an HTTP status and words in both languages.
+//! Errors of calls, with a stable code, an HTTP status and texts in both languages.
 
 use obelus_kernel::session::Refused;
 use obelus_runtime::people::refused_in_words;
@@ -6,16 +6,16 @@ use obelus_runtime::sessions::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
 use obelus_runtime::{HostError, Language, StoreError};
 use obelus_words::fill;
 
-/// Why a call failed. Nothing has happened then, unless the code is `outcome_unknown`.
+/// Why a call failed. Nothing has happened, unless the code is `outcome_unknown`.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
     /// The session refused the input.
     #[error("{0}")]
     Refused(#[from] Refused),
-    /// The session cannot be opened, made or read.
+    /// The session cannot be opened, created or read.
     #[error("{0}")]
     Host(#[from] HostError),
-    /// There is no agent of this name; the nearest name.
+    /// There is no agent of this name; the most similar name.
     #[error("there is no agent `{0}`")]
     UnknownAgent(String, Option<String>),
     /// The agent's file has errors.
@@ -23,25 +23,25 @@ pub enum ChannelError {
     BadAgent {
         /// The agent.
         agent: String,
-        /// What is wrong, a line each.
+        /// The errors, one per line.
         problems: String,
     },
     /// There is no question of this id.
     #[error("there is no question `{0}`")]
     UnknownQuestion(String),
-    /// There is no such thing at all: a path, a record.
+    /// There is no such path or record.
     #[error("there is no such thing: {0}")]
     NotFound(String),
-    /// Nothing has written at a place of memory.
+    /// The place in memory has no value.
     #[error("nothing has written there")]
     NotWritten,
     /// The path has no such method.
     #[error("this path has no such method")]
     WrongMethod,
-    /// The question is not what the caller was shown.
+    /// The question has changed since it was shown.
     #[error("the question `{0}` has changed since it was shown: look at it again")]
     Changed(String),
-    /// What was sent cannot be read, or breaks its form.
+    /// The request is invalid.
     #[error("{0}")]
     BadRequest(String),
     /// What was sent was understood, and is not done here: what is done instead.
@@ -53,34 +53,34 @@ pub enum ChannelError {
     /// What was sent is too large: the limit, in words.
     #[error("too large: {0}")]
     TooLarge(String),
-    /// The body is not JSON by its content type.
+    /// The content type is not JSON.
     #[error("the body must be JSON, with the header `Content-Type: application/json`")]
     NotJson,
-    /// There is no token, or one that nobody was given.
+    /// The token is missing or unknown.
     #[error("a token is needed: send the header `Authorization: Bearer TOKEN`")]
     Unauthorized,
-    /// There is a token, and nobody was given it.
+    /// The token is unknown.
     #[error("this token is not known")]
     UnknownToken,
-    /// The token does not permit this; the role that would.
+    /// The token does not permit this; the required role.
     #[error("this needs a token with the role {0}")]
     Forbidden(&'static str),
-    /// The request comes from a page or for a host that is not allowed.
+    /// The origin or host of the request is not allowed.
     #[error("the {0} of the request is not allowed here")]
     NotAllowed(&'static str),
-    /// Too many requests or streams of one token.
+    /// The token has too many requests or streams.
     #[error("too many {0}: try again later")]
     TooMany(&'static str),
-    /// Nothing came in time.
+    /// A time limit has passed.
     #[error("the request took too long to arrive")]
     TimedOut,
-    /// The server is about to end.
+    /// The server is shutting down.
     #[error("the server is ending: try again")]
     Closing,
 }
 
 impl ChannelError {
-    /// The stable name of the cause.
+    /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Refused(refused) => refused.code,
@@ -103,7 +103,7 @@ impl ChannelError {
         }
     }
 
-    /// The HTTP status that says the same.
+    /// The HTTP status.
     pub fn status(&self) -> u16 {
         match self {
             Self::Refused(refused) => refused_status(refused.code),
@@ -127,7 +127,7 @@ impl ChannelError {
         }
     }
 
-    /// What went wrong and what to do, for a person. Untrusted text in it is escaped.
+    /// The error and the remedy, as text for people. Untrusted text in it is escaped.
     pub fn words(&self, language: Language) -> String {
         let words = &language.words().channel;
         let phrase = match self {

@@ -2,11 +2,11 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `options` | where it listens, for whom, and how much it takes |
-//! | `accept` | connections: accepted, timed, limited, and closed in good order |
-//! | `guard` | each request: host, origin, token, role, rate; headers of each answer |
-//! | `body`, `reply` | what comes in and goes out as JSON, within limits |
-//! | `protocol` | what the protocols of others share |
+//! | `options` | address, allowed hosts, and limits |
+//! | `accept` | connections: accepting, time limits, orderly shutdown |
+//! | `guard` | checks of each request: host, origin, token, role, rate; headers of each answer |
+//! | `body`, `reply` | JSON bodies within limits, and answers |
+//! | `protocol` | what the compatible protocols share |
 //! | `routes` | the API |
 //! | `stream`, `socket` | events as a stream, and by WebSocket |
 //! | `limits`, `metrics` | rates and open streams of each token; counters |
@@ -51,7 +51,7 @@ pub use reply::{ErrorBody, ErrorDetails, Failure, Json};
 pub use routes::description;
 pub(crate) use stream::{Events, Next};
 
-/// What every request needs. Clones are the same.
+/// The state that every request needs. Clones share it.
 #[derive(Clone)]
 pub struct App {
     inner: Arc<Inner>,
@@ -61,49 +61,49 @@ struct Inner {
     service: Service,
     tokens: Tokens,
     options: HttpOptions,
-    /// Values of `Host` that are answered.
+    /// Accepted values of `Host`.
     hosts: Vec<String>,
-    /// Values of `Origin` that are answered.
+    /// Accepted values of `Origin`.
     origins: Vec<String>,
     limits: Limits,
     metrics: Metrics,
     links: Links,
     started: Instant,
-    /// Becomes true when the server is about to end.
+    /// Becomes true when the server shuts down.
     closing: watch::Receiver<bool>,
 }
 
 impl App {
-    /// The calls.
+    /// The service.
     pub fn service(&self) -> &Service {
         &self.inner.service
     }
 
-    /// Whether the token of a request still permits what it did when the request came.
+    /// Whether the token of a request still has the same rights.
     pub fn still_permits(&self, access: &Access) -> bool {
         self.inner.tokens.still_permits(&access.caller)
     }
 
-    /// Whether the server is about to end.
+    /// Whether the server is shutting down.
     pub fn is_closing(&self) -> bool {
         *self.inner.closing.borrow()
     }
 
-    /// Waits until the server is about to end.
+    /// Waits until the server shuts down.
     pub async fn closing(&self) {
         let mut closing = self.inner.closing.clone();
-        // A sender that is gone has ended, too.
+        // A dropped sender means the same.
         let _ = closing.wait_for(|closing| *closing).await;
     }
 }
 
-/// A server that listens. It answers while [`HttpServer::serve`] runs.
+/// A listening server. It answers while [`HttpServer::serve`] runs.
 pub struct HttpServer {
     app: App,
     listener: TcpListener,
     address: SocketAddr,
     closing: watch::Sender<bool>,
-    /// Routes of other channels, below the same guard.
+    /// Routes of other channels, behind the same guard.
     more: Vec<Router<App>>,
 }
 
@@ -128,7 +128,7 @@ impl HttpServer {
         Ok(Self { app: App { inner: Arc::new(inner) }, listener, address, closing, more: Vec::new() })
     }
 
-    /// Where it listens.
+    /// The address it listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -138,15 +138,15 @@ impl HttpServer {
         self.app.inner.links.add(token)
     }
 
-    /// Adds the routes of another channel. They are guarded as the others are.
+    /// Adds the routes of another channel, behind the same guard.
     #[must_use]
     pub fn with_routes(mut self, routes: Router<App>) -> Self {
         self.more.push(routes);
         self
     }
 
-    /// Serves until `end` comes. Then nothing more is accepted, streams are closed, requests at work are answered, and
-    /// whoever is slower than the options allow is let go.
+    /// Serves until `end` completes. Then no connections are accepted, streams are closed, running requests are
+    /// answered, and connections that take longer than the options allow are dropped.
     pub async fn serve(self, end: impl Future<Output = ()>) {
         let Self { app, listener, closing, more, .. } = self;
         let router = routes::router(&app, more);

@@ -1,4 +1,4 @@
-//! The LangGraph server API, so that its clients talk to agents unchanged.
+//! The LangGraph server API, so that its clients work with agents unchanged.
 //!
 //! An agent is an assistant, a session is a thread, and an input from outside is a run. `values` are `{messages, state}`: the
 //! conversation as messages of LangChain, and the agent's state. A question is an interrupt.
@@ -6,14 +6,14 @@
 //! | file | subject |
 //! |---|---|
 //! | `assistants` | agents as assistants |
-//! | `threads` | sessions as threads: making, finding, copying, removing |
-//! | `notes` | what is kept of a thread beside its session |
+//! | `threads` | sessions as threads: creating, finding, copying, removing |
+//! | `notes` | data of a thread beside its session |
 //! | `state` | values, checkpoints, history, updates |
 //! | `runs` | beginning, listing, waiting for and stopping runs |
-//! | `begin` | what a run begins with: words, decisions, a checkpoint |
-//! | `follow`, `stream` | a run that is followed to its end; the same as server-sent events |
+//! | `begin` | the input of a run: messages, decisions, a checkpoint |
+//! | `follow`, `stream` | following a run to its end; the same as server-sent events |
 //! | `fold` | messages, runs and checkpoints, folded from events |
-//! | `interrupts`, `ids` | questions as interrupts; ids that are made of what they name |
+//! | `interrupts`, `ids` | questions as interrupts; ids that are derived from what they name |
 
 mod assistants;
 pub(crate) mod begin;
@@ -39,19 +39,19 @@ use crate::ChannelError;
 use crate::http::{Access, App, Failure, Json};
 use notes::Notes;
 
-/// What a handler returns.
+/// The result of a handler.
 type Answered = Result<Json<Value>, Failure>;
 
 /// The channel's name in journals: `langgraph:NAME`.
 const CHANNEL: &str = "langgraph";
 
-/// Removes what is kept of a thread whose session was removed.
+/// Removes the data of a thread whose session was removed.
 pub fn forget(store: &Path, session: &str) {
-    // Where it cannot be removed, it is a note about nothing.
+    // A leftover note does no harm.
     let _ = notes::Notes::new(store).remove(session);
 }
 
-/// The routes. Notes about threads are kept in the store's folder.
+/// The routes. Notes about threads are stored in the store's folder.
 pub fn routes(store: &Path) -> Router<App> {
     Router::new()
         .route("/ok", get(ok))
@@ -95,7 +95,7 @@ async fn info(_: Access) -> Json<Value> {
     Json(json!({"version": env!("CARGO_PKG_VERSION"), "server": "obelus", "flags": flags}))
 }
 
-/// A number of a body or a query, within limits.
+/// A number in a body or a query, within limits.
 fn limit_of(value: &Value, name: &str, usual: u64, most: u64) -> usize {
     let number = value[name].as_u64().or_else(|| value[name].as_str()?.parse().ok());
     usize::try_from(number.unwrap_or(usual).min(most)).unwrap_or(usize::MAX)
@@ -105,7 +105,7 @@ fn bad(text: impl Into<String>) -> ChannelError {
     ChannelError::BadRequest(text.into())
 }
 
-/// Something that this server does not do.
+/// The error for an unsupported feature.
 fn unsupported(text: &str) -> ChannelError {
     ChannelError::Refused(obelus_kernel::session::Refused::new("unsupported", text))
 }

@@ -1,23 +1,24 @@
-//! Channels: how people and programs reach sessions from outside of the process.
+//! Channels: access to sessions from outside of the process.
 //!
-//! [`Service`] has the calls that every channel uses, free of transport: each channel is a thin adapter over it. Results
-//! are plain data that can be serialised ([`types`]); errors are one enum with stable codes ([`ChannelError`]).
+//! [`Service`] has the calls that every channel uses, without a transport: each channel is a thin adapter over it.
+//! Results are plain serialisable data ([`types`]); errors are one enum with stable codes ([`ChannelError`]).
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
 //! | `service` | the calls |
-//! | `types` | what they take and return |
-//! | `schemas` | shapes of what lower layers serialise, for the description of the API (feature `http`) |
-//! | `error` | what can go wrong, in both languages |
-//! | `who` | who answered, in words |
+//! | `types` | their parameters and results |
+//! | `schemas` | shapes of data that lower layers serialise, for the API description (feature `http`) |
+//! | `error` | errors, in both languages |
+//! | `who` | who answered, as text |
 //! | `tokens` | who may call: names, roles, hashes |
 //! | `http` | the HTTP API, server-sent events and WebSocket (feature `http`) |
 //! | `client` | a client of that API (feature `client`) |
 //! | `telegram` | a Telegram bot (feature `telegram`) |
 //! | `traces` | traces for an OpenTelemetry collector (feature `traces`) |
-//! | `langgraph`, `openai`, `mcp` | protocols of others: LangGraph's server API, OpenAI's API, MCP (feature `http`) |
+//! | `langgraph`, `openai`, `mcp` | compatible protocols: LangGraph's server API, OpenAI's API, MCP (feature `http`)
+//! |
 
 #[cfg(any(feature = "client", feature = "telegram", feature = "traces"))]
 mod address;

@@ -1,12 +1,12 @@
 //! An MCP server at `/mcp`: talk to agents, read their states, see and answer the inbox.
 //!
-//! It speaks 2026-07-28 and the revisions with a handshake up to 2025-11-25. It keeps nothing between two calls and has no
-//! stream of its own. It is written here because it is one endpoint with six tools.
+//! It supports 2026-07-28 and the revisions with a handshake up to 2025-11-25. It has no state between calls and no
+//! stream of its own. It is implemented here because it is one endpoint with six tools.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `tools` | the tools |
-//! | `talk` | words, and what came of them |
+//! | `talk` | messages and their results |
 //! | `ask` | questions to the person at the client |
 //! | `reverse` | the same for clients with a handshake: the server asks on the stream of a call |
 
@@ -50,13 +50,13 @@ pub fn routes() -> Router<App> {
         .layer(Extension(Arc::new(Pending::default())))
 }
 
-/// What a call needs to know of its client.
+/// The client's capabilities.
 pub(super) struct Client {
-    /// Whether the client can ask its person.
+    /// Whether it can ask its user.
     pub(super) can_elicit: bool,
 }
 
-/// An error of JSON-RPC.
+/// A JSON-RPC error.
 pub(super) struct RpcError {
     code: i64,
     message: String,
@@ -68,7 +68,7 @@ impl RpcError {
         Self { code, message: message.into(), data: None }
     }
 
-    /// The status that the revision without a handshake wants; the others want 200.
+    /// The status in the revision without a handshake; the others use 200.
     fn status(&self, is_modern: bool) -> StatusCode {
         match self.code {
             METHOD_NOT_FOUND if is_modern => StatusCode::NOT_FOUND,
@@ -79,7 +79,7 @@ impl RpcError {
     }
 }
 
-/// There is no stream from the server, and no session to end.
+/// There is no server stream, and no session to end.
 async fn no_stream(_: Access) -> StatusCode {
     StatusCode::METHOD_NOT_ALLOWED
 }
@@ -93,11 +93,11 @@ async fn receive(
 ) -> Result<Response, Failure> {
     let id = message["id"].clone();
     let Some(method) = message["method"].as_str().filter(|_| message["jsonrpc"] == "2.0") else {
-        // A viewer decides nothing, whatever a former token of the same name was asked.
+        // A viewer cannot decide, whatever an earlier token of the same name was asked.
         if access.needs(Role::Operator).is_ok() && pending.answer(&access.caller.name, &message) {
             return Ok(StatusCode::ACCEPTED.into_response());
         }
-        // Answers to what nobody asked, and lists of messages.
+        // Unexpected answers, and batches.
         let error = RpcError::new(INVALID_REQUEST, "one request or notification of JSON-RPC 2.0 is taken");
         return Ok(failed(&Value::Null, &error, false));
     };
@@ -151,7 +151,7 @@ fn is_modern(method: &str, params: &Value, headers: &HeaderMap) -> bool {
         || header(headers, "mcp-protocol-version") == Some(MODERN)
 }
 
-/// Checks what a request says about itself.
+/// Checks the request's own metadata.
 fn client_of(method: &str, params: &Value, headers: &HeaderMap, is_modern: bool) -> Result<Client, RpcError> {
     let said = header(headers, "mcp-protocol-version");
     if !is_modern {
@@ -182,7 +182,7 @@ fn client_of(method: &str, params: &Value, headers: &HeaderMap, is_modern: bool)
     Ok(Client { can_elicit: has_form(&meta[CAPABILITIES_KEY]["elicitation"]) })
 }
 
-/// Whether a client can show a form. Without modes it is the form.
+/// Whether a client can show a form, which is the default mode.
 fn has_form(elicitation: &Value) -> bool {
     elicitation.as_object().is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
 }

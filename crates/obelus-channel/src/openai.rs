@@ -2,10 +2,10 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `request` | what a client asks for |
+//! | `request` | parsing requests |
 //! | `chats` | the session of a conversation |
-//! | `codes` | answers to questions as words: `approve CODE` |
-//! | `completion` | what the agent says, plain or as a stream |
+//! | `codes` | answers to questions as text: `approve CODE` |
+//! | `completion` | the agent's answer, plain or as a stream |
 
 mod chats;
 mod codes;
@@ -26,7 +26,7 @@ use chats::Chats;
 /// The channel's name in journals: `openai:NAME`.
 const CHANNEL: &str = "openai";
 
-/// The routes. Which conversation belongs to which session is kept in the store's folder.
+/// The routes. The mapping from conversations to sessions is stored in the store's folder.
 pub fn routes(store: &FilePath) -> Router<App> {
     Router::new()
         .route("/v1/models", get(models))
@@ -35,7 +35,7 @@ pub fn routes(store: &FilePath) -> Router<App> {
         .layer(Extension(Arc::new(Chats::new(store))))
 }
 
-/// Removes what is kept of a session that was removed.
+/// Removes the data of a removed session.
 pub fn forget(store: &FilePath, session: &str) {
     chats::forget(store, session);
 }

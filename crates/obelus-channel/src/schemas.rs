@@ -1,13 +1,13 @@
-//! Shapes of what lower layers serialise themselves, for the description of the API: questions, events, messages, the story
-//! of a value.
+//! Shapes of data that lower layers serialise, for the API description: questions, events, messages, the history of a
+//! value.
 //!
-//! Nothing is made of these types at run time. The tests read what the layers below write into them and write it again, so
-//! that the description is true.
+//! These types are not used at run time. Tests parse the lower layers' JSON into them and serialise it again, so that
+//! the description is correct.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `question` | a question for people |
-//! | `events` | what happens in a session |
+//! | `events` | events of a session |
 //! | `context` | messages of the context, and where a value comes from |
 
 mod context;

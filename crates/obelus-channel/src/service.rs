@@ -1,22 +1,22 @@
-//! The calls that every channel uses, free of transport.
+//! The calls that every channel uses, without a transport.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `agents`, `agent_parts` | the catalogue of agents, and what they are made of |
-//! | `sessions` | making, listing, looking at and removing sessions |
-//! | `talk` | what is said to a session, and what came of it |
+//! | `agents`, `agent_parts` | the catalogue of agents, and their parts |
+//! | `sessions` | creating, listing, reading and removing sessions |
+//! | `talk` | inputs to a session, and their results |
 //! | `questions` | the inbox, and answers |
-//! | `recent` | questions that were decided lately |
-//! | `second_look` | whether records are still as a question shows them |
-//! | `edit` | how a person changes a call that waits; pictures of pages |
+//! | `recent` | recently decided questions |
+//! | `second_look` | whether records have changed since a question was asked |
+//! | `edit` | editing a waiting call; pictures of pages |
 //! | `graph`, `instances` | the plan as a graph; the instances of a session |
-//! | `state` | values of the state, and what has changed in it |
-//! | `changes` | what changes in the lists of sessions and questions |
-//! | `forecast` | what a fork would do, and what requests to the model took |
+//! | `state` | values of the state, and its changes |
+//! | `changes` | changes of the lists of sessions and questions |
+//! | `forecast` | what a fork would do, and usage of model requests |
 //! | `past` | events, timeline, log, fork |
-//! | `step_words` | the words of steps beside events |
+//! | `step_words` | texts of steps for events |
 //! | `snapshot` | a session at one moment, for channels that show it their own way |
-//! | `take_up` | work that an earlier process left |
+//! | `take_up` | unfinished work of an earlier process |
 
 mod agent_parts;
 mod agents;
@@ -66,29 +66,29 @@ pub(crate) use talk::lines_visible;
 pub struct Service {
     host: Host,
     agents: Arc<AgentCatalogue>,
-    /// The language where neither the caller nor the agent names one.
+    /// The language if neither the caller nor the agent names one.
     language: Option<Language>,
-    /// Whether that holds whatever language people begin in.
+    /// Whether it applies whatever language people write in.
     is_language_fixed: bool,
-    /// What is done to the specs of new sessions.
+    /// Changes the specs of new sessions.
     prepare: Option<Prepare>,
-    /// Removes what channels keep of a session beside the store.
+    /// Removes data of a session that channels store.
     forget: Option<Forget>,
-    /// Makes prompts, where they can be shown.
+    /// Renders prompts, if supported.
     make_prompt: Option<MakePrompt>,
-    /// Follows the sessions that are talked to.
+    /// Traces sessions, if enabled.
     #[cfg(feature = "traces")]
     traces: Option<crate::traces::Traces>,
 }
 
-/// Changes what a session is made of.
+/// Changes the spec of a session.
 type Prepare = Arc<dyn Fn(SessionSpec) -> SessionSpec + Send + Sync>;
 
-/// Is told of a session that was removed.
+/// Called with a removed session.
 type Forget = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Service {
-    /// A service over a host with a store, for the agents of a catalogue.
+    /// A service for a host with a store, and the agents of a catalogue.
     pub fn new(host: Host, agents: AgentCatalogue) -> Self {
         Self {
             host,
@@ -103,48 +103,48 @@ impl Service {
         }
     }
 
-    /// The same, in this language where neither the caller nor the agent names one.
+    /// Sets the language if neither the caller nor the agent names one.
     #[must_use]
     pub fn in_language(self, language: Language) -> Self {
         Self { language: Some(language), ..self }
     }
 
-    /// The same, whose agents speak this language also to people who begin in another one.
+    /// Sets the agents' language, even for people who write in another one.
     #[must_use]
     pub fn always_in_language(self, language: Language) -> Self {
         Self { language: Some(language), is_language_fixed: true, ..self }
     }
 
-    /// The same, whose new sessions are made of what `prepare` makes of their agents.
+    /// Sets the function that changes the specs of new sessions.
     #[must_use]
     pub fn prepared(self, prepare: impl Fn(SessionSpec) -> SessionSpec + Send + Sync + 'static) -> Self {
         Self { prepare: Some(Arc::new(prepare)), ..self }
     }
 
-    /// The same, which tells `forget` of each session that it has removed.
+    /// Sets the function that is called for each removed session.
     #[must_use]
     pub fn forgetting(self, forget: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { forget: Some(Arc::new(forget)), ..self }
     }
 
-    /// The same, whose sessions are traced from when they are first talked to.
+    /// Traces sessions from their first use.
     #[cfg(feature = "traces")]
     #[must_use]
     pub fn traced(self, traces: crate::traces::Traces) -> Self {
         Self { traces: Some(traces), ..self }
     }
 
-    /// The host of the sessions.
+    /// The host.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The language for what is said outside of a session.
+    /// The language for texts outside of a session.
     pub fn language(&self) -> Language {
         self.language.unwrap_or(Language::English)
     }
 
-    /// A session to talk to, restored if it is not in memory.
+    /// Opens a session, restoring it if necessary.
     pub async fn open(&self, id: &str) -> Result<SessionHandle, ChannelError> {
         check_id(id)?;
         let handle = match self.host.find(id) {
@@ -158,7 +158,7 @@ impl Service {
         Ok(handle)
     }
 
-    /// Reads something from a session. One that is not in memory is read from the store, and does not go on.
+    /// Reads from a session. One that is not in memory is read from the store, and not resumed.
     pub async fn read<T: Send + 'static>(
         &self,
         id: &str,
@@ -172,7 +172,7 @@ impl Service {
         self.blocking(move |host| Ok(look(&host.look_interrupted(&id)?))).await
     }
 
-    /// Reads something from a session as it was after a record.
+    /// Reads from a session as it was after a record.
     pub async fn read_at<T: Send + 'static>(
         &self,
         id: &str,
@@ -193,7 +193,7 @@ impl Service {
         self.blocking(work).await
     }
 
-    /// Does work with the store on a thread that may wait for the disk.
+    /// Runs blocking work with the store on a separate thread.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Host) -> Result<T, ChannelError> + Send + 'static,
@@ -203,14 +203,14 @@ impl Service {
         done.map_err(|_| ChannelError::Refused(Refused::new("internal", "the work was not done")))?
     }
 
-    /// The language of a new session whose first message is known: that of its words, unless another one is fixed.
+    /// The language of a new session with this first message: the message's, unless another one is fixed.
     pub(crate) fn lang_of(&self, words: &str) -> Option<String> {
         let is_told = !self.is_language_fixed && words.chars().any(char::is_alphabetic);
         is_told.then(|| Language::of(words).code().to_owned())
     }
 
-    /// The language for a session: what the caller wants, else the agent's, else that of the user's words if they are
-    /// Russian, else the service's.
+    /// The language for a session: the caller's, else the agent's, else Russian if the user writes Russian, else the
+    /// service's.
     fn language_of(&self, session: &Session, wanted: Option<Language>) -> Language {
         let agents = || session.settings().language.as_deref().map(|name| Language::named(Some(name)));
         let heard = || {
@@ -224,7 +224,7 @@ impl Service {
     }
 }
 
-/// Checks the id of a session before anything is looked up by it.
+/// Checks a session's id before it is used.
 pub(crate) fn check_id(id: &str) -> Result<(), ChannelError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) {
@@ -233,18 +233,18 @@ pub(crate) fn check_id(id: &str) -> Result<(), ChannelError> {
     }
 }
 
-/// The id of what is made under a key, so that it is made once.
+/// An id derived from a key, so that the object is created once.
 pub(crate) fn id_of_key(what: &str, key: &str) -> String {
     let whole = Sha256::digest(format!("{what}\n{key}").as_bytes());
     whole.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// An id that nobody can guess.
+/// An unguessable id.
 fn drawn_id() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
 
-/// The handle by which an input is told once, however often it is sent (DUR-13).
+/// A handle with this input id, so that the input is taken once (DUR-13).
 fn once(handle: &SessionHandle, input_id: Option<&str>) -> Result<SessionHandle, ChannelError> {
     match input_id {
         Some(id) => Ok(handle.with_id(id.parse::<InputId>()?)),

@@ -1,11 +1,11 @@
 //! Telegram: people talk to an agent through a bot, and answer its questions by buttons.
 //!
-//! Updates are asked for by long polling. Each user has a session; what happens in it is shown in the chat. Everything is
-//! sent as plain text, so that nothing in it can become a link, a mention or a format by the will of a model or a page.
+//! Updates are received by long polling. Each user has a session, whose events are shown in the chat. Everything is
+//! sent as plain text, so that a model or a page cannot create links, mentions or formatting.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `config` | the file that says which bot, for whom, with which agent |
+//! | `config` | the configuration file: bot, allowed users, agent |
 //! | `api` | the Bot API over HTTP |
 //! | `intake` | updates: words, commands, buttons |
 //! | `speaker` | what happens in a session, as messages |
@@ -41,12 +41,12 @@ pub use config::{ConfigError, TelegramConfig};
 use pace::Pace;
 use state::{Book, Card};
 
-/// Why a bot cannot go on.
+/// Why a bot cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[error("Telegram: {0}")]
 pub struct TelegramError(String);
 
-/// A bot that is to be run.
+/// A configured bot.
 pub struct Telegram {
     service: Service,
     config: TelegramConfig,
@@ -54,11 +54,11 @@ pub struct Telegram {
     tell: Tell,
 }
 
-/// Tells whoever runs the server of something.
+/// Reports problems to the server's operator.
 type Tell = Box<dyn Fn(&str) + Send + Sync>;
 
 impl Telegram {
-    /// A bot over a service. What it must know after a restart is kept in the folder; `tell` hears of its troubles.
+    /// A bot for a service. Its data are stored in the folder; `tell` gets its problems.
     pub fn new(
         service: Service,
         config: TelegramConfig,
@@ -68,8 +68,8 @@ impl Telegram {
         Self { service, config, folder: folder.into(), tell: Box::new(tell) }
     }
 
-    /// Runs the bot until `end` comes. An error says that it cannot go on at all: a token that is not valid, a file that
-    /// cannot be read, an agent that is not there.
+    /// Runs the bot until `end` completes. An error is permanent: an invalid token, an unreadable file, a missing
+    /// agent.
     pub async fn run(self, end: impl Future<Output = ()>) -> Result<(), TelegramError> {
         let mut end = std::pin::pin!(end);
         let bot = tokio::select! {
@@ -85,7 +85,7 @@ impl Telegram {
         ended
     }
 
-    /// Asks the Bot API who this bot is, again and again while it cannot be reached.
+    /// Asks the Bot API for the bot's identity, with retries while it is unreachable.
     async fn connect(self) -> Result<Arc<Bot>, TelegramError> {
         let Self { service, config, folder, tell } = self;
         if let Err(error) = service.agent(&config.agent, config.lang).await {
@@ -125,7 +125,7 @@ impl Telegram {
     }
 }
 
-/// Whether trying again is of no use.
+/// Whether a retry is useless.
 fn is_fatal(error: &ApiError) -> bool {
     matches!(error, ApiError::Refused { code: 401 | 404, .. })
 }
@@ -134,30 +134,30 @@ fn no_bot(error: &ApiError) -> TelegramError {
     TelegramError(format!("{error}; is the token the one that BotFather gave?"))
 }
 
-/// A bot that runs.
+/// A running bot.
 struct Bot {
     service: Service,
     config: TelegramConfig,
     api: BotApi,
-    /// The number and the name of the bot.
+    /// The id and name of the bot.
     id: i64,
     username: String,
     book: Book,
     pace: Pace,
     tell: Tell,
     memory: Mutex<Memory>,
-    /// Everything that runs beside the polling. It ends with the bot.
+    /// Tasks beside the polling. They end with the bot.
     tasks: Mutex<JoinSet<()>>,
 }
 
-/// What need not be known after a restart.
+/// Data that need not survive a restart.
 #[derive(Default)]
 struct Memory {
-    /// The names of the users who may talk.
+    /// The names of allowed users.
     names: HashMap<i64, String>,
-    /// Tokens of cards whose answer is on its way.
+    /// Tokens of cards whose answer is in progress.
     pressed: HashSet<String>,
-    /// Others who were told that they may not talk.
+    /// Others who were told that they are not allowed.
     outsiders: HashSet<i64>,
     /// Sessions that are being shown.
     shown: HashSet<String>,
@@ -168,20 +168,20 @@ impl Bot {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs something beside the polling.
+    /// Spawns a task beside the polling.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(work);
     }
 
-    /// Ends everything that runs beside the polling.
+    /// Ends all tasks.
     async fn stop(&self) {
         let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.shutdown().await;
     }
 
-    /// Changes what is kept. Where it cannot be written, it holds until the next restart.
+    /// Changes the stored data. If they cannot be written, the change lasts until the next restart.
     fn keep<T>(&self, change: impl FnOnce(&mut state::Saved) -> T) -> Option<T> {
         let kept = self.book.change(change);
         kept.map_err(|error| (self.tell)(&format!("Telegram: telegram.json cannot be written: {error}"))).ok()
@@ -193,12 +193,12 @@ impl Bot {
         words::language_of(self.config.lang, code.as_deref())
     }
 
-    /// The name of a user, if they wrote since the start.
+    /// The name of a user who has written since the start.
     fn name_of(&self, id: i64) -> Option<String> {
         self.memory().names.get(&id).cloned()
     }
 
-    /// Sends a text when it is the chat's turn; the number of the message.
+    /// Sends a text within the chat's rate limit; returns the message's id.
     async fn send(&self, chat: i64, text: &str, keyboard: Option<&Value>) -> Result<i64, ApiError> {
         let mut message = json!({"chat_id": chat, "text": text, "link_preview_options": {"is_disabled": true}});
         if let Some(keyboard) = keyboard {
@@ -209,7 +209,7 @@ impl Bot {
         sent["message_id"].as_i64().ok_or_else(|| ApiError::Network("a message without a number".to_owned()))
     }
 
-    /// Changes a message when it is the chat's turn.
+    /// Edits a message within the chat's rate limit.
     async fn edit(&self, chat: i64, message: i64, text: &str, keyboard: Option<&Value>) -> Result<(), ApiError> {
         let preview = json!({"is_disabled": true});
         let mut edit = json!({"chat_id": chat, "message_id": message, "text": text, "link_preview_options": preview});
@@ -223,7 +223,7 @@ impl Bot {
         }
     }
 
-    /// Sends a few words beside everything else.
+    /// Sends a short text in the background.
     fn note(self: &Arc<Self>, chat: i64, text: String) {
         let bot = Arc::clone(self);
         self.spawn(async move {
@@ -233,7 +233,7 @@ impl Bot {
         });
     }
 
-    /// Sends the whole question as a file, where a message has no room for it.
+    /// Sends the whole question as a file, if it is too long for a message.
     async fn send_whole(&self, chat: i64, whole: &str) {
         self.pace.turn(chat).await;
         if let Err(error) = self.api.send_text_file(chat, "question.txt", whole, "").await {
@@ -241,7 +241,7 @@ impl Bot {
         }
     }
 
-    /// Shows a card as its question stands: with buttons while it is open, else with what came of it.
+    /// Updates a card: with buttons while its question is open, else with the result.
     async fn refresh_card(&self, token: &str) {
         let Some(card) = self.book.look(|saved| saved.cards.get(token).cloned()) else { return };
         let language = self.language_of(&card.session);

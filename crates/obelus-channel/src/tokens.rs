@@ -1,7 +1,7 @@
-//! Who may call: tokens with names and roles.
+//! Tokens with names and roles.
 //!
 //! The file `tokens.json` in the store's folder has the hash of each token, never the token. A token has 256 random
-//! bits, so that its SHA-256 can be kept and nobody can find the token for it.
+//! bits, so that it cannot be found from its SHA-256.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -18,12 +18,12 @@ use sha2::{Digest as _, Sha256};
 
 /// The file of the tokens, in the store's folder.
 pub const TOKENS_FILE: &str = "tokens.json";
-/// The file with the first token itself, for whoever starts the server.
+/// The file with the first token itself, for the server's operator.
 pub const TOKEN_FILE: &str = "token";
 /// The name of that token.
 pub const LOCAL: &str = "local";
 
-/// A larger file has no tokens that anybody was given.
+/// Larger files are refused.
 const LARGEST: u64 = 1 << 20;
 
 /// What a token permits. Each role may do everything that the one before it may.
@@ -51,12 +51,12 @@ impl Role {
     }
 }
 
-/// A token that somebody was given.
+/// A token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenEntry {
-    /// Whose it is. Answers carry it.
+    /// Its owner's name. Answers are recorded under it.
     pub name: String,
-    /// What it permits.
+    /// Its role.
     pub role: Role,
     /// When it was made.
     pub created: String,
@@ -64,19 +64,19 @@ pub struct TokenEntry {
     hash: String,
 }
 
-/// Whoever has called.
+/// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The name of the token.
     pub name: String,
-    /// What it permits.
+    /// Its role.
     pub role: Role,
     /// The SHA-256 of the token.
     hash: String,
 }
 
 impl Caller {
-    /// Who, and from where, as journals keep it.
+    /// The caller and channel, as journals store them.
     pub fn by(&self, channel: &str) -> String {
         format!("{channel}:{}", self.name)
     }
@@ -88,13 +88,13 @@ pub enum TokenError {
     /// A file cannot be read or written.
     #[error("{0}: {1}")]
     File(PathBuf, io::Error),
-    /// Others than its owner can read a file.
+    /// The file is readable by others than its owner.
     #[error("{0}: others can read this file: `chmod 600` it, and replace the tokens in it")]
     Open(PathBuf),
-    /// The file is not one of tokens.
+    /// The file is invalid.
     #[error("{0}: {1}")]
     Form(PathBuf, String),
-    /// A text that is no name.
+    /// Not a valid name.
     #[error("`{0}` is no name for a token: letters, digits, `-` and `_`, at most 64")]
     BadName(String),
     /// There is a token of this name.
@@ -108,14 +108,14 @@ pub enum TokenError {
     NoRandomness(String),
 }
 
-/// The tokens of a store. The file is read again when it has changed.
+/// The tokens of a store. The file is reread when it has changed.
 pub struct Tokens {
     file: PathBuf,
     read: Mutex<Read>,
 }
 
 struct Read {
-    /// What the file looked like: when it was changed, its inode, and who may read it.
+    /// The file's modification time, inode and mode.
     seen: Option<(SystemTime, u64, u32)>,
     entries: Arc<[TokenEntry]>,
 }
@@ -131,7 +131,7 @@ impl Tokens {
         read_entries(&self.file)
     }
 
-    /// Makes a token, and keeps its hash. Nobody can read the token later.
+    /// Creates a token and stores its hash. The token cannot be read later.
     pub fn add(&self, name: &str, role: Role) -> Result<Secret, TokenError> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
@@ -154,7 +154,7 @@ impl Tokens {
         self.write(&entries)
     }
 
-    /// Removes a token: from now on it permits nothing.
+    /// Removes a token.
     pub fn remove(&self, name: &str) -> Result<(), TokenError> {
         let _one = self.lock()?;
         let mut entries = self.list()?;
@@ -166,25 +166,24 @@ impl Tokens {
         }
     }
 
-    /// Makes the first token, where there is none, and writes it to a file that only its owner can read. Whether it was
-    /// made now.
+    /// Creates the first token, if there is none, and writes it to a private file. Returns whether it was created.
     pub fn ensure_first(&self, file: &Path) -> Result<bool, TokenError> {
         if self.list()?.iter().any(|entry| entry.name == LOCAL) {
             return Ok(false);
         }
-        // A token that is in no file would be of no use to anybody.
+        // A token that is in no file would be useless, so the file is written first.
         let token = drawn("obelus_")?;
         write_private(file, format!("{}\n", token.expose()).as_bytes())?;
         self.insert(LOCAL, Role::Admin, &token)?;
         Ok(true)
     }
 
-    /// Whether the token of a caller still permits what it did.
+    /// Whether the token of a caller still has the same rights.
     pub fn still_permits(&self, caller: &Caller) -> bool {
         self.entries().iter().any(|entry| entry.hash == caller.hash && entry.role >= caller.role)
     }
 
-    /// Lets one process at a time change the file.
+    /// Locks the file against changes by other processes.
     fn lock(&self) -> Result<fs::File, TokenError> {
         let path = self.file.with_extension("lock");
         let wrong = |error| TokenError::File(path.clone(), error);
@@ -194,7 +193,7 @@ impl Tokens {
         Ok(file)
     }
 
-    /// Who has this token. It takes the same time whoever it is.
+    /// The owner of a token, in constant time.
     pub fn caller(&self, token: &str) -> Option<Caller> {
         let given = hash_of(token);
         let mut found = None;
@@ -206,13 +205,13 @@ impl Tokens {
         found
     }
 
-    /// The tokens as the file has them now.
+    /// The current tokens of the file.
     fn entries(&self) -> Arc<[TokenEntry]> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let look = |about: fs::Metadata| Ok((about.modified()?, about.ino(), about.mode()));
         let seen = fs::metadata(&self.file).and_then(look).ok();
         if seen.is_none() || read.seen != seen {
-            // A file that cannot be read permits nothing.
+            // An unreadable file permits nothing.
             *read = Read { seen, entries: read_entries(&self.file).unwrap_or_default().into() };
         }
         Arc::clone(&read.entries)
@@ -228,7 +227,7 @@ impl Tokens {
     }
 }
 
-/// A secret in a file that only its owner can read. It is made where there is none.
+/// A secret in a private file, created if necessary.
 pub fn secret_in(file: &Path) -> Result<Secret, TokenError> {
     if !file.exists() {
         write_private(file, format!("{}\n", drawn("obelus_")?.expose()).as_bytes())?;
@@ -236,7 +235,7 @@ pub fn secret_in(file: &Path) -> Result<Secret, TokenError> {
     secret_of(file)
 }
 
-/// The secret in a file that only its owner can read.
+/// The secret in a private file.
 pub fn secret_of(file: &Path) -> Result<Secret, TokenError> {
     let wrong = |error| TokenError::File(file.to_owned(), error);
     must_be_private(file, &fs::metadata(file).map_err(wrong)?)?;
@@ -249,7 +248,7 @@ fn read_entries(file: &Path) -> Result<Vec<TokenEntry>, TokenError> {
         about => about.map_err(|error| TokenError::File(file.to_owned(), error))?,
     };
     must_be_private(file, &about)?;
-    // Whoever may write into the folder could put a file of their own there.
+    // Anybody who may write into the folder could replace the file.
     let folder = file.parent().and_then(|folder| fs::metadata(folder).ok());
     if folder.is_some_and(|folder| folder.uid() != about.uid()) {
         return Err(TokenError::Open(file.to_owned()));
@@ -268,7 +267,7 @@ fn must_be_private(file: &Path, about: &fs::Metadata) -> Result<(), TokenError> 
     }
 }
 
-/// Writes a file that only its owner can read, whole or not at all.
+/// Writes a private file atomically.
 fn write_private(file: &Path, bytes: &[u8]) -> Result<(), TokenError> {
     let wrong = |error| TokenError::File(file.to_owned(), error);
     let part = file.with_extension(format!("part{}", std::process::id()));
@@ -278,7 +277,7 @@ fn write_private(file: &Path, bytes: &[u8]) -> Result<(), TokenError> {
     fs::rename(&part, file).map_err(wrong)
 }
 
-/// A text that nobody can guess.
+/// An unguessable text.
 pub(crate) fn drawn(prefix: &str) -> Result<Secret, TokenError> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| TokenError::NoRandomness(error.to_string()))?;
@@ -289,7 +288,7 @@ pub(crate) fn hash_of(token: &str) -> String {
     Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether two hashes are the same, without telling by the time it takes how much of them is.
+/// Compares two hashes in constant time.
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }

@@ -1,8 +1,8 @@
 //! Traces for an OpenTelemetry collector, by OTLP over HTTP in JSON.
 //!
-//! Spans are made of the numbered events of sessions, in the GenAI conventions 1.37.0. They wait in a bounded queue and are
-//! sent in batches: a collector that is slow or down loses traces, and holds up no work. Words, parameters and results
-//! are not sent unless that is asked for.
+//! Spans are created from the numbered events of sessions, in the GenAI conventions 1.37.0. They are sent in batches
+//! from a bounded queue: a slow or missing collector loses traces, but delays no work. Messages, parameters and
+//! results are sent only on request.
 
 mod spans;
 
@@ -16,27 +16,27 @@ use tokio::sync::mpsc;
 
 use spans::{About, Spans, attribute};
 
-/// The conventions whose names are used.
+/// The schema of the conventions.
 const CONVENTIONS: &str = "https://opentelemetry.io/schemas/1.37.0";
-/// The most spans that wait; more are lost.
+/// The limit of queued spans; more are lost.
 const MOST_WAITING: usize = 8192;
-/// The most spans of one request, and how long the first of them waits for others.
+/// The limit of spans in a request, and how long the first of them waits for others.
 const BATCH: usize = 512;
 const WAIT: Duration = Duration::from_secs(1);
-/// A collector that takes longer is down.
+/// The time limit of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where traces go. Clones are the same.
+/// The exporter of traces. Clones share it.
 #[derive(Clone)]
 pub struct Traces {
     queue: mpsc::Sender<Value>,
-    /// The sessions that are followed.
+    /// The sessions being traced.
     followed: Arc<Mutex<HashSet<String>>>,
     with_content: bool,
 }
 
 impl Traces {
-    /// Sends traces to a collector, such as `http://127.0.0.1:4318`. `tell` hears of its troubles, not of each one.
+    /// Sends traces to a collector, such as `http://127.0.0.1:4318`. `tell` gets its problems, once each time.
     pub fn start(
         collector: &str,
         with_content: bool,
@@ -45,7 +45,7 @@ impl Traces {
         if !crate::address::is_safe(collector) {
             return Err(format!("`{collector}` is no collector: HTTPS, or an address of this machine"));
         }
-        // It fails where the program has chosen a provider before, and that one is as good.
+        // Fails if the program has already chosen a provider, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).build();
         let http = http.map_err(|error| format!("HTTPS cannot be set up: {error}"))?;
@@ -55,12 +55,12 @@ impl Traces {
         Ok(Self { queue, followed: Arc::default(), with_content })
     }
 
-    /// Follows a session, if it is not followed yet, until it leaves memory.
+    /// Traces a session, if it is not yet traced, until it is unloaded.
     pub(crate) fn follow(&self, host: &Host, id: &str, handle: &SessionHandle) {
         if !self.followed().insert(id.to_owned()) {
             return;
         }
-        // The subscription alone keeps no session in memory.
+        // A subscription alone does not keep a session in memory.
         let mut events = handle.subscribe(None);
         let (traces, host, id) = (self.clone(), host.clone(), id.to_owned());
         tokio::spawn(async move {
@@ -69,7 +69,7 @@ impl Traces {
             while let Some(event) = events.next().await {
                 let is_known = !event.is_passing || matches!(event.body, EventBody::ModelAsked { .. });
                 for span in is_known.then(|| spans.take(&event)).into_iter().flatten() {
-                    // Where there is no room, the span is lost.
+                    // If the queue is full, the span is lost.
                     let _ = traces.queue.try_send(span);
                 }
             }
@@ -92,7 +92,7 @@ impl Traces {
     }
 }
 
-/// Sends what waits, in batches, until nobody adds anything any more.
+/// Sends queued spans in batches, until the queue is closed.
 async fn send_all(
     http: reqwest::Client,
     address: String,
@@ -112,7 +112,7 @@ async fn send_all(
         let body = request(batch).to_string();
         let sent = http.post(&address).header("content-type", "application/json").body(body).send().await;
         let failed = sent.and_then(reqwest::Response::error_for_status).err().map(reqwest::Error::without_url);
-        // It is told once until it works again.
+        // A failure is reported once until it works again.
         if let Some(error) = failed.as_ref().filter(|_| !is_down) {
             tell(&format!("the collector takes no traces, which are lost meanwhile: {error}"));
         }

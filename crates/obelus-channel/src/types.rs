@@ -1,13 +1,13 @@
-//! What the calls of a [`Service`](crate::Service) take and return. Times are RFC 3339 texts.
+//! Parameters and results of the calls of a [`Service`](crate::Service). Times are RFC 3339 texts.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `agents` | what an agent is made of |
+//! | `agents` | the parts of an agent |
 //! | `graph` | the plan as a graph, and the agent's graph of steps |
-//! | `edit` | how a person changes a call that waits |
-//! | `changes` | what changes in the lists of sessions and questions |
-//! | `state` | values of the state with where they come from |
-//! | `past` | what a fork would do, instances, what requests took |
+//! | `edit` | editing a waiting call |
+//! | `changes` | changes of the lists of sessions and questions |
+//! | `state` | values of the state with their provenance |
+//! | `past` | what a fork would do, instances, usage |
 
 mod agents;
 mod changes;

@@ -1,9 +1,9 @@
-//! Who answered, and from where, in words.
+//! Who answered, and from where, as text.
 
 use obelus_runtime::Language;
 use obelus_words::fill;
 
-/// Who answered, and from where, in words. Journals have `CHANNEL:NAME`, and a few names of their own.
+/// Who answered, and from where, as text. Journals have `CHANNEL:NAME`, and a few special names.
 pub(crate) fn who(by: &str, language: Language) -> String {
     let (bot, story) = (&language.words().bot, &language.words().story);
     let channel = |name: &str| match name {

@@ -1,38 +1,38 @@
-//! The browser: an MCP server made safe to act with.
+//! The browser: an MCP server, made safe to use.
 //!
-//! An agent that works with pages observes, plans one call to the browser, has it aimed, and acts. Ids of elements live
-//! from an observation to the next action and no longer. What is kept of an action is what a person can be asked about:
-//! the page's address, the element's role and name, the form. Between the pages and the network stands a guard, which
-//! lets through what was agreed to.
+//! An agent that works with pages observes, plans one browser call, has it aimed (checked and judged), and acts.
+//! Element ids are valid only until the next action. A stored action contains what a person can be asked about: the
+//! page's address, the element's role and name, the form. A guard between the pages and the network lets only
+//! permitted requests through.
 //!
 //! # Layout
 //!
 //! | module | subject |
 //! |---|---|
-//! | `section` | what an agent's file says of its browser |
-//! | `find` | where the server and the browser are on this machine |
-//! | `launch` | the server that is started where the file names none |
+//! | `section` | the section `browser` of an agent's file |
+//! | `find` | finding the server and the browser on this machine |
+//! | `launch` | the server that is started if the file names none |
 //! | `activities` | observing, aiming and acting as activities |
-//! | `observe` | what the page shows, in words and as a picture |
-//! | `aim` | a planned call is checked against the page and judged |
-//! | `act` | the element is found again, and what was judged is done |
-//! | `around` | what stands around an element that has others of its name |
-//! | `point` | a point of the picture is pressed |
-//! | `intent` | what a planned call wants |
-//! | `judge` | what an action would do |
-//! | `form` | a form as it is shown |
-//! | `guard` | what pages may send |
-//! | `page` | our program beside the browser, and what it is asked |
-//! | `profile` | cookies and stored texts, kept with the session |
-//! | `answer` | what the server says |
-//! | `view` | what is shown of a page |
+//! | `observe` | the page's content, as text and as a picture |
+//! | `aim` | checking a planned call against the page, and judging it |
+//! | `act` | finding the element again and carrying out the judged action |
+//! | `around` | the context of an element, if others have its name |
+//! | `point` | pressing a point of the picture |
+//! | `intent` | the parsed planned call |
+//! | `judge` | what kind of action it is |
+//! | `form` | a form as it is shown to a person |
+//! | `guard` | which requests pages may send |
+//! | `page` | the script that runs beside the browser, and its queries |
+//! | `profile` | cookies and stored site data, kept with the session |
+//! | `answer` | the server's answers |
+//! | `view` | the compact text of a page |
 //! | `table` | rows of tables on one line each |
-//! | `difference` | the ids that are shown, and what changed of a page |
-//! | `offer` | what can be planned, in our words |
+//! | `difference` | our element ids, and the changes of a page |
+//! | `offer` | our descriptions of the browser's tools |
 //! | `snapshot` | the elements of a page |
 //! | `sites` | which sites are allowed |
-//! | `secrets` | texts that are typed by name |
-//! | `address` | addresses of pages, as they are told and kept |
+//! | `secrets` | secrets that are typed by name |
+//! | `address` | page addresses, as they are shown and stored |
 //! | `shots` | pictures of pages |
 
 mod act;
@@ -101,41 +101,41 @@ impl std::fmt::Debug for Browser {
     }
 }
 
-/// What is known from one step to the next. None of it is kept.
+/// The state between steps. It is not stored.
 struct Memory {
-    /// The page as it was observed; none once something was done.
+    /// The page as it was observed; none after an action.
     seen: Option<Seen>,
-    /// Where the browser is, in full.
+    /// The current address, in full.
     address: Option<String>,
-    /// Whether it was started anew since.
+    /// Whether the browser was restarted since.
     reborn: bool,
-    /// Where it was last on an allowed site.
+    /// The last address on an allowed site.
     home: Option<String>,
-    /// The sites of the file, and those that a person allowed since.
+    /// The sites of the file, and those that a person has allowed since.
     sites: Sites,
-    /// What elements tried to send.
+    /// Requests that were held back, by element.
     held: HeldBy,
-    /// The element that was acted on last.
+    /// The element of the last action.
     note: Option<String>,
-    /// The last observation, and how many before it were the same.
+    /// The last observation, and how many before it were equal.
     last: Option<(String, u32)>,
-    /// The page as it was shown last.
+    /// The page as it was last shown.
     shown: Option<Shown>,
-    /// Whether the model has that before its eyes, so that what changed is enough.
+    /// Whether the model still sees that page, so that changes are enough.
     is_base_shown: bool,
     /// The ids that are shown.
     numbers: Numbers,
-    /// A text that the next observation looks for.
+    /// A text that the next observation searches for.
     focus: Option<String>,
     shots: Shots,
-    /// What the browser knows of its user.
+    /// The profile: cookies and stored site data.
     keeper: Keeper,
-    /// What people are told of pages and the journal does not keep.
+    /// Full texts for people that the journal does not store.
     notes: PageNotes,
 }
 
 impl Memory {
-    /// Notes addresses in full for whoever is asked about them.
+    /// Stores full addresses, for people who are asked about them.
     fn note_addresses<'a>(&mut self, addresses: impl IntoIterator<Item = &'a str>, secrets: &Secrets) {
         let mut is_new = false;
         for address in addresses.into_iter().filter(|address| address.starts_with("http")) {
@@ -146,14 +146,14 @@ impl Memory {
         }
     }
 
-    /// Without a folder, and where it cannot be written, people see addresses as the journal has them.
+    /// Writes the notes. Without a writable folder, people see addresses as in the journal.
     fn keep_notes(&self) {
         if let Some(folder) = self.keeper.folder() {
             let _ = self.notes.write(folder);
         }
     }
 
-    /// Counts observations in a row that are the same.
+    /// Counts equal observations in a row.
     fn count(&mut self, digest: &str) -> u32 {
         let count = match &self.last {
             Some((last, count)) if last == digest => count + 1,
@@ -164,7 +164,7 @@ impl Memory {
     }
 }
 
-/// A page as it was observed.
+/// An observed page.
 #[derive(Default)]
 struct Seen {
     /// As it is shown.
@@ -173,30 +173,30 @@ struct Seen {
     text: String,
     snapshot: PageSnapshot,
     modal: Option<Modal>,
-    /// Whether the server left something out.
+    /// Whether the server cut it.
     cut: bool,
 }
 
-/// What was shown of a page.
+/// A page as it was shown.
 struct Shown {
     address: String,
-    /// As Playwright wrote it down.
+    /// As Playwright wrote it.
     text: String,
     page: ShownPage,
-    /// All that the observation said.
+    /// The whole text of the observation.
     whole: String,
 }
 
 impl Shown {
-    /// Whether it is what was observed last in a session.
+    /// Whether it is the session's latest observation.
     fn lies_in(&self, slot: &ObservationSlot) -> bool {
         slot.latest().is_some_and(|latest| latest.text == self.whole)
     }
 }
 
 impl Browser {
-    /// The browser that the section describes, on one of these servers. Pictures go to the section's folder, or else to
-    /// `shots`; cookies and what sites store are kept in the folder `profile`. Nothing is started.
+    /// The browser that the section describes, on one of these servers. Pictures go to the section's folder, or else
+    /// to `shots`; cookies and stored site data to the folder `profile`. Nothing is started.
     pub fn new(
         section: Section,
         servers: &Servers,
@@ -210,7 +210,7 @@ impl Browser {
         Ok(Self::with(section, Ok(server), shots, profile.map(Keeper::open).unwrap_or_default()))
     }
 
-    /// A browser that is not there: whatever is asked of it is an error that says why.
+    /// A missing browser: every call fails with this reason.
     pub fn missing(section: Section, why: impl Into<String>) -> Arc<Self> {
         Self::with(section, Err(why.into()), PathBuf::new(), Keeper::default())
     }
@@ -240,8 +240,8 @@ impl Browser {
         self.server.as_deref().map_err(|why| Failed::new("no_browser", format!("there is no browser: {why}")))
     }
 
-    /// Checks what a file says of its browser and of its servers, without a look at this machine. What is returned can be
-    /// bound, to check bindings too, and nothing else.
+    /// Checks the browser and servers of a file without looking at this machine. The result can only be bound, to
+    /// check bindings.
     pub fn checked(
         section: &Map<String, Value>,
         mcp: &Map<String, Value>,
@@ -253,8 +253,8 @@ impl Browser {
         Self::new(section, &Servers::parse(&mcp, base)?, base.to_owned(), None)
     }
 
-    /// Adds the activity for `{operator: PART}`: `observe`, `aim` or `act`. Tools that act have the name of what they do, and
-    /// may share one activity.
+    /// Adds the activity for `{operator: PART}`: `observe`, `aim` or `act`. Acting tools are named after their kind
+    /// of action and may share one activity.
     pub fn bind_one(self: &Arc<Self>, activities: &mut Activities, name: &str, part: &str) -> Result<(), BindingError> {
         let part = match part {
             "observe" => Part::Observe,
@@ -269,7 +269,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Adds everything that a browser does, under its usual names.
+    /// Adds all activities of the browser under their usual names.
     pub fn bind_into(self: &Arc<Self>, activities: &mut Activities) {
         let step = |part| Step { browser: Arc::clone(self), part };
         activities.add("observe", step(Part::Observe));
@@ -279,23 +279,23 @@ impl Browser {
         }
     }
 
-    /// Whether a tool is one of the browser's server.
+    /// Whether the tool belongs to the browser's server.
     pub fn owns(&self, tool: &str) -> bool {
         tool.split_once('.').is_some_and(|(server, _)| server == self.section.server)
     }
 
-    /// Whether a tool of the browser's server is offered in our words.
+    /// Whether we have a description of this tool of the browser's server.
     pub fn describes(&self, tool: &str) -> bool {
         self.owns(tool) && tool.split_once('.').is_some_and(|(_, own)| offer::of(own).is_some())
     }
 
-    /// Whether a tool can be of use: files are given to pages only where the agent's file names a folder for them.
+    /// Whether the tool is usable: uploads need a folder in the agent's file.
     pub fn offers(&self, tool: &str) -> bool {
         let gives_files = self.owns(tool) && tool.ends_with(".browser_file_upload");
         !gives_files || self.section.uploads.is_some()
     }
 
-    /// Puts our words in the place of those that the server has for the browser's tools.
+    /// Replaces the server's descriptions of the browser's tools with ours.
     pub fn describe(&self, tools: &mut [(String, Value)]) {
         for (name, schema) in tools {
             let own = name.strip_prefix(&self.section.server).and_then(|rest| rest.strip_prefix('.'));
@@ -305,8 +305,7 @@ impl Browser {
         }
     }
 
-    /// Has calls to the browser's own tools refused, for these names: a session knows the tools so that they can be planned,
-    /// and what is planned is aimed first.
+    /// Refuses direct calls to these browser tools. A session knows them only to plan calls, which are aimed first.
     pub fn refuse_direct_calls<'a>(
         self: &Arc<Self>,
         activities: &mut Activities,
@@ -317,16 +316,16 @@ impl Browser {
         }
     }
 
-    /// Asks the page something, and keeps in mind where it is.
+    /// Sends a query to the page and updates the current address.
     async fn ask(&self, memory: &mut Memory, ask: Ask) -> Result<Reply, Failed> {
         let (server, rules) = (self.server()?, &self.section.rules);
         let mut reply = page::ask(server, &memory.sites, rules, ask.clone()).await?;
-        // A browser that has ended answers once more, without a page; the next call starts another.
+        // A browser that has ended answers once more, without tabs; the next call starts another.
         if matches!(&reply, Reply::Told(told) if told.tabs.is_empty()) {
             reply = page::ask(server, &memory.sites, rules, ask).await?;
         }
         if let Reply::Told(told) = &mut reply {
-            // What requests carry is told and kept: secrets by name, and no more than a person reads.
+            // Requests are shown and stored: secrets become names, and long texts are cut.
             let held = told.held.iter_mut().map(|held| &mut held.request);
             for value in held.chain(&mut told.sent).flat_map(|request| request.fields.values_mut()) {
                 *value = guard::carried(&self.section.secrets.hide(std::mem::take(value)));
@@ -337,14 +336,14 @@ impl Browser {
             let addresses = links.chain(forms).chain([told.address.as_str()]);
             memory.note_addresses(addresses, &self.section.secrets);
             self.keep_profile(told, memory).await?;
-            // One that ended by itself was somewhere: the next observation goes there.
+            // If the browser ended by itself, the next observation reopens its page.
             let was_somewhere = memory.address.as_ref().is_some_and(|address| address.starts_with("http"));
             if (told.fresh || memory.reborn) && was_somewhere && told.address == "about:blank" {
                 memory.reborn = true;
                 return Ok(reply);
             }
             let parsed = url::Url::parse(&told.address).ok();
-            // Nobody goes back by itself to an address that deletes.
+            // An address that deletes is not reopened automatically.
             if parsed.is_some_and(|address| memory.sites.allow(&address) && !judge::deletes(&address)) {
                 memory.home = Some(told.address.clone());
             }
@@ -353,7 +352,7 @@ impl Browser {
         Ok(reply)
     }
 
-    /// Gives a browser that was started anew what the one before knew, and takes over what this one knows.
+    /// Restores the profile in a restarted browser, and stores the current one.
     async fn keep_profile(&self, told: &Told, memory: &mut Memory) -> Result<(), Failed> {
         if told.fresh && !memory.keeper.profile.is_empty() {
             let ask = Ask { restore: Some(memory.keeper.profile.clone()), ..Ask::default() };
@@ -367,7 +366,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Sees to the guard before anything is done.
+    /// Makes sure that the guard is active before an action.
     async fn guarded(&self, memory: &mut Memory) -> Result<(), Failed> {
         match self.ask(memory, Ask { take: true, ..Ask::default() }).await? {
             Reply::Told(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! A program and everything that it starts.
+//! A program and all processes that it starts.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -17,9 +17,9 @@ pub(crate) struct Pipes {
 
 /// A running program in a process group of its own. Dropping it kills the group.
 pub(crate) struct Group {
-    /// Always there; taken by `drop`.
+    /// Always set; taken by `drop`.
     child: Option<Child>,
-    /// The group, while there may be something in it to kill.
+    /// The group's id, until it has been killed.
     id: Option<Pid>,
 }
 
@@ -37,18 +37,18 @@ impl Group {
         }
     }
 
-    /// Waits for the program itself, then kills what it left behind.
+    /// Waits for the program, then kills the rest of its group.
     pub(crate) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let Some(child) = &mut self.child else { return Err(io::ErrorKind::NotFound.into()) };
         let status = child.wait().await?;
-        // The program is gone, and its number could belong to another one from now on. It cannot while anything
-        // is left in the group, which is when this kills; and it will not within these few instructions.
+        // After the program has ended, its id could be reused. Not while its group has processes, which is when this
+        // kills; and otherwise hardly within these few instructions.
         self.kill();
         Ok(status)
     }
 
-    /// Ends the program, whose stdin is closed by now: it has a moment to go by itself, another one after SIGTERM, and
-    /// is killed then. It is reaped, and nothing of its group is left.
+    /// Ends the program, whose stdin is already closed: it has `moment` to exit, another after SIGTERM, and is then
+    /// killed. It is reaped, and its group is killed.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only programs that serve are ended gently"))]
     pub(crate) async fn end(&mut self, moment: Duration) -> io::Result<ExitStatus> {
         if let Ok(status) = tokio::time::timeout(moment, self.ended()).await {
@@ -66,7 +66,7 @@ impl Group {
 
     fn kill(&mut self) {
         if let Some(id) = self.id.take() {
-            // It fails when nothing is left, which is as good.
+            // Fails if the group is empty.
             let _ = kill_process_group(id, Signal::KILL);
         }
     }
@@ -75,7 +75,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
-        // A killed child is a zombie until somebody waits for it. Without a runtime, tokio tries its best.
+        // A killed child is a zombie until it is reaped. Without a runtime, tokio does so on a best-effort basis.
         if let Some(mut child) = self.child.take().filter(|child| child.id().is_some())
             && let Ok(runtime) = Handle::try_current()
         {

@@ -1,4 +1,4 @@
-//! What Obelus reaches outward: models, programs, HTTP.
+//! Connections to the outside: models, programs, HTTP.
 //!
 //! # Layout
 //!
@@ -6,13 +6,13 @@
 //! |---|---|
 //! | [`activity`] | activities bound in a file: `exec`, `http`, `jq`, `bitrix24` |
 //! | `bitrix24` | the client of a Bitrix24 portal |
-//! | `browser` | the browser: an MCP server made safe to act with |
+//! | `browser` | the browser: an MCP server, made safe to use |
 //! | `mcp` | the client of MCP servers |
-//! | [`operator`] | what an agent that works with tools step by step needs besides them |
+//! | [`operator`] | the working state of an agent that works with tools step by step |
 //! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
 //! | [`StandardConnector`] | connects a session to everything that its file names |
 //! | `saved_requests` | saved requests of delegates at addresses |
-//! | `web` | what everything that speaks HTTP has in common |
+//! | `web` | the HTTP client that all modules share |
 
 pub mod activity;
 #[cfg(feature = "bitrix24")]

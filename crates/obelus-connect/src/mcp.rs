@@ -1,30 +1,30 @@
-//! The client of MCP servers: tools of any server for any agent, by a few lines in its file.
+//! The client of MCP servers. An agent uses the tools of any server with a few lines in its file.
 //!
-//! Everything that a server says is untrusted: names, descriptions and schemas of tools are checked before they are
-//! offered, its hints about effects are not believed, results have a size, and what it asks of a person is shown as
-//! its words. What a session was given is pinned: a tool whose definition is another one later is not called.
+//! Everything from a server is untrusted. Names, descriptions and schemas of tools are checked before they are
+//! offered, hints about effects are ignored, results are limited in size, and questions for people are shown as the
+//! server's. Tool definitions are pinned: a tool whose definition changed later is not called.
 //!
 //! # Layout
 //!
 //! | module | subject |
 //! |---|---|
-//! | `spec` | the section `mcp` of an agent's file, and what is wrong with it |
-//! | `words` | texts with `$NAME` in them, which are secrets of the environment |
-//! | `server` | one server: connecting when needed, connecting again, calls |
-//! | `connection` | one connection to it, in either version of the protocol |
-//! | `process` | the program of a server, from its start to its end |
-//! | `http` | the way to a server that is reached by HTTP |
+//! | `spec` | the section `mcp` of an agent's file, and its errors |
+//! | `words` | texts with `$NAME` for secrets of the environment |
+//! | `server` | one server: connecting, reconnecting, calls |
+//! | `connection` | one connection, in either version of the protocol |
+//! | `process` | the process of a server |
+//! | `http` | servers that are reached by HTTP |
 //! | `oauth` | tokens for servers that require authorization |
 //! | `lines` | the output of a program, with lines of limited length |
 //! | `guarded` | limits the questions that a server asks at once |
 //! | `handler` | requests and notifications of a server |
 //! | `request` | one request, and the elicitations while it runs |
-//! | `offer` | from a server's tool to one of ours |
-//! | `news` | what people should know of servers at work |
+//! | `offer` | converting a server's tools to ours |
+//! | `news` | notices for people about servers |
 //! | `tool_result` | the result of a call, limited in size |
 //! | `activity` | tools of servers as activities |
 //! | `shots` | images as files |
-//! | `error` | what can go wrong |
+//! | `error` | errors |
 
 mod activity;
 mod connection;
@@ -62,7 +62,7 @@ pub use request::{AskedFuture, Elicit};
 pub use server::Server;
 pub use tool_result::{Image, ToolResult};
 
-/// The servers of one agent, by name. Cheap to clone. Nothing is started until something is asked.
+/// The servers of one agent, by name. Cheap to clone. Each is started when it is first used.
 #[derive(Clone, Default)]
 pub struct Servers {
     by_name: Arc<BTreeMap<String, Arc<Server>>>,
@@ -109,9 +109,9 @@ impl Servers {
         self.by_name.get(name).cloned()
     }
 
-    /// Connects to all and lists the tools on offer, as tools of ours: the name is `SERVER.TOOL`, and the schema has
-    /// careful annotations but for what the author of the file says. A tool that cannot be offered is left out and
-    /// told through [`Servers::on_change`].
+    /// Connects to all servers and lists their tools, converted to ours: the name is `SERVER.TOOL`, and the schema
+    /// has cautious annotations unless the file's author gives others. A tool that cannot be offered is left out and
+    /// reported to [`Servers::on_change`].
     pub async fn tools(&self) -> Result<Vec<(String, Value)>, McpError> {
         let mut listings = JoinSet::new();
         for server in self.by_name.values() {
@@ -123,7 +123,7 @@ impl Servers {
             match listed {
                 Ok((name, listed)) => drop(by_server.insert(name, listed?)),
                 Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
-                // The runtime is shutting down, and takes this with it.
+                // The runtime is shutting down.
                 Err(_) => {}
             }
         }
@@ -137,9 +137,9 @@ impl Servers {
         Ok(tools)
     }
 
-    /// Adds an activity `SERVER.TOOL` for each of these names that belongs to a server. `pinned` has the schema of each
-    /// tool as the session knows it: a server that has another one by now gets no call to that tool. The error
-    /// `tool_changed` says what changed, and it is told once through [`Servers::on_change`].
+    /// Adds an activity `SERVER.TOOL` for each of these names that belongs to a server. `pinned` has the schema of
+    /// each tool in the session: if the server's has changed, the tool is not called. The error `tool_changed` says
+    /// what changed, and it is reported once to [`Servers::on_change`].
     pub fn bind_into(&self, activities: &mut Activities, pinned: &BTreeMap<String, Value>) {
         for (name, schema) in pinned {
             let Some((server, tool)) = name.split_once('.') else { continue };
@@ -151,21 +151,20 @@ impl Servers {
         }
     }
 
-    /// Sets the listener for messages to people, in place of the one before. Messages from before anybody listened are
-    /// passed on now.
+    /// Sets the listener for notices to people, replacing the previous one. Notices from before are passed on now.
     pub fn on_change(&self, listener: impl Fn(&ServerNews) + Send + Sync + 'static) {
         self.news.listen(Arc::new(listener));
     }
 
-    /// Keeps tokens for servers in a folder of the store, for this agent; those that are there are used. Without it a login
-    /// lasts as long as the process. `typed` is what a person types for the agent to log in.
+    /// Stores tokens for servers in a folder of the store, for this agent, and uses those already there. Otherwise a
+    /// login lasts as long as the process. `typed` is how a person names the agent in a login command.
     pub fn keep_logins(&self, folder: &Path, agent: &str, typed: &str) {
         let all = self.by_name.values().filter_map(|server| server.spec().auth());
         all.for_each(|auth| auth.keep_in(folder, agent, typed));
     }
 
-    /// Ends processes (whole groups, reaped) and connections. Whatever is called later is refused. What is not closed
-    /// is ended when it is dropped, without anybody waiting for it.
+    /// Ends processes (whole groups, reaped) and connections. Later calls are refused. On drop they are ended too,
+    /// but without waiting.
     pub async fn close(&self) {
         let mut ends = JoinSet::new();
         for server in self.by_name.values() {

@@ -8,7 +8,7 @@
 //! | [`Recorder`], [`Replay`] | recording a conversation with a model, and replaying it |
 //! | [`openai`] | models on any server with OpenAI's protocol |
 //! | [`render`] | a request as chat messages |
-//! | [`asked_prompts`] | what a model would be asked after each message of a user |
+//! | [`asked_prompts`] | the prompts that a model would get after each message of a user |
 //! | [`PromptMeter`] | how much of the requests a provider can serve from its cache |
 //! | [`ModelSpec`], [`open`] | a model by its name, such as `playbook:FILE` |
 //! | `jinja` | the template engine's settings |
@@ -41,7 +41,7 @@ fn last_words(prompt: &obelus_kernel::session::Prompt) -> Option<&str> {
     prompt.texts.iter().rev().find(|(role, _)| role == "user").map(|(_, text)| text.as_str())
 }
 
-/// The agent's words since the user's last message.
+/// The agent's messages since the user's last one.
 fn said_since(prompt: &obelus_kernel::session::Prompt) -> impl Iterator<Item = &str> {
     let start = prompt.texts.iter().rposition(|(role, _)| role == "user").map_or(0, |last| last + 1);
     prompt.texts[start..].iter().map(|(_, text)| text.as_str())

@@ -1,13 +1,13 @@
-//! What an operator needs besides the tools it works with: its working state, and somebody to look and to act.
+//! The parts of an operator besides its tools: its working state, observing and acting.
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `record` | the working state: what is taken into it, and what never is |
-//! | `alone` | an operator without a browser: tools of other servers pass, and there is nothing to look at |
+//! | `record` | the working state: what is stored in it, and what never is |
+//! | `alone` | an operator without a browser: other servers' tools are called directly, and there is no page |
 //!
-//! Where an agent's file has a browser, that browser looks, aims and acts (`browser`).
+//! If an agent's file has a browser, that browser observes, aims and acts (`browser`).
 
 mod alone;
 mod record;
@@ -18,7 +18,7 @@ pub use record::{Recording, Refusal, record};
 
 use crate::activity::{BindingError, Fields};
 
-/// What `operator` may say in a binding.
+/// The values of `operator` in a binding.
 const PARTS: [&str; 4] = ["record", "observe", "aim", "act"];
 
 /// Binds one part of an operator.

@@ -8,12 +8,12 @@ use reqwest::redirect::Policy;
 
 use crate::web;
 
-/// A saved request takes no longer than this to read,
+/// The time limit of reading a saved request.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
-/// and has no more bytes.
+/// The largest saved request, in bytes.
 const MOST: usize = 1024 * 1024;
 
-/// Reads saved requests by HTTP. Redirects are not followed: what was allowed is the address that was named.
+/// Reads saved requests by HTTP. Redirects are not followed: only the named address is allowed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WebRequests;
 

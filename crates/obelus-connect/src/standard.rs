@@ -25,66 +25,73 @@ pub use servers::SessionServers;
 /// Connects sessions to what their files name.
 #[derive(Clone, Default)]
 pub struct StandardConnector {
-    /// The folder in which logins to MCP servers are kept.
+    /// The folder for logins to MCP servers.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers have logins"))]
     logins: Option<PathBuf>,
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
     notices: Option<Notices>,
-    /// Of what people are told, where it is not that of the agent.
+    /// The language for people, if it is not the agent's.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
     language: Option<Language>,
+    /// Whether sessions are only read, and no model is needed.
+    is_for_reading: bool,
 }
 
-/// Something that people should know while a session is being connected, or later.
+/// A notice for people while a session is connected, or later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice<'a> {
     /// MCP servers take long to start; their names.
     Starting(&'a [String]),
-    /// Nobody has pinned what these servers say of their tools (POL-8).
+    /// The tool descriptions of these servers are not pinned (POL-8).
     Unpinned {
         /// The servers.
         servers: &'a [String],
         /// The agent, as a person types it.
         agent: &'a str,
     },
-    /// A server is not as the session knows it, or cannot offer something.
+    /// A server differs from what the session knows, or cannot offer something.
     Changed(&'a str),
 }
 
-/// Who is told.
+/// Receives notices.
 type Notices = Arc<dyn Fn(Notice<'_>) + Send + Sync>;
 
 impl StandardConnector {
-    /// One that keeps no logins and tells nobody anything.
+    /// A connector without stored logins and notices.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same, with logins to MCP servers kept in this folder: that of the store.
+    /// A connector for reading sessions: a model whose file is gone or broken hides nothing of them.
+    pub fn for_reading() -> Self {
+        Self { is_for_reading: true, ..Self::default() }
+    }
+
+    /// Stores logins to MCP servers in this folder of the store.
     #[must_use]
     pub fn with_logins(self, folder: impl Into<PathBuf>) -> Self {
         Self { logins: Some(folder.into()), ..self }
     }
 
-    /// The same, which tells of what people should know.
+    /// Sets the receiver of notices.
     #[must_use]
     pub fn with_notices(self, tell: impl Fn(Notice<'_>) + Send + Sync + 'static) -> Self {
         Self { notices: Some(Arc::new(tell)), ..self }
     }
 
-    /// The same, with a language for what people are told; else it is that of the agent.
+    /// Sets the language for people; by default the agent's.
     #[must_use]
     pub fn with_language(self, language: Option<Language>) -> Self {
         Self { language, ..self }
     }
 
-    /// The MCP servers that a spec names. What is wrong with the section is found here, and nothing is started.
+    /// The MCP servers of a spec. Checks the section and starts nothing.
     #[cfg(feature = "mcp")]
     pub fn servers(&self, spec: &SessionSpec, pictures: Option<&Path>) -> Result<SessionServers, BindingError> {
         SessionServers::new(self, spec, pictures)
     }
 
-    /// Finds what is wrong with the servers and the browser that a spec names.
+    /// Checks the servers and the browser of a spec.
     pub fn check_servers(&self, spec: &SessionSpec) -> Result<(), BindingError> {
         #[cfg(feature = "mcp")]
         self.servers(spec, None)?;
@@ -92,9 +99,9 @@ impl StandardConnector {
         Ok(())
     }
 
-    /// The model that a spec names.
-    fn model(spec: &SessionSpec) -> Result<Arc<dyn Model>, ConnectError> {
-        let Some(chosen) = &spec.model else { return Ok(Arc::new(NoModel)) };
+    /// The model of a spec.
+    fn model(&self, spec: &SessionSpec) -> Result<Arc<dyn Model>, ConnectError> {
+        let Some(chosen) = spec.model.as_ref().filter(|_| !self.is_for_reading) else { return Ok(Arc::new(NoModel)) };
         let named = ModelSpec::from_value(&chosen.model);
         let named = named.map_err(|error| ConnectError(format!("{}: the model: {error}", spec.name)))?;
         let model = open(&named, &chosen.folder).map_err(|error| ConnectError(error.to_string()))?;
@@ -108,13 +115,13 @@ impl StandardConnector {
     }
 
     #[cfg(feature = "mcp")]
-    fn connect(spec: &SessionSpec, servers: SessionServers) -> Result<Connections, ConnectError> {
+    fn connect(&self, spec: &SessionSpec, servers: SessionServers) -> Result<Connections, ConnectError> {
         let activities = Self::bind(spec, &servers)?;
         let services = Some(Arc::new(servers) as Arc<dyn Services>).filter(|_| spec.mcp.is_some());
-        Ok(Connections { activities: Arc::new(activities), model: Self::model(spec)?, services, requests: requests() })
+        Ok(Connections { activities: Arc::new(activities), model: self.model(spec)?, services, requests: requests() })
     }
 
-    /// The activities of a spec, those of its servers among them.
+    /// The activities of a spec, including those of its servers.
     #[cfg(feature = "mcp")]
     fn bind(spec: &SessionSpec, servers: &SessionServers) -> Result<Activities, ConnectError> {
         let mut activities = Activities::new();
@@ -127,7 +134,7 @@ impl StandardConnector {
     }
 
     #[cfg(not(feature = "mcp"))]
-    fn connect(spec: &SessionSpec) -> Result<Connections, ConnectError> {
+    fn connect(&self, spec: &SessionSpec) -> Result<Connections, ConnectError> {
         if spec.mcp.is_some() {
             return Err(in_file(spec, "this program was built without the feature `mcp`"));
         }
@@ -136,12 +143,12 @@ impl StandardConnector {
             let bound = crate::activity::bind_into(&mut activities, &lot.bound, &lot.folder);
             bound.map_err(|error| in_file(spec, error))?;
         }
-        let model = Self::model(spec)?;
+        let model = self.model(spec)?;
         Ok(Connections { activities: Arc::new(activities), model, services: None, requests: requests() })
     }
 }
 
-/// What reads saved requests of delegates at addresses.
+/// The reader of saved requests at addresses.
 fn requests() -> Option<Arc<dyn RequestSource>> {
     #[cfg(feature = "http")]
     return Some(Arc::new(crate::saved_requests::WebRequests));
@@ -166,7 +173,7 @@ impl Connector for StandardConnector {
                 servers.close().await;
                 return Err(in_file(spec, error));
             }
-            let connections = Self::connect(spec, servers)?;
+            let connections = self.connect(spec, servers)?;
             opening::begin(spec, &connections.activities).await;
             Ok(connections)
         })
@@ -174,7 +181,7 @@ impl Connector for StandardConnector {
 
     fn resume(&self, spec: &SessionSpec, pictures: Option<&Path>) -> Result<Connections, ConnectError> {
         let servers = self.servers(spec, pictures).map_err(|error| in_file(spec, error))?;
-        Self::connect(spec, servers)
+        self.connect(spec, servers)
     }
 }
 
@@ -186,13 +193,13 @@ impl Connector for StandardConnector {
         _: Option<&'a Path>,
     ) -> ConnectFuture<'a, Result<Connections, ConnectError>> {
         Box::pin(async move {
-            let connections = Self::connect(spec)?;
+            let connections = self.connect(spec)?;
             opening::begin(spec, &connections.activities).await;
             Ok(connections)
         })
     }
 
     fn resume(&self, spec: &SessionSpec, _: Option<&Path>) -> Result<Connections, ConnectError> {
-        Self::connect(spec)
+        self.connect(spec)
     }
 }

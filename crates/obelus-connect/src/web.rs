@@ -1,14 +1,14 @@
-//! What everything that speaks HTTP has in common.
+//! The HTTP client that all modules share.
 
 use std::fmt::Display;
 use std::time::Duration;
 
-/// A host that does not even take the connection within this time is down.
+/// The time limit of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client of ours. Where it follows redirects is for whoever sends something to say.
+/// A client builder. The caller sets the redirect policy.
 pub(crate) fn client() -> reqwest::ClientBuilder {
-    // It fails where the program has chosen a provider before, and that one is as good.
+    // Fails if the program has already chosen a provider, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
@@ -16,12 +16,12 @@ pub(crate) fn client() -> reqwest::ClientBuilder {
         .referer(false)
 }
 
-/// Why a client cannot be made, and what helps.
+/// The error if a client cannot be created, and what helps.
 pub(crate) fn no_tls(problem: impl Display) -> String {
     format!("HTTPS cannot be set up: {problem}; are the certificates of this machine (ca-certificates) installed?")
 }
 
-/// Everything but letters, digits and `-._~` as `%XX`.
+/// Percent-encodes everything except letters, digits and `-._~`.
 #[cfg(feature = "http")]
 pub(crate) fn encoded(text: &str) -> String {
     use std::fmt::Write as _;

@@ -2,8 +2,8 @@
 //!
 //! # Layers
 //!
-//! The lower layers are the crate `obelus-notebook`: values, memory, offer and plan. What an embedder needs of them is
-//! found here. Each module uses only those above it; `tests/layers.rs` holds this.
+//! The lower layers are the crate `obelus-notebook`: values, memory, offer and plan. What embedders need of them is
+//! re-exported here. Each module uses only those above it; `tests/layers.rs` checks this.
 //!
 //! | layer | modules | subject |
 //! |---|---|---|
@@ -13,12 +13,12 @@
 //!
 //! # Names
 //!
-//! Embedders meet the names at the root and those of [`session`]. The other modules are for those who need their subject.
+//! The root and [`session`] have the names that every embedder needs. The other modules are for special subjects.
 
 pub mod policy;
 pub mod session;
 
-// The modules of this crate name those of the notebook as `crate::…`.
+// The modules of this crate refer to the notebook's as `crate::…`.
 use obelus_notebook::{
     call, canonical, context, expr, fault, fold, glob, message, names, origin, path, quote, schema, template, time,
     tool, visible, wording,
@@ -45,7 +45,7 @@ pub mod compose {
     pub use obelus_notebook::compose::{Composed, Offer, compose, without_nulls};
 }
 
-/// How a model writes its answers, and their reading while they come.
+/// The forms of a model's answers, and incremental parsing.
 pub mod dialect {
     pub use obelus_notebook::dialect::stream::{Piece, Reader};
     pub use obelus_notebook::dialect::{Dialect, blocks};
@@ -56,7 +56,7 @@ pub mod jq {
     pub use obelus_notebook::jq::Filter;
 }
 
-/// What memory is made of, for those who read it message by message.
+/// The parts of memory, for reading it message by message.
 pub mod memory {
     pub use obelus_notebook::context::LoadPast;
     pub use obelus_notebook::message::Member;
@@ -64,7 +64,7 @@ pub mod memory {
     pub use obelus_notebook::path::Segment;
 }
 
-/// Data-flow graphs of calls: their check and their dry run.
+/// Data-flow graphs of calls: checks and simulation.
 pub mod plan {
     pub use obelus_notebook::plan::{Check, Edge, Simulation, Warning, Who, check};
 }

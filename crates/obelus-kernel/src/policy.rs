@@ -1,15 +1,16 @@
-//! What may happen: rules that a manager can read, the origins of values, and the gate that makes a verdict of both.
+//! What may happen: rules that a manager can read, the origins of values, and the gate that derives a verdict from
+//! both.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `gate` | `Gate::judge`, the only place where a verdict is made |
-//! | `rules`, `matching`, `index` | the policy of an agent's file, and how its lines are found |
-//! | `provenance` | where the values of a call come from |
-//! | `consent` | rules of a session that a person gave along with a yes |
-//! | `grounding` of the notebook | whether values of a call stand in what the user said |
-//! | `explain` | the verdict on a call that stands in a file, with everything that was said |
-//! | `simulate`, `foretold` | the dry run of a plan, and where values come from that are still to come |
-//! | `why`, `last_write` | the chain of calls behind a value; what wrote it last |
+//! | `rules`, `matching`, `index` | the policy of an agent's file, and how its rules are found |
+//! | `provenance` | the origins of a call's values |
+//! | `consent` | standing consents of a session |
+//! | `grounding` of the notebook | whether values of a call are in the user's messages |
+//! | `explain` | the verdict on a call in a file, with all findings |
+//! | `simulate`, `foretold` | the simulation of a plan, and the origins of values to come |
+//! | `why`, `last_write` | the chain of calls behind a value; its last write |
 
 mod check;
 mod consent;

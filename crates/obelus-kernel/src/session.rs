@@ -1,9 +1,9 @@
-//! The session: a state machine that takes inputs and hands out tasks.
+//! The session: a state machine that takes inputs and returns tasks.
 //!
-//! A driver calls [`Session::handle`] with what happened and when, then [`Session::poll`] until it returns nothing, does
-//! what it was handed, and comes back with the results. [`Session::timeout`] says when to come back at the latest, with
-//! [`Input::Tick`]. The session does no I/O and knows no time but what it is told, so the same inputs in the same order
-//! always give the same tasks and the same memory.
+//! A driver calls [`Session::handle`] with an input and the time, then [`Session::poll`] until it returns nothing,
+//! performs the tasks, and comes back with the results. [`Session::timeout`] says when to send [`Input::Tick`] at the
+//! latest. The session does no I/O and has no clock, so the same inputs in the same order always give the same tasks
+//! and the same memory.
 //!
 //! A session is made of parts that own their data and do not know the session:
 //!
@@ -12,26 +12,26 @@
 //! | `memory` | the context, the time, everything that is written |
 //! | `scheduler` | steps and jobs: what is blocked, ready, running |
 //! | `inbox` | questions, decisions, elicitations, looks |
-//! | `transcript` | what the model has been shown and has still to be told |
-//! | `turn` | phase, limits and result of the latest turn; words that wait for the next |
-//! | `graph_run` | where a turn along a graph of steps is |
+//! | `transcript` | what the model has been shown, and what to tell it next |
+//! | `turn` | phase, limits and result of the latest turn; queued messages |
+//! | `graph_run` | the position of a turn in a graph of steps |
 //! | `state_projection` | keys of confirmations, plans and events for the state |
 //! | `delegate` | sessions that carry out calls |
 //!
-//! The session routes between them. What happens in which file:
+//! The session routes between them. The files:
 //!
 //! | file | subject |
 //! |---|---|
-//! | `input`, `output`, `ids`, `solution` | what comes in, what goes out |
-//! | `flow` | a turn from its beginning to its rest; `solve`: what the model answered |
-//! | `calls`, `freeze`, `results` | a call's way from blocked to its end; `grounds`: what its values are found in |
-//! | `asking`, `looks`, `eliciting` | questions are asked |
-//! | `decide`, `edit_call`, `edit_plan`, `earlier`, `doubt` | what people say, and what that does |
+//! | `input`, `output`, `ids`, `solution` | inputs and outputs |
+//! | `flow` | a turn from its beginning to its rest; `solve`: the model's answer |
+//! | `calls`, `freeze`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
+//! | `asking`, `looks`, `eliciting` | asking questions |
+//! | `decide`, `edit_call`, `edit_plan`, `earlier`, `doubt` | people's decisions and their effects |
 //! | `prompt`, `telling`, `last_part`, `redact` | what the model is shown |
-//! | `state`, `adopt` | the state as people know it, and one from elsewhere |
+//! | `state`, `adopt` | the state for people, and a state from outside |
 //! | `plan_graph` | the calls of a turn as a graph |
-//! | `rules` | what the agent's file says now |
-//! | `checkpoint` | a session at rest as it is kept |
+//! | `rules` | changes of the agent's file |
+//! | `checkpoint` | the stored form of a resting session |
 
 mod adopt;
 mod asking;
@@ -96,7 +96,7 @@ pub use settings::Settings;
 pub use spent::{Money, Spent, Used};
 pub use transcript::{CallEntry, Happened, TranscriptEntry};
 
-/// What the fields of [`Settings`] are made of.
+/// The types of the fields of [`Settings`].
 pub mod options {
     pub use super::inbox::ConsentWords;
     pub use super::input::Limit;
@@ -125,7 +125,7 @@ use state_projection::StateProjection;
 use transcript::Transcript;
 use turn::{PendingWords, Turn};
 
-/// An agent at work on a request: its memory, what is under way, and what waits.
+/// An agent working on a request: its memory, running work, and open questions.
 pub struct Session {
     id: String,
     settings: Arc<Settings>,
@@ -136,24 +136,24 @@ pub struct Session {
     transcript: Transcript,
     turn: Turn,
     words: PendingWords,
-    /// Where the turn is, if the agent's loop is a graph of steps.
+    /// The position of the turn, if the agent has a graph of steps.
     graph: Option<GraphRun>,
     projection: StateProjection,
     delegates: Delegates,
-    /// The user's words and the texts of trusted results, as far as anything was looked for in them.
+    /// The user's messages and texts of trusted results, indexed as far as needed.
     grounds: GroundIndex,
-    /// What the model took since the session began.
+    /// The usage of the model since the session began.
     spent: Spent,
     tasks: VecDeque<Task>,
     /// Who has paused it.
     paused: Option<String>,
-    /// What the agent's file said when it was last opened.
+    /// The agent's file when it was last opened.
     rules: FileRules,
-    /// What people have agreed to for the rest of the session.
+    /// The standing consents.
     consents: Consents,
 }
 
-/// What the session was made for.
+/// The constants of the session.
 struct Brief {
     /// The schema of the result.
     schema: Option<Value>,
@@ -165,16 +165,16 @@ struct Brief {
 }
 
 impl std::fmt::Debug for Session {
-    /// Its name alone: what it holds is long, and [`Session::snapshot`] has it.
+    /// Only its name; [`Session::snapshot`] has the content.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
 impl Session {
-    /// A session about to work on a request: its context, the schema of its result, and its settings.
+    /// A new session for a request: its context, the schema of its result, and its settings.
     ///
-    /// Fails where a tool names an activity that does not exist, or a schema is not one.
+    /// Fails if a tool names a missing activity, or a schema is invalid.
     pub fn new(
         id: impl Into<String>,
         context: Context,
@@ -231,7 +231,7 @@ impl Session {
         Ok(session)
     }
 
-    /// The same session, whose turns go along a graph of steps. Such a session is always persistent.
+    /// Makes its turns follow a graph of steps. Such a session is always persistent.
     #[must_use]
     pub fn with_steps(mut self, steps: Arc<Steps>) -> Self {
         self.graph = Some(GraphRun::new(steps));
@@ -239,18 +239,18 @@ impl Session {
         self
     }
 
-    /// The same session, whose questions are numbered after this number: ids of questions are never used again, and an
-    /// earlier session of the same name may have had those before (ASK-1).
+    /// Numbers its questions after this number: ids of questions are never reused, and an earlier session of the same
+    /// name may have used those before (ASK-1).
     #[must_use]
     pub fn with_questions_after(mut self, number: u64) -> Self {
         self.inbox.number_after(number);
         self
     }
 
-    /// Takes in what happened. Afterwards [`Session::poll`] hands out what is to be done about it.
+    /// Takes an input. Afterwards [`Session::poll`] returns the resulting tasks.
     ///
-    /// An input that does not fit, such as an answer to a question that was never asked, is refused, and nothing has
-    /// changed. A completion that is already known is ignored.
+    /// An invalid input, such as an answer to an unknown question, is refused without any change. A completion that
+    /// is already known is ignored.
     pub fn handle(&mut self, now: Time, mut input: Input) -> Result<(), Refused> {
         let before = self.memory.now();
         self.memory.set_now(now);
@@ -265,7 +265,7 @@ impl Session {
         Ok(())
     }
 
-    /// Counts what the model took, in this session or in a delegate.
+    /// Counts the usage of the model, in this session or in a delegate.
     fn count(&mut self, input: &Input) {
         match input {
             Input::Answer { answer, .. } => {
@@ -280,7 +280,7 @@ impl Session {
         }
     }
 
-    /// Takes an input for this session itself. An id that leads nowhere is ignored.
+    /// Takes an input for this session itself. An unknown id is ignored.
     fn take(&mut self, input: Input) -> Result<(), Refused> {
         match input {
             Input::Start => {
@@ -325,22 +325,22 @@ impl Session {
         Ok(())
     }
 
-    /// The next thing to do, if there is one.
+    /// The next task, if there is one.
     pub fn poll(&mut self) -> Option<Task> {
         if self.paused.is_none() {
             return self.tasks.pop_front();
         }
-        // What would start something stays until the session goes on.
+        // While paused, tasks that start something are held back.
         self.tasks.iter().position(|task| !task.starts_something()).and_then(|at| self.tasks.remove(at))
     }
 
-    /// When to come back at the latest, with [`Input::Tick`].
+    /// When to send [`Input::Tick`] at the latest.
     pub fn timeout(&self) -> Option<Time> {
         let own = self.inbox.timeout();
         own.into_iter().chain(self.delegates.iter().filter_map(|(_, child)| child.timeout())).min()
     }
 
-    /// Changes how far it may go, from the next call on.
+    /// Changes the mode, from the next call on.
     fn set_mode(&mut self, mode: Mode) {
         Arc::make_mut(&mut self.settings).mode = mode;
         self.delegates.iter_mut().for_each(|child| child.set_mode(mode));
@@ -351,7 +351,7 @@ impl Session {
         self.paused.as_deref()
     }
 
-    /// The node of the graph where the session is.
+    /// The session's current node of the graph.
     pub fn node(&self) -> Option<&str> {
         self.graph.as_ref().map(GraphRun::node)
     }
@@ -371,12 +371,12 @@ impl Session {
         &self.settings
     }
 
-    /// What the model took: in this turn, and since the session began.
+    /// The usage of the model: in this turn, and since the session began.
     pub fn spent(&self) -> (Spent, Spent) {
         (self.turn.spent, self.spent)
     }
 
-    /// Every question, decided ones too, those of delegates included with the ids by which they are answered.
+    /// All questions, including decided ones and those of delegates, with the ids by which they are answered.
     pub fn questions(&self) -> Vec<Question> {
         let mut all: Vec<Question> = self.inbox.all().cloned().collect();
         for (job, child) in self.delegates.iter() {
@@ -394,7 +394,7 @@ impl Session {
         }
     }
 
-    /// Why an expression, such as `†state.letter.to`, has the value that it has. Of `a || b`, the part that is read.
+    /// The provenance of an expression's value, such as `†state.letter.to`. Of `a || b`, the part that is read.
     pub fn why(&self, expr: &str, instance: Option<&str>) -> Result<Why, Fault> {
         let expr = Expr::parse(expr)?;
         let index = self.current_grounds();
@@ -407,12 +407,12 @@ impl Session {
         Ok(told)
     }
 
-    /// A call in the words of people: what is done, to what, and what is set. One line, nothing in it misleads.
+    /// A call for people on one safe line: what is done, to what, and what is set.
     pub fn call_headline(&self, call: &Value) -> String {
         self.naming().call_headline(call)
     }
 
-    /// The same in a language of the reader's, as far as the tool's author has words in it.
+    /// The same in the reader's language, as far as the tool's author provides it.
     pub fn call_headline_in(&self, call: &Value, language: Option<&str>) -> String {
         Naming { language, ..self.naming() }.call_headline(call)
     }
@@ -422,12 +422,12 @@ impl Session {
         self.naming().headline(question)
     }
 
-    /// What people call a parameter of a tool, by its dotted path, where the tool's author says so.
+    /// The label of a tool's parameter, by its dotted path, if the tool's author provides one.
     pub fn label_of(&self, tool: &str, path: &str, language: Option<&str>) -> Option<&str> {
         self.memory.context.tool(tool)?.label(path, language)
     }
 
-    /// What people call a value of a tool's parameter, as far as the session has read it.
+    /// The name of a parameter's value, if the session has read it.
     pub fn name_of(&self, tool: &str, path: &str, value: &Value) -> Option<String> {
         let known = self.memory.context.tool(tool)?;
         self.naming().name_of_value(known, &Value::Null, path, value)
@@ -442,7 +442,7 @@ impl Session {
         Naming { context: &self.memory.context, language: self.settings.language.as_deref() }
     }
 
-    /// Everything the session is, as data. Equal sessions are equal here, byte for byte.
+    /// The whole session as data. Equal sessions are equal here, byte for byte.
     pub fn snapshot(&self) -> Value {
         let steps = self.scheduler.steps().map(|(number, step)| {
             let jobs = step.report(number).zip(&step.jobs).enumerate().map(|(index, (report, job))| {

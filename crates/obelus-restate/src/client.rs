@@ -1,6 +1,6 @@
-//! Requests to a Restate cluster: invocations by its ingress, queries and registrations by its admin API.
+//! Requests to a Restate cluster: invocations through its ingress, queries and registrations through its admin API.
 //!
-//! Requests run in a small runtime of their own, because a store is asked by threads that wait for the answer.
+//! Requests run in a small separate runtime, because a store is called by blocking threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,19 +14,19 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::{Handle, Runtime};
 use tokio::time::Instant;
 
-/// How long one request may take.
+/// The time limit of one request.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// How long a request is tried again while nobody answers: a node that has died is replaced within seconds.
+/// How long requests are retried without an answer: a dead node is replaced within seconds.
 const PATIENCE: Duration = Duration::from_secs(45);
 
-/// Why a request to the cluster came to nothing.
+/// Why a request to the cluster failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterError {
-    /// An address that cannot be used.
+    /// An invalid address.
     #[error("`{0}` is no address of a Restate server: it begins with http:// or https://")]
     BadAddress(String),
-    /// Nobody answers.
+    /// There is no answer.
     #[error("no Restate server answers at {0}: {1}")]
     Unreachable(String, String),
     /// The server answers with an error.
@@ -36,10 +36,10 @@ pub enum ClusterError {
         address: String,
         /// The HTTP status.
         status: u16,
-        /// What it says.
+        /// Its message.
         text: String,
     },
-    /// What it answers is not what was asked for.
+    /// The answer is invalid.
     #[error("the Restate server answers something else than was asked for: {0}")]
     Unreadable(String),
 }
@@ -50,7 +50,7 @@ impl From<ClusterError> for StoreError {
     }
 }
 
-/// A Restate cluster: the ingress and the admin API of one or several nodes. Clones are the same.
+/// A Restate cluster: the ingress and the admin API of one or several nodes. Clones share it.
 #[derive(Clone)]
 pub struct Cluster {
     inner: Arc<Inner>,
@@ -60,7 +60,7 @@ struct Inner {
     http: reqwest::Client,
     ingress: Addresses,
     admin: Addresses,
-    /// Where requests run.
+    /// The runtime of requests.
     handle: Handle,
     runtime: Option<Runtime>,
 }
@@ -89,11 +89,11 @@ impl Addresses {
     }
 }
 
-/// A request as it is sent, perhaps more than once.
+/// A request, which may be repeated.
 struct Call {
     path: String,
     body: Bytes,
-    /// The same key once more is the same invocation.
+    /// Requests with the same key are one invocation.
     key: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl Cluster {
     /// A cluster. Both are addresses such as `http://10.0.0.1:8080`; those of several nodes are separated by commas.
     pub fn new(ingress: &str, admin: &str) -> Result<Self, ClusterError> {
         let (ingress, admin) = (Addresses::new(ingress)?, Addresses::new(admin)?);
-        // It fails where the program has chosen a provider before, and that one is as good.
+        // Fails if the program has already chosen a provider, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let unusable = |error: String| ClusterError::Unreadable(error);
         let http = reqwest::Client::builder().timeout(LONGEST).connect_timeout(Duration::from_secs(5));
@@ -121,12 +121,12 @@ impl Cluster {
         Ok(Self { inner: Arc::new(Inner { http, ingress, admin, handle, runtime: Some(runtime) }) })
     }
 
-    /// The address of the ingress that is used now.
+    /// The address of the current ingress.
     pub fn address(&self) -> &str {
         self.inner.ingress.current()
     }
 
-    /// Calls a handler of a session, and waits for what it returns.
+    /// Calls a handler of a session, and waits for its result.
     pub(crate) async fn call<T: DeserializeOwned + Send + 'static>(
         &self,
         session: &str,
@@ -139,7 +139,7 @@ impl Cluster {
         self.send(true, Call { path, body: body.into(), key }).await
     }
 
-    /// The rows that a query of the cluster finds.
+    /// The rows of a query.
     pub(crate) async fn query(&self, sql: String) -> Result<Vec<Map<String, Value>>, ClusterError> {
         #[derive(serde::Deserialize)]
         struct Rows {
@@ -150,14 +150,14 @@ impl Cluster {
         Ok(rows.rows)
     }
 
-    /// Makes a worker known. The cluster asks it for what it can do.
+    /// Registers a worker. The cluster asks it for its handlers.
     pub(crate) async fn register(&self, uri: &str, force: bool) -> Result<(), ClusterError> {
         let body = json!({"uri": uri, "force": force}).to_string();
         let call = Call { path: "/deployments".to_owned(), body: body.into(), key: None };
         self.send::<Value>(false, call).await.map(drop)
     }
 
-    /// Waits for an answer on a thread that has nothing else to do.
+    /// Waits for an answer on a blocking thread.
     pub(crate) fn wait<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -185,7 +185,7 @@ impl Cluster {
                 Err(error) if is_passing(&error, ingress) && began.elapsed() < PATIENCE => error,
                 answered => return answered,
             };
-            // A node that has died refuses at once; another one may be there.
+            // A dead node refuses at once; another one may be available.
             if matches!(failed, ClusterError::Unreachable(..)) {
                 addresses.next();
             }
@@ -216,7 +216,7 @@ impl Cluster {
     }
 }
 
-/// Whether it is worth while to ask again. A service that is not known is one whose workers have not come yet.
+/// Whether a retry makes sense. An unknown service is one whose workers have not registered yet.
 fn is_passing(error: &ClusterError, ingress: bool) -> bool {
     match error {
         ClusterError::Unreachable(..) => true,
@@ -228,7 +228,7 @@ fn is_passing(error: &ClusterError, ingress: bool) -> bool {
     }
 }
 
-/// An error with what caused it.
+/// An error with its causes.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,9 +1,9 @@
-//! The service that carries out what sessions want done: calls, requests to models, files of delegates.
+//! The service that carries out tasks of sessions: calls, model requests, delegates' files.
 //!
-//! An effect that a worker could not finish begins anew, perhaps in another worker. Whether the earlier attempt has acted is
-//! then not known. What may be done once only therefore begins with an intent: a number that is drawn in this attempt and
-//! becomes durable before anything is done. A later attempt finds another number than its own, and looks whether the call
-//! has happened, or has a person asked (DUR-4).
+//! An effect that a worker could not finish is repeated, perhaps in another worker. Then it is unknown whether the
+//! earlier attempt has acted. So a non-idempotent effect begins with an intent: a random number of this attempt that
+//! becomes durable before anything is done. A later attempt finds a number other than its own, and reconciles the
+//! call, or lets a person decide (DUR-4).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use restate_sdk::prelude::*;
 use crate::live::{LiveError, Sessions};
 use crate::wire::{Effect, Envelope, SESSION};
 
-/// How often a long effect looks whether its turn was stopped elsewhere: at first, and at most.
+/// How often a long effect checks whether its turn was stopped elsewhere: at first, and at most.
 const LOOK: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
 /// The service. Every worker has one.
@@ -27,7 +27,7 @@ pub(crate) struct EffectService {
     pub(crate) clock: Clock,
 }
 
-// An effect may take as long as its own time limit: the cluster must not give it up before.
+// An effect may take as long as its own time limit; the cluster must not give up before.
 #[service(
     name = "Effects",
     ingress_private = true,
@@ -37,11 +37,11 @@ pub(crate) struct EffectService {
     invocation_retry_policy(initial_interval = "50ms", factor = 2.0, max_interval = "5s", max_attempts = 1000000)
 )]
 impl EffectService {
-    /// Carries out an effect, and tells the session what came of it.
+    /// Carries out an effect, and gives the session its outcome.
     #[handler]
     async fn perform(&self, ctx: Context<'_>, effect: Json<Effect>) -> HandlerResult<()> {
         let effect = effect.into_inner();
-        // What cannot be read now is read later: nothing has begun yet.
+        // If this fails it is retried: nothing has begun yet.
         let job = self.job(&effect).await?;
         let mut in_doubt = effect.in_doubt;
         if effect.once {
@@ -59,7 +59,7 @@ impl EffectService {
     }
 }
 
-/// What an effect needs of its session.
+/// The work of an effect, from its session.
 enum Job {
     Call(Box<Start>),
     Ask(RequestId, Box<Prompt>),
@@ -67,7 +67,7 @@ enum Job {
 }
 
 impl EffectService {
-    /// What the session is to be told; nothing where nobody waits for it any more.
+    /// The input for the session; none if the task is no longer waited for.
     async fn outcome(&self, effect: &Effect, job: Option<(Job, Arc<Connections>)>, in_doubt: bool) -> Option<Envelope> {
         let (job, connections) = job?;
         let stopped = self.stopped(effect);
@@ -95,7 +95,7 @@ impl EffectService {
         Ok(Some((job, Arc::clone(&live.connections))))
     }
 
-    /// Ends when the turn was stopped: here, or in another worker.
+    /// Completes when the turn was stopped, here or in another worker.
     async fn stopped(&self, effect: &Effect) {
         let mut stops = self.sessions.stops.subscribe();
         let mut pause = LOOK[0];

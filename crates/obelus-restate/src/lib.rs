@@ -1,23 +1,24 @@
-//! Sessions on many machines: the same kernel, kept by a [Restate](https://restate.dev) cluster and worked at by any
+//! Sessions on many machines: the same kernel, stored by a [Restate](https://restate.dev) cluster and run by any
 //! number of workers.
 //!
-//! A session is a Virtual Object. Its handlers are short: they read the head of the session, give the kernel one input, set
-//! the record and the new head, and send what the kernel wants done to a second service. Nothing waits in an object; the
-//! kernel's own state is the wait. Effects run in that second service and come back as inputs. Sessions are read by
-//! queries of the state, so that reading costs no invocation, and what was read is held against sums in the head.
+//! A session is a Virtual Object. Its handlers are short: they read the head of the session, give the kernel one
+//! input, set the record and the new head, and send the kernel's tasks to a second service. Nothing waits in an
+//! object: the kernel's own state says what it waits for. Effects run in that second service and come back as inputs.
+//! Sessions are read by queries of the state, so that reading costs no invocation; what is read is checked by sums in
+//! the head.
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `wire` | what is kept in the state, and what handlers take and return |
-//! | `step` | one input: what it changes, as a value |
+//! | `wire` | the stored state, and the handlers' parameters and results |
+//! | `step` | the changes of one input, as a value |
 //! | `object` | the Virtual Object of a session |
 //! | `effects` | the service that carries out calls and asks models |
-//! | `live` | sessions that a worker has in memory |
-//! | `worker` | a process that works at sessions |
+//! | `live` | sessions in a worker's memory |
+//! | `worker` | the worker process |
 //! | `client` | requests to a Restate cluster |
-//! | `store` | the store of a host in front, and its way to the workers |
+//! | `store` | the store of a host in front, and its access to the workers |
 
 mod client;
 mod effects;

@@ -1,4 +1,4 @@
-//! Sessions that a worker has in memory. They save the reading and replaying of journals, and nothing else: each is held
+//! Sessions in a worker's memory. This is only a cache that saves reading and replaying journals: each is checked
 //! against the head of its session before it is used.
 
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ use tokio::sync::{OwnedMutexGuard, broadcast};
 use crate::store::{RestateStore, records_of};
 use crate::wire::{Head, Kept, Sum};
 
-/// How many sessions are held in memory at most.
+/// The limit of sessions in memory.
 const MOST: usize = 2_000;
 
-/// How many stops are told at once to those who carry out effects here.
+/// The capacity of the channel of stops.
 const STOPS: usize = 1_024;
 
 /// A session in memory.
@@ -25,7 +25,7 @@ pub(crate) struct Live {
     sum: Sum,
     pub(crate) replica: Replica,
     pub(crate) spec: Arc<SessionSpec>,
-    /// Whoever carries out an effect holds them, too.
+    /// Shared with running effects.
     pub(crate) connections: Arc<Connections>,
 }
 
@@ -34,19 +34,19 @@ impl Live {
         self.key == head.key && self.replica.last() == head.seq && self.sum == head.sum
     }
 
-    /// It has taken what leads to this head.
+    /// Updates it to this head.
     pub(crate) fn advanced(&mut self, head: &Head) {
         self.sum = head.sum.clone();
     }
 }
 
-/// Why a session cannot be worked at.
+/// Why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LiveError {
-    /// It cannot be restored by this version, or its journal is damaged (DUR-12). Trying again does not help.
+    /// This version cannot restore it, or its journal is damaged (DUR-12). A retry does not help.
     #[error("{0}")]
     Unrestorable(String),
-    /// The cluster does not answer, or not with the latest state.
+    /// The cluster does not answer, or has an outdated state.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -55,7 +55,7 @@ impl From<StoreError> for LiveError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unreachable(_) => Self::Unavailable(error.to_string()),
-            // A node that is behind has not got the latest records.
+            // A node that lags behind lacks the latest records.
             StoreError::Damaged { .. } | StoreError::Unknown(_) => Self::Unavailable(error.to_string()),
             error => Self::Unrestorable(error.to_string()),
         }
@@ -77,7 +77,7 @@ impl From<HostError> for LiveError {
     }
 }
 
-/// The place of one session. Whoever has it is the only one at it in this process.
+/// Exclusive access to one session in this process.
 pub(crate) type Place = OwnedMutexGuard<Option<Live>>;
 
 type SharedPlace = Arc<tokio::sync::Mutex<Option<Live>>>;
@@ -86,7 +86,7 @@ type SharedPlace = Arc<tokio::sync::Mutex<Option<Live>>>;
 pub(crate) struct Sessions {
     store: RestateStore,
     connector: Arc<dyn Connector>,
-    /// Where agents are whose own path is not on this machine.
+    /// The folder of agents whose own path is missing on this machine.
     agents: Option<PathBuf>,
     places: Mutex<Places>,
     /// Sessions whose turns were stopped here.
@@ -97,7 +97,7 @@ pub(crate) struct Sessions {
 struct Places {
     /// With the number of the latest use.
     by_id: HashMap<String, (u64, SharedPlace)>,
-    /// Counts uses, to find what was not used for long.
+    /// Counts uses, to find the least recently used.
     uses: u64,
 }
 
@@ -114,7 +114,7 @@ impl Sessions {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The place of a session, whatever is in it.
+    /// The place of a session, which may be empty.
     pub(crate) async fn place(&self, id: &str) -> Place {
         let place = {
             let mut places = self.places();
@@ -129,7 +129,7 @@ impl Sessions {
         place.lock_owned().await
     }
 
-    /// A session as it is at a head.
+    /// A session at a head.
     pub(crate) async fn at(&self, id: &str, head: &Head) -> Result<Place, LiveError> {
         let mut place = self.place(id).await;
         if let Some(live) = &mut *place {
@@ -145,7 +145,7 @@ impl Sessions {
         Ok(place)
     }
 
-    /// A session as it is at a record, or later; none where there is no such session any more.
+    /// A session at a record or later; none if it no longer exists.
     pub(crate) async fn after(&self, id: &str, key: &str, seq: u64) -> Result<Option<Place>, LiveError> {
         let place = self.place(id).await;
         if place.as_ref().is_some_and(|live| live.key == key && live.replica.last() >= seq) {
@@ -159,7 +159,7 @@ impl Sessions {
         }
     }
 
-    /// Tells a session the records that another worker has written meanwhile; whether it is at the head then.
+    /// Applies the records that another worker has written; returns whether the session is then at the head.
     async fn catch_up(&self, id: &str, live: &mut Live, head: &Head) -> Result<bool, LiveError> {
         let last = live.replica.last();
         if live.key != head.key || last >= head.seq {
@@ -199,7 +199,7 @@ impl Sessions {
         Ok(Live { key: head.key.clone(), sum, replica, spec, connections })
     }
 
-    /// A session that is about to begin with these records.
+    /// A new session with these records.
     pub(crate) fn begin(&self, id: &str, genesis: Value, kept: &[Kept], head: &Head) -> Result<Live, LiveError> {
         let (spec, connections, remake) = self.connected(id, genesis)?;
         let mut live = Live {
@@ -230,7 +230,7 @@ impl Sessions {
 }
 
 impl Places {
-    /// Lets the sessions go that were not used for the longest time. What they have started is ended.
+    /// Drops the least recently used sessions, and ends their services.
     fn make_room(&mut self) {
         if self.by_id.len() <= MOST {
             return;
@@ -241,7 +241,7 @@ impl Places {
         self.by_id.retain(|_, (used, place)| {
             let Ok(mut live) = Arc::clone(place).try_lock_owned() else { return true };
             let is_in_use = live.as_ref().is_some_and(|live| Arc::strong_count(&live.connections) > 1);
-            // This function has it too.
+            // This function holds it too.
             if *used > latest || is_in_use || Arc::strong_count(place) > 2 {
                 return true;
             }
@@ -253,7 +253,7 @@ impl Places {
     }
 }
 
-/// A spec whose agent is in another folder on this machine: below one, under the same name.
+/// A spec whose agent is in another folder on this machine: below `agents`, under the same name.
 fn found_below(agents: &Path, mut spec: SessionSpec) -> SessionSpec {
     let there = spec.folder.file_name().map(|name| agents.join(name));
     let Some(there) = there.filter(|there| there.is_dir() && !spec.folder.exists()) else { return spec };
@@ -269,7 +269,7 @@ fn found_below(agents: &Path, mut spec: SessionSpec) -> SessionSpec {
     spec
 }
 
-/// Whether records go on from a sum, and lead to a head.
+/// Whether records continue from a sum and lead to a head.
 fn leads_to(from: &Sum, kept: &[Kept], head: &Head) -> bool {
     let mut sum = from.clone();
     kept.iter().all(|kept| {

@@ -1,8 +1,8 @@
 //! The Virtual Object of a session. Its handlers are short and never wait for anything outside.
 //!
-//! A handler that a worker could not finish begins anew, perhaps in another worker, and must come to the same commands.
-//! So everything it decides by is in its argument and in the head, which is the first thing that it reads by command. What
-//! it needs beyond that is read beside the journal, and is the same whenever it is read: records never change.
+//! A handler that a worker could not finish is repeated, perhaps in another worker, and must issue the same commands.
+//! So it decides only by its argument and the head, which it reads first. What else it needs is read outside of the
+//! journal, and is always the same: records never change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +21,16 @@ use crate::wire::{
     Timer, key,
 };
 
-/// How long a session is at rest before it is kept: the next turn may follow at once.
+/// How long a session rests before a checkpoint: the next turn may follow at once.
 const KEPT_AFTER: Duration = Duration::from_secs(1);
 
-/// How long after an outcome was parked it is looked whether the session can be restored.
+/// How long after an outcome was parked to check whether the session can be restored.
 const UNPARKED_AFTER: Duration = Duration::from_secs(10);
 
 /// The object. Every worker has one, for all sessions.
 pub(crate) struct SessionObject(pub(crate) Arc<Sessions>);
 
-/// What handlers return.
+/// The result of handlers.
 type Answer = HandlerResult<Json<Answered>>;
 
 #[object(
@@ -41,7 +41,7 @@ type Answer = HandlerResult<Json<Answered>>;
     invocation_retry_policy(initial_interval = "50ms", factor = 2.0, max_interval = "5s", max_attempts = 1000000)
 )]
 impl SessionObject {
-    /// Begins a session.
+    /// Creates a session.
     #[handler]
     async fn create(&self, ctx: ObjectContext<'_>, creation: Json<Creation>) -> HandlerResult<Json<Answered>> {
         let Creation { at, genesis, records } = creation.into_inner();
@@ -82,7 +82,7 @@ impl SessionObject {
         Ok(Json(Answered::Taken(step.head.seq)))
     }
 
-    /// Tells a session something, or what came of something that it wanted done.
+    /// Gives a session an input, or the outcome of a task.
     #[handler]
     async fn input(&self, ctx: ObjectContext<'_>, envelope: Json<Envelope>) -> HandlerResult<Json<Answered>> {
         let envelope = envelope.into_inner();
@@ -103,18 +103,18 @@ impl SessionObject {
         let head = unpark(&ctx, head, &mut place).await?;
         let step = match is_due(&place, &envelope) {
             true => advance(&mut place, |live| step::take(live, &head, &envelope))?,
-            // It has ended before, and this is the same once more.
+            // It has already ended, and this is a repetition.
             false => Step::nothing(&head),
         };
         if let (Some(id), Ok(seq)) = (&envelope.id, &step.answer) {
             ctx.set(&key::input(id.as_str()), Json(step::noted(&envelope, *seq)?));
         }
         if step.stopped {
-            // Nobody may carry out anything here.
+            // Nothing may be running here.
             let _ = self.0.stops.send(ctx.key().to_owned());
         }
         if step.answer.is_err() {
-            // Its clock has gone on without a record: the next input must not be dated by that.
+            // Its clock has advanced without a record: the next input must not have that time.
             *place = None;
         }
         write(&ctx, Some(&stored), &step);
@@ -124,7 +124,7 @@ impl SessionObject {
         }))
     }
 
-    /// A timer has come.
+    /// A timer has expired.
     #[handler]
     async fn tick(&self, ctx: ObjectContext<'_>, tick: Json<Tick>) -> HandlerResult<()> {
         let Tick { key, timer } = tick.into_inner();
@@ -132,7 +132,7 @@ impl SessionObject {
         let Some(due) = timer.due.filter(|_| head.key == key && head.timer == timer) else { return Ok(()) };
         let mut place = match self.0.at(ctx.key(), &head).await {
             Ok(place) => place,
-            // It is told when somebody tells it something.
+            // The error is reported with the next input.
             Err(LiveError::Unrestorable(_)) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
@@ -141,7 +141,7 @@ impl SessionObject {
         Ok(())
     }
 
-    /// Keeps a session that is at rest.
+    /// Checkpoints a resting session.
     #[handler]
     async fn keep(&self, ctx: ObjectContext<'_>, keep: Json<Keep>) -> HandlerResult<()> {
         let Keep { key, seq } = keep.into_inner();
@@ -162,7 +162,7 @@ impl SessionObject {
         Ok(())
     }
 
-    /// Tries again to tell a session what came while it could not be restored.
+    /// Retries the inputs that came while the session could not be restored.
     #[handler]
     async fn unpark(&self, ctx: ObjectContext<'_>, key: Json<String>) -> HandlerResult<()> {
         let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(()) };
@@ -183,7 +183,7 @@ impl SessionObject {
         }
     }
 
-    /// Removes the records from one on.
+    /// Removes the records from a number on.
     #[handler]
     async fn cut(&self, ctx: ObjectContext<'_>, from: Json<u64>) -> HandlerResult<Json<Answered>> {
         let from = from.into_inner().max(1);
@@ -221,7 +221,7 @@ impl SessionObject {
         Ok(Json(Answered::Taken(step.head.seq)))
     }
 
-    /// Removes a session, but for the fact that there was one of this name.
+    /// Removes a session, except that its name was used.
     #[handler]
     async fn remove(&self, ctx: ObjectContext<'_>, _nothing: Json<Value>) -> HandlerResult<Json<Answered>> {
         if ctx.get::<Json<Head>>(key::HEAD).await?.is_none() {
@@ -236,7 +236,7 @@ impl SessionObject {
 }
 
 impl SessionObject {
-    /// A session that this version cannot restore: people are told, and outcomes wait (DUR-12).
+    /// Handles a session that this version cannot restore: people get an error, and outcomes wait (DUR-12).
     fn unusable(&self, ctx: &ObjectContext<'_>, head: Head, envelope: Envelope, error: LiveError) -> Answer {
         match error {
             LiveError::Unavailable(_) => Err(error.into()),
@@ -254,13 +254,13 @@ impl SessionObject {
     }
 }
 
-/// Looks later whether the session can be restored.
+/// Schedules another attempt to restore the session.
 fn try_again(ctx: &ObjectContext<'_>, head: &Head) {
     let target = RequestTarget::object(SESSION, ctx.key(), "unpark");
     ctx.request::<Json<String>, ()>(target, Json(head.key.clone())).send_after(UNPARKED_AFTER);
 }
 
-/// Tells a session what came while it could not be restored; the head after that.
+/// Gives a session the parked inputs; returns the head after that.
 async fn unpark(ctx: &ObjectContext<'_>, mut head: Head, place: &mut Place) -> HandlerResult<Head> {
     for number in 0..std::mem::take(&mut head.parked) {
         let parked = ctx.get::<Json<Envelope>>(&key::parked(number)).await?;
@@ -274,7 +274,7 @@ async fn unpark(ctx: &ObjectContext<'_>, mut head: Head, place: &mut Place) -> H
     Ok(head)
 }
 
-/// Whether what an envelope tells is still waited for.
+/// Whether the task of an envelope is still waited for.
 fn is_due(place: &Place, envelope: &Envelope) -> bool {
     let Some(of) = &envelope.of else { return true };
     let Some(task) = place.as_ref().and_then(|live| live.replica.task(&of.id)) else { return false };
@@ -284,7 +284,7 @@ fn is_due(place: &Place, envelope: &Envelope) -> bool {
     }
 }
 
-/// Has the session in memory take something.
+/// Applies something to the session in memory.
 fn advance(
     place: &mut Place,
     take: impl FnOnce(&mut obelus_runtime::engine::Replica) -> Result<Step, serde_json::Error>,
@@ -296,14 +296,14 @@ fn advance(
             Ok(step)
         }
         Err(error) => {
-            // It has taken what cannot be written.
+            // The session has taken an input that cannot be written.
             **place = None;
             Err(TerminalError::new(error.to_string()).into())
         }
     }
 }
 
-/// Writes what a step changes, and sends what follows from it.
+/// Writes the changes of a step, and sends its effects.
 fn write(ctx: &ObjectContext<'_>, before: Option<&Head>, step: &Step) {
     for (seq, kept) in &step.records {
         ctx.set(&key::record(*seq), Json(kept.clone()));
@@ -341,7 +341,7 @@ fn refused(code: &'static str, text: String) -> Answer {
     Ok(Json(Answered::refused(Refused::new(code, text))))
 }
 
-/// An id that was used before: the same input is answered as it was, another one is refused (DUR-13).
+/// A repeated id: the same input gets the same answer, another one is refused (DUR-13).
 fn again(id: &InputId, taken: &TakenInput, envelope: &Envelope) -> Answer {
     match taken.sum == step::noted(envelope, taken.seq)?.sum {
         true => Ok(Json(Answered::Taken(taken.seq))),

@@ -1,5 +1,5 @@
-//! One input of a session: what it changes, as a value. Nothing here reads or writes, so that a handler that begins anew
-//! comes to the same.
+//! The changes of one input, as a value. Nothing here reads or writes, so that a repeated handler gets the same
+//! result.
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Question, Refused, Task};
@@ -9,19 +9,19 @@ use serde_json::Value;
 
 use crate::wire::{Effect, Envelope, Head, Kept, Sum, TakenInput, TaskRef, Timer};
 
-/// A session at rest is kept after so many records, so that restoring it replays few.
+/// A resting session is checkpointed after this many records, so that restoring it replays few.
 const KEPT_AFTER: u64 = 32;
 
-/// What is to be written and sent.
+/// What to write and send.
 #[derive(Debug)]
 pub(crate) struct Step {
     /// The new head.
     pub(crate) head: Head,
     /// New records, with their numbers.
     pub(crate) records: Vec<(u64, Kept)>,
-    /// The open questions, where they have changed.
+    /// The open questions, if they have changed.
     pub(crate) inbox: Option<Vec<Value>>,
-    /// What is to be carried out.
+    /// Effects to start.
     pub(crate) effects: Vec<Effect>,
     /// A timer to set.
     pub(crate) timer: Option<Timer>,
@@ -33,11 +33,11 @@ pub(crate) struct Step {
     pub(crate) answer: Result<u64, Refused>,
 }
 
-/// Gives a session its inputs, in order. One that is refused ends the batch; what came before it is taken.
+/// Gives a session its inputs, in order. A refused one ends the batch; those before it are taken.
 pub(crate) fn take(replica: &mut Replica, head: &Head, envelope: &Envelope) -> Result<Step, serde_json::Error> {
     let at = head.last_at.map_or(envelope.at, |last| last.max(envelope.at));
     let mut step = Step::begin(head);
-    // What has lapsed meanwhile cannot be answered any more.
+    // Expired questions can no longer be answered.
     if envelope.of.is_none() && replica.session().timeout().is_some_and(|due| due <= at) {
         let _ = step.tell(replica, at, Input::Tick, None)?;
     }
@@ -65,7 +65,7 @@ pub(crate) fn tick(replica: &mut Replica, head: &Head, at: Time) -> Result<Step,
     Ok(step)
 }
 
-/// What a session is that was begun with records: nothing of it was done by this engine.
+/// The step of a session that was created with records: this engine has done nothing of it.
 pub(crate) fn bring(replica: &Replica, head: &Head) -> Step {
     let mut step = Step::begin(head);
     step.head.held = replica.under_way().map(|(id, _)| id.to_owned()).collect();
@@ -75,7 +75,7 @@ pub(crate) fn bring(replica: &Replica, head: &Head) -> Step {
 }
 
 impl Step {
-    /// Nothing is to be done.
+    /// No changes.
     pub(crate) fn nothing(head: &Head) -> Self {
         Self::begin(head)
     }
@@ -124,7 +124,7 @@ impl Step {
             Task::AskModel { id } => (id.to_string(), 0, false),
             Task::Load { id, .. } => (id.to_string(), 0, false),
             Task::Call(start) => (start.id.to_string(), start.attempt, !start.tool.idempotent),
-            // Whoever follows the session tells people; no call waits for an answer here.
+            // The follower of the session tells people; no call waits for an answer here.
             Task::Say(_)
             | Task::Ask { .. }
             | Task::AskAgain { .. }
@@ -139,7 +139,7 @@ impl Step {
         self.effects.push(Effect { session, task, seq, stops, once, in_doubt });
     }
 
-    /// What follows from all inputs together.
+    /// Adds the consequences of all inputs.
     fn finish(&mut self, replica: &Replica) {
         let session = replica.session();
         let is_paused = session.paused().is_some();
@@ -167,13 +167,13 @@ impl Step {
     }
 }
 
-/// What is noted of an input with an id: it is the last one of its envelope.
+/// What is stored of an input with an id, which is the last one of its envelope.
 pub(crate) fn noted(envelope: &Envelope, seq: u64) -> Result<TakenInput, serde_json::Error> {
     let sum = envelope.inputs.last().map(sum_of_input).transpose()?.unwrap_or_default();
     Ok(TakenInput { seq, sum })
 }
 
-/// The sum of an input, to see whether another one has the same.
+/// The sum of an input, to compare it with another.
 pub(crate) fn sum_of_input(input: &Input) -> Result<Sum, serde_json::Error> {
     Ok(Sum::of(&serde_json::to_string(input)?))
 }
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::wire::FORM;
 
-    /// A session with a plan of one call that acts in this way, before its first input.
+    /// A session before its first input, with a plan of one call with this effect.
     fn begun(effect: &str) -> (Replica, Head) {
         let tool = json!({"type": "object", "properties": {"n": {}}, "x-effect": effect, "x-trust": "trusted", "x-target": []});
         let call = json!({"_tool": "step", "n": 1, "_outputPath": "†state.v"});

@@ -1,4 +1,4 @@
-//! The store of a host in front of a cluster: sessions are read by queries, and changed by their workers.
+//! The store of a host in front of a cluster: sessions are read by queries and changed by workers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ pub struct RestateStore {
     cluster: Cluster,
 }
 
-/// The highest number that a record can have.
+/// The highest record number.
 const MOST: u64 = 999_999_999_999;
 
-/// What is read of a session's state, by key.
+/// Rows of a session's state, by key.
 type Rows = BTreeMap<String, String>;
 
 impl RestateStore {
-    /// Sessions in this cluster.
+    /// The sessions of this cluster.
     pub fn new(cluster: Cluster) -> Self {
         Self { cluster }
     }
@@ -50,7 +50,7 @@ impl RestateStore {
         &self.cluster
     }
 
-    /// What a session's state has under keys of which this is true.
+    /// The rows of a session's state that match a condition.
     async fn rows(&self, session: &str, condition: &str) -> Result<Rows, StoreError> {
         check_name(session)?;
         let sql = format!(
@@ -73,7 +73,7 @@ impl RestateStore {
         rows.remove(key).map(|text| parsed(session, 0, &text)).transpose()
     }
 
-    /// Where a session is; none where there is no such session.
+    /// The head of a session; none if there is no such session.
     pub(crate) async fn head(&self, session: &str) -> Result<Option<Head>, StoreError> {
         let head: Option<Head> = self.value(session, key::HEAD).await?;
         match head {
@@ -82,9 +82,9 @@ impl RestateStore {
         }
     }
 
-    /// The records after one, up to and including another, as they are kept. Each fits to the one before.
+    /// The stored records after one, up to and including another. Their sums are checked.
     pub(crate) async fn kept(&self, session: &str, after: u64, upto: u64) -> Result<Vec<Kept>, StoreError> {
-        // The record before them has the sum that the first of them goes on from.
+        // The record before has the sum from which the first one continues.
         let range = format!("key >= '{}' and key <= '{}'", key::record(after.max(1)), key::record(upto.min(MOST)));
         let rows = self.rows(session, &range).await?;
         let mut sum = Sum::default();
@@ -115,7 +115,7 @@ impl RestateStore {
 
     async fn loaded(&self, session: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
         let Some(head) = self.head(session).await? else { return Err(StoreError::Unknown(session.to_owned())) };
-        // Handlers write the record first: what is beyond the head is not durable yet.
+        // Handlers write the record first: records beyond the head are not durable yet.
         let upto = upto.unwrap_or(head.seq).min(head.seq);
         let kept = if after < upto { self.kept(session, after, upto).await? } else { Vec::new() };
         if (kept.len() as u64) < upto.saturating_sub(after) {
@@ -124,7 +124,7 @@ impl RestateStore {
         Ok(Journaled { after, records: records_of(session, after, &kept)?, cut: None })
     }
 
-    /// Asks for something on a thread that waits for it.
+    /// Runs a request on a blocking thread.
     fn wait<T, F>(&self, work: impl FnOnce(Self) -> F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -133,7 +133,7 @@ impl RestateStore {
         self.cluster.wait(work(self.clone()))?
     }
 
-    /// Has a handler of a session called; the number of the record after which the session is then.
+    /// Calls a handler of a session; returns the number of its latest record.
     fn change(&self, session: &str, handler: &'static str, argument: Value) -> Result<u64, StoreError> {
         check_name(session)?;
         let id = session.to_owned();
@@ -167,7 +167,7 @@ impl Store for RestateStore {
     }
 
     fn genesis(&self, id: &str) -> Result<Option<Value>, StoreError> {
-        // A name that no session can have is asked for to see whether the store answers.
+        // Even for an invalid name the store is asked, to see whether it answers.
         let id = id.to_owned();
         self.wait(|store| async move {
             let mut rows = store.rows(&id, &format!("key in ('{}', '{}')", key::HEAD, key::GENESIS)).await?;
@@ -209,7 +209,7 @@ impl Store for RestateStore {
         Ok(rest?.map(|KeptRest { seq, state }| Snapshot { seq, state }))
     }
 
-    /// Workers keep checkpoints by themselves.
+    /// Workers checkpoint by themselves.
     fn keep_rest(&self, _: &str, _: u64, _: Rest) {}
 
     fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
@@ -259,7 +259,7 @@ impl Workers for RestateStore {
 
     fn news<'a>(&'a self, session: &'a str, after: u64) -> WorkersFuture<'a, Result<(Vec<Record>, u64), StoreError>> {
         Box::pin(async move {
-            // Most often there is nothing new, and one query says so.
+            // Usually nothing is new, which one query shows.
             let Some(head) = self.head(session).await? else { return Err(StoreError::Unknown(session.to_owned())) };
             if head.seq <= after {
                 return Ok((Vec::new(), head.seq));
@@ -270,11 +270,11 @@ impl Workers for RestateStore {
     }
 }
 
-/// Whoever told something hears whether it may have been taken.
+/// The refusal for an error; it says whether the input may have been taken.
 fn refusal(error: ClusterError) -> Refused {
     let code = match &error {
         ClusterError::BadAddress(_) | ClusterError::Status { .. } => UNREACHABLE,
-        // The request may have come through, and its answer may have been lost.
+        // The request may have arrived, and only its answer was lost.
         ClusterError::Unreachable(..) | ClusterError::Unreadable(_) => OUTCOME_UNKNOWN,
     };
     Refused::new(code, error.to_string())

@@ -1,4 +1,4 @@
-//! What is kept in the state of a session, and what handlers take and return. All of it is JSON.
+//! The stored state of a session, and the handlers' parameters and results. All of it is JSON.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) const SESSION: &str = "Session";
 /// The name of the service that carries out effects.
 pub(crate) const EFFECTS: &str = "Effects";
 
-/// The version of what is kept. A worker refuses a later one.
+/// The version of the stored state. A worker refuses a later one.
 pub(crate) const FORM: u32 = 1;
 
 /// The keys of a session's state.
@@ -27,17 +27,17 @@ pub(crate) mod key {
     pub(crate) const GENESIS: &str = "genesis";
     /// The latest checkpoint.
     pub(crate) const REST: &str = "rest";
-    /// The open questions; absent where there are none.
+    /// The open questions; absent if there are none.
     pub(crate) const INBOX: &str = "inbox";
     /// How many sessions of this name were removed.
     pub(crate) const REMOVED: &str = "removed";
 
-    /// A record. Numbers have the same length, so that keys have the order of records.
+    /// A record. Numbers have a fixed length, so that keys sort like records.
     pub(crate) fn record(seq: u64) -> String {
         format!("r/{seq:012}")
     }
 
-    /// With which record the input of an id was taken.
+    /// The record of the input with an id.
     pub(crate) fn input(id: &str) -> String {
         format!("i/{id}")
     }
@@ -48,32 +48,32 @@ pub(crate) mod key {
     }
 }
 
-/// Where a session is. Every handler begins with it.
+/// The head of a session. Every handler begins with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) form: u32,
-    /// The session's own key (DUR-14): what was sent for an earlier session of the same name has another one.
+    /// The session's own key (DUR-14): messages for an earlier session of the same name have another one.
     pub(crate) key: String,
     pub(crate) created: Time,
-    /// The latest record, when it was taken, and the sum of all records.
+    /// The latest record, its time, and the sum of all records.
     pub(crate) seq: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_at: Option<Time>,
     pub(crate) sum: Sum,
-    /// The sum of what the session was begun with.
+    /// The sum of the genesis.
     pub(crate) genesis: Sum,
     /// The record of the latest checkpoint.
     pub(crate) rest: u64,
-    /// The timer that counts: earlier ones have another number.
+    /// The current timer: earlier ones have another number.
     #[serde(default)]
     pub(crate) timer: Timer,
-    /// How often a person said stop.
+    /// The number of stops by a person.
     #[serde(default)]
     pub(crate) stops: u64,
-    /// The sum of the open questions, to see whether they have changed.
+    /// The sum of the open questions, to detect changes.
     #[serde(default)]
     pub(crate) inbox: Sum,
-    /// What was under way when the session was brought here, and begins once it is not paused.
+    /// Tasks that were unfinished when the session was imported; they begin once it is not paused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) held: Vec<String>,
     /// Outcomes that wait until the session can be restored.
@@ -81,19 +81,19 @@ pub(crate) struct Head {
     pub(crate) parked: u64,
 }
 
-/// When a session is to be told that time has passed.
+/// When a session is told that time has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Timer {
     pub(crate) number: u64,
     pub(crate) due: Option<Time>,
 }
 
-/// A sum of something that is kept.
+/// A checksum of stored data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sum(String);
 
 impl Sum {
-    /// The sum of a text that comes after others with this sum.
+    /// The sum of a text after others with this sum.
     pub(crate) fn and(&self, text: &str) -> Self {
         let mut hash = Sha256::new();
         hash.update(self.0.as_bytes());
@@ -107,7 +107,7 @@ impl Sum {
     }
 }
 
-/// A record as it is kept: the text that its sum is of, and the sum of the records up to it.
+/// A stored record: its text, and the sum of the records up to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Kept {
     pub(crate) sum: Sum,
@@ -125,14 +125,14 @@ struct Fields {
 }
 
 impl Kept {
-    /// A record that comes after others with this sum.
+    /// A record after others with this sum.
     pub(crate) fn after(sum: &Sum, record: &Record) -> Result<Self, serde_json::Error> {
         let Record { at, input, id, digest } = record.clone();
         let record = serde_json::value::to_raw_value(&Fields { at, input, id, digest })?;
         Ok(Self { sum: sum.and(record.get()), record })
     }
 
-    /// Whether nothing of it was changed, where the records before it have this sum.
+    /// Whether it is unchanged, if the records before it have this sum.
     pub(crate) fn fits(&self, before: &Sum) -> bool {
         before.and(self.record.get()) == self.sum
     }
@@ -143,7 +143,7 @@ impl Kept {
     }
 }
 
-/// With which record an input of an id was taken, and the sum of the input.
+/// The record of an input with an id, and the sum of the input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TakenInput {
     pub(crate) seq: u64,
@@ -157,7 +157,7 @@ pub(crate) struct KeptRest {
     pub(crate) state: String,
 }
 
-/// What a session is made of.
+/// The parameters of a new session.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Creation {
     pub(crate) at: Time,
@@ -165,7 +165,7 @@ pub(crate) struct Creation {
     pub(crate) records: Vec<Kept>,
 }
 
-/// What a session is told.
+/// Inputs for a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Envelope {
     pub(crate) at: Time,
@@ -173,7 +173,7 @@ pub(crate) struct Envelope {
     /// The id of an input from outside (DUR-13).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<InputId>,
-    /// The task of which this is the outcome. It is taken only while that task is under way.
+    /// The task of which this is the outcome. It is taken only while that task is unfinished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) of: Option<TaskRef>,
 }
@@ -185,40 +185,40 @@ pub(crate) struct TaskRef {
     pub(crate) key: String,
     /// The task's id.
     pub(crate) id: String,
-    /// Which attempt at it; 0 for what has none.
+    /// The attempt; 0 for tasks without attempts.
     pub(crate) attempt: u32,
 }
 
-/// A task to be carried out. What it is about is read from the session, so that prompts do not fill the log.
+/// A task to carry out. Its content is read from the session, so that prompts do not fill the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Effect {
     pub(crate) session: String,
     pub(crate) task: TaskRef,
-    /// The record that handed it out.
+    /// The record that started it.
     pub(crate) seq: u64,
-    /// How often a person had said stop.
+    /// The number of stops at that time.
     pub(crate) stops: u64,
-    /// Whether it may be done once only, so that an earlier attempt puts it in doubt.
+    /// Whether it is not idempotent, so that an earlier attempt puts it in doubt.
     pub(crate) once: bool,
-    /// Whether an engine before this one may have begun it.
+    /// Whether an earlier engine may have begun it.
     pub(crate) in_doubt: bool,
 }
 
-/// A timer that has come.
+/// An expired timer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Tick {
     pub(crate) key: String,
     pub(crate) timer: Timer,
 }
 
-/// A checkpoint is to be made after a record, if the session is still there.
+/// A request to checkpoint after a record, if the session still exists.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Keep {
     pub(crate) key: String,
     pub(crate) seq: u64,
 }
 
-/// What became of something that a handler was told.
+/// The result of a handler.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answered {
@@ -228,7 +228,7 @@ pub(crate) enum Answered {
     Refused { code: String, text: String, misfit: Option<Box<Misfit>> },
     /// There is no such session.
     Unknown,
-    /// There is one of this name already.
+    /// The name is already used.
     Exists,
 }
 
@@ -247,7 +247,7 @@ impl Answered {
     }
 }
 
-/// Codes of refusals are static: those of the kernel and of the runtime.
+/// Refusal codes are static: those of the kernel and of the runtime.
 fn known_code(code: &str) -> &'static str {
     const CODES: &[&str] = &[
         "already_decided",

@@ -1,4 +1,4 @@
-//! A process that works at sessions: it serves the object and the effects, and makes itself known to the cluster.
+//! The worker process: it serves the object and the effects, and registers with the cluster.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,18 +15,18 @@ use crate::live::Sessions;
 use crate::object::SessionObject;
 use crate::store::RestateStore;
 
-/// Why a worker cannot work.
+/// Why a worker failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// It cannot listen at its address.
     #[error("{0}: {1}")]
     Listen(SocketAddr, std::io::Error),
-    /// The cluster does not take it.
+    /// The cluster refuses it.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
 }
 
-/// A worker that listens, and is not known to the cluster yet.
+/// A listening worker, not yet registered with the cluster.
 pub struct Worker {
     listener: TcpListener,
     address: SocketAddr,
@@ -37,8 +37,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker for the sessions of a cluster. Workers of one machine may share an address: the system gives each
-    /// connection to one of them.
+    /// A worker for the sessions of a cluster. Workers of one machine may share an address: the system distributes
+    /// connections among them.
     pub async fn bind(cluster: Cluster, connector: impl Connector, listen: SocketAddr) -> Result<Self, WorkerError> {
         let listener = listen_at(listen).map_err(|error| WorkerError::Listen(listen, error))?;
         let address = listener.local_addr().map_err(|error| WorkerError::Listen(listen, error))?;
@@ -46,31 +46,30 @@ impl Worker {
         Ok(Self { listener, address, cluster, connector, agents: None, clock: system_clock })
     }
 
-    /// Takes the time from here. Tests pass their own.
+    /// Sets the clock. Tests pass their own.
     #[must_use]
     pub fn clock(self, clock: Clock) -> Self {
         Self { clock, ..self }
     }
 
-    /// Looks below this folder for agents whose own path is not on this machine.
+    /// Sets the folder of agents whose own path is missing on this machine.
     #[must_use]
     pub fn agents(self, agents: Option<PathBuf>) -> Self {
         Self { agents, ..self }
     }
 
-    /// Where it listens.
+    /// The address it listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How the worker is made known to the cluster, under an address at which the cluster reaches it, such as that of a
-    /// load balancer in front of all workers of one version. It asks the worker for its handlers, so let it serve.
+    /// The registration of the worker under an address that the cluster can reach, such as a load balancer in front
+    /// of all workers of one version. The cluster asks the worker for its handlers, so it must be serving.
     pub fn registration(&self, uri: &str, force: bool) -> Registration {
         Registration { cluster: self.cluster.clone(), uri: uri.to_owned(), force }
     }
 
-    /// Works until it is told to end. What is under way then has ten seconds to come to its end; what has not ended goes on
-    /// in another worker.
+    /// Serves until `end` completes. Running work then has ten seconds; the rest continues in another worker.
     pub async fn serve(self, end: impl Future<Output = ()>) {
         let Self { listener, cluster, connector, agents, clock, .. } = self;
         let sessions = Arc::new(Sessions::new(RestateStore::new(cluster), connector, agents));
@@ -80,7 +79,7 @@ impl Worker {
     }
 }
 
-/// Makes a worker known to the cluster.
+/// Registers a worker with the cluster.
 pub struct Registration {
     cluster: Cluster,
     uri: String,
@@ -88,7 +87,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Tries until the cluster is there. `waits` is told why it has to wait.
+    /// Retries until the cluster is available. `waits` gets the reason for waiting.
     pub async fn run(self, waits: impl Fn(&ClusterError)) -> Result<(), WorkerError> {
         loop {
             match self.cluster.register(&self.uri, self.force).await {
@@ -104,7 +103,7 @@ impl Registration {
 fn listen_at(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
-    // A port that the system is to choose is for this worker alone.
+    // A port chosen by the system is not shared.
     #[cfg(unix)]
     if address.port() != 0 {
         socket.set_reuseport(true)?;

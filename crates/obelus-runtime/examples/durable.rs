@@ -137,20 +137,27 @@ fn runtime() -> tokio::runtime::Runtime {
 fn one(folder: &Path) {
     let runtime = runtime();
     let mut rounds = Vec::new();
+    let (mut own, mut plain_own) = (f64::INFINITY, f64::INFINITY);
+    let cost = |began: ProcessTime| began.elapsed().as_secs_f64() * 1e6 / STEPS as f64;
     for _ in 0..ROUNDS {
+        let cpu = ProcessTime::now();
         let plain = raw(folder, 1, STEPS);
+        plain_own = plain_own.min(cost(cpu));
         let store = fresh(folder);
         let host = host(store.shared());
         let handle = runtime.block_on(host.create("s", chain(STEPS))).expect("a session");
-        let began = Instant::now();
+        let (began, cpu) = (Instant::now(), ProcessTime::now());
         runtime.block_on(run(&handle));
         let rate = STEPS as f64 / began.elapsed().as_secs_f64();
+        own = own.min(cost(cpu));
         assert_eq!(store.records("s").expect("a count"), STEPS as u64 + 1);
         rounds.push((rate, plain));
     }
     print("rate", median(rounds.iter().map(|(rate, _)| *rate).collect()));
     print("raw", median(rounds.iter().map(|(_, plain)| *plain).collect()));
     print("ratio", median(rounds.iter().map(|(rate, plain)| rate / plain).collect()));
+    print("cpu", own);
+    print("raw_cpu", plain_own);
 }
 
 /// Many sessions at once, each with one durable step after the other: through their handles, and the store alone.

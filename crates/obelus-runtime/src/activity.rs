@@ -1,4 +1,4 @@
-//! Activities: what carries out calls.
+//! Activities: the code that carries out calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -21,26 +21,27 @@ pub struct Work {
     pub call: Arc<Value>,
     /// Its tool.
     pub tool: Arc<Tool>,
-    /// What the call may see of the context.
+    /// The part of the context that the call may see.
     pub scope: Vec<Value>,
-    /// The same for every attempt at this call, and for no other call: pass it on to whatever can use it.
+    /// The idempotency key: the same for every attempt at this call, and unique to it. Pass it on where it can be
+    /// used.
     pub key: String,
-    /// How often it has been tried, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// For what only a person knows.
+    /// Asks a person during the call.
     pub elicitor: Elicitor,
-    /// What lies before the model's eyes; for activities that look at it too.
+    /// The observation that the model currently sees.
     pub slot: Arc<ObservationSlot>,
 }
 
 impl Work {
-    /// The call that a session hands out.
+    /// The work for a call that the session has started.
     pub(crate) fn new(start: Start, elicitor: Elicitor, slot: Arc<ObservationSlot>) -> Self {
         let Start { call, tool, scope, key, attempt, .. } = start;
         Self { call, tool, scope, key, attempt, elicitor, slot }
     }
 
-    /// How to make of what its activity returns what the session may hear of it.
+    /// Returns a function that moves observations from an outcome into the slot.
     pub(crate) fn take_off(&self) -> impl Fn(Outcome) -> Outcome + Send + use<> {
         let keeps = self.tool.keeps_digest.then(|| (Arc::clone(&self.tool), Arc::clone(&self.slot)));
         move |outcome| match &keeps {
@@ -50,54 +51,54 @@ impl Work {
     }
 }
 
-/// What an activity returns while it works. Dropping it must stop the work.
+/// The future of a call. Dropping it must stop the work.
 pub type ActivityFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
-/// What was found out about a call whose answer was lost.
+/// The result of reconciling a call whose answer was lost.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reconciled {
-    /// It happened, and this is what it brought.
+    /// It happened, with this outcome.
     Happened(Outcome),
-    /// It did not happen, and cannot happen any more: it may be done again.
+    /// It did not happen and no longer can: it may be repeated.
     DidNot,
-    /// There is no telling; what is known, in words for the person who is asked.
+    /// Unknown; the text tells the person who is asked what is known.
     Unknown(String),
 }
 
-/// What an activity returns while it looks. Dropping it must stop the looking.
+/// The future of a reconciliation. Dropping it must stop the work.
 pub type ReconcileFuture = Pin<Box<dyn Future<Output = Reconciled> + Send>>;
 
-/// Something that carries out calls.
+/// Carries out calls.
 pub trait Activity: Send + Sync + 'static {
     /// Carries out a call. An error is an outcome like any other.
     fn run(&self, work: Work) -> ActivityFuture;
 
-    /// How long a call may take, if the session's own limit does not fit.
+    /// The time limit of a call, if the session's own does not fit.
     fn time_limit(&self) -> Option<Duration> {
         None
     }
 
-    /// Looks whether a call whose answer was lost has happened. None: this activity cannot tell.
+    /// Checks whether a call whose answer was lost has happened. None if this activity cannot check.
     fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
         let _ = work;
         None
     }
 }
 
-/// The activities that exist, by name.
+/// Activities by name.
 #[derive(Clone, Default)]
 pub struct Activities {
     by_name: BTreeMap<String, Arc<dyn Activity>>,
 }
 
 impl Activities {
-    /// None yet.
+    /// An empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an activity; one of the same name is replaced. What it brings, and what its looks find, comes without the
-    /// secrets of this process: a service may repeat in any answer what it was sent (DUR-8).
+    /// Adds an activity and replaces one of the same name. The secrets of this process are masked in its results,
+    /// because a service may repeat what it was sent (DUR-8).
     pub fn add(&mut self, name: impl Into<String>, activity: impl Activity) -> &mut Self {
         self.by_name.insert(name.into(), Arc::new(Masked(activity)));
         self
@@ -133,7 +134,7 @@ impl Activities {
     }
 }
 
-/// An activity whose words come in without secrets.
+/// An activity whose results are masked.
 struct Masked<A>(A);
 
 impl<A: Activity> Activity for Masked<A> {

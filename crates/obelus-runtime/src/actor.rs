@@ -1,22 +1,21 @@
-//! The actor of a session: one task that owns the kernel's [`Session`], keeps what it is told, and performs what it
-//! wants done.
+//! The actor of a session: one task that owns the kernel's [`Session`], journals its inputs, and performs its tasks.
 //!
-//! For each batch of inputs: the session takes them, what it hands out is collected, the records become durable, and
-//! only then is anything performed, published or answered (DUR-2, DUR-3). If the records cannot be kept, the session
-//! in memory is thrown away and restored from its store.
+//! For each batch of inputs: the session takes them, its tasks are collected, the records become durable, and only
+//! then is anything performed, published or answered (DUR-2, DUR-3). If the records cannot be written, the session in
+//! memory is discarded and restored from its store.
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `command` | what handles say |
+//! | `command` | commands from handles |
 //! | `intake` | inputs on their way into the session and its journal |
-//! | `perform` | what the session hands out, and what is told of it |
-//! | `tell` | what people say, and edits of the state's file |
-//! | `running` | calls, requests and files under way |
-//! | `elicitations`, `parts` | what calls ask people, and answers that are still being written |
-//! | `report` | events, the state's file and the log |
-//! | `waiters` | who waits for a rest |
+//! | `perform` | performing tasks, and publishing events |
+//! | `tell` | inputs from people, and edits of the state file |
+//! | `running` | running calls, model requests and file reads |
+//! | `elicitations`, `parts` | questions from running calls, and partial answers of the model |
+//! | `report` | events, the state file and the log |
+//! | `waiters` | callers that wait for a rest |
 
 mod command;
 mod elicitations;
@@ -51,46 +50,46 @@ use report::Report;
 use running::{News, RunningWork};
 use waiters::Waiters;
 
-/// The code of a refusal because the journal could not be written: nothing was kept, and nothing has happened.
+/// The refusal code if the journal could not be written: nothing was stored or done.
 pub const NOT_DURABLE: &str = "not_durable";
 
-/// The code of a refusal because a sync failed: whether the input was kept is known when the store is opened anew.
+/// The refusal code if a sync failed: whether the input was stored is known when the store is reopened.
 pub const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 
-/// The code of a refusal because an earlier part of the session, which was needed, cannot be read.
+/// The refusal code if a needed earlier part of the session cannot be read.
 pub const DAMAGED: &str = "damaged";
 
-/// The code of a refusal because the id of an input was used for another one (DUR-13).
+/// The refusal code if the id of an input was used for another one (DUR-13).
 const ID_REUSED: &str = "id_reused";
 
-/// The code of a refusal because the session is not there any more.
+/// The refusal code if the session has ended.
 pub const GONE: &str = "gone";
 
-/// Outcomes taken in at once at most, so that one commit serves them all and none waits long.
+/// The limit of outcomes in one batch: one commit serves them all, and none waits long.
 const MOST_AT_ONCE: usize = 256;
 
-/// Batches after which other sessions have a turn, where this one never waits.
+/// After this many batches without a wait, the actor yields to other sessions.
 const BATCHES_IN_A_ROW: u32 = 64;
 
-/// How long a session is at rest before it is kept: the next turn may follow at once, and a checkpoint is as long as the
-/// memory of the session.
+/// How long a session rests before a checkpoint: the next turn may follow at once, and a checkpoint is as large as
+/// the session's memory.
 const KEPT_AFTER: Duration = Duration::from_millis(20);
 
-/// A session at rest is kept at once after so many records, so that restoring it never replays many more.
+/// After this many records a resting session is checkpointed at once, to limit the replay when it is restored.
 const MOST_RECORDS: u64 = 1024;
 
-/// How long after a failure it is tried again whether records can be kept: at first, and at most.
+/// The first and the longest pause before writing is retried after a failure.
 const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
 /// The actor of one session.
 pub(crate) struct Actor {
     session: Session,
     clock: Clock,
-    /// When the latest input was taken.
+    /// The time of the latest input.
     latest: Time,
-    /// How many inputs the session has taken.
+    /// The number of inputs taken.
     record: u64,
-    /// How many it had taken when it was last kept at rest, or opened.
+    /// The same at the last checkpoint, or when the session was opened.
     kept: u64,
     journal: Option<Journal>,
     work: RunningWork,
@@ -99,35 +98,35 @@ pub(crate) struct Actor {
     waiters: Waiters,
     services: Option<Arc<dyn Services>>,
     images: ImageStore,
-    /// Pictures that go with the next words.
+    /// Pictures for the next message.
     attached: Vec<Input>,
-    /// What people said while an edit of the state's file is at work: it comes after that.
+    /// Inputs from people that wait until an edit of the state file is processed.
     deferred: VecDeque<Tell>,
-    /// What an earlier process had under way. It goes on when somebody says something or waits.
+    /// Tasks left by an earlier process. They resume when somebody sends an input or waits.
     held: Vec<Task>,
     is_awake: bool,
-    /// Whether what an earlier process had under way is being settled: until the turn rests, or nothing is at work.
+    /// Whether the tasks of an earlier process are being resumed: until the turn rests or nothing runs.
     is_settling: bool,
-    /// Whether the session believes in something that only an earlier process knew.
+    /// Whether the session depends on data that only an earlier process had.
     forgets: bool,
-    /// Ids of inputs that were taken and their records, where no store knows them.
+    /// Records of input ids, if there is no store.
     taken: BTreeMap<InputId, u64>,
-    /// The latest moment at which questions were due.
+    /// The latest time at which questions were due.
     ticked: Option<Time>,
     failure: Option<Failure>,
-    /// Failures since something was last kept.
+    /// The number of failures since the last successful write.
     failures: u32,
-    /// How long it may be idle before it ends; for ever where there is none.
+    /// How long it may be idle before it ends; none means for ever.
     idle_after: Option<Duration>,
-    /// Whether it is to end as soon as it is idle.
+    /// Whether to end as soon as it is idle.
     lets_go: bool,
-    /// The room of the latest batch, for the next one.
+    /// The buffer of the latest batch, for reuse.
     room: Vec<Incoming>,
-    /// What is to be performed of the latest batch.
+    /// Tasks of the latest batch.
     tasks: Vec<Task>,
 }
 
-/// Outcomes could not be kept.
+/// Outcomes could not be stored.
 struct Failure {
     refused: Refused,
     pause: Duration,
@@ -135,12 +134,12 @@ struct Failure {
     is_final: bool,
 }
 
-/// What an actor begins with.
+/// The initial state of an actor.
 pub(crate) struct Begin {
     pub(crate) session: Session,
-    /// How many records its journal has.
+    /// The number of records in its journal.
     pub(crate) record: u64,
-    /// What an earlier process had under way.
+    /// Tasks left by an earlier process.
     pub(crate) open: Vec<Task>,
     pub(crate) connections: Connections,
     pub(crate) clock: Clock,
@@ -154,15 +153,15 @@ pub(crate) struct Begin {
 /// Why an actor ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It has been idle for long: the session can be restored from its store.
+    /// It was idle for long; the session can be restored from its store.
     Idle,
-    /// Somebody wants it to end, or nobody can reach it any more.
+    /// It was told to end, or no handle is left.
     Requested,
     /// The session cannot be restored.
     Broken,
 }
 
-/// What an actor that waits is woken by.
+/// What wakes a waiting actor.
 enum Wake {
     Outcome(Input),
     Command(Option<Command>),
@@ -207,8 +206,8 @@ impl Actor {
         }
     }
 
-    /// Lives until it is idle for long, told to end, or cannot go on. `may_end` is asked before an idle one ends: not
-    /// if somebody has just said something.
+    /// Runs until it is idle for long, told to end, or fails. `may_end` is asked before an idle actor ends, because a
+    /// command may just have arrived.
     pub(crate) async fn live(&mut self, may_end: impl Fn(&mpsc::UnboundedReceiver<Command>) -> bool) -> End {
         let mut batches = 0;
         loop {
@@ -251,7 +250,7 @@ impl Actor {
         }
     }
 
-    /// Keeps the session, ends what was started for it, and tells whoever still waits.
+    /// Checkpoints the session, ends its services, and answers those who still wait.
     pub(crate) async fn end(mut self) {
         self.keep_rest();
         let refused = match self.failure.take() {
@@ -271,7 +270,7 @@ impl Actor {
         }
     }
 
-    /// Waits for the next thing that was done or said. Nothing is lost if the waiting is given up.
+    /// Waits for the next event or command. It is cancel-safe.
     async fn wait(&mut self) -> Wake {
         if let Some(failure) = &self.failure {
             let mut retry = std::pin::pin!(tokio::time::sleep(failure.pause));
@@ -282,7 +281,7 @@ impl Actor {
                     () = &mut retry => return Wake::Retry,
                     news = self.work.next() => news,
                 };
-                // Work goes on meanwhile; what comes of it waits with the rest.
+                // Running work continues meanwhile; its results are queued.
                 let outcome = self.outcome(news);
                 self.work.add_outcomes(outcome);
             }
@@ -301,7 +300,7 @@ impl Actor {
         }
     }
 
-    /// What is to be done first if nothing happens, and after how long.
+    /// The next timer, and how long until then.
     fn next_timer(&self) -> Option<(Duration, Wake)> {
         let until =
             |Time(due): Time| Duration::from_millis(u64::try_from(due.saturating_sub((self.clock)().0)).unwrap_or(0));
@@ -312,7 +311,7 @@ impl Actor {
         [due, keep, idle].into_iter().flatten().min_by_key(|(after, _)| *after)
     }
 
-    /// What the session is to be told of something that came of its work.
+    /// The input for the result of some work.
     fn outcome(&mut self, news: News) -> Option<Input> {
         match news {
             News::Outcome(input) => Some(input),
@@ -321,7 +320,7 @@ impl Actor {
         }
     }
 
-    /// Does what a handle wants. An end is returned.
+    /// Carries out a command. Returns an end if it is told to.
     async fn obey(&mut self, command: Command) -> Option<End> {
         match command {
             Command::Inspect(look) => look(&self.session),
@@ -349,7 +348,7 @@ impl Actor {
         None
     }
 
-    /// When questions lapse, or people are reminded of them.
+    /// When questions expire, or people are reminded of them.
     fn due(&self) -> Option<Time> {
         let may = self.is_awake && self.session.paused().is_none();
         self.session.timeout().filter(|due| may && self.ticked != Some(*due))
@@ -364,33 +363,33 @@ impl Actor {
     async fn tick(&mut self) {
         let due = self.session.timeout();
         if self.take_inputs([Input::Tick]).await.is_ok() {
-            // A moment that stays due is told once.
+            // A time that stays due is reported once.
             self.ticked = due;
         }
     }
 
-    /// Goes on with what an earlier process had under way, and tries again what could not be kept.
+    /// Resumes the tasks of an earlier process, and retries failed writes.
     async fn wake(&mut self) {
         self.is_awake = true;
         self.failure = None;
         if self.forgets && !self.held.is_empty() && self.session.paused().is_none() {
-            // A failure is told to whoever waits.
+            // Those who wait are told of a failure.
             let _ = self.take(Vec::new()).await;
         }
         self.start_held();
-        // Questions may have lapsed while nobody looked.
+        // Questions may have expired meanwhile.
         let now = self.now();
         if self.due().is_some_and(|due| due <= now) {
             self.tick().await;
         }
     }
 
-    /// Whether nothing is under way and nobody waits for anything.
+    /// Whether nothing runs and nobody waits.
     fn is_idle(&self) -> bool {
         self.is_still() && self.waiters.is_empty() && self.attached.is_empty() && self.failure.is_none()
     }
 
-    /// Whether nothing moves by itself any more.
+    /// Whether nothing runs.
     fn is_still(&self) -> bool {
         let is_done = self.session.is_at_rest() || self.session.paused().is_some();
         is_done && self.work.is_empty() && self.deferred.is_empty()
@@ -400,7 +399,7 @@ impl Actor {
         self.failure.as_ref().is_some_and(|failure| failure.is_final)
     }
 
-    /// Tells those who wait for a rest, if there is one, or why there is none.
+    /// Answers those who wait, if the session rests or has failed.
     fn answer_waiters(&mut self) {
         if self.waiters.is_empty() {
             return;
@@ -422,14 +421,14 @@ impl Actor {
     }
 }
 
-/// Waits for a timer; for ever where there is none.
+/// Waits for a timer; for ever if there is none.
 async fn timer(next: Option<(Duration, Wake)>) -> Wake {
     let Some((after, wake)) = next else { return std::future::pending().await };
     tokio::time::sleep(after).await;
     wake
 }
 
-/// The refusal of whatever is said to a session that is not there any more.
+/// The refusal if the session has ended.
 pub(crate) fn gone() -> Refused {
     Refused::new(GONE, "the session has ended its work meanwhile")
 }

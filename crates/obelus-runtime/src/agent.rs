@@ -87,7 +87,7 @@ struct File {
     graph: Option<Steps>,
 }
 
-/// What a list of agents shows of a file.
+/// The part of a file that a list of agents shows.
 #[derive(Deserialize)]
 struct Title {
     name: String,
@@ -105,7 +105,7 @@ fn yes() -> bool {
     true
 }
 
-/// Tools stand in the file, or in files beside it.
+/// Tools, in the file or in files beside it.
 #[derive(Clone, Debug)]
 enum Tools {
     Inline(Map<String, Value>),
@@ -118,7 +118,7 @@ impl Default for Tools {
     }
 }
 
-/// What is wrong inside is told as it is, with its place.
+/// Errors inside are reported with their place.
 impl<'de> Deserialize<'de> for Tools {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ToolsVisitor)
@@ -147,14 +147,14 @@ impl<'de> Visitor<'de> for ToolsVisitor {
     }
 }
 
-/// What the agent's notebook looks like, and what it begins with.
+/// The schema of the agent's state, and its initial value.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct State {
     schema: Option<Value>,
     description: Option<Wording>,
     data: Option<Value>,
-    /// What the session keeps up by itself.
+    /// Fields that the session maintains itself.
     kept: ManagedFields,
 }
 
@@ -163,38 +163,38 @@ struct State {
 pub struct Agent {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: Option<String>,
-    /// The language in which it was read: the wanted one if the agent speaks it, else the agent's own.
+    /// The language of its texts: the requested one if the agent has it, else its own.
     pub language: Option<String>,
-    /// The model it asks: its name, or an object that also says how it is asked.
+    /// Its model: a name, or an object with options.
     pub model: Option<Value>,
-    /// What it is given at the start of every session.
+    /// The initial context of every session.
     pub context: Context,
-    /// What is read when a session begins.
+    /// Reads that are made when a session begins.
     pub begin: Vec<OpeningRead>,
-    /// What its result must look like.
+    /// The schema of its result.
     pub schema: Option<Value>,
     /// Its settings, without the names of activities.
     pub settings: Settings,
-    /// Its loop, where it is a graph of steps.
+    /// Its graph of steps, if it has one.
     pub steps: Option<Arc<Steps>>,
     /// The activities it binds.
     pub activities: Map<String, Value>,
-    /// The MCP servers whose tools it has, by name; what is said of each is for who connects to them to check.
+    /// Its MCP servers by name. Their settings are checked by the connector.
     pub mcp: Map<String, Value>,
-    /// What it says of its browser, if it has one; this too is for who starts it to check.
+    /// The section `browser`, if there is one. It is checked by the connector.
     pub browser: Option<Map<String, Value>>,
     /// Its folder.
     pub folder: PathBuf,
 }
 
-/// Something wrong in an agent's file.
+/// An error in an agent's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file.
     pub file: PathBuf,
-    /// Line and column, where they are known.
+    /// Line and column, if known.
     pub place: Option<(u64, u64)>,
     /// What is wrong.
     pub text: String,
@@ -213,12 +213,12 @@ impl fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 impl Agent {
-    /// Reads an agent's file, or the `agent.yaml` in a folder, and says everything that is wrong with it.
+    /// Reads an agent's file, or the `agent.yaml` in a folder. Returns all errors.
     pub fn load(path: &Path) -> Result<Self, Vec<Problem>> {
         Self::load_in(path, None)
     }
 
-    /// The same with the texts in this language (`ru`, `en`), if the agent speaks it.
+    /// The same with texts in this language (`ru`, `en`), if the agent has it.
     pub fn load_in(path: &Path, language: Option<&str>) -> Result<Self, Vec<Problem>> {
         let file =
             if path.is_dir() || crate::bundled::is_folder(path) { path.join("agent.yaml") } else { path.to_owned() };
@@ -228,7 +228,7 @@ impl Agent {
         Self::parse_in(&file, &text, &folder, language)
     }
 
-    /// Name and description of an agent that comes with the program. The rest of its file is not looked at.
+    /// Name and description of a bundled agent. The rest of its file is not read.
     pub(crate) fn bundled_title(folder: &Path, wanted: Option<&str>) -> Option<(String, Option<String>)> {
         let Title { name, description, language } =
             from_yaml(crate::bundled::text(&folder.join("agent.yaml"))?).ok()?;
@@ -240,9 +240,10 @@ impl Agent {
         Self::parse_in(file, text, folder, None)
     }
 
-    /// The same with the texts in this language, if the agent speaks it.
+    /// The same with texts in this language, if the agent has it.
     pub fn parse_in(file: &Path, text: &str, folder: &Path, wanted: Option<&str>) -> Result<Self, Vec<Problem>> {
-        let mut reader = Reader { file, places: Places::of(text), problems: Vec::new(), language: None };
+        let mut reader =
+            Reader { file, places: Places::of(text), problems: Vec::new(), has_faulty_tools: false, language: None };
         let mut read: File = match from_yaml(text) {
             Ok(read) => read,
             Err(error) => {
@@ -312,14 +313,16 @@ struct Reader<'a> {
     file: &'a Path,
     places: Places,
     problems: Vec<Problem>,
+    /// Whether a tool could not be read. What names it is no fault of its own.
+    has_faulty_tools: bool,
     /// The language of the agent's texts.
     language: Option<String>,
 }
 
 impl Reader<'_> {
-    /// Finds what is wrong with the parts of a file that could be read.
+    /// Checks the parts of a file that could be read.
     fn check(&mut self, read: &File, context: &Context, folder: &Path) {
-        // Which tools a server has is known when it is asked.
+        // A server's tools are not known until it is asked.
         let of_browser = read.browser.as_ref().map(|browser| browser.get("server").and_then(Value::as_str));
         let of_browser = of_browser.map(|server| server.unwrap_or("browser"));
         if let Some(graph) = &read.graph {
@@ -342,8 +345,8 @@ impl Reader<'_> {
             self.problem("model", words);
         }
         let servers: Vec<&str> = read.mcp.keys().map(String::as_str).chain(of_browser).collect();
-        for fault in policy_faults(&read.policy, context, folder, &servers) {
-            self.policy_problem(&fault);
+        if !self.has_faulty_tools {
+            policy_faults(&read.policy, context, folder, &servers).iter().for_each(|fault| self.policy_problem(fault));
         }
         if let Some(schema) = &read.schema
             && let Err(fault) = Session::new("check", Context::new(), Some(schema.clone()), Arc::default())
@@ -352,7 +355,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The reads that a session begins with.
+    /// The initial reads of a session.
     fn begin(&mut self, file: &File, context: &Context) -> Vec<OpeningRead> {
         let mut reads = Vec::new();
         for (index, said) in file.begin.iter().enumerate() {
@@ -372,7 +375,7 @@ impl Reader<'_> {
         self.problems.push(Problem { file: self.file.to_owned(), place, text });
     }
 
-    /// Something wrong in the policy, which may be a bare list of rules.
+    /// Reports an error in the policy, which may be a bare list of rules.
     fn policy_problem(&mut self, fault: &PolicyFault) {
         let field = match self.places.is_list("policy") {
             true => format!("policy{}", fault.field.trim_start_matches("rules")),
@@ -381,7 +384,7 @@ impl Reader<'_> {
         self.problem(&field, format!("policy: {fault}"));
     }
 
-    /// The memory that every session of the agent begins with.
+    /// The initial context of the agent's sessions.
     fn context(&mut self, file: &File, folder: &Path) -> Context {
         let mut context = Context::new();
         if let Some(words) = &file.instructions {
@@ -454,10 +457,12 @@ impl Reader<'_> {
         match crate::request::read_document(path, &text) {
             Ok(Value::Object(tools)) => {
                 let places = Places::of(&text);
-                let mut inner = Reader { file: path, places, problems: Vec::new(), language: self.language.clone() };
+                let language = self.language.clone();
+                let mut inner = Reader { file: path, places, problems: Vec::new(), has_faulty_tools: false, language };
                 for (name, schema) in &tools {
                     inner.tool(context, name, name, inner.localized(schema, file));
                 }
+                self.has_faulty_tools |= inner.has_faulty_tools;
                 self.problems.append(&mut inner.problems);
             }
             Ok(_) => self.problem(field, format!("{}: a file of tools maps names to schemas", path.display())),
@@ -478,6 +483,7 @@ impl Reader<'_> {
                 self.append(context, field, Message::Tool(Box::new(tools)));
             }
             Err(fault) => {
+                self.has_faulty_tools = true;
                 let inner = fault.field.strip_prefix(&format!("tool.{name}")).unwrap_or_default().to_owned();
                 self.problem(&format!("{field}{inner}"), Fault { field: String::new(), ..fault }.to_string());
             }

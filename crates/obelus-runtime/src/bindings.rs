@@ -1,5 +1,5 @@
-//! Whether bindings of activities and tools fit each other: a name with a typo would leave its tool to the model, and
-//! nobody would be asked (TOOL-3).
+//! Checks that bindings of activities match tools. A binding with a misspelled name would leave its tool to the
+//! model, and nobody would be asked (TOOL-3).
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::policy_names::tools_of_delegates;
 use crate::spec::SessionSpec;
 
-/// Something about a binding or a tool.
+/// A problem with a binding or a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BindingFault {
     /// The binding or the tool.
@@ -19,8 +19,8 @@ pub struct BindingFault {
 }
 
 impl SessionSpec {
-    /// Bindings that no tool uses. Those of a file for `--activities` may serve other requests too: of them, only a name
-    /// that resembles a tool which nothing carries out is at fault.
+    /// Bindings that no tool uses. Those from a file for `--activities` may serve other requests: of them, only a
+    /// name similar to an unbound tool is a problem.
     pub fn unused_bindings(&self) -> Vec<BindingFault> {
         let mut tools: Vec<_> = self.context.tools().cloned().collect();
         let is_open = tools_of_delegates(&self.context, &self.folder, &mut tools);
@@ -48,8 +48,8 @@ impl SessionSpec {
         found
     }
 
-    /// Tools that act and that nothing carries out. A tool that says nothing of its effect and declares its result is
-    /// meant for the model. A request without any bindings gets them by `--activities`.
+    /// Tools that act and have no activity. A tool that declares a result and no effect is meant for the model. A
+    /// request without bindings gets them by `--activities`.
     pub fn unbound_tools(&self) -> Vec<BindingFault> {
         if self.agent.is_empty() && self.activities.iter().all(|lot| lot.bound.is_empty()) {
             return Vec::new();
@@ -73,7 +73,7 @@ impl SessionSpec {
         tools.map(fault).collect()
     }
 
-    /// Whether the model itself carries out calls of a tool, as far as bindings tell.
+    /// Whether the model itself carries out calls of a tool, according to the bindings.
     pub fn is_latent(&self, tool: &Tool) -> bool {
         let is_bound = |name: &str| self.activities.iter().any(|lot| lot.bound.contains_key(name));
         tool.fixed_name("_delegate").is_none()
@@ -81,7 +81,7 @@ impl SessionSpec {
             && !is_bound(&tool.name)
     }
 
-    /// Whether a name is that of a tool of a server, which is known when the server is asked.
+    /// Whether a name belongs to a server's tool, which is not known until the server is asked.
     fn is_of_server(&self, name: &str) -> bool {
         let Some(mcp) = &self.mcp else { return false };
         let of = name.split_once('.').map(|(server, _)| server);
@@ -90,7 +90,7 @@ impl SessionSpec {
     }
 }
 
-/// Adds the activities that a tool may name; false where that may be any.
+/// Adds the activities that a tool may name; false if that may be any.
 fn add_named_activities<'a>(tool: &'a Tool, used: &mut BTreeSet<&'a str>) -> bool {
     let Some(meta) = tool.meta("_activity") else { return true };
     if let Some(name) = tool.fixed_name("_activity") {

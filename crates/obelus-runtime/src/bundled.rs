@@ -1,10 +1,10 @@
-//! The agents that come with the program.
+//! The bundled agents.
 //!
-//! Their files are read like any others, from the folder [`FOLDER`], which is nowhere on the disk.
+//! Their files are read like any others, from the virtual folder [`FOLDER`].
 
 use std::path::{Path, PathBuf};
 
-/// Where the bundled agents seem to lie.
+/// The virtual folder of the bundled agents.
 const FOLDER: &str = "@bundled";
 
 macro_rules! bundled {
@@ -39,7 +39,7 @@ pub(crate) fn bundled_agents() -> Vec<PathBuf> {
     names.map(|name| Path::new(FOLDER).join(name)).collect()
 }
 
-/// Whether a path is one of those that lie nowhere on the disk.
+/// Whether a path is in the virtual folder.
 pub fn is_bundled(path: &Path) -> bool {
     path.starts_with(FOLDER)
 }
@@ -55,7 +55,7 @@ pub(crate) fn text(path: &Path) -> Option<&'static str> {
     FILES.iter().find(|(file, _)| Path::new(file) == inner).map(|(_, text)| *text)
 }
 
-/// Whether a bundled agent lies in this folder.
+/// Whether this is the folder of a bundled agent.
 pub(crate) fn is_folder(path: &Path) -> bool {
     text(&path.join("agent.yaml")).is_some()
 }

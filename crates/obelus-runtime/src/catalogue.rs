@@ -1,4 +1,4 @@
-//! The agents that can be named: those in folders of the user, and those that come with the program.
+//! Finds agents by name: the user's, and the bundled ones.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::agent::{Agent, Problem};
 use crate::bundled::{bundled_agents, bundled_files, is_bundled};
 use crate::read::read_text;
 
-/// Finds agents by name. An agent of the user hides a bundled one of the same name.
+/// Finds agents by name. A user's agent hides a bundled one of the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentCatalogue {
     roots: Vec<PathBuf>,
@@ -49,13 +49,13 @@ impl AgentCatalogue {
         names
     }
 
-    /// The folder of the agent of this name. A path is no name.
+    /// The folder of the agent with this name. A path is not a name.
     pub fn find(&self, name: &str) -> Option<PathBuf> {
         self.all().into_iter().find(|folder| folder.file_name().is_some_and(|known| known == name))
     }
 
-    /// The files of the agent of this name that are read with it, each with its name in the agent's folder and its text;
-    /// none where there is no such agent. Files that are no text of an agent, or that could be a secret, are left out.
+    /// The files of an agent, each with its path in the agent's folder and its text; none if there is no such agent.
+    /// Files of other types, and those that may be secret, are left out.
     pub fn files(&self, name: &str) -> Option<Vec<(String, String)>> {
         let folder = self.find(name)?;
         if is_bundled(&folder) {
@@ -70,15 +70,15 @@ impl AgentCatalogue {
         Some(names.into_iter().filter_map(read).collect())
     }
 
-    /// The name that is most like this one.
+    /// The most similar name.
     pub fn near(&self, name: &str) -> Option<String> {
         let names = self.names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         obelus_kernel::closest(name, &names).map(str::to_owned)
     }
 
-    /// Name and description of the agent in a folder, in a language or in its own, or what is wrong with it. Those that come with the program are in
-    /// order, and are not read any further.
+    /// Name and description of the agent in a folder, in a language or its default, or its errors. Bundled agents are
+    /// not checked.
     pub fn title(folder: &Path, language: Option<&str>) -> Result<(String, Option<String>), Vec<Problem>> {
         if is_bundled(folder)
             && let Some(title) = Agent::bundled_title(folder, language)
@@ -88,16 +88,16 @@ impl AgentCatalogue {
         Agent::load_in(folder, language).map(|agent| (agent.name, agent.description))
     }
 
-    /// Reads the agent of this name in a language, or in its own; none where there is no such agent.
+    /// Reads the agent with this name in a language or its default; none if there is no such agent.
     pub fn load(&self, name: &str, language: Option<&str>) -> Option<Result<Agent, Vec<Problem>>> {
         self.find(name).map(|folder| Agent::load_in(&folder, language))
     }
 }
 
-/// The endings of files that agents are made of.
+/// The file types of agents.
 const ENDINGS: [&str; 7] = ["yaml", "yml", "json", "md", "txt", "lock", "jq"];
 
-/// The most files of an agent that are told, and the deepest folder.
+/// The limit of files of an agent, and of folder depth.
 const MOST_FILES: usize = 100;
 const DEEPEST: usize = 3;
 
@@ -121,7 +121,7 @@ fn add_files(root: &Path, inner: &Path, depth: usize, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The name of an agent is that of its folder.
+/// The name of an agent, which is its folder's.
 fn name_of(folder: &Path) -> Option<String> {
     folder.file_name()?.to_str().map(str::to_owned)
 }

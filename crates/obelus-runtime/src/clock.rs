@@ -1,10 +1,10 @@
-//! What time it is, for whoever passes it in.
+//! The clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use obelus_kernel::Time;
 
-/// Tells the time. Tests pass their own.
+/// Returns the time. Tests pass their own.
 pub type Clock = fn() -> Time;
 
 /// The machine's clock.

@@ -1,4 +1,4 @@
-//! What connects a session to the world: its activities, its model, and whatever must be started and ended for it.
+//! Connects a session to the outside: its activities, its model, and its services.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -8,70 +8,70 @@ use crate::activity::Activities;
 use crate::model::{Model, NoModel};
 use crate::spec::SessionSpec;
 
-/// Connects sessions. `obelus-connect` has one for everything that an agent's file can name.
+/// Connects sessions. `obelus-connect` has one that supports everything in an agent's file.
 pub trait Connector: Send + Sync + 'static {
-    /// Connects a session that is about to begin. Tools that are only known when a server is asked are added to its
-    /// context. `pictures` is where pictures of pages go, if the session is kept.
+    /// Connects a new session. Tools that are only known once a server is asked are added to its context. `pictures`
+    /// is the folder for pictures of pages, if the session is stored.
     fn begin<'a>(
         &'a self,
         spec: &'a mut SessionSpec,
         pictures: Option<&'a Path>,
     ) -> ConnectFuture<'a, Result<Connections, ConnectError>>;
 
-    /// Connects a session that began earlier. Nothing is started before something is called.
+    /// Connects a session that began earlier. Services are started by the first call.
     fn resume(&self, spec: &SessionSpec, pictures: Option<&Path>) -> Result<Connections, ConnectError>;
 }
 
-/// What a connector returns while it connects.
+/// The future of a connector.
 pub type ConnectFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What carries out the calls of a session and answers its requests.
+/// The connections of a session.
 #[derive(Clone)]
 pub struct Connections {
     /// Carries out calls.
     pub activities: Arc<Activities>,
     /// Answers requests.
     pub model: Arc<dyn Model>,
-    /// What was started for the session, if something was.
+    /// Its services, if there are any.
     pub services: Option<Arc<dyn Services>>,
-    /// Reads saved requests of delegates at addresses, where that is possible.
+    /// Reads delegates' saved requests at addresses, if supported.
     pub requests: Option<Arc<dyn RequestSource>>,
 }
 
-/// Reads saved requests of delegates at addresses. The session asks only for those that its settings allow.
+/// Reads delegates' saved requests at addresses. The session requests only those that its settings allow.
 pub trait RequestSource: Send + Sync {
     /// The text of a saved request.
     fn read<'a>(&'a self, address: &'a str) -> ConnectFuture<'a, Result<String, String>>;
 }
 
-/// Services that are started for one session, such as MCP servers. They are ended with it.
+/// Services of one session, such as MCP servers. They end with it.
 pub trait Services: Send + Sync {
-    /// What is not as the session was given it when it began, in words for people. This starts the services.
+    /// Differences from when the session began, as text for people. This starts the services.
     fn changes(&self) -> ConnectFuture<'_, Vec<String>>;
 
     /// Ends them.
     fn close(&self) -> ConnectFuture<'_, ()>;
 }
 
-/// Why a session cannot be connected, in words that name the file at fault.
+/// Why a session cannot be connected. The text names the file at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConnectError(pub String);
 
 impl Connections {
-    /// Activities of a program's own, and no model.
+    /// These activities, and no model.
     pub fn new(activities: Activities) -> Self {
         Self { activities: Arc::new(activities), model: Arc::new(NoModel), services: None, requests: None }
     }
 
-    /// The same, with a model.
+    /// Adds a model.
     #[must_use]
     pub fn with_model(self, model: impl Model) -> Self {
         Self { model: Arc::new(model), ..self }
     }
 }
 
-/// The same connections for every session, whatever its spec names.
+/// The same connections for every session, whatever its spec.
 impl Connector for Connections {
     fn begin<'a>(
         &'a self,

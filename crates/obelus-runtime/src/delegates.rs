@@ -1,4 +1,4 @@
-//! Saved requests of delegates: where they are read (DEL-1), and tools that show beforehand what theirs takes (DEL-4).
+//! Saved requests of delegates: how they are read (DEL-1), and tools that include theirs in advance (DEL-4).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::connector::RequestSource;
 
-/// A delegate's saved request, from the agent's folder or from an address that the session was allowed.
+/// Reads a delegate's saved request from the agent's folder, or from an address that the session allows.
 pub(crate) async fn load(
     folder: PathBuf,
     path: String,
@@ -34,7 +34,7 @@ pub(crate) async fn load(
     Ok(request)
 }
 
-/// A saved request in a folder. Links that lead out of it are not followed.
+/// Reads a saved request in a folder. Links out of the folder are not followed.
 fn read_inside(folder: &Path, path: &str) -> Result<Value, String> {
     if folder.as_os_str().is_empty() {
         return Err("this session has no folder for delegates".to_owned());
@@ -48,7 +48,7 @@ fn read_inside(folder: &Path, path: &str) -> Result<Value, String> {
     crate::request::read_document(&real, &text).map_err(|error| error.to_string())
 }
 
-/// The definition of a tool with the schemas of its delegate, where it wants that.
+/// A tool's definition with the schemas of its delegate, if the tool asks for it.
 pub(crate) fn upfront(tool: &Tool, folder: &Path) -> Result<Option<Value>, String> {
     let Some(path) = tool.upfront_delegate() else { return Ok(None) };
     if path.contains("://") {
@@ -58,7 +58,7 @@ pub(crate) fn upfront(tool: &Tool, folder: &Path) -> Result<Option<Value>, Strin
     tool.with_delegate(&request).map(Some).map_err(|fault| format!("`x-delegate` of `{}`: {fault}", tool.name))
 }
 
-/// Gives every tool of a context that wants it the schemas of its delegate. The later definition of a name holds.
+/// Adds the delegates' schemas to all tools that ask for it. The last definition of a name wins.
 pub(crate) fn merge_upfront(context: &mut Context, folder: &Path) -> Result<(), String> {
     let tools: Vec<Arc<Tool>> = context.tools().filter(|tool| tool.upfront_delegate().is_some()).cloned().collect();
     for tool in tools {

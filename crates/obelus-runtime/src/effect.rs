@@ -1,4 +1,4 @@
-//! Carrying out what a session hands out: calls with their time limits, panics and lost answers, and requests to models.
+//! Carries out tasks of a session: calls with time limits, panics and lost answers, and model requests.
 //!
 //! | file | subject |
 //! |---|---|
@@ -22,13 +22,13 @@ use crate::model::{Model, Part, Parts};
 use crate::observation::{ObservationSlot, without_parts};
 use doubt::Doubt;
 
-/// A call under way.
+/// A running call.
 pub(crate) struct RunningCall<W> {
     id: CallId,
     work: W,
-    /// It has ended already, and its answer was lost.
+    /// Set if it has ended and its answer was lost.
     lost: Option<Outcome>,
-    /// What may not be done twice is kept, to look whether it happened if its answer gets lost.
+    /// For non-idempotent calls: how to check whether it happened if its answer is lost.
     doubt: Option<Doubt>,
     limit: Duration,
     is_harmless: bool,
@@ -36,7 +36,7 @@ pub(crate) struct RunningCall<W> {
 }
 
 impl RunningCall<()> {
-    /// Starts a call. One that needs no waiting has ended, and this is what the session is to be told.
+    /// Starts a call. Returns the input at once if the call completes without waiting.
     #[expect(clippy::result_large_err, reason = "the other way has no allocation of its own")]
     pub(crate) fn start(
         activities: &Activities,
@@ -73,7 +73,7 @@ impl RunningCall<()> {
 }
 
 impl<W: Future<Output = Outcome> + Send> RunningCall<W> {
-    /// What the session is to be told when it has ended, or when it is stopped.
+    /// The input for the session when the call has ended or was stopped.
     pub(crate) async fn run_to_end(self, stopped: impl Future<Output = ()> + Send) -> Input {
         let Self { id, work, lost, doubt, limit, is_harmless, elicitor } = self;
         let to_end = async {
@@ -104,8 +104,8 @@ impl<W: Future<Output = Outcome> + Send> RunningCall<W> {
     }
 }
 
-/// Looks what became of a call that was under way when an earlier process ended, where its activity can; else the
-/// session is to be told at once that it is in doubt.
+/// Reconciles a call that was running when an earlier process ended, if its activity can; otherwise the session is
+/// told that it is in doubt.
 #[expect(clippy::result_large_err, reason = "the other way has no allocation of its own")]
 pub(crate) fn reconcile(
     activities: &Activities,
@@ -127,7 +127,7 @@ pub(crate) fn reconcile(
     }
 }
 
-/// Asks a model. What is returned depends on the model no more.
+/// Asks a model. The future does not borrow the model.
 pub(crate) fn ask<S: Future<Output = ()> + Send>(
     model: &dyn Model,
     id: RequestId,
@@ -153,8 +153,8 @@ pub(crate) fn ask<S: Future<Output = ()> + Send>(
     }
 }
 
-/// Carries out a call to its end, for engines that have no actor: what the session is to be told. Nobody can be asked
-/// anything meanwhile.
+/// Carries out a call to its end, for engines without an actor; returns the input for the session. The call cannot
+/// ask people.
 pub async fn carry_out(connections: &Connections, start: Start, stopped: impl Future<Output = ()> + Send) -> Input {
     match RunningCall::start(&connections.activities, start, Elicitor::nobody(), &Arc::default()) {
         Err(ended) => ended,
@@ -162,7 +162,7 @@ pub async fn carry_out(connections: &Connections, start: Start, stopped: impl Fu
     }
 }
 
-/// Looks what became of a call that may have been carried out before (DUR-4): what the session is to be told.
+/// Reconciles a call that may have been carried out before (DUR-4); returns the input for the session.
 pub async fn look_whether_done(connections: &Connections, start: Start) -> Input {
     match reconcile(&connections.activities, start, &Arc::default()) {
         Err(unknown) => unknown,
@@ -170,7 +170,7 @@ pub async fn look_whether_done(connections: &Connections, start: Start) -> Input
     }
 }
 
-/// Asks the model, for engines that have no actor: what the request took, and the answer.
+/// Asks the model, for engines without an actor; returns usage and answer.
 pub async fn ask_whole(
     connections: &Connections,
     id: RequestId,
@@ -186,13 +186,13 @@ pub async fn ask_whole(
     used.collect::<Vec<_>>().into_iter().chain([answer]).collect()
 }
 
-/// Reads a delegate's saved request, for engines that have no actor: what the session is to be told.
+/// Reads a delegate's saved request, for engines without an actor; returns the input for the session.
 pub async fn load_request(connections: &Connections, folder: PathBuf, id: CallId, path: String) -> Input {
     let request = delegates::load(folder, path, connections.requests.clone()).await;
     Input::Loaded { id, request }
 }
 
-/// Some servers repeat in an error what they were sent, and what was seen is to be written nowhere.
+/// Removes observations from errors: some servers repeat what they were sent, and observations must not be stored.
 fn without_observations(answer: Answer, seen: &[Arc<str>]) -> Answer {
     match answer {
         Answer::Failed { code, message } => {
@@ -203,7 +203,7 @@ fn without_observations(answer: Answer, seen: &[Arc<str>]) -> Answer {
     }
 }
 
-/// How a call ends that has no result: in doubt, unless doing it again does no harm.
+/// The outcome of a call without a result: in doubt, unless it is harmless to repeat.
 fn failed(is_harmless: bool, code: &str, message: String) -> Outcome {
     match is_harmless {
         true => Outcome::Error(CallError::new(code, message)),

@@ -1,4 +1,4 @@
-//! Asking a person from within a call, while it is at work.
+//! Asks a person from within a running call.
 
 use std::fmt;
 use std::future::Future;
@@ -14,22 +14,22 @@ use tokio::time::Instant;
 
 use crate::secret::{mask_value, without_secrets};
 
-/// A call's way to ask a person something. Cheap to clone, and usable from any task.
+/// Lets a call ask a person. Cheap to clone, and usable from any task.
 #[derive(Clone, Default)]
 pub struct Elicitor(Option<Arc<Line>>);
 
-/// What became of it.
+/// The result of a question.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elicited {
     /// A person gave this value, and it fits the schema.
     Value(Value),
-    /// It is not answered; why.
+    /// It is declined; the reason.
     Declined(String),
-    /// Nobody can answer any more, or nobody did in time.
+    /// Nobody can answer, or nobody did in time.
     Gone,
 }
 
-/// Something that a call asks.
+/// A question from a call.
 pub(crate) struct Asking {
     pub(crate) call: CallId,
     pub(crate) words: String,
@@ -40,24 +40,24 @@ pub(crate) struct Asking {
 struct Line {
     call: CallId,
     to: mpsc::UnboundedSender<Asking>,
-    /// How many answers the call waits for, and a word whenever that changes.
+    /// The number of answers that the call waits for, and a signal when it changes.
     waits: AtomicU32,
     changed: Notify,
     /// How often it has asked.
     times: AtomicU32,
 }
 
-/// What a call may ask at most: often enough for anybody who means it, and no more than a journal can take.
+/// The limit of questions of a call, to protect the journal.
 const MOST_TIMES: u32 = 100;
 const MOST_BYTES: usize = 64 * 1024;
 
 impl Elicitor {
-    /// One that reaches nobody: whatever is asked is [`Elicited::Gone`].
+    /// An elicitor without a person: every question is [`Elicited::Gone`].
     pub fn nobody() -> Self {
         Self(None)
     }
 
-    /// Whether it reaches nobody.
+    /// Whether there is nobody to ask.
     pub fn is_nobody(&self) -> bool {
         self.0.is_none()
     }
@@ -68,8 +68,7 @@ impl Elicitor {
         Self(Some(Arc::new(line)))
     }
 
-    /// Makes it the way of another call, if nobody else has it any more: most calls never ask, and need not pay for
-    /// one of their own.
+    /// Reuses it for another call if nothing else holds it: most calls never ask and need no elicitor of their own.
     pub(crate) fn renewed(&mut self, call: &CallId) -> bool {
         let Some(line) = self.0.as_mut().and_then(Arc::get_mut) else { return false };
         line.call.clone_from(call);
@@ -77,7 +76,7 @@ impl Elicitor {
         true
     }
 
-    /// Asks a person, and waits for what they say. The words are shown as the call's own; the answer fits the schema.
+    /// Asks a person and waits for the answer. The text is shown as the call's own; the answer fits the schema.
     pub async fn ask(&self, words: String, mut schema: Value) -> Elicited {
         let Some(line) = &self.0 else { return Elicited::Gone };
         let words = without_secrets(&words).into_owned();
@@ -96,7 +95,7 @@ impl Elicitor {
         answered.await.unwrap_or(Elicited::Gone)
     }
 
-    /// Waits for work for so long at most; the time that the call waits for people does not count.
+    /// Runs work with a time limit that is paused while the call waits for people.
     pub(crate) async fn limited<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         let Some(line) = &self.0 else { return tokio::time::timeout(limit, work).await.ok() };
         let mut work = pin!(work);
@@ -125,7 +124,7 @@ impl fmt::Debug for Elicitor {
     }
 }
 
-/// As long as it lasts, a call waits for a person.
+/// While it exists, the call waits for a person.
 struct Waiting<'a>(&'a Line);
 
 impl<'a> Waiting<'a> {

@@ -1,9 +1,9 @@
-//! What happens in a session, as numbered events for whoever watches it.
+//! The events of a session, numbered for subscribers.
 //!
-//! An event that follows from an input has the number of that input's record in the journal and its place among the
-//! events of that record. So the numbers are the same in every process, and a client that knows the last number it
-//! saw can go on from there. Words that are still being written, news about files and how steps stand are passing:
-//! they bear the number of the event before them and are not told again.
+//! An event has the number of the journal record that led to it, and its position among the events of that record. So
+//! numbers are the same in every process, and a client can continue after the last one it saw. Partial text, notices
+//! about files, and the progress of steps are transient (passing): they have the number of the event before and are
+//! not repeated.
 
 mod feed;
 
@@ -24,12 +24,12 @@ pub use feed::Subscription;
 use crate::state_file::FileNews;
 use obelus_kernel::session::{CallId, QuestionId, RequestId};
 
-/// Where an event stands among all events of its session: `RECORD-PART`.
+/// The position of an event in its session: `RECORD-PART`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventNumber {
     /// The record of the journal that led to it.
     pub record: u64,
-    /// Its place among the events of that record, from 1.
+    /// Its position among the events of that record, from 1.
     pub part: u32,
 }
 
@@ -37,7 +37,7 @@ impl EventNumber {
     /// Before the first event.
     pub const START: Self = Self { record: 0, part: 0 };
 
-    /// After every event of a record.
+    /// After all events of a record.
     pub(crate) fn end_of(record: u64) -> Self {
         Self { record, part: u32::MAX }
     }
@@ -49,7 +49,7 @@ impl fmt::Display for EventNumber {
     }
 }
 
-/// A text that is no number of an event.
+/// A text that is not an event number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no number of an event: it is RECORD-PART, such as 12-3")]
 pub struct NoEventNumber(String);
@@ -69,14 +69,14 @@ impl Serialize for EventNumber {
     }
 }
 
-/// Something that happened in a session.
+/// An event of a session.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionEvent {
-    /// Where it stands among all events of the session.
+    /// Its position in the session.
     pub number: EventNumber,
-    /// When.
+    /// Its time.
     pub at: Time,
-    /// Whether it is not told again later. It has the number of the event before.
+    /// Whether it is transient: not repeated later, and with the number of the event before.
     #[serde(skip)]
     pub is_passing: bool,
     /// What happened.
@@ -88,19 +88,19 @@ pub struct SessionEvent {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventBody {
-    /// The user said something.
+    /// The user sent a message.
     UserSaid {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// The agent said something.
+    /// The agent sent a message.
     AgentSaid {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// The model is writing words for the user. All of them come with [`EventBody::AgentSaid`]. Passing.
+    /// The model is writing text for the user. [`EventBody::AgentSaid`] has all of it. Passing.
     Writing {
-        /// More words.
+        /// More text.
         text: String,
     },
     /// The model is asked.
@@ -108,11 +108,11 @@ pub enum EventBody {
         /// The request.
         request: RequestId,
     },
-    /// What a request to the model took.
+    /// The usage of a model request.
     Used {
         /// The request.
         request: RequestId,
-        /// What it took.
+        /// The usage.
         used: Used,
     },
     /// A call began.
@@ -121,9 +121,9 @@ pub enum EventBody {
         id: CallId,
         /// The call, with references resolved.
         call: Arc<Value>,
-        /// How often it was started, from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
-        /// The number of the standing consent because of which it runs without a question.
+        /// The number of the standing consent by which it runs without a question.
         #[serde(skip_serializing_if = "Option::is_none")]
         consent: Option<u64>,
     },
@@ -131,7 +131,7 @@ pub enum EventBody {
     CallEnded {
         /// The call's id.
         id: CallId,
-        /// What it brought.
+        /// Its outcome.
         outcome: Outcome,
     },
     /// A person is asked.
@@ -140,121 +140,121 @@ pub enum EventBody {
         #[serde(serialize_with = "as_shown")]
         question: Box<Question>,
     },
-    /// A question that waits is shown once more.
+    /// An open question is shown again.
     QuestionAskedAgain {
         /// The question.
         #[serde(serialize_with = "as_shown")]
         question: Box<Question>,
-        /// Why.
+        /// The reason.
         #[serde(serialize_with = "as_reason")]
         because: AskedAgain,
     },
-    /// A person decided about a question.
+    /// A person answered a question.
     QuestionDecided {
         /// The question's id.
         question: QuestionId,
-        /// What was decided.
+        /// The decision.
         decision: Decision,
         /// Who, and from where.
         by: String,
     },
-    /// A person took back a standing consent.
+    /// A person revoked a standing consent.
     ConsentRevoked {
         /// The consent's number.
         consent: u64,
         /// Who, and from where.
         by: String,
     },
-    /// Nobody answered a question in time.
+    /// A question expired.
     QuestionExpired {
         /// The question's id.
         question: QuestionId,
     },
-    /// A service told something of its own accord, for the first time.
+    /// A service sent an event, for the first time.
     Happened {
-        /// What was told.
+        /// The event.
         #[serde(rename = "told")]
         event: Value,
     },
-    /// The state was put in place from outside.
+    /// The state was replaced from outside.
     StateEdited {
         /// Who, and from where.
         by: String,
     },
-    /// A person changed how far the session may go.
+    /// A person changed the mode.
     ModeChanged {
-        /// How far.
+        /// The mode.
         mode: Mode,
     },
-    /// The agent's file says otherwise than before: its present rules hold (POL-9).
+    /// The agent's file has changed; its current rules apply (POL-9).
     RulesChanged,
     /// A person paused the session.
     Paused {
         /// Who, and from where.
         by: String,
     },
-    /// A person let the session go on.
+    /// A person resumed the session.
     Resumed {
         /// Who, and from where.
         by: String,
     },
     /// A person stopped the turn.
     Stopped,
-    /// Something about the session's files. Passing.
+    /// A notice about the session's files. Passing.
     Files {
-        /// What there is to know.
+        /// The notice.
         #[serde(serialize_with = "as_words")]
         news: FileNews,
     },
-    /// The session has moved. Passing; told only while somebody watches.
+    /// The session has made progress. Passing; published only while somebody subscribes.
     Moved {
-        /// How far it may go.
+        /// The mode.
         mode: Mode,
         /// Whether the turn waits for the model's answer.
         is_asking: bool,
-        /// The calls of the turn whose status is another one than before.
+        /// The calls of the turn whose status has changed.
         steps: Vec<StepView>,
     },
     /// The turn has come to rest.
     Rested {
-        /// What it adds up to.
+        /// Its result.
         reply: Box<Reply>,
     },
-    /// What happened could not be kept: the work stands still until it can be. Passing.
+    /// Inputs could not be stored: the work stops until they can be. Passing.
     Failed {
-        /// A stable name of the cause.
+        /// A stable code.
         code: &'static str,
-        /// What happened, in words.
+        /// The description.
         text: String,
     },
-    /// Events that came before this one are not held any more: look at the session itself. Passing.
+    /// Events before this one are no longer available: read the session itself. Passing.
     Missed,
 }
 
-/// How a call of the turn stands.
+/// The status of a call of the turn.
 #[derive(Clone, Debug, Serialize)]
 pub struct StepView {
-    /// Its step, and its place among the calls of that step.
+    /// Its step, and its index in that step.
     pub place: (u32, u32),
-    /// The call, its status, and what went wrong.
+    /// The call, its status, and its error.
     #[serde(flatten)]
     pub report: CallReport,
-    /// What it does, in one line for people.
+    /// A one-line description for people.
     pub headline: String,
-    /// What it lacked, in the agent's language, where it could not even begin.
+    /// What it lacked, in the agent's language, if it could not begin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
-    /// The number of the standing consent because of which it ran without a question.
+    /// The number of the standing consent by which it ran without a question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consent: Option<u64>,
 }
 
 impl EventBody {
-    /// What an input leads to, in order: the input itself, and the tasks that it handed out. `is_news` says whether it
-    /// changed the memory. The session is as it is right after the input, so that a replay tells the same.
+    /// The events of an input, in order: of the input itself, and of its tasks. `is_news` says whether it changed the
+    /// memory. The session is in its state right after the input, so that a replay gives the same events.
     pub(crate) fn of(session: &Session, at: Time, input: &Input, is_news: bool, tasks: &[Task]) -> Vec<Self> {
         let mut all: Vec<Self> = Self::of_input(input, is_news).into_iter().collect();
-        // These two look what has expired.
+        // These two inputs expire questions.
         if matches!(input, Input::Tick | Input::State { .. }) {
             let has_expired =
                 |question: &Question| question.status == QuestionStatus::Expired && question.decided_at == Some(at);
@@ -306,7 +306,7 @@ impl EventBody {
         })
     }
 
-    /// Whether somebody outside has told the session something.
+    /// Whether an input from outside caused it.
     pub fn is_from_outside(&self) -> bool {
         matches!(
             self,

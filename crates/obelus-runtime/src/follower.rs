@@ -1,7 +1,7 @@
-//! Sessions that other processes work at: they are followed by their records, and told things through [`Workers`].
+//! Sessions that other processes run: they are followed by their records, and get inputs through [`Workers`].
 //!
-//! A follower stands where the actor of a session stands otherwise. It hears the same commands and publishes the same
-//! numbered events, because both follow from the same records. It asks for new records while somebody waits or watches.
+//! A follower replaces the actor of a session. It takes the same commands and publishes the same numbered events,
+//! because both follow from the same records. It polls for new records while somebody waits or subscribes.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,38 +22,38 @@ use crate::restore::{Remake, Replica};
 use crate::secret::without_secrets_of;
 use crate::store::{InputId, Record, Store, StoreError};
 
-/// The code of a refusal because those who work at the session cannot be reached.
+/// The refusal code if the workers cannot be reached.
 pub const UNREACHABLE: &str = "unreachable";
 
-/// How often new records are asked for: at first, and at most after nothing was new for a while.
+/// The polling interval: at first, and after a time without news.
 const PAUSE: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 
-/// How often it is looked whether somebody watches.
+/// How often it checks for subscribers.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How long the workers may be out of reach before those who wait are told so.
+/// How long the workers may be unreachable before those who wait are told.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What [`Workers`] return while they work.
+/// The future of [`Workers`].
 pub type WorkersFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Processes that work at sessions, and a store that they share with this one.
+/// Processes that run sessions, and a store that they share with this one.
 pub trait Workers: Send + Sync + 'static {
-    /// Tells a session something; the number of the record with which it was taken. It is durable then.
+    /// Gives a session an input; returns the number of its record. It is durable then.
     fn tell<'a>(&'a self, session: &'a str, told: Told) -> WorkersFuture<'a, Result<u64, Refused>>;
 
-    /// The records of a session after one, and the number of the last one that there is.
+    /// The records of a session after one, and the number of the last record.
     fn news<'a>(&'a self, session: &'a str, after: u64) -> WorkersFuture<'a, Result<(Vec<Record>, u64), StoreError>>;
 }
 
-/// What a session is told.
+/// An input for a session.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// What it is told.
+    /// The input.
     pub input: Input,
-    /// The same id again acts once (DUR-13).
+    /// An input with the same id is taken once (DUR-13).
     pub id: Option<InputId>,
-    /// When.
+    /// Its time.
     pub at: Time,
 }
 
@@ -69,10 +69,10 @@ pub(crate) struct Follower {
     commands: mpsc::UnboundedReceiver<Command>,
     waiters: Waiters,
     idle_after: Option<Duration>,
-    /// The latest record that this process knows to be durable.
+    /// The latest record that is known to be durable.
     reached: u64,
     pause: Duration,
-    /// Since when the workers cannot be reached, and why.
+    /// Since when the workers are unreachable, and why.
     failure: Option<(Instant, Refused)>,
 }
 
@@ -103,13 +103,13 @@ impl Follower {
         }
     }
 
-    /// Tells how steps stand in this language, and ends after so long without anybody who wants something.
+    /// Sets the language of steps, and the idle time after which it ends.
     pub(crate) fn with(self, language: Option<&str>, idle_after: Option<Duration>) -> Self {
         let report = Some(Report::new(Arc::clone(&self.feed), None, language));
         Self { report, idle_after, ..self }
     }
 
-    /// Lives until it is idle for long or told to end.
+    /// Runs until it is idle for long or told to end.
     pub(crate) async fn live(
         &mut self,
         store: &Arc<dyn Store>,
@@ -145,7 +145,7 @@ impl Follower {
         }
     }
 
-    /// Tells whoever still waits that nothing more comes from here.
+    /// Tells those who still wait that it has ended.
     pub(crate) fn end(mut self) {
         self.waiters.refuse(&gone());
         self.commands.close();
@@ -191,12 +191,12 @@ impl Follower {
         tell.answer(taken);
     }
 
-    /// Takes in what is new.
+    /// Reads new records.
     async fn refresh(&mut self, store: &Arc<dyn Store>) {
         let found = self.workers.news(&self.id, self.replica.last()).await;
         let taken = found.map_err(|error| Refused::new(UNREACHABLE, error.to_string())).and_then(|(records, last)| {
             match last < self.replica.last() {
-                // It went back to its last rest.
+                // The session was taken back to its last rest.
                 true => self.restore(store, last),
                 false => self.hear(records),
             }
@@ -243,7 +243,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Tells those who wait for a rest, if there is one, or why there is none.
+    /// Answers those who wait, if the session rests or has failed.
     fn answer_waiters(&mut self) {
         if let Some((since, refused)) = &self.failure {
             if since.elapsed() > PATIENCE || refused.code == DAMAGED {
@@ -251,7 +251,7 @@ impl Follower {
             }
             return;
         }
-        // What was taken last is not here yet.
+        // The latest input has not arrived here yet.
         if self.waiters.is_empty() || self.replica.last() < self.reached {
             return;
         }

@@ -1,4 +1,4 @@
-//! The one handle to a session: what channels, commands and programs use.
+//! The handle to a session, used by channels, commands and programs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::images::ImageError;
 use crate::store::InputId;
 use obelus_kernel::session::QuestionId;
 
-/// A session. Clones of a handle lead to the same session, from any task.
+/// A session. Clones of a handle refer to the same session and can be used from any task.
 ///
-/// A command returns when its input is durable, or says why it was refused; nothing has happened then. What follows
-/// from it is told by [`SessionHandle::subscribe`] and [`SessionHandle::rested`]. A session that was dropped from memory
-/// meanwhile is restored by the next command.
+/// A command returns when its input is durable, or with the reason why it was refused; then nothing has happened. Its
+/// consequences are reported by [`SessionHandle::subscribe`] and [`SessionHandle::rested`]. A session that was
+/// dropped from memory is restored by the next command.
 #[derive(Clone)]
 pub struct SessionHandle {
     slot: Arc<Slot>,
-    /// The id of what is said by this handle.
+    /// The id of the handle's next input.
     input: Option<InputId>,
 }
 
@@ -43,23 +43,23 @@ impl SessionHandle {
         self.slot.id()
     }
 
-    /// The same handle, whose next command has this id: sent again with the same id, it acts once (DUR-13).
+    /// The same handle, whose next command has this id: repeated with the same id, it is taken once (DUR-13).
     #[must_use]
     pub fn with_id(&self, id: InputId) -> Self {
         Self { slot: Arc::clone(&self.slot), input: Some(id) }
     }
 
-    /// Says something as the user. While a turn is at work, the words wait for its end.
+    /// Sends a message as the user. During a turn it waits for the turn's end.
     pub async fn say(&self, text: impl Into<String>) -> Result<(), Refused> {
         self.tell(Input::User { text: text.into() }).await
     }
 
-    /// Has the request worked on as it stands.
+    /// Starts the request without a message.
     pub async fn start(&self) -> Result<(), Refused> {
         self.tell(Input::Start).await
     }
 
-    /// Runs the plan in the context as it is, without a model.
+    /// Runs the plan in the context, without a model.
     pub async fn run_plan(&self) -> Result<(), Refused> {
         self.tell(Input::RunPlan).await
     }
@@ -69,7 +69,7 @@ impl SessionHandle {
         self.tell(Input::Decide { question, decision, by: by.to_owned(), digest: None }).await
     }
 
-    /// Answers a question as it was shown: the answer is refused if the question has another digest by now (ASK-1).
+    /// Answers a question as it was shown: refused if the question's digest has changed (ASK-1).
     pub async fn answer_as_shown(
         &self,
         question: QuestionId,
@@ -80,48 +80,47 @@ impl SessionHandle {
         self.tell(Input::Decide { question, decision, by: by.to_owned(), digest: Some(digest.to_owned()) }).await
     }
 
-    /// Takes back a standing consent (ASK-9). [`Session::consents`] lists them, by [`SessionHandle::inspect`].
+    /// Revokes a standing consent (ASK-9). [`Session::consents`] lists them, by [`SessionHandle::inspect`].
     pub async fn revoke(&self, consent: u64, by: &str) -> Result<(), Refused> {
         self.tell(Input::Revoke { consent, by: by.to_owned() }).await
     }
 
-    /// Stops the turn, and ends everything that is at work. Whether such a call has had its effect is not known then.
+    /// Stops the turn and all running work. Whether stopped calls had their effects is unknown.
     pub async fn stop(&self) -> Result<(), Refused> {
         self.tell(Input::Stop).await
     }
 
-    /// Lets the session pause: what runs goes on to its end, and nothing starts.
+    /// Pauses the session: running work continues to its end, and nothing new starts.
     pub async fn pause(&self, by: &str) -> Result<(), Refused> {
         self.tell(Input::Pause { by: by.to_owned() }).await
     }
 
-    /// Lets a paused session go on.
+    /// Resumes a paused session.
     pub async fn resume(&self, by: &str) -> Result<(), Refused> {
         self.tell(Input::Resume { by: by.to_owned() }).await
     }
 
-    /// Puts another state in the place of the session's own.
+    /// Replaces the session's state.
     pub async fn edit_state(&self, state: Value, by: &str) -> Result<(), Refused> {
         self.tell(Input::State { state, by: by.to_owned(), is_whole: true }).await
     }
 
-    /// Changes how far the session may go.
+    /// Changes the session's mode.
     pub async fn set_mode(&self, mode: Mode) -> Result<(), Refused> {
         self.tell(Input::Mode { mode }).await
     }
 
-    /// Tells the session what a service told of its own accord. The same event once more is no news.
+    /// Gives the session an event of a service. A repeated event is ignored.
     pub async fn event(&self, id: impl Into<String>, event: Value) -> Result<(), Refused> {
         self.tell(Input::Event { id: id.into(), event }).await
     }
 
-    /// Tells the session something, for whoever has it as an [`Input`]. What only the runtime can know is refused.
+    /// Gives the session an [`Input`]. Inputs that only the runtime can create are refused.
     pub async fn tell(&self, input: Input) -> Result<(), Refused> {
         self.tell_recorded(input).await.map(drop)
     }
 
-    /// The same; the number of the record with which the input was taken. What follows from it is told by events after
-    /// `RECORD-0`.
+    /// The same; returns the number of the input's record. Its consequences are the events after `RECORD-0`.
     pub async fn tell_recorded(&self, input: Input) -> Result<u64, Refused> {
         if !is_from_outside(&input) {
             let text = "only the runtime itself tells a session what came of its work".to_owned();
@@ -129,13 +128,13 @@ impl SessionHandle {
         }
         let tell = |answer| Command::Tell(Box::new(Tell { input: input.clone(), id: self.input.clone(), answer }));
         match self.ask(tell).await.and_then(|taken| taken) {
-            // It ended before it took anything: it is restored.
+            // It ended before it took the input: restore it.
             Err(refused) if refused.code == GONE => self.ask(tell).await?,
             taken => taken,
         }
     }
 
-    /// Takes a picture from a file. It goes with the words that begin the next turn.
+    /// Stores a picture from a file. It belongs to the message that begins the next turn.
     pub async fn attach(&self, path: &Path) -> Result<(), ImageError> {
         let attach = |answer| Command::Attach { path: path.to_owned(), answer };
         let gone = |refused: Refused| ImageError::NotKept {
@@ -145,21 +144,21 @@ impl SessionHandle {
         self.ask(attach).await.map_err(gone)?
     }
 
-    /// Waits until the turn has come to rest, and says how; none, if nothing has begun yet. What an earlier process
-    /// had under way goes on.
+    /// Waits until the turn rests, and returns its reply; none if nothing has begun. Tasks of an earlier process are
+    /// resumed.
     ///
-    /// An error says that the work stands still because nothing can be kept; waiting again tries again.
+    /// An error means that the work has stopped because nothing can be stored; waiting again retries.
     pub async fn rested(&self) -> Result<Option<Reply>, Refused> {
         self.ask(|answer| Command::Wait { what: WaitFor::Rest, answer }).await?
     }
 
-    /// Waits until nothing is under way at all: calls that nobody waits for have ended, or the session is paused.
+    /// Waits until nothing runs, detached calls included, or the session is paused.
     pub async fn finished(&self) -> Result<Option<Reply>, Refused> {
         self.ask(|answer| Command::Wait { what: WaitFor::Stillness, answer }).await?
     }
 
-    /// Every event after one that was seen before, those that are not held in memory any more included: they are read
-    /// from the journal. The first thing that is told is [`EventBody::Missed`] where there is none.
+    /// All events after a number. Those no longer in memory are read from the journal. Without a journal, the first
+    /// one may be [`EventBody::Missed`].
     ///
     /// [`EventBody::Missed`]: crate::EventBody::Missed
     pub fn history(&self, after: EventNumber) -> Result<Subscription, HostError> {
@@ -172,13 +171,13 @@ impl SessionHandle {
         Ok(events)
     }
 
-    /// Events from now on, or those after an event that was seen before. Only so many are held in memory, from the first
-    /// subscription on: if there were more, that is the first thing that is told.
+    /// Events from now on, or after a number. A limited number is kept in memory, from the first subscription on; if
+    /// some were dropped, the first event says so.
     pub fn subscribe(&self, after: Option<EventNumber>) -> Subscription {
         self.slot.feed().subscribe(after)
     }
 
-    /// Reads something from the session. It is looked at between two inputs, when everything in it is durable.
+    /// Reads from the session, between two inputs, when everything in it is durable.
     pub async fn inspect<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Session) -> T + Send + 'static,
@@ -191,12 +190,12 @@ impl SessionHandle {
         .await
     }
 
-    /// What was started for the session, such as MCP servers.
+    /// The session's services, such as MCP servers.
     pub async fn services(&self) -> Result<Option<Arc<dyn Services>>, Refused> {
         self.ask(|answer| Command::Services { answer }).await
     }
 
-    /// The folder with pictures and notes of the pages that the session has seen, where it is kept.
+    /// The folder with pictures and notes of the pages that the session has seen, if it is stored.
     pub fn pictures(&self) -> Option<PathBuf> {
         self.slot.pictures()
     }
@@ -213,7 +212,7 @@ impl SessionHandle {
     }
 }
 
-/// Whether an input is for people and services to tell. The others tell what became of tasks.
+/// Whether an input may come from people and services. The others are outcomes of tasks.
 fn is_from_outside(input: &Input) -> bool {
     matches!(
         input,

@@ -1,15 +1,15 @@
-//! The host: opens, creates, finds and lists sessions, and lets those go that are idle.
+//! The host: opens, creates, finds and lists sessions, and unloads idle ones.
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `slot` | where a session is reached, whether it is in memory or not |
+//! | `slot` | the place of a session, whether it is in memory or not |
 //! | `open` | creating and restoring sessions |
-//! | `history` | events that are not held in memory any more |
-//! | `news` | what happens in all sessions that are kept |
-//! | `rules` | what the agent's file says now |
-//! | `carry` | sessions that begin where another one was, or come from another store |
+//! | `history` | events that are no longer in memory |
+//! | `news` | events of all stored sessions |
+//! | `rules` | changes of the agent's file |
+//! | `carry` | forks, exports and imports |
 
 mod carry;
 mod history;
@@ -45,28 +45,28 @@ pub use rules::{RulesChange, with_present_bindings};
 pub use slot::Reopened;
 pub(crate) use slot::Slot;
 
-/// Events of a live session that are held for those who come later.
+/// The number of events kept for each live session.
 const EVENTS: usize = 1024;
 
-/// How long an actor that was told to end is waited for, before it is looked whether another one has begun.
+/// How long to wait for an ending actor before checking whether another one has begun.
 const ENDS_WITHIN: Duration = Duration::from_millis(200);
 
-/// How long a session may be idle before it is dropped from memory.
+/// How long a session may be idle before it is unloaded.
 const IDLE_AFTER: Duration = Duration::from_secs(300);
 
-/// So many sessions are held in memory. With more, those that have been idle for longest are dropped.
+/// The limit of sessions in memory. Beyond it, those idle for longest are unloaded.
 const MOST_LIVE: usize = 512;
 
-/// Opens sessions and holds those that are in memory. Clones are the same host.
+/// Opens sessions and keeps the live ones. Clones are the same host.
 ///
-/// When the last clone is dropped, its sessions end where they are; what they had under way is taken up by whoever
-/// opens them next. [`Host::close`] ends them in good order.
+/// When the last clone is dropped, its sessions end at once; running work is resumed when they are next opened.
+/// [`Host::close`] ends them in an orderly way.
 #[derive(Clone)]
 pub struct Host {
     inner: Arc<Inner>,
 }
 
-/// What a host is made of.
+/// Builds a host.
 pub struct HostBuilder {
     connector: Arc<dyn Connector>,
     store: Option<Arc<dyn Store>>,
@@ -82,47 +82,47 @@ pub struct HostBuilder {
 pub(crate) struct Inner {
     connector: Arc<dyn Connector>,
     store: Option<Arc<dyn Store>>,
-    /// Who works at the sessions of the store, if this process does not.
+    /// The processes that run the sessions, if this one does not.
     workers: Option<Arc<dyn Workers>>,
-    /// Where pictures, states and logs of sessions go.
+    /// The folder for pictures, states and logs of sessions.
     files: Option<PathBuf>,
     clock: Clock,
     draw_key: fn() -> String,
     idle_after: Option<Duration>,
     most_live: usize,
-    /// How many sessions that are kept are in memory.
+    /// The number of stored sessions in memory.
     live: AtomicUsize,
     events: usize,
-    /// Every session that somebody holds or that is in memory.
+    /// Every session that has a handle or is in memory.
     slots: Mutex<BTreeMap<String, Weak<Slot>>>,
-    /// Sessions that are kept nowhere.
+    /// Sessions that are not stored.
     temporary: Mutex<Vec<Weak<Slot>>>,
     news: NewsSender,
     /// The actors.
     tasks: Mutex<JoinSet<()>>,
-    /// Those who wait until a question of an idle session is due: for days, if need be.
+    /// Tasks that wait until a question of an unloaded session is due, possibly for days.
     sleepers: Mutex<JoinSet<()>>,
 }
 
-/// Why a session cannot be opened or made.
+/// Why a session cannot be opened or created.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// The store cannot give or take it.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// It cannot be restored.
     #[error(transparent)]
     Restore(#[from] RestoreError),
-    /// What it is to be made of does not make a session.
+    /// The spec is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// What it needs cannot be connected.
+    /// The session cannot be connected.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// What it is to begin with is refused.
+    /// The initial input is refused.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// The file of its agent has errors, so that nobody knows under which rules it would go on.
+    /// The agent's file has errors, so its current rules are unknown.
     #[error("{0}")]
     Agent(String),
     /// The journal is shorter.
@@ -130,67 +130,67 @@ pub enum HostError {
     NoRecord {
         /// The session.
         session: String,
-        /// How many records it has.
+        /// The number of its records.
         records: u64,
-        /// The record that was asked for.
+        /// The requested record.
         at: u64,
     },
-    /// The host keeps no sessions.
+    /// The host has no store.
     #[error("{}", Language::English.words().store.no_store)]
     NoStore,
 }
 
 impl HostBuilder {
-    /// Keeps sessions in this store.
+    /// Stores sessions in this store.
     #[must_use]
     pub fn store(self, store: Arc<dyn Store>) -> Self {
         Self { store: Some(store), ..self }
     }
 
-    /// Leaves the work at kept sessions to other processes: here they are followed and told things.
+    /// Leaves running of stored sessions to other processes: here they are followed and given inputs.
     #[must_use]
     pub fn workers(self, workers: Arc<dyn Workers>) -> Self {
         Self { workers: Some(workers), ..self }
     }
 
-    /// Keeps pictures, and the states and logs of agents, as files in this folder: that of the store.
+    /// Stores pictures, states and logs of agents as files in this folder, which is the store's.
     #[must_use]
     pub fn files(self, folder: impl Into<PathBuf>) -> Self {
         Self { files: Some(folder.into()), ..self }
     }
 
-    /// Takes the time from here.
+    /// Sets the clock.
     #[must_use]
     pub fn clock(self, clock: Clock) -> Self {
         Self { clock, ..self }
     }
 
-    /// Takes the keys of new sessions from here (DUR-14). No two sessions may have the same; tests pass their own.
+    /// Sets the generator of session keys (DUR-14), which must be unique; tests pass their own.
     #[must_use]
     pub fn keys(self, draw_key: fn() -> String) -> Self {
         Self { draw_key, ..self }
     }
 
-    /// Drops sessions from memory that have been idle for so long; none never.
+    /// Unloads sessions that have been idle for so long; none means never.
     #[must_use]
     pub fn idle_after(self, idle_after: Option<Duration>) -> Self {
         Self { idle_after, ..self }
     }
 
-    /// Holds so many sessions in memory, unless more are at work. With more, those that have been idle for longest are
-    /// dropped.
+    /// Sets the limit of sessions in memory. Beyond it, those idle for longest are unloaded, but none that has
+    /// running work.
     #[must_use]
     pub fn most_live(self, most_live: usize) -> Self {
         Self { most_live, ..self }
     }
 
-    /// Holds so many events of each session that is in memory and that somebody has subscribed to.
+    /// Sets the number of events kept for each live session that has been subscribed to.
     #[must_use]
     pub fn events(self, events: usize) -> Self {
         Self { events, ..self }
     }
 
-    /// The host.
+    /// Builds the host.
     pub fn build(self) -> Host {
         let Self { connector, store, workers, files, clock, draw_key, idle_after, most_live, events } = self;
         let (slots, temporary) = (Mutex::default(), Mutex::default());
@@ -217,12 +217,12 @@ impl HostBuilder {
 }
 
 impl Host {
-    /// A host of sessions that are connected by this connector and kept nowhere.
+    /// A host with this connector and without a store.
     pub fn new(connector: impl Connector) -> Self {
         Self::builder(connector).build()
     }
 
-    /// A host that is to know more than its connector.
+    /// A builder with this connector.
     pub fn builder(connector: impl Connector) -> HostBuilder {
         HostBuilder {
             connector: Arc::new(connector),
@@ -237,18 +237,18 @@ impl Host {
         }
     }
 
-    /// Begins a session that is kept under this name.
+    /// Creates a stored session with this name.
     pub async fn create(&self, id: &str, spec: SessionSpec) -> Result<SessionHandle, HostError> {
         self.inner.create(id, spec, Vec::new()).await
     }
 
-    /// The same, in this mode or the agent's.
+    /// The same in this mode; by default the agent's.
     pub async fn create_in(&self, id: &str, spec: SessionSpec, mode: Option<Mode>) -> Result<SessionHandle, HostError> {
         self.inner.create(id, spec, mode.map(|mode| Input::Mode { mode }).into_iter().collect()).await
     }
 
-    /// Begins a session that is kept, with a state from elsewhere, in this mode or the agent's. If it does not fit, nothing
-    /// is kept.
+    /// Creates a stored session with an existing state, in this mode or the agent's. If the state does not fit,
+    /// nothing is stored.
     pub async fn adopt(
         &self,
         id: &str,
@@ -262,102 +262,100 @@ impl Host {
         self.inner.create(id, spec, mode.into_iter().chain([state]).collect()).await
     }
 
-    /// Begins a session that is kept nowhere: it ends with the last handle to it.
+    /// Creates a session that is not stored: it ends with its last handle.
     pub async fn create_temporary(&self, id: &str, spec: SessionSpec) -> Result<SessionHandle, HostError> {
         self.inner.create_temporary(id, spec).await
     }
 
-    /// Opens a session that is kept. What it had under way goes on when somebody says something to it, or waits for
-    /// it to come to rest.
+    /// Opens a stored session. Its running work is resumed when somebody sends an input or waits for it to rest.
     pub async fn open(&self, id: &str) -> Result<SessionHandle, HostError> {
         let slot = self.inner.slot(id);
         self.inner.ensure(&slot, None).await?;
         Ok(SessionHandle::new(slot))
     }
 
-    /// Opens a session with another spec than the one that was kept: another model, for example. It holds as long as
-    /// the session is in memory.
+    /// Opens a stored session with another spec, for example with another model, for as long as it is in memory.
     pub async fn open_with(&self, id: &str, spec: SessionSpec) -> Result<SessionHandle, HostError> {
         let slot = self.inner.slot(id);
         self.inner.ensure(&slot, Some(spec)).await?;
         Ok(SessionHandle::new(slot))
     }
 
-    /// A session to be watched: its events are told once it is opened, and it is not opened for this.
+    /// A handle to watch a session, without opening it: events arrive once somebody opens it.
     pub async fn watch(&self, id: &str) -> Result<SessionHandle, HostError> {
         let slot = self.inner.slot(id);
         self.inner.watch(&slot).await?;
         Ok(SessionHandle::new(slot))
     }
 
-    /// The session of this name, if it is in memory.
+    /// The session with this name, if it is in memory.
     pub fn find(&self, id: &str) -> Option<SessionHandle> {
         let slot = self.inner.slots().get(id).and_then(Weak::upgrade)?;
         slot.is_live().then(|| SessionHandle::new(slot))
     }
 
-    /// What a session was made of; none where there is no such session.
+    /// The spec of a session; none if there is no such session.
     pub fn spec(&self, id: &str) -> Result<Option<SessionSpec>, HostError> {
         let genesis = self.inner.store()?.genesis(id)?;
         Ok(genesis.map(SessionSpec::from_genesis).transpose()?)
     }
 
-    /// A session as it was after a record, or as it is now, to look at. Nothing of it goes on.
+    /// A copy of a session after a record, or as it is now, for reading only.
     pub fn look(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
         self.inner.look(id, at)
     }
 
-    /// A session as it will be when it is opened next, where the process that worked at it has ended: effects in doubt
-    /// are asked about already. Nothing is written, and nothing goes on.
+    /// A session as it will be when it is next opened, if its process has ended: effects in doubt are already
+    /// questions. Nothing is written or resumed.
     pub fn look_interrupted(&self, id: &str) -> Result<Session, HostError> {
         self.inner.look_interrupted(id)
     }
 
-    /// The folder for pictures of what a session sees, and for notes of pages; none where no files are kept.
+    /// The folder for pictures and page notes of a session; none if no files are stored.
     pub fn pictures(&self, id: &str) -> Option<PathBuf> {
         self.inner.pictures(id)
     }
 
-    /// What happened in a session from its beginning on, as it was told when it happened.
+    /// All events of a session since its beginning.
     pub fn history(&self, id: &str) -> Result<Vec<Arc<SessionEvent>>, HostError> {
         self.inner.history(id, EventNumber::START, EventNumber::end_of(u64::MAX))
     }
 
-    /// The same, after an event that was seen before.
+    /// The same, after an event.
     pub fn history_after(&self, id: &str, after: EventNumber) -> Result<Vec<Arc<SessionEvent>>, HostError> {
         self.inner.history(id, after, EventNumber::end_of(u64::MAX))
     }
 
-    /// The records of a session's journal after one, up to and including another. A damaged end is left out.
+    /// The records of a session after one, up to and including another. A damaged end is left out.
     pub fn records(&self, id: &str, after: u64, upto: u64) -> Result<Vec<Record>, HostError> {
         Ok(self.inner.store()?.load(id, after, Some(upto))?.records)
     }
 
-    /// The record with which a session took the input of this id, if it has (DUR-13).
+    /// The record of the input with this id, if the session has taken it (DUR-13).
     pub fn taken(&self, id: &str, input: &InputId) -> Result<Option<u64>, HostError> {
         Ok(self.inner.store()?.taken(id, input)?)
     }
 
-    /// Every session that is kept, newest first.
+    /// All stored sessions, newest first.
     pub fn list(&self) -> Result<Vec<SessionRow>, HostError> {
         Ok(self.inner.store()?.list()?)
     }
 
-    /// Every session with open questions, or with work that an earlier process left: its questions are not known then.
+    /// All sessions with open questions, or with unfinished work of an earlier process, whose questions are unknown.
     pub fn inbox(&self) -> Result<Vec<InboxRow>, HostError> {
         Ok(self.inner.store()?.inbox()?)
     }
 
-    /// Waits until nothing is under way in any session that is in memory now.
+    /// Waits until nothing runs in any session that is now in memory.
     pub async fn settled(&self) {
         let slots: Vec<Arc<Slot>> = self.inner.slots().values().filter_map(Weak::upgrade).collect();
         for slot in slots.into_iter().filter(|slot| slot.is_live()) {
-            // Whoever opens the session next hears of a failure.
+            // A failure is reported when the session is next opened.
             let _ = SessionHandle::new(slot).finished().await;
         }
     }
 
-    /// Drops a session from memory. What it has under way is taken up when it is opened next.
+    /// Unloads a session. Its running work is resumed when it is next opened.
     pub async fn passivate(&self, id: &str) {
         let slot = self.inner.slots().get(id).and_then(Weak::upgrade);
         if let Some(slot) = slot {
@@ -365,9 +363,9 @@ impl Host {
         }
     }
 
-    /// Ends every session that is in memory, and waits for that.
+    /// Ends all sessions in memory, and waits for that.
     pub async fn close(&self) {
-        // Whoever waits for a question to be due would open its session again.
+        // A task that waits for a due question would open its session again.
         let mut sleepers = std::mem::take(&mut *self.inner.sleepers());
         sleepers.shutdown().await;
         let mut tasks = std::mem::take(&mut *self.inner.tasks());
@@ -377,7 +375,7 @@ impl Host {
             for slot in kept.into_iter().chain(temporary.iter().filter_map(Weak::upgrade)) {
                 slot.end().await;
             }
-            // Whoever was about to open a session may have done so meanwhile: it is ended with the next round.
+            // A session may be opened meanwhile; the next round ends it.
             let joined = async { while tasks.join_next().await.is_some() {} };
             if tokio::time::timeout(ENDS_WITHIN, joined).await.is_ok() {
                 tasks = std::mem::take(&mut *self.inner.tasks());
@@ -410,7 +408,7 @@ impl Inner {
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where a session is reached. It need not be in memory, nor exist.
+    /// The slot of a session, which need not be in memory, or exist.
     fn slot(self: &Arc<Self>, id: &str) -> Arc<Slot> {
         let mut slots = self.slots();
         if let Some(slot) = slots.get(id).and_then(Weak::upgrade) {
@@ -421,7 +419,7 @@ impl Inner {
         slot
     }
 
-    /// Lets those go that have been idle for longest, if there are more in memory than there should be.
+    /// Unloads the sessions that have been idle for longest, if there are too many.
     fn let_some_go(&self) {
         if self.live.load(Ordering::Relaxed) <= self.most_live {
             return;
@@ -429,10 +427,10 @@ impl Inner {
         let slots: Vec<Arc<Slot>> = self.slots().values().filter_map(Weak::upgrade).collect();
         let mut live: Vec<_> = slots.iter().filter_map(|slot| Some((slot.touched()?, slot))).collect();
         live.sort_by_key(|(touched, _)| *touched);
-        // Some more than must be, so that this is not done for each session that is opened.
+        // A few more than necessary, so that this is not repeated for each opened session.
         let more = live.len().saturating_sub(self.most_live).saturating_add(self.most_live / 8);
         for (_, slot) in live.into_iter().take(more) {
-            // One that has ended meanwhile is gone already.
+            // It may have ended meanwhile.
             let _ = slot.send_live(Command::LetGo);
         }
     }
@@ -443,7 +441,7 @@ impl Inner {
         tasks.spawn(task);
     }
 
-    /// Has a task wait for its time. It ends with the host.
+    /// Spawns a task that waits for its time. It ends with the host.
     fn spawn_sleeper(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut sleepers = self.sleepers();
         while sleepers.try_join_next().is_some() {}

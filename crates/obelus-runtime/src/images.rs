@@ -1,4 +1,4 @@
-//! The images: files of pictures that the user shows, beside the journal, which has their names and digests only.
+//! Images that the user shows: files beside the journal, which has only their names and digests.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,16 +13,16 @@ use crate::session_files::SessionFiles;
 use crate::store::check_name;
 use crate::{StoreError, whole_file};
 
-/// Where the pictures of one session lie.
+/// The images of one session.
 #[derive(Debug, Default)]
 pub struct ImageStore {
-    /// None until the first picture of a session that is not kept.
+    /// For a session that is not stored, none until the first image.
     folder: Option<PathBuf>,
-    /// Whether the folder goes with the images.
+    /// Whether the folder is removed on drop.
     is_temporary: bool,
 }
 
-/// Why a file is not taken as a picture.
+/// Why a file is rejected.
 #[derive(Debug)]
 pub enum ImageError {
     /// It cannot be read.
@@ -32,13 +32,13 @@ pub enum ImageError {
         /// Why.
         error: io::Error,
     },
-    /// It is no file.
+    /// It is not a file.
     NoFile(PathBuf),
     /// It is too large.
     TooLarge(PathBuf),
-    /// It is no picture.
+    /// It is not an image.
     NoPicture(PathBuf),
-    /// There are enough.
+    /// There are too many.
     TooMany(PathBuf),
     /// The copy cannot be written.
     NotKept {
@@ -58,7 +58,7 @@ impl fmt::Display for ImageError {
 }
 
 impl ImageError {
-    /// What is wrong with the picture.
+    /// The error as text for people.
     pub fn in_words(&self, language: Language) -> String {
         let words = &language.words().file_errors;
         let name = |path: &Path| path.display().to_string();
@@ -85,12 +85,12 @@ impl ImageStore {
         Ok(Self { folder: Some(SessionFiles::pictures(store, session)), is_temporary: false })
     }
 
-    /// Whether a file would be taken, and if not, why.
+    /// Checks whether a file would be accepted.
     pub fn would_take(path: &Path) -> Result<(), ImageError> {
         picture_of(path, &read(path)?).map(drop)
     }
 
-    /// Keeps a copy of a file.
+    /// Stores a copy of a file.
     pub(crate) fn add(&mut self, path: &Path) -> Result<Picture, ImageError> {
         let bytes = read(path)?;
         let picture = picture_of(path, &bytes)?;
@@ -102,20 +102,20 @@ impl ImageStore {
         Ok(picture)
     }
 
-    /// The file of a picture, if it is there and is what it was.
+    /// The file of an image, if it exists and is unchanged.
     pub(crate) fn find(&self, picture: &Picture) -> Option<PathBuf> {
         let path = self.folder.as_ref()?.join(&picture.name);
         let found = read(&path).ok().and_then(|bytes| Picture::of(&bytes));
         found.filter(|found| found.digest == picture.digest).map(|_| path)
     }
 
-    /// The folder, which is made where it is not there.
+    /// The folder, which is created if necessary.
     fn folder(&mut self) -> io::Result<PathBuf> {
         if let Some(folder) = &self.folder {
             whole_file::private_folder(folder)?;
             return Ok(folder.clone());
         }
-        // In a folder that all share, what is there already may be somebody else's.
+        // In a shared folder, an existing entry may belong to somebody else.
         for number in 0..=u32::MAX {
             let folder = std::env::temp_dir().join(format!("obelus-images-{}-{number}", std::process::id()));
             match fs::DirBuilder::new().mode(0o700).create(&folder) {
@@ -145,7 +145,7 @@ fn picture_of(path: &Path, bytes: &[u8]) -> Result<Picture, ImageError> {
 
 fn read(path: &Path) -> Result<Vec<u8>, ImageError> {
     let unreadable = |error: io::Error| ImageError::Unreadable { path: path.to_owned(), error };
-    // A pipe would keep whoever opens it waiting.
+    // Opening a pipe would block.
     if !path.metadata().map_err(unreadable)?.is_file() {
         return Err(ImageError::NoFile(path.to_owned()));
     }

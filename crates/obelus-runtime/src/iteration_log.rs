@@ -1,7 +1,7 @@
-//! The log of iterations: one line of JSON for each request to a model with everything that came of it.
+//! The log of iterations: one JSON line for each model request and its consequences.
 //!
-//! It is there for people who want to know afterwards what an agent was told, what it thought, what it really asked of
-//! a service and what it got. Secrets, phone numbers and e-mail addresses are masked; files are rotated by size.
+//! It shows people what an agent was told, what it thought, what it requested from services and what it got. Secrets,
+//! phone numbers and e-mail addresses are masked; files are rotated by size.
 
 mod lines;
 
@@ -20,7 +20,7 @@ use crate::store::check_name;
 use lines::Lines;
 pub(crate) use lines::Rotation;
 
-/// Bytes of an answer that the log keeps; of a longer one it keeps the beginning.
+/// The number of bytes kept of an answer.
 const LONGEST_ANSWER: usize = 64 * 1024;
 
 /// The log of one session.
@@ -29,11 +29,11 @@ pub(crate) struct IterationLog {
     lines: Lines,
     current: Iteration,
     number: u64,
-    /// The state as the line before had it, by field.
+    /// The state at the previous line, by field.
     before: Map<String, Value>,
 }
 
-/// What has happened since the last line.
+/// The events since the last line.
 #[derive(Default)]
 struct Iteration {
     at: Option<Time>,
@@ -41,7 +41,7 @@ struct Iteration {
     model: Vec<Value>,
     used: Used,
     requests: Vec<Value>,
-    /// Requests without an answer, by the id of the call.
+    /// Calls without an answer, by id.
     open: BTreeMap<String, usize>,
 }
 
@@ -60,7 +60,7 @@ impl IterationLog {
         })
     }
 
-    /// Where the newest lines are.
+    /// The newest file.
     pub(crate) fn path(&self) -> &Path {
         self.lines.path()
     }
@@ -71,12 +71,12 @@ impl IterationLog {
         log.lines.remove().map_err(|error| StoreError::Folder(log.path().to_owned(), error))
     }
 
-    /// The session as it is before anything is logged: what is in its state already is no change.
+    /// Notes the initial state, so that it is not logged as a change.
     pub(crate) fn begin(&mut self, session: &Session) {
         self.before = fields(session.state());
     }
 
-    /// Something that the session is told.
+    /// Logs an input of the session.
     pub(crate) fn heard(&mut self, at: Time, input: &Input) {
         let told = match input {
             Input::Answer { answer, .. } => return self.answered(at, answer),
@@ -106,7 +106,7 @@ impl IterationLog {
         });
     }
 
-    /// A call that really goes out.
+    /// Logs a call that is started.
     pub(crate) fn began(&mut self, start: &Start) {
         self.current.open.insert(start.id.to_string(), self.current.requests.len());
         let mut params = (*start.call).clone();
@@ -117,7 +117,7 @@ impl IterationLog {
     }
 
     fn ended(&mut self, id: &str, outcome: &Outcome) {
-        // What began in an earlier iteration is told by itself.
+        // A call from an earlier iteration gets an entry of its own.
         let place = self.current.open.remove(id).unwrap_or_else(|| {
             self.current.requests.push(json!({"began_earlier": id}));
             self.current.requests.len() - 1
@@ -136,7 +136,7 @@ impl IterationLog {
         !self.current.model.is_empty()
     }
 
-    /// The iteration has come to its end, with this state: the model is asked once more, or the turn is at rest.
+    /// Ends the iteration with this state: the model is asked again, or the turn rests.
     pub(crate) fn ends(&mut self, session: &Session, state: Value, reply: Option<&Reply>) -> Option<FileNews> {
         let Iteration { at, told, model, used, requests, .. } = std::mem::take(&mut self.current);
         let at = at?;
@@ -150,7 +150,7 @@ impl IterationLog {
             "time": at.to_string(), "session": self.session, "iteration": self.number,
             "mode": session.settings().mode.name(),
         });
-        // These are long, and moved: `json!` would copy them.
+        // Long values are moved, because `json!` would copy them.
         line["told"] = told.into();
         line["model"] = model.into();
         line["requests"] = requests.into();
@@ -176,18 +176,18 @@ fn fields(state: Value) -> Map<String, Value> {
     }
 }
 
-/// An answer, or its beginning.
+/// An answer, cut if it is long.
 fn cut(answer: &Value) -> Value {
     if is_shorter(answer, &mut { LONGEST_ANSWER }) || answer.to_string().len() <= LONGEST_ANSWER {
         return answer.clone();
     }
-    // A number that is cut in two would not be known as a phone number, so it is masked before.
+    // Masked before it is cut: half of a phone number would not be recognised.
     let text = masked_value(answer).to_string();
     let end = text.floor_char_boundary(LONGEST_ANSWER);
     json!({"bytes": text.len(), "begins": text[..end]})
 }
 
-/// Whether a value takes fewer bytes than are left, however its letters are written; most do by far.
+/// Whether a value takes fewer bytes than are left, in any encoding; most do by far.
 fn is_shorter(value: &Value, left: &mut usize) -> bool {
     let escaped = |text: &str| 6 * text.len() + 4;
     let own = match value {

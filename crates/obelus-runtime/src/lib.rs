@@ -1,7 +1,7 @@
-//! Sessions on one machine: opened, restored, performed and watched.
+//! Sessions on one machine: opening, restoring, running and watching them.
 //!
-//! A [`Host`] opens sessions; a [`SessionHandle`] is the one way to talk to one, from any task. What a session is
-//! made of is a [`SessionSpec`]; what connects it to the world is a [`Connector`]; where it is kept is a [`Store`].
+//! A [`Host`] opens sessions; a [`SessionHandle`] is the way to talk to one, from any task. A [`SessionSpec`]
+//! describes a session, a [`Connector`] connects it to the outside, and a [`Store`] stores it.
 //!
 //! ```
 //! use obelus_kernel::session::{Mode, Settings};
@@ -29,26 +29,26 @@
 //!
 //! # Names
 //!
-//! Embedders meet the names at the root. The others stand in modules: [`sessions`], [`specs`], [`engine`], [`files`],
-//! [`masking`], [`people`].
+//! The root has the names that every embedder needs. The others are in modules: [`sessions`], [`specs`], [`engine`],
+//! [`files`], [`masking`], [`people`].
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `host`, `handle` | opens, finds, lists and lets go of sessions; the handle to one |
-//! | `actor` | the task that owns a session, keeps its inputs and performs what follows |
-//! | `effect` | calls and requests on their way: time limits, panics, lost answers |
-//! | `follower` | the same place for a session that other processes work at |
-//! | `events`, `status` | what happens in a session, as numbered events; where it is |
-//! | `spec`, `connector` | what a session is made of, and what it is connected to |
-//! | `store`, `restore`, `fork` | journals of sessions, and sessions made of them again |
-//! | `activity`, `elicitor`, `observation`, `model` | what carries out calls and answers requests |
+//! | `host`, `handle` | opens, finds, lists and unloads sessions; the handle to one |
+//! | `actor` | the task that owns a session, journals its inputs and performs its tasks |
+//! | `effect` | running calls and model requests: time limits, panics, lost answers |
+//! | `follower` | replaces the actor for a session that other processes run |
+//! | `events`, `status` | numbered events of a session; its status |
+//! | `spec`, `connector` | the description of a session, and its connections |
+//! | `store`, `restore`, `fork` | journals of sessions, restoring and forking |
+//! | `activity`, `elicitor`, `observation`, `model` | carrying out calls and answering requests |
 //! | `agent`, `bindings`, `bundled`, `catalogue`, `request`, `places`, `policy_names`, `read` | agents and requests as files |
-//! | `session_files`, `state_file`, `iteration_log`, `images`, `mask` | what stands beside a journal for people |
-//! | `opening` | reads that a session begins with |
-//! | `secret` | texts that can be used and cannot be shown |
-//! | `words`, `report` | what a turn came to, in words |
+//! | `session_files`, `state_file`, `iteration_log`, `images`, `mask` | files for people beside a journal |
+//! | `opening` | initial reads of a session |
+//! | `secret` | secrets, which are never shown |
+//! | `words`, `report` | the result of a turn as text |
 
 mod activity;
 mod actor;
@@ -88,30 +88,30 @@ mod view;
 mod whole_file;
 mod words;
 
-// Sessions, and what happens in them.
+// Sessions and their events.
 pub use clock::{Clock, system_clock};
 pub use events::{EventBody, EventNumber, SessionEvent, Subscription};
 pub use handle::SessionHandle;
 pub use host::{Host, HostBuilder, HostError};
 
-// What they are made of, and connected to.
+// Specs and connections.
 pub use agent::Agent;
 pub use connector::{ConnectError, ConnectFuture, Connections, Connector, Services};
 pub use request::Request;
 pub use spec::SessionSpec;
 
-// What carries out calls and answers requests.
+// Carrying out calls and answering requests.
 pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 pub use elicitor::{Elicited, Elicitor};
 pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
 pub use observation::ObservationSlot;
 pub use secret::Secret;
 
-// Where they are kept, and the language of their words.
+// Stores, and the language for people.
 pub use store::{MemoryStore, SqliteStore, Store, StoreError};
 pub use words::Language;
 
-/// What a [`Host`] and a [`SessionHandle`] take and return: rows of lists, changes of the rules, codes of errors.
+/// Types that a [`Host`] and a [`SessionHandle`] take and return: list rows, rule changes, error codes.
 pub mod sessions {
     pub use crate::actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
     pub use crate::events::{NoEventNumber, StepView};
@@ -120,14 +120,14 @@ pub mod sessions {
     pub use crate::store::{InboxRow, InputId, SessionRow};
 }
 
-/// The parts of a [`SessionSpec`], and what is wrong with one.
+/// The parts of a [`SessionSpec`], and its errors.
 pub mod specs {
     pub use crate::connector::RequestSource;
     pub use crate::opening::OpeningRead;
     pub use crate::spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SpecDifference, SpecError};
 }
 
-/// For engines of stores and their tests: what a [`Store`] keeps, and how a session is made of it again.
+/// For engines of stores and their tests: what a [`Store`] stores, and how a session is restored.
 pub mod engine {
     pub use crate::effect::{ask_whole, carry_out, load_request, look_whether_done};
     pub use crate::follower::{Told, UNREACHABLE, Workers, WorkersFuture};
@@ -140,7 +140,7 @@ pub mod engine {
     pub use crate::store::{AppendError, Cut, Digest, Durable, Journaled, Record, Rest, SessionLock, Snapshot};
 }
 
-/// Agents, requests, images and states as files, and where a file is wrong.
+/// Agents, requests, images and states as files, and errors in them.
 pub mod files {
     pub use crate::agent::Problem;
     pub use crate::bindings::BindingFault;
@@ -153,12 +153,12 @@ pub mod files {
     pub use crate::state_file::FileNews;
 }
 
-/// Keeps secrets out of what is written and shown.
+/// Masks secrets in what is written and shown.
 pub mod masking {
     pub use crate::secret::{MASKED, mask_bytes, mask_value, without_secrets};
 }
 
-/// What people see, in Russian and English: questions, what came of steps and turns.
+/// Texts for people, in Russian and English: questions, and the results of steps and turns.
 pub mod people {
     pub use crate::report::{render_report, undone};
     pub use crate::view::{

@@ -1,8 +1,7 @@
-//! DUR-8: what must not stand in a log: secrets, phone numbers and e-mail addresses.
+//! DUR-8: masks secrets, phone numbers and e-mail addresses in logs.
 //!
-//! Secrets are known by their value: every [`crate::Secret`] is. Phone numbers and addresses are known by their form.
-//! Where a number could be something else, such as an amount, a date or an id, its form decides, and the name of the
-//! field it stands in.
+//! Secrets are recognised by value, because every [`crate::Secret`] is registered; phone numbers and addresses by
+//! form. For a number that could be an amount, a date or an id, its form and the name of its field decide.
 
 mod email;
 mod phone;
@@ -14,10 +13,10 @@ use serde_json::Value;
 
 use crate::secret::without_secrets;
 
-/// What stands where a phone number stood.
+/// Replaces a phone number.
 const PHONE: &str = "[phone]";
 
-/// What stands where an e-mail address stood.
+/// Replaces an e-mail address.
 const EMAIL: &str = "[email]";
 
 /// A text without secrets, phone numbers and e-mail addresses.
@@ -31,15 +30,15 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     masked
 }
 
-/// The same for everything in a value, names of fields included.
+/// The same for a whole value, including field names.
 pub(crate) fn masked_value(value: &Value) -> Value {
     serde_json::to_value(Masked::new(value)).unwrap_or_default()
 }
 
-/// A value that is written without secrets, phone numbers and e-mail addresses.
+/// A value that is serialised without secrets, phone numbers and e-mail addresses.
 pub(crate) struct Masked<'a> {
     value: &'a Value,
-    /// Whether the field that it stands in is named for phone numbers.
+    /// Whether the field's name says that it holds phone numbers.
     is_phone: bool,
 }
 
@@ -59,7 +58,7 @@ impl Serialize for Masked<'_> {
             Value::Number(number) if number.as_u64().is_some_and(phone::is_plain) => to.serialize_str(PHONE),
             Value::Array(items) => to.collect_seq(items.iter().map(|value| Masked { value, is_phone })),
             Value::Object(fields) => to.collect_map(fields.iter().map(|(name, value)| {
-                // A record of a phone number has fields of its own, such as an id.
+                // A phone number's record has other fields too, such as an id.
                 let is_phone = phone::names_one(name) || (is_phone && name.eq_ignore_ascii_case("value"));
                 (masked(name), Masked { value, is_phone })
             })),
@@ -68,7 +67,7 @@ impl Serialize for Masked<'_> {
     }
 }
 
-/// Replaces the parts of a text that were found, in order.
+/// Replaces the found parts of a text, which are in order.
 fn replaced(text: &str, found: &[(usize, usize)], with: &str) -> Option<String> {
     if found.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Models: what answers requests.
+//! Models.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,64 +8,64 @@ pub use obelus_kernel::session::Used;
 use obelus_kernel::session::{Answer, Prompt, RequestId};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// What a model returns while it thinks. Dropping it must stop the request.
+/// The future of an answer. Dropping it must stop the request.
 pub type AnswerFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// Something that answers requests. Every failure is an [`Answer::Failed`]; a model never panics a turn.
+/// Answers requests. Every failure is an [`Answer::Failed`]; a model never panics.
 pub trait Model: Send + Sync + 'static {
     /// Answers a request.
     fn ask(&self, prompt: Prompt) -> AnswerFuture;
 
-    /// Answers a request, and tells parts of the answer while it is still being written. What is told this way is
-    /// told ahead of time only: the answer has all of it.
+    /// Answers a request, and sends parts of the answer while it is being written. The final answer contains all of
+    /// them.
     fn ask_aloud(&self, prompt: Prompt, parts: Parts) -> AnswerFuture {
         let _ = parts;
         self.ask(prompt)
     }
 }
 
-/// Something to know of an answer that is not there yet.
+/// A part of an answer that is not complete.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// More words, or a whole call.
+    /// More text, or a whole call.
     Piece(Piece),
-    /// What the request took. It is told whatever came of the request, also where there is no answer.
+    /// The usage of the request. It is sent whatever the result, even without an answer.
     Used(Used),
 }
 
-/// Where parts of an answer are told.
+/// The receiver of partial answers.
 #[derive(Clone, Debug, Default)]
 pub struct Parts(Option<(RequestId, Listener)>);
 
-/// Whoever is told parts, each with the id of its request.
+/// Receives parts, each with the id of its request.
 type Listener = UnboundedSender<(RequestId, Part)>;
 
 impl Parts {
-    /// Where nobody listens.
+    /// Without a receiver.
     pub fn to_nobody() -> Self {
         Self(None)
     }
 
-    /// Tells them with the id of the request.
+    /// Sends parts to this receiver, with the id of the request.
     pub fn to(id: RequestId, listener: Listener) -> Self {
         Self(Some((id, listener)))
     }
 
-    /// Whether somebody listens.
+    /// Whether there is a receiver.
     pub fn is_heard(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells a part.
+    /// Sends a part.
     pub fn tell(&self, part: Part) {
         if let Some((id, listener)) = &self.0 {
-            // Whoever listened may have gone; the answer comes all the same.
+            // The receiver may be gone; the answer still arrives.
             let _ = listener.send((id.clone(), part));
         }
     }
 }
 
-/// Where no model was given: every request fails, with words that say what to do.
+/// The model of a session without one: every request fails, with a text that says what to do.
 pub struct NoModel;
 
 impl Model for NoModel {

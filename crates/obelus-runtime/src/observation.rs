@@ -1,8 +1,8 @@
-//! The slot: where the things to look at lie while somebody may look at them.
+//! The slot: the memory for observations.
 //!
-//! A tool with `x-keep: digest` brings `{"about": {…}, "text": "…", "changes": "…", "image": "FILE"}`. Text, changes and
-//! picture stay here, in memory; the session, its journal, the logs and whoever watches hear of `about`, a digest and a
-//! length. With `changes`, these are shown, to a model that has seen the observation before; they may be left out.
+//! A tool with `x-keep: digest` returns `{"about": {…}, "text": "…", "changes": "…", "image": "FILE"}`. Text, changes
+//! and image stay here, in memory; the session, its journal, the logs and subscribers get `about`, a digest and a
+//! length. `changes` is optional: it is shown to a model that has seen the previous observation.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -13,32 +13,32 @@ use obelus_kernel::session::{CallError, Happened, Observation, Outcome, Prompt};
 use obelus_kernel::{Tool, type_name};
 use serde_json::{Map, Value};
 
-/// The longest text that is shown, in bytes. What is longer is cut, and says so.
+/// The longest text, in bytes. Longer ones are cut and marked.
 const MOST_TEXT: usize = 1_000_000;
 
-/// How many texts of observations are kept for the transcript, and how many bytes of them.
+/// The number and size of observation texts kept for the transcript.
 const MOST_SHOWN: usize = 500;
 const MOST_SHOWN_BYTES: usize = 8_000_000;
 
-/// Where the observations of a session lie: shared by its actor, which shows them to the model, and its activities, which
-/// may look at the latest.
+/// The observations of a session, shared by its actor, which shows them to the model, and its activities, which may
+/// read the latest.
 #[derive(Default)]
 pub struct ObservationSlot(RwLock<Observed>);
 
 #[derive(Default)]
 struct Observed {
     latest: Option<Arc<Observation>>,
-    /// What was shown, by digest, oldest first.
+    /// Shown texts by digest, oldest first.
     shown: VecDeque<(String, Arc<str>)>,
 }
 
 impl ObservationSlot {
-    /// What was put here last; none before the first, and after a restart.
+    /// The latest observation; none before the first, and after a restart.
     pub fn latest(&self) -> Option<Arc<Observation>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).latest.clone()
     }
 
-    /// Puts something here.
+    /// Stores an observation.
     pub fn put(&self, seen: Observation) -> Arc<Observation> {
         let seen = Arc::new(seen);
         let mut observed = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -52,7 +52,7 @@ impl ObservationSlot {
         seen
     }
 
-    /// Puts what the observations of its transcript show into a prompt.
+    /// Fills in the observation texts of a prompt's transcript.
     pub fn fill(&self, prompt: &mut Prompt) {
         let observed = self.0.read().unwrap_or_else(PoisonError::into_inner);
         for entry in prompt.transcript.iter().filter(|entry| !entry.is_digest) {
@@ -62,7 +62,7 @@ impl ObservationSlot {
         }
     }
 
-    /// Takes off what a call brought to look at. What is returned may be kept and told to anybody.
+    /// Removes the observation from an outcome and stores it. The result may be stored and published.
     pub fn take_off(&self, tool: &Tool, outcome: Outcome) -> Outcome {
         let value = match outcome {
             Outcome::Value(value) => value,
@@ -95,16 +95,16 @@ impl fmt::Debug for ObservationSlot {
     }
 }
 
-/// An observation in its parts.
+/// A parsed observation.
 struct Brought {
-    /// What may be told of it.
+    /// The part that may be published.
     about: Map<String, Value>,
     text: String,
     changes: Option<String>,
     image: Option<PathBuf>,
 }
 
-/// An observation, or what came in its place: never more than the names of its fields.
+/// Parses an observation. An error contains only field names.
 fn observation(value: Value) -> Result<Brought, String> {
     let Value::Object(mut fields) = value else { return Err(type_name(&value).to_owned()) };
     let text = match fields.shift_remove("text") {
@@ -138,7 +138,7 @@ fn not_an_observation(found: &str) -> Outcome {
     Outcome::Error(CallError::new("bad_result", text))
 }
 
-/// A text that fits, and whether something was left out.
+/// A text within the limit, and whether it was cut.
 fn capped(mut text: String) -> (String, bool) {
     if text.len() <= MOST_TEXT {
         return (text, false);
@@ -150,11 +150,11 @@ fn capped(mut text: String) -> (String, bool) {
     (text, true)
 }
 
-/// Letters in a row that two texts share by chance at most.
+/// The longest common run of characters that is not a quotation.
 const SHARED_BY_CHANCE: usize = 11;
 
-/// A message with `…` for whatever repeats a part of a text. Spaces are alike, and so are quotes with and without an
-/// escape, for a server repeats what it was sent as it was sent.
+/// Replaces parts of a message that quote a text with `…`. Differences in spaces and escaped quotes are ignored,
+/// because a server repeats what it was sent in its own form.
 pub(crate) fn without_parts(message: &str, text: &str) -> String {
     const RUN: usize = SHARED_BY_CHANCE + 1;
     let letters: Vec<char> = message.chars().collect();

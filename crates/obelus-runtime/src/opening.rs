@@ -1,5 +1,5 @@
-//! Reads that are made once when a session begins (`begin` in an agent's file): what they bring stands in the session's
-//! context, so that the model has it without asking.
+//! Initial reads of a session (`begin` in an agent's file). Their results become part of the session's context, so
+//! that the model has them without asking.
 
 use obelus_kernel::jq::Filter;
 use obelus_kernel::{Context, Effect, Expr, Fault, Message};
@@ -14,13 +14,13 @@ use crate::spec::SessionSpec;
 pub struct OpeningRead {
     /// The call: `_tool` and its parameters.
     pub call: Map<String, Value>,
-    /// Where the result is written: a path such as `†portal.staff`. Without it the result is not kept.
+    /// Where the result is written: a path such as `†portal.staff`. Without it the result is not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// A jq filter over the result: what of it is kept.
+    /// A jq filter that selects what is stored of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<String>,
-    /// What the kind of the path means, for the model.
+    /// The description of the path's kind, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Tools that the session has only if the read succeeds.
@@ -34,7 +34,7 @@ impl OpeningRead {
         self.call.get("_tool").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// What is wrong with it, if anything.
+    /// Its error, if any.
     pub(crate) fn fault(&self, context: &Context) -> Option<String> {
         let unknown = |name: &&String| context.tool(name).is_none();
         if let Some(name) = self.offers.iter().find(unknown) {
@@ -55,7 +55,7 @@ impl OpeningRead {
         }
     }
 
-    /// What is kept of a result; nothing if the filter fails on it.
+    /// What is stored of a result; none if the filter fails.
     fn kept(&self, result: Value) -> Option<Value> {
         match &self.keep {
             None => Some(result),
@@ -65,14 +65,14 @@ impl OpeningRead {
 }
 
 impl SessionSpec {
-    /// Takes in what a read brought, as the result of its call.
+    /// Stores the result of a read, as the result of its call.
     pub fn take_in(&mut self, read: &OpeningRead, result: Value) -> Result<(), Fault> {
         let Some((to, value)) = read.to.as_ref().zip(read.kept(result)) else { return Ok(()) };
         let path = to.trim_start_matches('†');
         let (kind, inner) = path.split_once('.').map_or((path, None), |(kind, inner)| (kind, Some(inner)));
         let steps = inner.into_iter().flat_map(|inner| inner.rsplit('.'));
         let data = steps.fold(value, |value, step| json!({ step: value }));
-        // A filter may have moved any part of the result, so all of it has to be trusted.
+        // The filter may have moved any part of the result, so all of it must be trusted.
         let trusted = self.context.tool(read.tool()).is_some_and(|tool| tool.error_origin().is_trusted());
         let label = format!("{}:{}", if trusted { "trusted" } else { "untrusted" }, read.tool());
         let mut message = json!({
@@ -85,7 +85,7 @@ impl SessionSpec {
         self.context.append(vec![parsed.message]).map(drop)
     }
 
-    /// Takes tools away that the session cannot use. Reading its agent's file again does not bring them back.
+    /// Removes tools that the session cannot use. Reading its agent's file again does not restore them.
     pub fn withhold(&mut self, tools: &[String]) {
         let mut messages = self.context.to_json();
         for message in messages.as_array_mut().into_iter().flatten() {
@@ -97,7 +97,7 @@ impl SessionSpec {
             messages
                 .retain(|message| message.get("tool").and_then(Value::as_object).is_none_or(|known| !known.is_empty()));
         }
-        // What was valid with more tools is valid with fewer.
+        // A context that was valid with more tools is valid with fewer.
         if let Ok(context) = Context::from_value(messages) {
             self.context = context;
             self.withheld.extend(tools.iter().cloned());

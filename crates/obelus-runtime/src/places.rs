@@ -1,4 +1,4 @@
-//! Where in a YAML text something stands, so that a complaint can point at it.
+//! Positions in a YAML text, for error messages.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-/// Places of longer documents are not looked for: they take many times the room of the document.
+/// Longer documents have no positions, because these take many times the size of the document.
 const LONGEST: usize = 4 << 20;
 
-/// The places of everything in a document, in YAML or JSON. They are looked for when the first is asked for: most documents
-/// are in order.
+/// The positions of everything in a document, in YAML or JSON. They are computed on first use, because most documents
+/// have no errors.
 pub struct Places {
-    /// None where the document is too long.
+    /// None if the document is too long.
     text: Option<String>,
     whole: OnceLock<Option<Spanned<Tree>>>,
 }
@@ -24,7 +24,7 @@ enum Tree {
 }
 
 impl Places {
-    /// The places of a document; in one that cannot be read, or is very long, there are none.
+    /// The positions of a document; none if it cannot be parsed, or is very long.
     pub fn of(text: &str) -> Self {
         Self { text: (text.len() <= LONGEST).then(|| text.to_owned()), whole: OnceLock::new() }
     }
@@ -34,29 +34,29 @@ impl Places {
         self.whole.get_or_init(read).as_ref()
     }
 
-    /// Whether the document as a whole is an object, if it could be read.
+    /// Whether the document is an object, if it could be parsed.
     pub(crate) fn is_map(&self) -> Option<bool> {
         self.whole().map(|whole| matches!(whole.value, Tree::Map(_)))
     }
 
-    /// Whether what a dotted path names is a list.
+    /// Whether the value at a dotted path is a list.
     pub(crate) fn is_list(&self, path: &str) -> bool {
         self.closest(path).is_some_and(|found| matches!(found.value, Tree::List(_)))
     }
 
-    /// The line and column of what a dotted path names, or of the closest thing around it.
+    /// The line and column of a dotted path, or of its nearest ancestor.
     pub fn find(&self, path: &str) -> Option<(u64, u64)> {
         self.closest(path).map(|found| (found.defined.line(), found.defined.column()))
     }
 
-    /// The line and column of the name of a field of the document.
+    /// The line and column of a field's name in the document.
     pub fn find_key(&self, name: &str) -> Option<(u64, u64)> {
         let Tree::Map(fields) = &self.whole()?.value else { return None };
         let (key, _) = fields.iter().find(|(key, _)| key.value == name)?;
         Some((key.defined.line(), key.defined.column()))
     }
 
-    /// What a dotted path names, or the closest thing around it.
+    /// The value at a dotted path, or its nearest ancestor.
     fn closest(&self, path: &str) -> Option<&Spanned<Tree>> {
         let mut at = self.whole()?;
         for step in path.split(['.', '[', ']']).filter(|step| !step.is_empty()) {
@@ -74,13 +74,13 @@ impl Places {
     }
 }
 
-/// Reads YAML. Only `true` and `false` are booleans, as in YAML 1.2: `no` is a word, and `n` may be the name of a
-/// parameter.
+/// Reads YAML. Only `true` and `false` are booleans, as in YAML 1.2: `no` is a text, and `n` may be a parameter's
+/// name.
 pub(crate) fn from_yaml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
     serde_saphyr::from_str_with_options(text, serde_saphyr::options! { strict_booleans: true })
 }
 
-/// What the parser has to say about a text, on one line, and the place apart from it.
+/// The parser's message on one line, and its position separately.
 pub(crate) fn said_by_yaml(error: &serde_saphyr::Error) -> (Option<(u64, u64)>, String) {
     let place = error.location().map(|at| (at.line(), at.column()));
     let words = error.without_snippet().to_string();
@@ -98,7 +98,7 @@ pub(crate) fn said_by_yaml(error: &serde_saphyr::Error) -> (Option<(u64, u64)>, 
     (place, words)
 }
 
-/// A complaint about an unknown name, with the name that was meant in place of all that there are.
+/// An error about an unknown name, with the most similar name instead of a list of all.
 pub(crate) fn with_nearest(words: &str) -> String {
     let nearest = || {
         let (before, rest) = words.split_once("unknown field `").or_else(|| words.split_once("unknown variant `"))?;

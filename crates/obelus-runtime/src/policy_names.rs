@@ -1,5 +1,5 @@
-//! Which tools a policy may name: those of a context, those of the requests that its delegates carry out, and those of
-//! servers, which are known when the servers are asked.
+//! The tools that a policy may name: those of a context, of its delegates' requests, and of servers, which are not
+//! known until the servers are asked.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use obelus_kernel::{Context, Tool};
 use crate::read::read_text;
 use crate::request::Request;
 
-/// Delegates of delegates are looked into as deep as sessions go.
+/// The depth limit of nested delegates, as for sessions.
 const DEEPEST: usize = 8;
 
-/// Everything that is wrong with a policy (POL-3). `servers` are those whose tools are not in the context yet.
+/// All errors of a policy (POL-3). `servers` are those whose tools are not in the context yet.
 pub(crate) fn policy_faults(policy: &Policy, context: &Context, folder: &Path, servers: &[&str]) -> Vec<PolicyFault> {
     let mut delegated = Vec::new();
     let is_open = tools_of_delegates(context, folder, &mut delegated);
@@ -29,8 +29,8 @@ pub(crate) fn policy_faults(policy: &Policy, context: &Context, folder: &Path, s
     policy.faults(&PolicyTools { known, may_exist: &may_exist })
 }
 
-/// Adds the tools of delegates, whose calls the same policy judges and the same activities carry out; whether there may be
-/// others, because a model chooses the delegate or its request cannot be read.
+/// Adds the tools of delegates, whose calls the same policy judges and the same activities carry out. Returns whether
+/// there may be others, because a model chooses the delegate or its request cannot be read.
 pub(crate) fn tools_of_delegates(context: &Context, folder: &Path, found: &mut Vec<Arc<Tool>>) -> bool {
     gather(context, folder, DEEPEST, found)
 }

@@ -1,4 +1,4 @@
-//! Reading files that may hold anything: bounded, and with words for whoever has to mend them.
+//! Reads untrusted files: with limits, and with helpful errors.
 
 use std::fmt;
 use std::fs::File;
@@ -7,31 +7,31 @@ use std::path::Path;
 
 use obelus_words::{Language, fill};
 
-/// Larger files are refused before they are read, so that memory stays bounded.
+/// Larger files are refused before they are read, to limit memory.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Documents with more values are refused: a value takes many times the room of its few bytes.
+/// Documents with more values are refused: a value takes many times the memory of its bytes.
 const MOST_VALUES: usize = 4_000_000;
 
-/// Why there is no text. Whoever says so names the file.
+/// Why a text cannot be read. The caller names the file.
 #[derive(Debug)]
 pub enum Unreadable {
-    /// Nothing is there.
+    /// It does not exist.
     Missing,
-    /// A folder is there.
+    /// It is a folder.
     Folder,
-    /// More is there than could be held.
+    /// It is too large.
     TooLarge,
-    /// More values are there than could be held.
+    /// It has too many values.
     TooMany,
-    /// It is no text.
+    /// It is not valid UTF-8.
     NotUtf8 {
         /// The line at fault, from 1.
         line: usize,
         /// The offset of the first wrong byte.
         byte: usize,
     },
-    /// The system refuses.
+    /// An I/O error.
     Io(io::Error),
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Unreadable {
 }
 
 impl Unreadable {
-    /// What is wrong, and what to do about it.
+    /// The error and the remedy, as text for people.
     pub fn in_words(&self, language: Language) -> String {
         let words = &language.words().file_errors;
         match self {
@@ -68,7 +68,7 @@ impl From<io::Error> for Unreadable {
     }
 }
 
-/// Reads a text file, or one that comes with the program.
+/// Reads a text file or a bundled one.
 pub fn read_text(path: &Path) -> Result<String, Unreadable> {
     if let Some(text) = crate::bundled::text(path) {
         return Ok(text.to_owned());
@@ -81,7 +81,7 @@ pub fn read_text(path: &Path) -> Result<String, Unreadable> {
     read_text_from(file)
 }
 
-/// Reads text from something that may never end.
+/// Reads text from a stream that may never end.
 pub fn read_text_from(from: impl Read) -> Result<String, Unreadable> {
     let mut bytes = Vec::new();
     from.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
@@ -96,7 +96,7 @@ pub fn read_text_from(from: impl Read) -> Result<String, Unreadable> {
     })
 }
 
-/// Refuses a document in JSON or YAML that has too many values, as far as its signs tell.
+/// Refuses a JSON or YAML document with too many values, estimated from its punctuation.
 pub fn must_be_small(document: &[u8]) -> Result<(), Unreadable> {
     let (mut marks, mut lines) = (0, 0);
     for byte in document {

@@ -1,4 +1,4 @@
-//! What a turn did, step by step, in words for the user: a numbered plan with a result for each step.
+//! The report of a turn for the user: a numbered plan with the result of each step.
 
 use obelus_kernel::session::{CallReport, CallStatus, Ends, Reply, Session};
 use obelus_kernel::visible;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::view::StepLine;
 use crate::words::{Ending, Language, fill, how_it_ended};
 
-/// Everything the user is told at the end of a turn, the words that were said on the way excepted.
+/// The report at the end of a turn, without the agent's messages.
 pub fn render_report(session: &Session, reply: &Reply, language: Language) -> String {
     let mut lines = steps(session, reply, language);
     if let Some(Ending { what, advice }) = how_it_ended(reply, language) {
@@ -22,7 +22,7 @@ pub fn render_report(session: &Session, reply: &Reply, language: Language) -> St
     lines.join("\n")
 }
 
-/// The steps of the turn, each with what became of it. A turn that only read needs none: its answer shows it.
+/// The steps of the turn with their outcomes. A turn that only read has none: its answer shows the result.
 fn steps(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
     let is_read = |report: &CallReport| {
         let tool = report.call["_tool"].as_str().and_then(|name| session.context().tool(name));
@@ -35,7 +35,7 @@ fn steps(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
     reply.calls.iter().enumerate().map(line).collect()
 }
 
-/// What was to be done in the turn and was not: refused, denied, failed or skipped.
+/// The calls of the turn that were refused, denied, failed or skipped.
 pub fn undone(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
     let is_quiet = |report: &CallReport| {
         let tool = report.call["_tool"].as_str().and_then(|name| session.context().tool(name));
@@ -48,7 +48,7 @@ pub fn undone(session: &Session, reply: &Reply, language: Language) -> Vec<Strin
     let mut lines: Vec<String> = Vec::new();
     for report in reply.calls.iter().filter(is_undone) {
         let line = line(report, session, language);
-        // A call that only repeats what was decided about another one is told once.
+        // Repeated denials of the same call are shown once.
         if report.status != CallStatus::Denied || !lines.contains(&line) {
             lines.push(line);
         }
@@ -60,7 +60,7 @@ fn line(report: &CallReport, session: &Session, language: Language) -> String {
     StepLine::of_report(report, session, language).line().plain()
 }
 
-/// What a call lacked that could not even begin, in the user's language: its tool, or required data.
+/// Why a call could not begin, in the user's language: a missing tool or missing data.
 pub(crate) fn missing_data(report: &CallReport, session: &Session, language: Language) -> Option<String> {
     let message = report.error.as_ref()?["message"].as_str()?;
     let tool = report.call["_tool"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A request as a file: a context, the schema of the result, and what its activities are.
+//! A request as a file: a context, the schema of the result, and bindings of activities.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,24 +13,24 @@ use crate::places::{Places, from_yaml, said_by_yaml, with_nearest};
 /// The fields of a request.
 const FIELDS: [&str; 6] = ["context", "schema", "activities", "model", "settings", "solution"];
 
-/// A request as it was read.
+/// A request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What the agent is given.
+    /// Its context.
     pub context: Context,
-    /// What its result must look like.
+    /// The schema of its result.
     pub schema: Option<Value>,
     /// Activities bound by the file itself, by name.
     pub activities: Map<String, Value>,
-    /// The model that the file asks for: its name, or an object that also says how it is asked.
+    /// Its model: a name, or an object with options.
     pub model: Option<Value>,
     /// Settings, as in an agent's file.
     pub settings: Option<Value>,
-    /// Fields that nothing reads.
+    /// Unknown fields.
     pub ignored: Vec<String>,
 }
 
-/// Why a file is no request.
+/// Why a file is not a request.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// It is neither JSON nor YAML.
@@ -58,7 +58,7 @@ pub enum RequestError {
     },
 }
 
-/// Reads a JSON or YAML document; the place at fault is part of the message.
+/// Reads a JSON or YAML document; an error names the position.
 pub fn read_document(path: &Path, text: &str) -> Result<Value, RequestError> {
     if text.trim().is_empty() {
         return Err(RequestError::Shape(path.to_owned(), "it is empty; JSON or YAML is expected".to_owned()));
@@ -76,12 +76,12 @@ pub fn read_document(path: &Path, text: &str) -> Result<Value, RequestError> {
 fn not_json(path: &Path, error: &serde_json::Error) -> RequestError {
     let words = error.to_string();
     let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
-    // What ends too early ends before the first column of a line.
+    // An unexpected end is reported at column 0.
     let place = Some((error.line() as u64, error.column().max(1) as u64));
     RequestError::Syntax { path: path.to_owned(), place, words: format!("not JSON: {words}") }
 }
 
-/// By its ending, or, for what comes from elsewhere, by its first letter.
+/// By its extension, or by its first character for other sources.
 fn is_yaml(path: &Path, text: &str) -> bool {
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("yaml" | "yml") => true,
@@ -150,8 +150,8 @@ impl Request {
     }
 }
 
-/// The context of a request in JSON, and whatever else it says. Messages are taken as text: one that is nested
-/// too deep is named before anything is made of it.
+/// The context of a JSON request, and its other fields. Messages are kept as text, so that one nested too deeply is
+/// named before it is parsed.
 fn from_json_object(path: &Path, text: &str) -> Result<(Context, Map<String, Value>), RequestError> {
     let mut raw: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(|error| not_json(path, &error))?;
     let context = match raw.remove("context") {
@@ -162,7 +162,7 @@ fn from_json_object(path: &Path, text: &str) -> Result<(Context, Map<String, Val
     let context = context.map_err(|fault| in_context(path, fault))?;
     let read = |(name, raw): (String, &RawValue)| match serde_json::from_str(raw.get()) {
         Ok(value) => Ok((name, value)),
-        // It was JSON as part of the whole, so that only its depth can be at fault.
+        // It was valid JSON as part of the document, so only its depth can be at fault.
         Err(_) => Err(RequestError::Shape(path.to_owned(), format!("`{name}` is nested too deep"))),
     };
     Ok((context, raw.into_iter().map(read).collect::<Result<_, _>>()?))
@@ -184,7 +184,7 @@ fn from_document(path: &Path, text: &str, document: Value) -> Result<(Context, M
     Ok((context, fields))
 }
 
-/// The settings are read once more, by the parser that knows the place.
+/// The settings are parsed again, by the parser that knows positions.
 fn wrong_settings(path: &Path, text: &str, error: &serde_json::Error) -> RequestError {
     #[derive(serde::Deserialize)]
     struct OnlySettings {
@@ -203,7 +203,7 @@ fn in_context(path: &Path, fault: Fault) -> RequestError {
     RequestError::Context { path: path.to_owned(), place: None, fault: Box::new(fault) }
 }
 
-/// Where a fault of a context stands in the file of its request.
+/// The position of a context's error in the request's file.
 pub fn place_of(places: &Places, fault: &Fault) -> Option<(u64, u64)> {
     let context = if places.is_list("") { "" } else { "context" };
     let message = fault.message.map(|index| format!("[{index}]")).unwrap_or_default();
@@ -219,7 +219,7 @@ fn no_context<'a>(path: &Path, text: &str, mut fields: impl Iterator<Item = &'a 
     RequestError::Syntax { path: path.to_owned(), place, words }
 }
 
-/// Refuses a field that is nearly one that a request has: without it, bindings or settings would be lost unseen.
+/// Refuses a field whose name is similar to a known one: otherwise bindings or settings would be lost silently.
 fn must_be_meant(path: &Path, text: &str, field: &str) -> Result<(), RequestError> {
     let Some(near) = closest(field, &FIELDS) else { return Ok(()) };
     let words = format!("a request has no field `{field}`; did you mean `{near}`?");

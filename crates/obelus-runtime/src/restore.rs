@@ -4,9 +4,9 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `replay` | telling a session what it was told, held against digests |
+//! | `replay` | replaying a journal, checked by digests |
 //! | `replica` | a session that follows its journal, record by record |
-//! | `digest` | digests of what an input led to |
+//! | `digest` | digests of the consequences of an input |
 
 mod digest;
 mod replay;
@@ -24,35 +24,35 @@ pub use replica::{Heard, Replica};
 
 use crate::store::{Cut, Journaled, Snapshot, Store, StoreError};
 
-/// A session as its journal has left it. Nothing of what was under way has been started again.
+/// A restored session. Its unfinished tasks have not been resumed.
 pub struct Restored {
     /// The session.
     pub session: Session,
     /// The number of its last record.
     pub last: u64,
-    /// What was handed out and has not ended: requests, calls, files of delegates.
+    /// Its unfinished tasks: model requests, calls, delegates' files.
     pub open: Vec<Task>,
     /// How the turn came to rest, if the session is at rest.
     pub reply: Option<Reply>,
-    /// The states in which the session was while its latest turn was at work.
+    /// The session's states during its latest turn.
     pub states: TurnStates,
     /// A damaged end of the journal that was cut off.
     pub cut: Option<Cut>,
 }
 
-/// Makes the session as it was made when it began.
+/// Recreates the session as it was when it began.
 pub type Remake = Arc<dyn Fn() -> Result<Session, String> + Send + Sync>;
 
 /// Why a session cannot be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The store cannot give it.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What it was begun with does not make a session any more.
+    /// Its genesis is no longer valid.
     #[error("the session `{0}` cannot be made again: {1}")]
     Remake(String, String),
-    /// A record leads to something else than it did when it was written (DUR-12).
+    /// The replay of a record differs from the original (DUR-12).
     #[error(
         "session `{session}`: this version makes something else of record {seq}, of {since}, than the version that \
          wrote it: {what}. Nothing was done. Go on with the version that wrote it, or go back to the session's last \
@@ -68,12 +68,12 @@ pub enum RestoreError {
         since: Time,
         /// What differs.
         what: String,
-        /// The last record before it after which the session was at rest.
+        /// The last rest before it.
         rest: u64,
     },
 }
 
-/// Restores a session to go on with it. A damaged end of its journal is cut off.
+/// Restores a session to continue it. A damaged end of its journal is cut off.
 pub fn restore(store: &Arc<dyn Store>, id: &str, remake: &Remake) -> Result<Restored, RestoreError> {
     let (mut session, journaled) = begin(store, id, remake, None)?;
     if let Some(cut) = &journaled.cut {
@@ -92,8 +92,8 @@ pub fn restore(store: &Arc<dyn Store>, id: &str, remake: &Remake) -> Result<Rest
     Ok(Restored { session, last, open: replayed.under_way.into_tasks(), reply, states, cut })
 }
 
-/// Takes a session back to its last rest before the first record that this version makes something else of (DUR-12):
-/// the records after that rest are removed, and its number is returned. A session that can be restored stays as it is.
+/// Takes a session back to its last rest before the first record that this version replays differently (DUR-12): the
+/// records after it are removed, and its number is returned. A session that can be restored is unchanged.
 pub fn back_to_rest(store: &Arc<dyn Store>, id: &str, remake: &Remake) -> Result<Option<u64>, RestoreError> {
     match look_at(store, id, remake, None) {
         Ok(_) => Ok(None),
@@ -105,15 +105,15 @@ pub fn back_to_rest(store: &Arc<dyn Store>, id: &str, remake: &Remake) -> Result
     }
 }
 
-/// A session as it was after a record, to look at; as it is now where none is named.
+/// A session after a record, or as it is now, for reading only.
 pub fn look_at(store: &Arc<dyn Store>, id: &str, remake: &Remake, at: Option<u64>) -> Result<Session, RestoreError> {
     let (mut session, journaled) = begin(store, id, remake, at)?;
     replay(&mut session, id, journaled, |_, _, _| {})?;
     Ok(session)
 }
 
-/// A session as it will be once somebody opens it, where the process that worked at it has ended (ASK-8): effects of which
-/// nobody knows whether they happened are asked about. `asks` says whether that is so for a call. Nothing is written.
+/// A session as it will be when it is next opened, if its process has ended (ASK-8): effects in doubt are questions.
+/// `asks` says whether a call needs one. Nothing is written.
 pub(crate) fn look_interrupted(
     store: &Arc<dyn Store>,
     id: &str,
@@ -123,17 +123,17 @@ pub(crate) fn look_interrupted(
 ) -> Result<Session, RestoreError> {
     let (mut session, journaled) = begin(store, id, remake, None)?;
     let under_way = replay(&mut session, id, journaled, |_, _, _| {})?.under_way;
-    // A paused session leaves what was under way where it is.
+    // A paused session does not resume its tasks.
     if session.paused().is_none() {
         for start in under_way.calls().filter(|start| asks(start)) {
-            // What is refused changes nothing.
+            // A refused input changes nothing.
             let _ = advance(&mut session, now, Input::InDoubt { id: start.id.clone() });
         }
     }
     Ok(session)
 }
 
-/// A session from its checkpoint where that helps, and the records that came after.
+/// A session from its checkpoint, if that is usable, and the records after it.
 fn begin(
     store: &Arc<dyn Store>,
     id: &str,
@@ -144,9 +144,9 @@ fn begin(
     let snapshot = store.snapshot(id)?.filter(|snapshot| at.is_none_or(|at| snapshot.seq <= at));
     if let Some(Snapshot { seq, state }) = snapshot {
         let past = past_of(store, id, remake, seq);
-        // One that cannot be used is as good as none.
+        // An unusable checkpoint is ignored.
         if let Ok(session) = make()?.restore(&state, past) {
-            // The record that the checkpoint was made after is there, or the journal has lost something (DUR-14).
+            // The checkpoint's record must exist, or the journal has lost something (DUR-14).
             let mut journaled = store.load(id, seq.saturating_sub(1), at)?;
             if seq > 0 && journaled.cut.is_none() {
                 if journaled.records.is_empty() {
@@ -163,7 +163,7 @@ fn begin(
     Ok((make()?, store.load(id, 0, at)?))
 }
 
-/// How the messages before a checkpoint are read when somebody needs them: by replaying what led there.
+/// A function that loads the messages before a checkpoint by replaying the journal.
 fn past_of(store: &Arc<dyn Store>, id: &str, remake: &Remake, seq: u64) -> obelus_kernel::memory::LoadPast {
     let (store, id, remake) = (Arc::clone(store), id.to_owned(), Arc::clone(remake));
     Arc::new(move || {
@@ -177,8 +177,8 @@ fn past_of(store: &Arc<dyn Store>, id: &str, remake: &Remake, seq: u64) -> obelu
     })
 }
 
-/// The states in which a session was while its latest turn was at work: each of them may stand in its file. They are
-/// made by another replay when somebody asks for them, which is seldom: a state may be as long as all that happened.
+/// The session's states during its latest turn; any of them may be in its state file. They are replayed on demand,
+/// which is rare, because a state may be large.
 #[derive(Default)]
 pub struct TurnStates(Option<LatestTurn>);
 
@@ -199,13 +199,13 @@ impl TurnStates {
         Self(Some(LatestTurn { store, id, remake, first, last }))
     }
 
-    /// Shows each of them, oldest first.
+    /// Visits each of them, oldest first.
     pub fn visit(self, mut visit: impl FnMut(Value)) {
         let Some(LatestTurn { store, id, remake, first, last }) = self.0 else { return };
         let Ok((mut session, journaled)) = begin(&store, &id, &remake, Some(last)) else { return };
         // The file is written when the model is asked, and at rest.
         let is_written = |task: &Task| matches!(task, Task::AskModel { .. } | Task::Rest(_));
-        // It was replayed before, without a difference.
+        // The same records were already replayed successfully.
         let _ = replay(&mut session, &id, journaled, |session, seq, tasks| {
             if seq >= first && tasks.iter().any(is_written) {
                 visit(session.state());

@@ -1,4 +1,4 @@
-//! Secrets: texts that can be used and cannot be shown.
+//! Secrets: texts that can be used but not shown.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,45 +8,45 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use obelus_kernel::session::Input;
 use serde_json::{Map, Value};
 
-/// What stands where a secret would stand.
+/// Replaces a secret.
 pub const MASKED: &str = "***";
 
-/// Every text that was made a secret, and the parts of it that are secrets by themselves; the longest first, for one may
-/// begin with another.
+/// All registered secrets, and the parts of them that are secrets themselves; longest first, because one may begin
+/// with another.
 static KNOWN: RwLock<Vec<Arc<str>>> = RwLock::new(Vec::new());
 
-/// Shorter texts are no secrets that could be told from other words.
+/// Shorter texts are not masked, because they would match ordinary words.
 const SHORTEST: usize = 4;
 
-/// Shorter secrets are masked in errors and logs only: in a result, every other word would be taken for one.
+/// Shorter secrets are masked only in errors and logs: in results they would match ordinary words.
 const SHORTEST_IN_RESULTS: usize = 8;
 
-/// A shorter part of an address is no secret: the name of a path, the number of a user.
+/// Shorter parts of a URL are not secret: path names, user ids.
 const SHORTEST_PART: usize = 10;
 
-/// Secrets that this process was given by its own parts.
+/// Secrets provided by this process itself.
 static PROVIDED: Mutex<BTreeMap<String, Secret>> = Mutex::new(BTreeMap::new());
 
-/// A text that nothing prints: not `{}`, not `{:?}`, and it cannot be serialised. Whoever needs it says so by
-/// [`Secret::expose`], which is easy to find.
+/// A text that cannot be printed with `{}` or `{:?}`, nor serialised. [`Secret::expose`] returns it, and is easy to
+/// search for.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Makes a secret of a text. From now on it is blotted out of every log.
+    /// Registers a text as a secret. From now on it is masked.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         remember(&text);
         Self(text)
     }
 
-    /// Puts a secret under the name of a variable, for this process alone: programs that bring their own service, such
-    /// as a sandbox, need no variable set. It goes before the environment.
+    /// Provides a secret under a variable's name, for this process only and before the environment, so that a
+    /// built-in service such as the sandbox needs no variable.
     pub fn provide(name: impl Into<String>, secret: Secret) {
         PROVIDED.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), secret);
     }
 
-    /// The secret in a variable of the environment, if it is set and not empty.
+    /// The secret in an environment variable, if it is set and not empty.
     pub fn from_env(name: &str) -> Option<Self> {
         let provided = PROVIDED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(secret) = provided.get(name) {
@@ -55,7 +55,7 @@ impl Secret {
         std::env::var(name).ok().filter(|value| !value.trim().is_empty()).map(Self::new)
     }
 
-    /// The text itself, for the one who must send it.
+    /// The text itself, for sending.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -63,7 +63,7 @@ impl Secret {
 
 fn remember(text: &str) {
     let whole = text.trim().trim_end_matches('/');
-    // A token in the path of an address is a secret without the address too.
+    // A token in the path of a URL is secret without the URL too.
     let path = whole.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, path)| path);
     let parts = path.split(['/', '?', '&', '=']).filter(|part| part.len() >= SHORTEST_PART);
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
@@ -79,12 +79,12 @@ fn known() -> RwLockReadGuard<'static, Vec<Arc<str>>> {
     KNOWN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Those that are masked in results too.
+/// Those that are also masked in results.
 fn long(known: &[Arc<str>]) -> &[Arc<str>] {
     &known[..known.partition_point(|secret| secret.len() >= SHORTEST_IN_RESULTS)]
 }
 
-/// A text with every secret of this process blotted out.
+/// Masks all secrets of this process in a text.
 pub fn without_secrets(text: &str) -> Cow<'_, str> {
     without(text, &known())
 }
@@ -99,8 +99,8 @@ fn without<'a>(text: &'a str, secrets: &[Arc<str>]) -> Cow<'a, str> {
     clean
 }
 
-/// Blots the secrets of this process out of bytes that a service sent, before anything is cut out of them: half a secret
-/// would not be recognised.
+/// Masks the secrets of this process in bytes from a service, before they are cut: half a secret would not be
+/// recognised.
 pub fn mask_bytes(bytes: &mut Vec<u8>) {
     for secret in long(&known()) {
         let find = |from: &[u8]| from.windows(secret.len()).position(|part| part == secret.as_bytes());
@@ -118,7 +118,7 @@ pub fn mask_bytes(bytes: &mut Vec<u8>) {
     }
 }
 
-/// Blots the secrets of this process out of JSON that a service sent, names of fields included.
+/// Masks the secrets of this process in JSON from a service, including field names.
 pub fn mask_value(value: &mut Value) {
     let known = known();
     let secrets = long(&known);
@@ -127,8 +127,7 @@ pub fn mask_value(value: &mut Value) {
     }
 }
 
-/// What a person tells a session, without the secrets of this process: neither its journal nor its model may have them
-/// (DUR-8).
+/// Masks the secrets of this process in a person's input: neither the journal nor the model may have them (DUR-8).
 pub(crate) fn without_secrets_of(input: Input) -> Input {
     match input {
         Input::User { mut text } => {

@@ -1,4 +1,4 @@
-//! What stands beside a session's journal for people: its state as a file, and the log of its iterations.
+//! The files of a session for people: its state, and the log of its iterations.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::state_file::{FileNews, StateFile, StateNews};
 pub(crate) struct SessionFiles {
     state: StateFile,
     log: IterationLog,
-    /// Whether the state was put in place from outside and has not been written since.
+    /// Whether the state was replaced from outside and has not been written since.
     is_put: bool,
 }
 
@@ -25,7 +25,7 @@ impl SessionFiles {
         Ok(Self { state: StateFile::open(folder, session)?, log, is_put: false })
     }
 
-    /// Removes them, and pictures of what the session saw or was shown.
+    /// Removes them, and the session's pictures.
     pub(crate) fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
         StateFile::remove(folder, session)?;
         let pictures = Self::pictures(folder, session);
@@ -38,12 +38,12 @@ impl SessionFiles {
         IterationLog::remove(folder, session)
     }
 
-    /// The folder for pictures of what a session sees.
+    /// The folder for a session's pictures.
     pub(crate) fn pictures(folder: &Path, session: &str) -> PathBuf {
         folder.join("shots").join(session)
     }
 
-    /// The session as it is, and the states in which it was while its latest turn was at work.
+    /// Begins with a session and its states during its latest turn.
     pub(crate) fn begin(&mut self, session: &Session, states: TurnStates) {
         self.log.begin(session);
         self.state.recognise(&session.state(), |visit| states.visit(visit));
@@ -66,7 +66,7 @@ impl SessionFiles {
         self.log.began(start);
     }
 
-    /// The model is asked: the state is written, and if it has answered before, that was an iteration.
+    /// The model is asked: writes the state, and logs an iteration if the model has answered before.
     pub(crate) fn asks(&mut self, session: &Session) -> Vec<FileNews> {
         let state = session.state();
         let written = self.state.write_on(&state);
@@ -74,13 +74,13 @@ impl SessionFiles {
         written.into_iter().chain(logged).collect()
     }
 
-    /// The state was put in place from outside: it is written.
+    /// The state was replaced from outside: writes it.
     pub(crate) fn put(&mut self, session: &Session) -> Vec<FileNews> {
         self.is_put = true;
         self.if_put(session)
     }
 
-    /// The state is written if it was put in place from outside.
+    /// Writes the state if it was replaced from outside.
     pub(crate) fn if_put(&mut self, session: &Session) -> Vec<FileNews> {
         match std::mem::take(&mut self.is_put) {
             true => self.state.write(&session.state()).into_iter().collect(),
@@ -88,7 +88,7 @@ impl SessionFiles {
         }
     }
 
-    /// The turn has come to rest: the state is written, and what happened is logged.
+    /// The turn rests: writes the state and the log.
     pub(crate) fn at_rest(&mut self, session: &Session, reply: &Reply) -> Vec<FileNews> {
         self.is_put = false;
         let state = session.state();

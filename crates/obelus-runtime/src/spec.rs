@@ -1,4 +1,4 @@
-//! What a session is made of. It is kept when the session begins, and is enough to make it again from anywhere.
+//! The description of a session. It is stored when the session begins, and suffices to recreate it anywhere.
 
 mod difference;
 
@@ -23,50 +23,50 @@ use crate::request::Request;
 use crate::secret::mask_value;
 pub use difference::SpecDifference;
 
-/// Everything that makes a session: what an agent or a request says, and what the user chose in its place.
+/// Everything that defines a session: an agent or a request, and the user's choices.
 ///
-/// Its JSON is the genesis of the session in a store.
+/// Its JSON is the session's genesis in a store.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionSpec {
-    /// What the session is given when it begins.
+    /// The initial context.
     #[serde(with = "messages")]
     pub context: Context,
-    /// What its result must look like.
+    /// The schema of its result.
     pub schema: Option<Value>,
-    /// Its settings. The names of activities are found out when it is connected, and are not kept.
+    /// Its settings. The names of activities are determined when it is connected, and not stored.
     #[serde(serialize_with = "without_activities")]
     pub settings: Settings,
-    /// Its loop, where that is a graph of steps.
+    /// Its graph of steps, if it has one.
     pub steps: Option<Arc<Steps>>,
-    /// Bindings of activities. Of two with the same name the later one holds.
+    /// Bindings of activities. A later one replaces an earlier one of the same name.
     pub activities: Vec<BoundActivities>,
-    /// MCP servers and a browser, whose tools it has.
+    /// Its MCP servers and browser.
     pub mcp: Option<McpSection>,
-    /// The model that it asks.
+    /// Its model.
     pub model: Option<ChosenModel>,
-    /// What its file is called in messages.
+    /// The name of its file in messages.
     pub name: String,
     /// The agent's name; empty for a request.
     pub agent: String,
-    /// The language that the agent speaks first.
+    /// The agent's default language.
     pub language: Option<String>,
-    /// Where paths in its file begin.
+    /// The folder to which paths are relative.
     pub folder: PathBuf,
-    /// How the idempotency keys of its calls begin (DUR-14): drawn when the session is made. Sessions of older versions
-    /// have none, and use their name.
+    /// The prefix of its calls' idempotency keys (DUR-14), generated when the session is created. Sessions of older
+    /// versions have none and use their name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub key: String,
-    /// Reads that are made when it begins. None are left when it has begun.
+    /// Initial reads, removed once they are done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub begin: Vec<OpeningRead>,
-    /// Tools of the agent's file that it was not given, because it cannot use them.
+    /// Tools of the agent's file that it does not have, because it cannot use them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,
-    /// The number before that of its first question (ASK-1).
+    /// The number before its first question's (ASK-1).
     #[serde(skip_serializing_if = "is_zero")]
     pub questions_after: u64,
-    /// How this process runs it.
+    /// Options of this process.
     #[serde(skip)]
     pub local: LocalOptions,
 }
@@ -75,19 +75,19 @@ pub struct SessionSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BoundActivities {
-    /// Where relative paths in them begin.
+    /// The folder to which their paths are relative.
     pub folder: PathBuf,
-    /// What each name is bound to.
+    /// The bindings by name.
     pub bound: Map<String, Value>,
 }
 
-/// The model that a session asks.
+/// The model of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChosenModel {
-    /// Its name, or an object that also says how it is asked.
+    /// A name, or an object with options.
     pub model: Value,
-    /// Where paths in it begin.
+    /// The folder to which its paths are relative.
     pub folder: PathBuf,
 }
 
@@ -95,32 +95,32 @@ pub struct ChosenModel {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct McpSection {
-    /// What is said of each server, by name.
+    /// The settings of each server, by name.
     pub servers: Map<String, Value>,
-    /// Where paths in the section begin.
+    /// The folder to which paths are relative.
     pub folder: PathBuf,
-    /// Names of the tools that the session was given when it began. Their schemas are in its context.
+    /// The names of the session's initial tools. Their schemas are in its context.
     pub tools: Vec<String>,
-    /// What is said of the browser, if there is one.
+    /// The browser's settings, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub browser: Option<Map<String, Value>>,
-    /// The file that names the servers, where that is not the agent's.
+    /// The file that names the servers, if it is not the agent's.
     #[serde(skip)]
     pub file: Option<PathBuf>,
 }
 
-/// How one process runs a session. Nothing of it is kept.
+/// How one process runs a session. It is not stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocalOptions {
-    /// Every exchange with the model is written to this file.
+    /// The file to which every exchange with the model is written.
     pub record: Option<PathBuf>,
-    /// The settings of a request's file, as it is named now: they hold for a session that was made earlier (POL-9).
+    /// The current settings of a request's file: they apply to a session that was created earlier (POL-9).
     pub settings: Option<Box<Settings>>,
-    /// Nobody is there to answer what calls at work ask: it is declined at once.
+    /// Nobody can answer questions of running calls: they are declined at once.
     pub unattended: bool,
 }
 
-/// Why something does not make a session.
+/// Why a spec is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
     /// The request's settings cannot be read.
@@ -132,25 +132,25 @@ pub enum SpecError {
     /// The policy is wrong.
     #[error("{0}: policy: {1}")]
     Policy(String, PolicyFault),
-    /// A binding is for no tool.
+    /// A binding has no tool.
     #[error("{0}: TOOL-7: {1}")]
     Binding(String, String),
-    /// The delegate of a tool cannot be read beforehand.
+    /// A tool's delegate cannot be read in advance.
     #[error("{0}: {1}")]
     Delegate(String, String),
     /// A folder has no absolute path.
     #[error("{}: {}", .0.display(), .1)]
     Folder(PathBuf, io::Error),
-    /// What a store holds is no genesis, or it cannot be written as one.
+    /// The stored genesis is invalid, or it cannot be written.
     #[error("what the session began with cannot be read: {0}")]
     Genesis(serde_json::Error),
-    /// The kernel takes no session like that.
+    /// The kernel rejects the session.
     #[error("{0}: {1}")]
     Session(String, Fault),
 }
 
 impl SessionSpec {
-    /// A request that a person starts: it may do everything unless its settings say otherwise.
+    /// A request that a person starts: everything is allowed unless its settings say otherwise.
     pub fn from_request(path: &Path, request: Request) -> Result<Self, SpecError> {
         let name = name_of(path);
         let settings: Settings = match request.settings {
@@ -207,7 +207,7 @@ impl SessionSpec {
         }
     }
 
-    /// Gives it an input, held against the schema of the kind `input` (PLAN-12).
+    /// Sets its input, which must fit the schema of the kind `input` (PLAN-12).
     pub fn give_input(&mut self, input: Value) -> Result<(), SpecError> {
         let message = Message::Data(Box::new(Data::plain("input", input)));
         self.context.append(vec![message]).map_err(|fault| SpecError::Input(Fault { message: None, ..fault }))?;
@@ -217,21 +217,21 @@ impl SessionSpec {
         }
     }
 
-    /// Masks the secrets of this process in what the user says in it. The connector has made them known.
+    /// Masks the secrets of this process in the user's texts. The connector has registered them.
     pub(crate) fn mask_secrets(&mut self) {
         let before = self.context.to_json();
         let mut masked = before.clone();
         let messages = masked.as_array_mut().into_iter().flatten();
         let of_user = |message: &&mut Value| message["role"] == "user" || message["type"] == "input";
         messages.filter(of_user).for_each(mask_value);
-        // What is masked is still a text, so the context is as valid as before.
+        // A masked text is still a text, so the context stays valid.
         if let Some(context) = (masked != before).then(|| Context::from_value(masked).ok()).flatten() {
             self.context = context;
         }
     }
 
-    /// Whether every line of its policy and every binding means something. Its servers have been asked for their tools,
-    /// or it has none.
+    /// Checks that every policy rule and every binding matches something. Its servers must have been asked for their
+    /// tools.
     pub fn check_names(&self) -> Result<(), SpecError> {
         if let Some(fault) = self.policy_faults().into_iter().next() {
             return Err(SpecError::Policy(self.name.clone(), fault));
@@ -242,14 +242,14 @@ impl SessionSpec {
         }
     }
 
-    /// Lines of its policy that mean nothing, and examples that come out otherwise (POL-3).
+    /// Policy rules that match nothing, and examples with another verdict (POL-3).
     pub fn policy_faults(&self) -> Vec<PolicyFault> {
-        // Lines about tools that are withheld mean something where the session is given them.
+        // Rules about withheld tools are valid.
         let withheld: Vec<&str> = self.withheld.iter().filter_map(|name| name.split('.').next()).collect();
         policy_faults(&self.settings.policy, &self.context, &self.folder, &withheld)
     }
 
-    /// What a store holds of it. Every path in it is absolute.
+    /// The stored form. All paths in it are absolute.
     pub fn genesis(&self) -> Result<Value, SpecError> {
         let mut spec = self.clone();
         for lot in &mut spec.activities {
@@ -265,12 +265,12 @@ impl SessionSpec {
         serde_json::to_value(&spec).map_err(SpecError::Genesis)
     }
 
-    /// Reads what a store holds.
+    /// Reads the stored form.
     pub fn from_genesis(genesis: Value) -> Result<Self, SpecError> {
         serde_json::from_value(genesis).map_err(SpecError::Genesis)
     }
 
-    /// The session as it is before its first input. Its calls are carried out by these activities.
+    /// The session before its first input. These activities carry out its calls.
     pub fn session(&self, id: &str, activities: &Activities) -> Result<Session, SpecError> {
         let settings = Settings { activities: activities.names(), ..self.settings.clone() };
         let id = if self.key.is_empty() { id } else { &self.key };
@@ -283,8 +283,8 @@ impl SessionSpec {
         })
     }
 
-    /// Other servers in place of those of the agent's file. The tools that a session was given stay what they are, and
-    /// a browser stays where its server is among them.
+    /// Replaces the servers of the agent's file. The session keeps its tools, and its browser if that one's server is
+    /// among them.
     pub fn replace_servers(&mut self, servers: Map<String, Value>, file: &Path) {
         let old = self.mcp.take().unwrap_or_default();
         let browser = old.browser.filter(|browser| servers.contains_key(server_of(browser)));
@@ -292,10 +292,10 @@ impl SessionSpec {
         self.mcp = Some(mcp).filter(|mcp| !mcp.is_empty());
     }
 
-    /// Lets the browser be on further sites without a question; false where there is no browser.
+    /// Allows the browser further sites without a question; false if there is no browser.
     pub fn allow_sites(&mut self, more: &[String]) -> bool {
         let Some(browser) = self.mcp.as_mut().and_then(|mcp| mcp.browser.as_mut()) else { return false };
-        // Whoever reads the section complains where it has another form.
+        // Another form is reported by whoever reads the section.
         if let Value::Array(sites) = browser.entry("sites").or_insert_with(|| Value::Array(Vec::new())) {
             for site in more.iter().map(|site| Value::from(site.as_str())) {
                 if !sites.contains(&site) {
@@ -308,7 +308,7 @@ impl SessionSpec {
 }
 
 impl McpSection {
-    /// Whether it names nothing.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty() && self.browser.is_none()
     }
@@ -318,17 +318,17 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The server that a browser works through.
+/// The browser's server.
 fn server_of(browser: &Map<String, Value>) -> &str {
     browser.get("server").and_then(Value::as_str).unwrap_or("browser")
 }
 
-/// What a file is called in messages; `-` is standard input.
+/// The name of a file in messages; `-` is standard input.
 fn name_of(path: &Path) -> String {
     if path == Path::new("-") { "stdin".to_owned() } else { obelus_kernel::visible(&path.display().to_string()) }
 }
 
-/// The folder of a file; of a bare name, this one.
+/// The folder of a file; for a bare name, the current one.
 fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -352,7 +352,7 @@ fn without_activities<S: Serializer>(settings: &Settings, serializer: S) -> Resu
     json.serialize(serializer)
 }
 
-/// A context as its messages.
+/// Serialises a context as its messages.
 mod messages {
     use super::{Context, Deserialize, Deserializer, Serialize, Serializer, Value};
 

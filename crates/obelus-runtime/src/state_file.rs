@@ -1,8 +1,8 @@
-//! DUR-7: the state of a session as one JSON file that people can read and edit.
+//! DUR-7: the state of a session as a JSON file that people can read and edit.
 //!
-//! The journal is the truth, and the file is what it adds up to. Beside the file stands what was last written there, so
-//! that a person's changes are known as such, also after a crash and when the session has meanwhile gone on. While a turn
-//! is at work that is not synced: what is left after the power has failed is made out by the journal.
+//! The journal is authoritative; the file is derived from it. A record beside the file has what was last written, so
+//! that a person's changes are recognised, even after a crash or when the session has continued. During a turn the
+//! record is not synced; after a power failure the journal tells which state the file has.
 
 mod changes;
 
@@ -18,57 +18,57 @@ use serde_json::Value;
 use crate::store::check_name;
 use crate::{StoreError, whole_file};
 
-/// A larger file is no state of anybody's.
+/// Larger files are refused.
 const LARGEST: u64 = 32 << 20;
 
 /// The file of one session.
 pub(crate) struct StateFile {
     path: PathBuf,
-    /// Where it is kept what was last written.
+    /// The record of what was last written.
     record: PathBuf,
     known: Known,
-    /// Whether that is noted there for good.
+    /// Whether the record is synced.
     is_noted: bool,
-    /// The record, while it is written over in its place.
+    /// The record's file, open for overwriting.
     jotter: Option<fs::File>,
-    /// What was found last.
+    /// The content that was last read.
     found: Vec<u8>,
-    /// What was refused, so that it is said once.
+    /// The content that was refused, so that it is reported once.
     refused: Option<Vec<u8>>,
 }
 
-/// What is known of the file.
+/// The record's content.
 #[derive(Default, Serialize, Deserialize)]
 struct Known {
-    /// What was last written there, or taken up from there.
+    /// What was last written to the file, or adopted from it.
     text: String,
-    /// What it takes the place of, while it is put there: after a crash either may be found.
+    /// What it is replacing: after a crash the file may have either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     instead_of: Option<String>,
 }
 
-/// Something about the files of a session that people should know.
+/// A notice about the files of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileNews {
-    /// What a person changed was taken up.
+    /// A person's change was adopted.
     Taken {
         /// The file.
         file: PathBuf,
     },
-    /// What a person wrote does not fit. It is left as it is.
+    /// A person's change is invalid. The file is left unchanged.
     Refused {
-        /// The file, with line and column where they are known.
+        /// The file, with line and column if known.
         place: String,
-        /// What is wrong there.
+        /// The error.
         why: String,
-        /// Where the state is written as long as that is so.
+        /// Where the state is written meanwhile.
         ours: PathBuf,
     },
     /// The file could not be read or written. Nothing is lost: the journal has everything.
     Trouble {
         /// The file.
         file: PathBuf,
-        /// What happened.
+        /// The error.
         why: String,
     },
 }
@@ -90,11 +90,11 @@ impl std::fmt::Display for FileNews {
 /// What was found in the file.
 #[derive(Debug, PartialEq)]
 pub(crate) enum StateNews {
-    /// Nothing that a person has changed.
+    /// No change by a person.
     Nothing,
-    /// What a person has changed, as a state.
+    /// A person's change, as a state.
     Edited(Value),
-    /// Something that does not fit.
+    /// An invalid change.
     News(FileNews),
 }
 
@@ -105,7 +105,7 @@ impl StateFile {
         let states = folder.join("states");
         whole_file::private_folder(&states).map_err(|error| StoreError::Folder(states.clone(), error))?;
         let record = states.join(format!(".{session}.written"));
-        // Without it, whatever stands in the file and is not the session's state is a person's.
+        // Without a record, any content other than the session's state is a person's.
         let known = read_file(&record).ok().flatten().and_then(|bytes| read_record(&bytes)).unwrap_or_default();
         let (jotter, found) = (None, Vec::new());
         Ok(Self {
@@ -119,12 +119,12 @@ impl StateFile {
         })
     }
 
-    /// Where the state is written while a person's file is left alone.
+    /// Where the state is written while a person's file is left unchanged.
     fn ours(&self) -> PathBuf {
         self.path.with_extension("json.new")
     }
 
-    /// Removes what is kept of a session.
+    /// Removes the files of a session.
     pub(crate) fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
         let file = Self::open(folder, session)?;
         for path in [&file.path, &file.record, &file.ours()] {
@@ -133,9 +133,9 @@ impl StateFile {
         Ok(())
     }
 
-    /// Makes out what a failure of power in the middle of a turn has left, where the session is in another state than was
-    /// noted: `states` shows those in which it was meanwhile. If the file has none of them, a person has changed one, most
-    /// likely the one that it has most in common with.
+    /// Finds out what a power failure during a turn has left, if the session's state is not the recorded one:
+    /// `states` visits those of the turn. If the file has none of them, a person has changed one, probably the most
+    /// similar one.
     pub(crate) fn recognise(&mut self, current: &Value, states: impl FnOnce(&mut dyn FnMut(Value))) {
         if self.known.text == text(current) {
             return;
@@ -151,16 +151,16 @@ impl StateFile {
         let mut least = changed(&serde_json::from_str(&nearest).unwrap_or_default());
         states(&mut |state| {
             let changes = changed(&state);
-            // Of those that it is equally far from, the first: nothing was written since.
+            // Of equally similar ones the first: nothing was written since.
             if changes < least {
                 (nearest, least) = (text(&state), changes);
             }
         });
-        // Those who come later could not make it out any more.
+        // A later process could not find it out.
         let _ = self.note(Known { text: nearest, instead_of: None });
     }
 
-    /// Looks whether a person has changed something. What does not fit is told once.
+    /// Checks for changes by a person. An invalid one is reported once.
     pub(crate) fn look(&mut self, session: &Session) -> StateNews {
         let bytes = match self.read() {
             Ok(Some(bytes)) if !self.is_known(&bytes) => bytes,
@@ -202,23 +202,23 @@ impl StateFile {
         Ok(Some(state))
     }
 
-    /// What was found has become part of the session: it is no news any more.
+    /// The change has become part of the session.
     pub(crate) fn edits_adopted(&mut self) -> FileNews {
         let news = FileNews::Taken { file: self.path.clone() };
-        // Somebody may have changed it once more since.
+        // It may have been changed again since.
         let text = String::from_utf8(std::mem::take(&mut self.found)).unwrap_or_default();
         let noted = self.note(Known { text, instead_of: None });
         let _ = fs::remove_file(self.ours());
         noted.map_or_else(|error| self.trouble(&error), |()| news)
     }
 
-    /// Writes the state. A file that a person has changed meanwhile is left alone: it is looked at first, at the start
-    /// of the next turn.
+    /// Writes the state. A file that a person has changed is left unchanged: it is read first, at the start of the
+    /// next turn.
     pub(crate) fn write(&mut self, state: &Value) -> Option<FileNews> {
         self.try_write(state).err().map(|error| self.trouble(&error))
     }
 
-    /// The same while a turn is at work. It is noted when the turn rests.
+    /// The same during a turn. The record is synced when the turn rests.
     pub(crate) fn write_on(&mut self, state: &Value) -> Option<FileNews> {
         self.try_write_on(state).err().map(|error| self.trouble(&error))
     }
@@ -241,7 +241,7 @@ impl StateFile {
     /// Writes the state beside a file that a person has changed.
     fn leave_alone(&mut self, text: &str) -> io::Result<()> {
         if !self.is_noted {
-            // What the person has changed is told from it.
+            // The person's changes are relative to it.
             let known = std::mem::take(&mut self.known);
             self.note(known)?;
         }
@@ -253,8 +253,8 @@ impl StateFile {
         let there = self.read()?;
         match &there {
             Some(bytes) if bytes == text.as_bytes() => {
-                // It was written while the turn was at work, a crash came between the file and its record, or a person
-                // wrote just that.
+                // It was written during the turn, a crash came between file and record, or a person wrote exactly
+                // this.
                 if !(self.is_noted && self.known.text == text) {
                     self.note(Known { text, instead_of: None })?;
                 }
@@ -270,7 +270,7 @@ impl StateFile {
         whole_file::remove(&self.ours())
     }
 
-    /// Keeps what is known for good.
+    /// Writes the record durably.
     fn note(&mut self, known: Known) -> io::Result<()> {
         let line = serde_json::to_string(&known)? + "\n";
         (self.known, self.is_noted, self.jotter) = (known, false, None);
@@ -279,7 +279,7 @@ impl StateFile {
         Ok(())
     }
 
-    /// Keeps it so that it outlives this process, but not the machine.
+    /// Writes the record so that it survives this process, but not a power failure.
     fn jot(&mut self, known: Known) -> io::Result<()> {
         let line = serde_json::to_string(&known)? + "\n";
         (self.known, self.is_noted) = (known, false);
@@ -287,7 +287,7 @@ impl StateFile {
             is_there(&self.record)?;
             self.jotter = Some(whole_file::private().write(true).create(true).truncate(false).open(&self.record)?);
         }
-        // What stood there before stays behind the line if it was longer, and nobody reads it.
+        // The rest of a longer old line stays after it and is ignored.
         self.jotter.as_ref().map_or(Ok(()), |record| record.write_all_at(line.as_bytes(), 0))
     }
 
@@ -305,7 +305,7 @@ impl StateFile {
     }
 }
 
-/// Reads a file, if it is there.
+/// Reads a file, if it exists.
 fn read_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
     if !is_there(path)? {
         return Ok(None);
@@ -318,7 +318,7 @@ fn read_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Whether there is a file. A pipe or a device is an error: opening one may wait for ever.
+/// Whether the file exists. A pipe or a device is an error: opening one may block for ever.
 fn is_there(path: &Path) -> io::Result<bool> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -328,12 +328,12 @@ fn is_there(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// What is known, from its record: a line, and perhaps the rest of a longer one.
+/// Reads the record: a line, perhaps followed by the rest of a longer one.
 fn read_record(bytes: &[u8]) -> Option<Known> {
     serde_json::from_slice(bytes.split(|byte| *byte == b'\n').next()?).ok()
 }
 
-/// A state as it stands in a file.
+/// A state as text.
 fn text(state: &Value) -> String {
     format!("{state:#}\n")
 }

@@ -1,4 +1,4 @@
-//! Where a session is, in one word for every channel.
+//! The status of a session, for every channel.
 
 use obelus_kernel::session::{Ends, Question, Session};
 use serde::{Deserialize, Serialize};
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
-    /// Nothing has been said yet.
+    /// No turn has begun.
     New,
-    /// A turn is at work.
+    /// A turn is running.
     UnderWay,
     /// A person is asked.
     Waiting,
@@ -28,7 +28,7 @@ pub enum SessionStatus {
 }
 
 impl SessionStatus {
-    /// Where a session is.
+    /// The status of a session.
     pub fn of(session: &Session) -> Self {
         if session.paused().is_some() {
             return Self::Paused;
@@ -47,7 +47,7 @@ impl SessionStatus {
         }
     }
 
-    /// The name by which other programs know it.
+    /// The name for other programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::New => "new",

@@ -1,13 +1,13 @@
-//! Sessions that are kept: what a store must offer, and two engines that do.
+//! Stored sessions: the interface of a store, and two engines.
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `record` | what is kept of a session |
-//! | `error` | what can go wrong |
+//! | `record` | the stored data of a session |
+//! | `error` | errors |
 //! | `sqlite` | sessions on disk, in one SQLite file |
-//! | `memory` | sessions that end with the process |
+//! | `memory` | sessions in memory |
 
 mod error;
 mod memory;
@@ -27,64 +27,64 @@ pub use memory::MemoryStore;
 pub use record::{Cut, Digest, InboxRow, InputId, Journaled, Record, Rest, SessionRow, Snapshot};
 pub use sqlite::SqliteStore;
 
-/// Ends when records are durable, with the number of the last one; or with the reason why they are not.
+/// Completes when records are durable, with the number of the last one; or with an error.
 pub type Durable = Pin<Box<dyn Future<Output = Result<u64, AppendError>> + Send>>;
 
-/// Where sessions are kept. A session is the fold of its journal (DUR-1); everything else only saves time.
+/// Stores sessions. A session is the fold of its journal (DUR-1); everything else only saves time.
 pub trait Store: Send + Sync + 'static {
-    /// Begins a session. A fork or an import brings its records along; it is kept whole or not at all.
+    /// Creates a session. A fork or an import has records; it is stored whole or not at all.
     fn create(&self, id: &str, at: Time, genesis: &Value, records: Vec<Record>) -> Result<(), StoreError>;
 
-    /// What a session was begun with; none where there is no such session.
+    /// The genesis of a session; none if there is no such session.
     fn genesis(&self, id: &str) -> Result<Option<Value>, StoreError>;
 
     /// Makes the caller the only writer of a session for as long as it holds the lock (DUR-5).
     fn lock(&self, id: &str) -> Result<SessionLock, StoreError>;
 
-    /// Appends records, all or none. `after` is the last record that the caller knows of: if the journal has gone on
-    /// since, nothing is written.
+    /// Appends records, all or none. `after` is the last record that the caller knows: if the journal has more,
+    /// nothing is written.
     fn append(&self, id: &str, after: u64, records: Vec<Record>) -> Durable;
 
     /// The records after `after`, up to and including `upto`. A damaged end is left out and reported; damage before a
     /// sound record is an error.
     fn load(&self, id: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError>;
 
-    /// The record with which a session took the input of this id, if it has (DUR-13).
+    /// The record of the input with this id, if the session has taken it (DUR-13).
     fn taken(&self, id: &str, input: &InputId) -> Result<Option<u64>, StoreError>;
 
-    /// The latest checkpoint of a session; none where there is none that can be used.
+    /// The latest usable checkpoint of a session.
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, StoreError>;
 
-    /// Keeps what a session is at rest after its record `seq`. It is written when there is time for it, and may be lost
-    /// without harm.
+    /// Stores a resting session after its record `seq`. It is written when the store is idle, and may be lost without
+    /// harm.
     fn keep_rest(&self, id: &str, seq: u64, rest: Rest);
 
     /// Every session, newest first.
     fn list(&self) -> Result<Vec<SessionRow>, StoreError>;
 
-    /// Every session that has open questions, or of which that is not known without restoring it.
+    /// All sessions with open questions, or whose questions are unknown without restoring them.
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError>;
 
-    /// How many sessions of this name were removed. Their questions had ids that are not to be used again (ASK-1).
+    /// How many sessions of this name were removed. The ids of their questions must not be reused (ASK-1).
     fn removed(&self, id: &str) -> Result<u64, StoreError>;
 
-    /// Removes a session and everything that is kept of it, but for the fact that there was one of this name.
+    /// Removes a session and all its data, except that its name was used.
     fn remove(&self, id: &str) -> Result<(), StoreError>;
 
-    /// Removes the records from `from` on, so that the session goes on from before them.
+    /// Removes the records from `from` on, so that the session continues from before them.
     fn cut(&self, id: &str, from: u64) -> Result<(), StoreError>;
 
-    /// Whether sessions outlive the process. Digests are of no use where they do not.
+    /// Whether sessions outlive the process. Otherwise digests are not needed.
     fn is_durable(&self) -> bool {
         true
     }
 }
 
-/// The right to write a session. It ends when this is dropped.
+/// The right to write a session, released on drop.
 pub struct SessionLock(Option<Box<dyn FnOnce() + Send + Sync>>);
 
 impl SessionLock {
-    /// A lock, and what gives it back.
+    /// A lock, and its release function.
     pub fn new(release: impl FnOnce() + Send + Sync + 'static) -> Self {
         Self(Some(Box::new(release)))
     }

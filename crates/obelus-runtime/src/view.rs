@@ -1,18 +1,18 @@
-//! What people see of a session, made once for every channel: questions, and what came of steps.
+//! Views of a session for people, shared by all channels: questions, and the results of steps.
 //!
-//! A view is data first ([`QuestionView`]), so that a page or a messenger can lay it out its own way, and lines second
-//! ([`ViewLine`]), for everything that shows text.
+//! A view is data ([`QuestionView`]), so that a page or a messenger can lay it out its own way, and also lines
+//! ([`ViewLine`]), for text output.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `question`, `details` | a question as data: records, fields before and after, marks, reasons; details |
 //! | `lines` | the same as lines of text |
-//! | `elicitation` | what a service asks for, in the reader's language |
-//! | `form` | the fields of a call that a person changes, one by one |
-//! | `steps` | a step and what became of it |
-//! | `titles` | what tools and parameters are called |
-//! | `pages` | addresses in full, pictures and words of pages |
-//! | `results` | what a call brought, in a few words |
+//! | `elicitation` | a service's question, in the reader's language |
+//! | `form` | the fields of a call, for editing one by one |
+//! | `steps` | a step and its outcome |
+//! | `titles` | titles of tools and parameters |
+//! | `pages` | full addresses and pictures of pages |
+//! | `results` | the result of a call, in a few words |
 
 mod details;
 mod elicitation;

@@ -1,4 +1,4 @@
-//! What a turn came to, in words for a person: what was done, what waits, what was not done and why.
+//! The result of a turn as text for people: what was done, what waits, what was not done and why.
 
 mod consents;
 mod misfits;
@@ -18,18 +18,18 @@ pub(crate) use reasons::{listed_titles, reasons_in_words};
 use crate::actor::{DAMAGED, GONE, NOT_DURABLE};
 use misfits::misfit_in_words;
 
-/// How a turn ended that has no result.
+/// The end of a turn without a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// What happened.
     pub what: String,
-    /// What to do about it.
+    /// The remedy.
     pub advice: Option<&'static str>,
 }
 
-/// What to say of a turn that did not end with a result; nothing for one that did, or that waits.
+/// The text for a turn without a result; none if it has a result or waits.
 pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
-    // The agent's graph has words of its own for this end.
+    // The agent's graph has its own text for this end.
     if reply.end.is_some() && reply.output.is_string() {
         return None;
     }
@@ -45,14 +45,14 @@ pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
             let limit = reply.reason.as_ref().map(|reason| limit_in_words(reason, language));
             (format!("{}: {}", words.limit_reached, limit.unwrap_or_default()), Some(words.limit_advice))
         }
-        // Whoever stopped it knows what they want.
+        // A person who stopped it needs no advice.
         Ends::Stopped => (words.stopped.to_owned(), None),
     };
     Some(Ending { what, advice })
 }
 
-/// What happened, with what the model's server says of it. How an answer was out of format is told to the model, in
-/// English, and to whoever reads English.
+/// The text with the server's message. Format errors of an answer are in English, for the model, so only English
+/// readers see them.
 fn with_details(what: &str, reply: &Reply, code: &str, language: Language) -> String {
     match &reply.reason {
         Some(reason) if code != "out_of_format" || language == Language::English => {
@@ -81,7 +81,7 @@ pub fn refused_in_words(refused: &Refused, about: Option<About>, language: Langu
     refusal_by_code(refused.code, &refused.text, refused.misfit.as_deref(), about, language)
 }
 
-/// The same, where another process tells of the refusal.
+/// The same for a refusal reported by another process.
 pub fn refusal_by_code(
     code: &str,
     text: &str,
@@ -91,7 +91,7 @@ pub fn refusal_by_code(
 ) -> String {
     let words = &language.words().refusals;
     let text = visible(text);
-    // The session itself speaks English, and says more.
+    // The session's own text is English and has more detail.
     if language == Language::English {
         return text;
     }
@@ -126,7 +126,7 @@ pub fn refusal_by_code(
     fill(phrase, &[&details])
 }
 
-/// The sum of a turn that did not end with a result; empty for one that did.
+/// The summary of a turn without a result; empty if it has one.
 pub fn why_it_ended(reply: &Reply, language: Language) -> String {
     let Some(Ending { what, advice }) = how_it_ended(reply, language) else { return String::new() };
     let mut lines = vec![what];
@@ -148,14 +148,14 @@ fn listed(title: &str, calls: &[CallReport], status: CallStatus, language: Langu
     Some(format!("{title}: {}{more}", names.join("; ")))
 }
 
-/// A call's report on one line: the tool, and what went wrong.
+/// A call's report on one line: the tool and the error.
 fn one_line(report: &CallReport, language: Language) -> String {
     let tool = visible(report.call["_tool"].as_str().unwrap_or("?"));
     let error = report.error.as_ref().map(|error| error_words(error, language)).unwrap_or_default();
     if error.is_empty() { tool } else { format!("{tool} ({error})") }
 }
 
-/// An error as it stands in a report or a message, in words: its code, and what it says.
+/// An error of a report or a message as text: its code and message.
 pub fn error_words(error: &Value, language: Language) -> String {
     let text = |name: &str| error[name].as_str().unwrap_or_default();
     let code = if text("rule").is_empty() { text("code") } else { text("rule") };
@@ -165,7 +165,7 @@ pub fn error_words(error: &Value, language: Language) -> String {
     }
 }
 
-/// The same with the code behind the words.
+/// The same with the code after the message.
 pub fn failure_in_words(error: &Value, language: Language) -> String {
     match (message_in_words(error, language).as_str(), error["code"].as_str().unwrap_or_default()) {
         ("", code) => visible(code),
@@ -174,14 +174,14 @@ pub fn failure_in_words(error: &Value, language: Language) -> String {
     }
 }
 
-/// What an error says. Activities speak English to the model; a person who reads another language is told what the code
-/// means, as far as it is known.
+/// The message of an error. Activities write English for the model; other readers get the meaning of the code, if it
+/// is known.
 fn message_in_words(error: &Value, language: Language) -> String {
     let message = error["message"].as_str().unwrap_or_default();
     if language == Language::English || message.is_empty() || Language::of(message) == language {
         return message.to_owned();
     }
-    // Words of the policy and of a person's denial are in the user's language already, or are somebody's own.
+    // Messages of the policy and of a person's denial are already in the user's language, or somebody's own.
     let known = error["code"].as_str().and_then(|code| obelus_words::failure(code, language));
     let misplaced =
         error["rule"].as_str().filter(|rule| !rule.starts_with("POL")).map(|_| language.words().steps.wrong_call);

@@ -92,6 +92,10 @@ phrases! {
     /// Answers to questions from the command line.
     Answering {
         none: "Ничего не ждёт решения.", "There are no open questions.";
+        unread:
+            "Не удалось прочитать сессий: {}. Что в них ждёт решения, неизвестно.",
+            "Sessions that cannot be read: {}. What waits in them is not known.";
+        no_store: "хранилища нет: {}", "there is no store: {}";
         until: "ждёт до {}", "waits until {}";
         other_scopes: "так разрешить нельзя: {}; можно: {}", "there is no such consent: {}; there is: {}";
         to_agree:

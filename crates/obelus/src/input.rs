@@ -20,7 +20,7 @@ pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "stdin".to_owned() } else { output::visible(&path.display().to_string()) }
 }
 
-/// An expression as a person types it: the leading † may be left out.
+/// An expression as a person types it: the leading † may be omitted.
 pub(crate) fn expression(typed: &str) -> Cow<'_, str> {
     match typed.starts_with(|first: char| first.is_alphanumeric() || first == '_') {
         true => Cow::Owned(format!("†{typed}")),

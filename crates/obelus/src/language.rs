@@ -1,4 +1,4 @@
-//! The language in which this program speaks to people. The words themselves are in the table, `obelus-words`.
+//! Chooses the language for people. The texts are in `obelus-words`.
 
 use std::sync::OnceLock;
 
@@ -6,33 +6,32 @@ use obelus_kernel::session::{Mode, Session};
 use obelus_kernel::{Message, Role};
 pub(crate) use obelus_words::{Language, Words, fill};
 
-/// The language that `--lang` names.
+/// The language from `--lang`.
 static CHOSEN: OnceLock<Language> = OnceLock::new();
 
-/// Has everything said in a language, whatever agents' files name.
+/// Sets the language, whatever agents' files name.
 pub(crate) fn choose(language: Language) {
     let _ = CHOSEN.set(language);
 }
 
-/// The language that `--lang` names, if it is there.
+/// The language from `--lang`, if given.
 pub(crate) fn chosen() -> Option<Language> {
     CHOSEN.get().copied()
 }
 
-/// The words for an agent with this language: `--lang` comes first, and where neither says anything, the environment
-/// does.
+/// The texts for an agent with this language: `--lang` comes first, and without either the environment decides.
 pub(crate) fn words_of(agent: Option<&str>) -> &'static Words {
     let named = || agent.map(|name| Language::named(Some(name)));
     let language = chosen().or_else(named);
     language.unwrap_or_else(|| of_environment(|name| std::env::var(name).ok())).words()
 }
 
-/// The words for a session: its agent's language, else that of the user's words if they are Russian.
+/// The texts for a session: in its agent's language, else Russian if the user writes Russian.
 pub(crate) fn words_of_session(session: &Session) -> &'static Words {
     words_about_to_hear(session, None)
 }
 
-/// The same for a session that is about to hear something.
+/// The same for a session that is about to get a message.
 pub(crate) fn words_about_to_hear(session: &Session, said: Option<&str>) -> &'static Words {
     let heard = session.context().messages().iter().rev().find_map(|message| match message {
         Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
@@ -52,8 +51,8 @@ pub(crate) fn mode_means(mode: Mode, words: &Words) -> &'static str {
     }
 }
 
-/// The language in which an agent that speaks several is to speak: that of `--lang`, else of the first message, else of
-/// the environment; none if nothing tells.
+/// The language for an agent with several: `--lang`, else that of the first message, else of the environment; none if
+/// unknown.
 pub(crate) fn wanted(message: Option<&str>) -> Option<&'static str> {
     let said = || message.filter(|words| words.chars().any(char::is_alphabetic)).map(Language::of);
     let environment = || {

@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! `cli` has the arguments, each file of `cmd` one command, `input` reads files, `output` prints answers and messages
-//! and defines the exit codes; `trouble` tells of errors; `language` chooses the language of what is said to people.
+//! and defines the exit codes; `trouble` reports errors; `language` chooses the language for people.
 
 mod cli;
 mod cmd;

@@ -1,4 +1,4 @@
-//! Errors of commands: in words for people, with a code for programs, and with an exit code.
+//! Errors of commands: text for people, a code for programs, and an exit code.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use serde_json::json;
 use crate::language::{Language, Words, fill, words_of};
 use crate::output::{self, Exit};
 
-/// Something that a session refuses, in the language of the session.
+/// A session's refusal, in the session's language.
 #[derive(Debug)]
 pub(crate) struct Declined {
-    /// The stable name of the cause.
+    /// The stable code.
     pub(crate) code: String,
     pub(crate) words: String,
     pub(crate) language: Language,
@@ -29,7 +29,7 @@ impl fmt::Display for Declined {
 
 impl std::error::Error for Declined {}
 
-/// An error in the language of a session that is not the session's: wrong usage, told in these words.
+/// An error of usage in the language of a session.
 pub(crate) fn wrong(words: String, table: &Words) -> anyhow::Error {
     Declined { code: BAD_INPUT.to_owned(), words, language: table.language }.into()
 }
@@ -37,8 +37,8 @@ pub(crate) fn wrong(words: String, table: &Words) -> anyhow::Error {
 /// The code of wrong usage.
 const BAD_INPUT: &str = "bad_input";
 
-/// Tells that a command failed: people in words, and a program that reads JSON with one document, unless it has one
-/// already. How the command ends.
+/// Reports a failed command: text for people, and one JSON document for programs, unless they already have one.
+/// Returns the exit code.
 pub(crate) fn tell(error: &anyhow::Error, as_json: bool) -> Exit {
     let declined = error.chain().find_map(|cause| cause.downcast_ref::<Declined>());
     let phrases = declined.map_or_else(|| words_of(None), |declined| declined.language.words());
@@ -50,16 +50,16 @@ pub(crate) fn tell(error: &anyhow::Error, as_json: bool) -> Exit {
     if is_refusal(error) { Exit::Failed } else { Exit::Usage }
 }
 
-/// Whether a session said no, and nothing else is wrong.
+/// Whether the error is a session's refusal.
 fn is_refusal(error: &anyhow::Error) -> bool {
-    // With these codes something cannot be found, read or written.
+    // These codes mean that something cannot be found, read or written.
     let other =
         [DAMAGED, NOT_DURABLE, OUTCOME_UNKNOWN, GONE, "unreadable", "unknown_question", "unknown_call", BAD_INPUT];
     let is_said = error.chain().any(|cause| cause.is::<Declined>() || cause.is::<Refused>());
     is_said && !other.contains(&code(error).as_str())
 }
 
-/// The stable name of what went wrong.
+/// The stable code of an error.
 fn code(error: &anyhow::Error) -> String {
     let known = error.chain().find_map(|cause| {
         let store = cause.downcast_ref::<StoreError>().map(code_of_store);
@@ -96,9 +96,9 @@ fn code_of_store(error: &StoreError) -> &'static str {
     }
 }
 
-/// The error with everything that was said around it. What people meet is told in their language.
+/// The error with its context. Errors that people meet are in their language.
 pub(crate) fn in_words(error: &anyhow::Error, phrases: &Words) -> String {
-    // The errors themselves have the words of the table in English.
+    // The errors themselves have the English texts.
     if phrases.language == Language::English {
         return format!("{error:#}");
     }

@@ -1,132 +1,98 @@
 //! The cost of durability, compared with a plain append and `fdatasync`, by number of sessions and of records.
 
-use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
-use super::Figures;
-use crate::step::target;
+use super::row::{Goal, Row};
+use super::{Figures, Run, figures, programs};
 
-/// Prints the figures; returns whether every target is met.
-pub(super) fn measure() -> Result<bool> {
-    super::build("obelus-runtime", "durable")?;
-    let target = target()?;
-    let program = target.join("release/examples/durable");
-    let folder = target.join("bench-durable");
-    std::fs::create_dir_all(&folder)?;
-    let run = |arguments: &[&str]| figures(&program, &folder, arguments);
+const LIMIT: &str = "limit: append and fdatasync";
 
-    let one = run(&["one"])?;
-    let many = run(&["many"])?;
-    let bytes = run(&["bytes"])?;
+pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
+    let (program, folder) = (programs()?.join("durable"), run.folder("durable")?);
+    let measure = |figure: &str, rest: &[&str]| -> Result<Figures> {
+        run.say(&format!("durability: {figure} {}", rest.join(" ")));
+        figures(Command::new(&program).args([figure, &folder]).args(rest))
+    };
+    let one = measure("one", &[])?;
+    let many = measure("many", &[if run.quick { "5" } else { "21" }])?;
+    let mut rows = throughput(&one, &many, &measure("bytes", &[])?);
+    if run.quick {
+        return Ok(rows);
+    }
     let opened = |sessions: &str| -> Result<Figures> {
-        run(&["fill", sessions])?;
-        run(&["open"])
+        measure("fill", &[sessions])?;
+        measure("open", &[])
     };
     let (few, all) = (opened("10")?, opened("100000")?);
     let aged = |records: &str| -> Result<Figures> {
-        run(&["age", records])?;
-        run(&["resume"])
+        measure("age", &[records])?;
+        measure("resume", &[])
     };
-    let (young, old) = (aged("1000")?, aged("100000")?);
-    std::fs::remove_dir_all(&folder)?;
-
-    let met = print_throughput(&one, &many, &bytes);
-    Ok(met & print_growth([&few, &all], [&young, &old]))
+    rows.extend(growth([&few, &all], [&aged("1000")?, &aged("100000")?]));
+    Ok(rows)
 }
 
-/// Steps per second and bytes on disk.
-fn print_throughput(one: &Figures, many: &Figures, bytes: &Figures) -> bool {
-    print(["durability", "this", "compared", "ratio", "target"].map(str::to_owned));
-    print_rows(&[
-        ("one session, steps a second", one["rate"], one["raw"], one["ratio"], Target::Least(0.35)),
-        ("64 sessions, steps a second", many["rate"], many["raw"], many["ratio"], Target::Least(0.25)),
-        ("  records, the store alone", many["store_rate"], many["raw"], many["store_ratio"], Target::Shown),
-        ("bytes on disk, by JSON", bytes["ratio"] * bytes["json"], bytes["json"], bytes["ratio"], Target::Most(3.0)),
-        (
-            "  while the store is open",
-            bytes["while_held"] * bytes["json"],
-            bytes["json"],
-            bytes["while_held"],
-            Target::Shown,
+/// Time of a step, and bytes on disk.
+fn throughput(one: &Figures, many: &Figures, bytes: &Figures) -> Vec<Row> {
+    let row = |name: &str, unit, ours, beside: &str, peer, goal| Row {
+        name: name.to_owned(),
+        unit,
+        ours,
+        beside: beside.to_owned(),
+        peer: Some(peer),
+        goal,
+    };
+    let (json, json_words) = (bytes["json"], "limit: call and result as JSON");
+    vec![
+        row("a durable step of 1 kB", "µs", 1e6 / one["rate"], LIMIT, 1e6 / one["raw"], Goal::Ratio(0.35)),
+        row("a durable step of 1 kB", "µs CPU", one["cpu"], LIMIT, one["raw_cpu"], Goal::Shown),
+        row(
+            "a durable step, 64 sessions at once",
+            "µs",
+            1e6 / many["rate"],
+            "limit: append, one fdatasync for 64",
+            1e6 / many["raw"],
+            Goal::Ratio(0.25),
         ),
-    ])
+        row(
+            "  its record, the store alone",
+            "µs",
+            1e6 / many["store_rate"],
+            "limit: append, one fdatasync for 64",
+            1e6 / many["raw"],
+            Goal::Shown,
+        ),
+        row("bytes on disk of a step of 1 kB", "bytes", bytes["ratio"] * json, json_words, json, Goal::Within(3.0)),
+        row("  while the store is open", "bytes", bytes["while_held"] * json, json_words, json, Goal::Shown),
+    ]
 }
 
 /// How opening and restoring grow with the number of sessions and records.
-fn print_growth([few, all]: [&Figures; 2], [young, old]: [&Figures; 2]) -> bool {
-    let megabytes = (all["resident_kb"] - few["resident_kb"]) / 1024.0;
-    print_rows(&[
-        (
-            "opening, 100,000 sessions, ms",
-            all["milliseconds"],
-            few["milliseconds"],
-            all["milliseconds"] / few["milliseconds"],
-            Target::Most(2.0),
+fn growth([few, all]: [&Figures; 2], [young, old]: [&Figures; 2]) -> Vec<Row> {
+    let row = |name: &str, unit, ours, beside: &str, peer, goal| Row {
+        name: name.to_owned(),
+        unit,
+        ours,
+        beside: format!("Obelus, {beside}"),
+        peer: Some(peer),
+        goal,
+    };
+    let ms = "milliseconds";
+    let megabytes = |figures: &Figures| figures["resident_kb"] / 1024.0;
+    let snapshot = "without_snapshot";
+    vec![
+        row("opening a store of 100,000 sessions", "ms", all[ms], "10 sessions", few[ms], Goal::Within(2.0)),
+        row(
+            "memory for a store of 100,000 sessions",
+            "MB",
+            megabytes(all),
+            "10 sessions",
+            megabytes(few),
+            Goal::Most(megabytes(few) + 20.0),
         ),
-        (
-            "memory for them, MB",
-            all["resident_kb"] / 1024.0,
-            few["resident_kb"] / 1024.0,
-            megabytes,
-            Target::Most(20.0),
-        ),
-        (
-            "restoring 100,000 records, ms",
-            old["milliseconds"],
-            young["milliseconds"],
-            old["milliseconds"] / young["milliseconds"],
-            Target::Most(3.0),
-        ),
-        (
-            "  without a snapshot, ms",
-            old["without_snapshot"],
-            young["without_snapshot"],
-            old["without_snapshot"] / young["without_snapshot"],
-            Target::Shown,
-        ),
-    ])
-}
-
-/// What is measured, the figure, what it is compared with, the ratio, the target.
-type Measure = (&'static str, f64, f64, f64, Target);
-
-/// Prints the rows; returns whether every target is met.
-fn print_rows(rows: &[Measure]) -> bool {
-    let mut met = true;
-    for (what, this, beside, ratio, target) in rows {
-        let (words, holds) = match target {
-            Target::Least(least) => (format!("≥ {least:.2}"), ratio >= least),
-            Target::Most(most) => (format!("≤ {most}"), ratio <= most),
-            Target::Shown => (String::new(), true),
-        };
-        met &= holds;
-        print([(*what).to_owned(), format!("{this:.1}"), format!("{beside:.1}"), format!("{ratio:.2}"), words]);
-    }
-    met
-}
-
-/// The target of a ratio.
-#[derive(Clone, Copy)]
-enum Target {
-    Least(f64),
-    Most(f64),
-    /// No target.
-    Shown,
-}
-
-fn figures(program: &Path, folder: &Path, arguments: &[&str]) -> Result<Figures> {
-    let (figure, rest) = arguments.split_first().context("a figure")?;
-    let output =
-        Command::new(program).arg(figure).arg(folder).args(rest).output().context("`durable` cannot be run")?;
-    if !output.status.success() {
-        bail!("`durable {}` failed:\n{}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(super::figures_of(&String::from_utf8(output.stdout)?))
-}
-
-#[expect(clippy::print_stdout, reason = "the table is what the command is for")]
-fn print([what, this, beside, ratio, target]: [String; 5]) {
-    println!("{what:32} {this:>12} {beside:>12} {ratio:>8} {target:>8}");
+        row("restoring 100,000 records", "ms", old[ms], "1,000 records", young[ms], Goal::Within(3.0)),
+        row("  without a snapshot", "ms", old[snapshot], "1,000 records", young[snapshot], Goal::Shown),
+    ]
 }

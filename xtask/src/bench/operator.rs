@@ -3,53 +3,37 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
-use super::Figures;
+use super::row::{Goal, Row};
+use super::{Run, figures, programs};
 use crate::step::{root, step, target};
 
 /// The tested version.
 const PLAYWRIGHT_MCP: &str = "@playwright/mcp@0.0.83";
-/// The largest permitted share of a snapshot's time that a step may take.
-const MAX_SHARE: f64 = 0.01;
+/// A step takes so many times less than a snapshot.
+const SMALLER: f64 = 100.0;
 
-/// Prints the figures; returns whether the target is met.
-#[expect(clippy::print_stdout, reason = "the figures are what the command is for")]
-pub(super) fn measure() -> Result<bool> {
-    super::build("obelus-connect", "operator")?;
-    let target = target()?;
-    let folder = target.join("bench-operator");
-    if folder.exists() {
-        // Left by an interrupted run.
-        std::fs::remove_dir_all(&folder)?;
-    }
-    std::fs::create_dir_all(&folder)?;
-    let mut command = Command::new(target.join("release/examples/operator"));
+pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
+    let folder = run.folder("operator")?;
+    run.say("a step of the operator, beside a snapshot by the browser");
+    let mut command = Command::new(programs()?.join("operator"));
     command.arg(&folder).arg(root().join("agents/operator")).env("OBELUS_PLAYWRIGHT_MCP", playwright_mcp()?);
-    let output = command.output()?;
-    if !output.status.success() {
-        bail!("the benchmark of the operator failed:\n{}", String::from_utf8_lossy(&output.stderr));
-    }
-    std::fs::remove_dir_all(&folder)?;
-    let figures: Figures = super::figures_of(&String::from_utf8(output.stdout)?);
-    println!(
-        "\nThe operator: {:.0} steps of its graph, compared with {:.0} snapshots of the page \
-         that the model is shown, of {:.0} characters:",
-        figures["steps"], figures["snapshots"], figures["page"]
-    );
-    println!("  one snapshot by the browser            {:>10.0} µs, CPU and waiting", figures["snapshot"]);
-    let mut met = true;
-    for (what, name, counts) in [
-        ("our CPU time for a step, kept on disk", "cpu", true),
-        ("our time for a step, in memory", "memory", true),
-        ("  with its sync to this disk", "kept", false),
-    ] {
-        let part = figures[name] / figures["snapshot"];
-        let words = if counts { format!("target ≤ 1/{:.0}", 1.0 / MAX_SHARE) } else { String::new() };
-        println!("  {what:38} {:>10.1} µs, 1/{:.0} of it {words}", figures[name], 1.0 / part);
-        met &= !counts || part <= MAX_SHARE;
-    }
-    Ok(met)
+    let figures = figures(&mut command)?;
+    let beside = format!("a snapshot of a page of {:.0} characters by the browser", figures["page"]);
+    let row = |name: &str, unit, key: &str, goal| Row {
+        name: name.to_owned(),
+        unit,
+        ours: figures[key],
+        beside: beside.clone(),
+        peer: Some(figures["snapshot"]),
+        goal,
+    };
+    Ok(vec![
+        row("a step of the operator, kept on disk", "µs CPU", "cpu", Goal::Ratio(SMALLER)),
+        row("a step of the operator, in memory", "µs", "memory", Goal::Ratio(SMALLER)),
+        row("  with its sync to this disk", "µs", "kept", Goal::Shown),
+    ])
 }
 
 /// The program of the browser's MCP server: from the environment, else installed below the target folder.

@@ -2,7 +2,7 @@ import { table } from '../../lib/words.svelte';
 
 export const words = table({
   title: ['Вопросы', 'Inbox'],
-  waiting: ['Ждут решения', 'Waiting'],
+  waiting: ['Ждут', 'Waiting'],
   answered: ['Отвеченные', 'Answered'],
   none: ['Ничего не ждёт вашего решения.', 'Nothing waits for your decision.'],
   noneFound: ['Ничего не найдено. Измените отбор.', 'Nothing found. Change the filters.'],

@@ -27,6 +27,7 @@ export const words = table({
   list: ['Что происходило', 'What happened'],
   more: ['Показать дальше', 'Show more'],
   empty: ['Пока ничего не происходило.', 'Nothing has happened yet.'],
+  look: ['Посмотреть', 'Look'],
   choose: ['Посмотреть на этот момент', 'Look at this point'],
   point: ['После записи {}', 'After record {}'],
   stateThen: ['Состояние в этот момент', 'The state at this point'],

@@ -1,4 +1,4 @@
-//! Connections: accepted, timed, limited, and closed in good order.
+//! Connections: accepting, time limits, orderly shutdown.
 
 use std::io;
 use std::pin::Pin;
@@ -18,11 +18,11 @@ use tokio::time::{Instant, Sleep};
 
 use super::App;
 
-/// The connections that are open.
+/// The open connections.
 pub(super) struct Connections(JoinSet<()>);
 
 impl Connections {
-    /// Waits until they are closed; those that take longer are cut off.
+    /// Waits until they are closed; after `grace` the others are dropped.
     pub(super) async fn closed(mut self, grace: Duration) {
         let all = async { while self.0.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, all).await.is_err() {
@@ -31,7 +31,7 @@ impl Connections {
     }
 }
 
-/// Accepts connections until `end` comes.
+/// Accepts connections until `end` completes.
 pub(super) async fn accept(
     app: &App,
     listener: TcpListener,
@@ -47,11 +47,11 @@ pub(super) async fn accept(
             Some(_) = open.join_next() => {}
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else {
-                    // The process has no file handles left, for example: others may end meanwhile.
+                    // Probably out of file descriptors; some may be closed meanwhile.
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 };
-                // Where there is no room, the connection is closed at once and the others are served.
+                // Beyond the limit, a new connection is closed at once.
                 let Ok(permit) = Arc::clone(&room).try_acquire_owned() else { continue };
                 let (app, router) = (app.clone(), router.clone());
                 open.spawn(async move {
@@ -76,7 +76,7 @@ async fn serve(app: App, stream: TcpStream, router: Router) {
     let mut connection = std::pin::pin!(connection);
     app.inner.metrics.connection(1);
     tokio::select! {
-        // A connection that breaks is no news.
+        // Broken connections are ignored.
         _ = connection.as_mut() => {}
         () = app.closing() => {
             connection.as_mut().graceful_shutdown();
@@ -86,11 +86,11 @@ async fn serve(app: App, stream: TcpStream, router: Router) {
     app.inner.metrics.connection(-1);
 }
 
-/// A stream whose reader must read something in a given time, or it is closed.
+/// A stream that is closed if its reader reads nothing for a given time.
 struct Watched {
     stream: TcpStream,
     unread: Duration,
-    /// When the reader has read nothing for too long.
+    /// When the reader has been idle for too long.
     due: Option<Pin<Box<Sleep>>>,
 }
 
@@ -99,7 +99,7 @@ impl Watched {
         Self { stream, unread, due: None }
     }
 
-    /// Lets a write wait only so long.
+    /// Limits how long a write may wait.
     fn watch<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.due = None;

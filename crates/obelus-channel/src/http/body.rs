@@ -1,4 +1,4 @@
-//! What comes in: bodies of JSON within limits, parts of the address.
+//! Reads requests: JSON bodies within limits, and parts of the URL.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use super::App;
 use super::reply::Failure;
 use crate::ChannelError;
 
-/// How much of a body is read that is too large, and for how long.
+/// How much of a body that is too large is read, and for how long.
 const DISCARDED: usize = 4 << 20;
 const DISCARDING: Duration = Duration::from_secs(2);
 
-/// A body that was read as JSON.
+/// A JSON body.
 pub struct JsonBody<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
@@ -38,7 +38,7 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
     }
 }
 
-/// Parts of the path. What is wrong with them is told as JSON.
+/// Parts of the path. Errors are reported as JSON.
 pub struct InPath<T>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for InPath<T> {
@@ -50,7 +50,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for InPath<
     }
 }
 
-/// The query. What is wrong with it is told as JSON.
+/// The query. Errors are reported as JSON.
 pub struct InQuery<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for InQuery<T> {
@@ -67,7 +67,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for InQuery<T> {
     }
 }
 
-/// Reads a body, no more of it than is allowed, and no longer.
+/// Reads a body within the limits of size and time.
 async fn read(request: Request, app: &App) -> Result<bytes::Bytes, ChannelError> {
     let limit = app.inner.options.body;
     let too_large = || ChannelError::TooLarge(format!("a body may have {limit} bytes"));
@@ -88,7 +88,7 @@ async fn read(request: Request, app: &App) -> Result<bytes::Bytes, ChannelError>
     }
 }
 
-/// Reads some of a body that is not wanted: a client that is still sending would not see the answer otherwise.
+/// Reads some of an unwanted body: otherwise a client that is still sending would not see the answer.
 async fn discard(body: Body) {
     let mut parts = body.into_data_stream();
     let mut left = DISCARDED;
@@ -102,7 +102,7 @@ async fn discard(body: Body) {
     let _ = tokio::time::timeout(DISCARDING, all).await;
 }
 
-/// Whether a request has no body at all.
+/// Whether a request has no body.
 pub(super) fn is_empty(request: &Request) -> bool {
     let headers = request.headers();
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
@@ -113,7 +113,7 @@ fn is_json(value: &str) -> bool {
     value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
 
-/// How deep a JSON text is nested. Brackets in strings do not count.
+/// The nesting depth of a JSON text. Brackets in strings do not count.
 fn depth_of(text: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_string, mut is_escaped) = (0_usize, 0, false, false);
     for byte in text {

@@ -1,6 +1,6 @@
-//! The console: the files of `console/dist`, which stand in the program.
+//! The console: the embedded files of `console/dist`.
 //!
-//! They have no data and need no token. `cargo xtask console` makes them; without them a plain page says so.
+//! They contain no data and need no token. `cargo xtask console` builds them; without them a plain page says so.
 
 use axum::body::Body;
 use axum::extract::Path;
@@ -15,13 +15,13 @@ use rust_embed::Embed;
 #[allow_missing = true]
 struct Files;
 
-/// What the page may do: its own files, calls of this server, and pictures that it has fetched with the token.
+/// The page's content policy: its own files, calls of this server, and pictures fetched with the token.
 const POLICY: &str = "default-src 'self'; img-src 'self' blob:; base-uri 'none'; form-action 'none'; object-src 'none'; frame-ancestors 'none'";
 
-/// The page where nobody has built the console.
+/// The page if the console has not been built.
 const NOT_BUILT: &str = include_str!("docs/no-console.html");
 
-/// Where the files of the console are, without a token.
+/// The path of the console's files, which need no token.
 pub(super) const ASSETS: &str = "/assets/";
 pub(super) const ICON: &str = "/favicon.svg";
 
@@ -33,7 +33,7 @@ pub(super) async fn page() -> Response {
     }
 }
 
-/// One of its files. Their names have digests of what is in them.
+/// One of its files. Their names contain digests of the content.
 pub(super) async fn asset(Path(name): Path<String>) -> Response {
     let name = format!("assets/{name}");
     match Files::get(&name) {
@@ -59,7 +59,7 @@ fn answer(name: &str, bytes: Vec<u8>, cache: &'static str) -> Response {
     (headers, Body::from(bytes)).into_response()
 }
 
-/// The content type, by the end of a name.
+/// The content type for a file name.
 fn kind_of(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
         "html" => "text/html; charset=utf-8",

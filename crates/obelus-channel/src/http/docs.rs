@@ -9,7 +9,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use super::reply::text;
 
-/// Says in the description how a token is sent.
+/// Describes how a token is sent.
 pub(super) struct BearerToken;
 
 impl Modify for BearerToken {
@@ -28,7 +28,7 @@ pub(super) async fn description(description: Arc<str>) -> Response {
     text("application/json", description.to_string())
 }
 
-/// A page without data: whoever uses it brings a token.
+/// A page without data; its user enters a token.
 pub(super) async fn page() -> Response {
     text("text/html; charset=utf-8", include_str!("docs/try.html"))
 }

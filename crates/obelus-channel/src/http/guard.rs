@@ -1,4 +1,4 @@
-//! Each request: host, origin, token, role, rate; and the headers of each answer.
+//! Checks each request: host, origin, token, role, rate; and sets the headers of each answer.
 
 use std::time::Instant;
 
@@ -16,19 +16,19 @@ use super::{App, console};
 use crate::ChannelError;
 use crate::tokens::{Caller, Role};
 
-/// Who calls, and in which language they want to be answered. A handler asks for the role that it needs.
+/// The caller, and the language of the answer. A handler checks the role that it needs.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Who calls.
+    /// The caller.
     pub caller: Caller,
-    /// The language that the client asks for, by `lang` in the query or by `Accept-Language`.
+    /// The requested language, from `lang` in the query or `Accept-Language`.
     pub language: Option<Language>,
-    /// The id of the input, by the header `Idempotency-Key` (DUR-13).
+    /// The id of the input, from the header `Idempotency-Key` (DUR-13).
     pub input_id: Option<String>,
 }
 
 impl Access {
-    /// Refuses whoever has a lower role.
+    /// Refuses callers with a lower role.
     pub fn needs(&self, role: Role) -> Result<(), ChannelError> {
         match self.caller.role >= role {
             true => Ok(()),
@@ -36,12 +36,12 @@ impl Access {
         }
     }
 
-    /// Who, and from where, as journals keep it.
+    /// The caller and channel, as journals store them.
     pub fn by(&self) -> String {
         self.caller.by("api")
     }
 
-    /// The id of what is made by a request with an `Idempotency-Key`: the same key makes the same thing.
+    /// The id of an object created with an `Idempotency-Key`: the same key gives the same id.
     pub fn id_of_key(&self, what: &str) -> Option<String> {
         self.input_id().map(|key| crate::service::id_of_key(what, key))
     }
@@ -60,14 +60,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Access {
     }
 }
 
-/// Paths that are answered without a token: whether the server lives, pages that have no data, and the exchange of a
-/// one-time code.
+/// Paths that need no token: health checks, pages without data, and the exchange of a one-time code.
 const OPEN: [&str; 7] = ["/healthz", "/readyz", "/", console::ICON, "/api/", "/api/try.js", "/api/v1/login"];
 
-/// How the subprotocol that carries a token begins, for browsers, whose WebSockets have no other headers.
+/// The prefix of the subprotocol with a token: browsers cannot set other headers on WebSockets.
 const TOKEN_PROTOCOL: &str = "obelus.token.";
 
-/// Judges a request before anything else sees it, and dresses the answer.
+/// Checks a request before anything else, and completes the answer.
 pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let language = language_of(&request);
@@ -82,14 +81,14 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         Ok(access) => {
             if let Some(caller) = access {
                 let key = request.headers().get("idempotency-key").map(|key| key.to_str().unwrap_or_default());
-                // Keys of one caller do not meet those of another, nor the ids that other channels give.
+                // Keys are separate for each caller, and from the ids of other channels.
                 let input_id = key.map(|key| format!("api:{}:{key}", caller.name));
                 request.extensions_mut().insert(Access { caller, language, input_id });
             }
             next.run(request).await
         }
     };
-    // Handlers do not know the language of their errors, nor the protocol.
+    // Handlers know neither the language nor the protocol of their errors.
     if let Some(Failed(error)) = response.extensions_mut().remove::<Failed>() {
         response = error_for(&path, &error, words);
     }
@@ -98,7 +97,7 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     response
 }
 
-/// Who calls; none where no token is needed.
+/// The caller; none if no token is needed.
 fn judge(app: &App, request: &Request) -> Result<Option<Caller>, ChannelError> {
     let headers = request.headers();
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
@@ -118,7 +117,7 @@ fn judge(app: &App, request: &Request) -> Result<Option<Caller>, ChannelError> {
     if app.is_closing() {
         return Err(ChannelError::Closing);
     }
-    // Services that bring events have secrets of their own; whoever knows none uses up nobody's rate.
+    // Services that send events have their own secrets; unauthenticated requests count against no token's rate.
     if request.uri().path().starts_with("/hooks/") {
         return Ok(None);
     }
@@ -131,7 +130,7 @@ fn judge(app: &App, request: &Request) -> Result<Option<Caller>, ChannelError> {
     Ok(Some(caller))
 }
 
-/// Whether a path is answered without a token.
+/// Whether a path needs no token.
 fn is_open(path: &str) -> bool {
     OPEN.contains(&path) || path.starts_with(console::ASSETS)
 }
@@ -142,7 +141,7 @@ pub(super) fn token_of(headers: &HeaderMap) -> Option<&str> {
     if let Some((scheme, token)) = bearer {
         return scheme.eq_ignore_ascii_case("bearer").then(|| token.trim());
     }
-    // LangGraph's clients send their key so.
+    // LangGraph's clients send their key this way.
     if let Some(key) = headers.get("x-api-key") {
         return key.to_str().ok().map(str::trim);
     }
@@ -150,7 +149,7 @@ pub(super) fn token_of(headers: &HeaderMap) -> Option<&str> {
     protocols.split(',').find_map(|protocol| protocol.trim().strip_prefix(TOKEN_PROTOCOL))
 }
 
-/// The language that a client asks for.
+/// The language that a client requests.
 fn language_of(request: &Request) -> Option<Language> {
     let known = |code: &str| match code.get(..2)?.to_ascii_lowercase().as_str() {
         "ru" => Some(Language::Russian),
@@ -166,7 +165,7 @@ fn language_of(request: &Request) -> Option<Language> {
     said.and_then(known).or_else(accepted)
 }
 
-/// The headers of each answer.
+/// Sets the headers of each answer.
 fn dress(response: &mut Response, origin: Option<HeaderValue>, app: &App) {
     let headers = response.headers_mut();
     let fixed = [

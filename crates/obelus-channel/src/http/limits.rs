@@ -21,7 +21,7 @@ struct TokenLimits {
     streams: Arc<Semaphore>,
 }
 
-/// Requests that may come at once. It fills up again with time.
+/// A token bucket of requests. It refills over time.
 struct Bucket {
     left: f64,
     at: Instant,
@@ -61,7 +61,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Room for an open stream of a token, for as long as the permit is held.
+    /// Reserves an open stream for a token, as long as the permit is held.
     pub(super) fn stream(&self, name: &str) -> Result<OwnedSemaphorePermit, ChannelError> {
         let streams = Arc::clone(&self.of(name).streams);
         streams.try_acquire_owned().map_err(|_| ChannelError::TooMany("open streams"))

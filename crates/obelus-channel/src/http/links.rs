@@ -1,7 +1,7 @@
-//! One-time links: how a browser gets a token without anybody typing it.
+//! One-time links: a browser gets a token without typing it.
 //!
-//! The code of a link stands behind the `#` of the address, which browsers do not send. The page exchanges it for the token,
-//! once. Codes live in memory as hashes and end with the process.
+//! The code of a link comes after the `#` of the address, which browsers do not send. The page exchanges it for the
+//! token, once. Codes are kept in memory as hashes and end with the process.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,17 +9,17 @@ use obelus_runtime::Secret;
 
 use crate::tokens::{TokenError, drawn, hash_of, is_same};
 
-/// The most links that wait. The oldest ones lapse.
+/// The limit of unused links. Beyond it the oldest expire.
 const MOST: usize = 64;
 
-/// Links that nobody has used yet.
+/// The unused links.
 #[derive(Default)]
 pub(super) struct Links(Mutex<Vec<Link>>);
 
 struct Link {
     /// The hash of its code.
     hash: String,
-    /// The token that it stands for.
+    /// Its token.
     token: Secret,
 }
 
@@ -34,7 +34,7 @@ impl Links {
         Ok(code)
     }
 
-    /// The token of a code. The code is used up then.
+    /// The token of a code, which becomes invalid.
     pub(super) fn take(&self, code: &str) -> Option<Secret> {
         let given = hash_of(code);
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Upper ends of the classes of durations, in seconds.
+/// The upper bounds of the histogram of durations, in seconds.
 const CLASSES: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0, 600.0];
 
-/// The methods that are told apart. A client may send any other word as one.
+/// Methods that are counted separately. A client may send any other word.
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
-/// What is counted.
+/// The counters.
 #[derive(Default)]
 pub(super) struct Metrics {
     connections: AtomicI64,
@@ -54,7 +54,7 @@ impl Metrics {
         }
     }
 
-    /// Everything, as text.
+    /// All counters as text.
     pub(super) fn text(&self, uptime: Duration) -> String {
         let mut text = String::new();
         let mut single = |name: &str, kind: &str, help: &str, value: String| {

@@ -1,36 +1,36 @@
-//! Where the server listens, for whom, and how much it takes.
+//! The server's address, allowed hosts and limits.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Where the server listens, for whom, and how much it takes.
+/// The server's address, allowed hosts and limits.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     /// The address.
     pub listen: SocketAddr,
-    /// Further names under which it is reached, as the header `Host` has them: those of a reverse proxy.
+    /// Further accepted values of the header `Host`, such as a reverse proxy's.
     pub hosts: Vec<String>,
-    /// Pages of other origins that may call it, such as `https://console.example.test`.
+    /// Other origins whose pages may call it, such as `https://console.example.test`.
     pub origins: Vec<String>,
-    /// The most bytes of a body.
+    /// The limit of a body's bytes.
     pub body: usize,
-    /// The deepest nesting of JSON.
+    /// The limit of JSON nesting.
     pub depth: usize,
-    /// The most connections.
+    /// The limit of connections.
     pub connections: usize,
-    /// The most open streams of one token.
+    /// The limit of open streams of one token.
     pub streams: usize,
-    /// The requests of one token in a second; a burst may have twice as many.
+    /// The limit of requests of one token per second; a burst may have twice as many.
     pub rate: u32,
-    /// How long the head of a request may take to arrive, and how long a connection may be silent.
+    /// The time limit of a request's headers, and of an idle connection.
     pub head: Duration,
-    /// How long a body may take to arrive.
+    /// The time limit of a body.
     pub arrival: Duration,
-    /// How long a client may take to read anything at all of what it is sent.
+    /// How long a client may read nothing of an answer.
     pub unread: Duration,
-    /// How often a silent stream is kept alive.
+    /// The interval of keep-alives on a stream.
     pub keep_alive: Duration,
-    /// How long requests at work and sessions may take to end when the server ends.
+    /// How long running requests and sessions may take to end at shutdown.
     pub grace: Duration,
 }
 
@@ -54,7 +54,7 @@ impl Default for HttpOptions {
     }
 }
 
-/// Why options are not taken.
+/// Why options are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     /// The address can be reached from other machines.
@@ -62,17 +62,16 @@ pub enum OptionsError {
         "{0} can be reached from other machines: say --public if that is meant, and put a proxy with TLS before it"
     )]
     Public(SocketAddr),
-    /// A text that is no name of a host.
+    /// Not a valid host.
     #[error("`{0}` is no host: it is a name and perhaps a port, such as agents.example.test or 10.0.0.2:8321")]
     Host(String),
-    /// A text that is no origin.
+    /// Not a valid origin.
     #[error("`{0}` is no origin: it is a scheme and a host, such as https://console.example.test")]
     Origin(String),
 }
 
 impl HttpOptions {
-    /// Checks that the address is one of this machine alone, unless `is_public` says that another one is meant, and that
-    /// hosts and origins are exact.
+    /// Checks that the address is local, unless `is_public`, and that hosts and origins are exact.
     pub fn check(&self, is_public: bool) -> Result<(), OptionsError> {
         if !self.listen.ip().is_loopback() && !is_public {
             return Err(OptionsError::Public(self.listen));
@@ -94,7 +93,7 @@ impl HttpOptions {
         }
     }
 
-    /// The values of `Host` that are answered.
+    /// The accepted values of `Host`.
     pub(super) fn hosts_at(&self, address: SocketAddr) -> Vec<String> {
         let port = address.port();
         let mut names = vec![address.ip().to_string()];
@@ -112,7 +111,7 @@ impl HttpOptions {
         hosts
     }
 
-    /// The values of `Origin` that are answered: its own pages, and those that were named.
+    /// The accepted values of `Origin`: its own pages, and the configured ones.
     pub(super) fn origins_at(&self, address: SocketAddr) -> Vec<String> {
         let own = self.hosts_at(address);
         let plain = own.iter().map(|host| format!("http://{host}"));

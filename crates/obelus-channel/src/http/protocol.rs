@@ -1,4 +1,4 @@
-//! What the protocols of others share: bodies that may be missing, texts of messages, errors in their own form.
+//! Shared by the compatible protocols: optional bodies, texts of messages, errors in their form.
 
 use axum::extract::{FromRequest, Request};
 use axum::response::{IntoResponse as _, Response};
@@ -11,7 +11,7 @@ use super::reply::{Failure, Json, error_response};
 use super::{App, body};
 use crate::ChannelError;
 
-/// A body of JSON, or none.
+/// A JSON body, or none.
 pub(crate) struct OptionalBody(pub(crate) Value);
 
 impl FromRequest<App> for OptionalBody {
@@ -26,7 +26,7 @@ impl FromRequest<App> for OptionalBody {
     }
 }
 
-/// The text of a message: plain, or parts of text. Pictures, sounds and files are refused.
+/// The text of a message: a string, or parts of text. Pictures, sounds and files are refused.
 pub(crate) fn content_text(content: &Value) -> Result<String, ChannelError> {
     let part = |part: &Value| match (part, part["type"].as_str()) {
         (Value::String(text), _) => Some(text.clone()),
@@ -43,7 +43,7 @@ pub(crate) fn content_text(content: &Value) -> Result<String, ChannelError> {
     })
 }
 
-/// An error in the form of the protocol that a path belongs to.
+/// An error in the form of the path's protocol.
 pub(super) fn error_for(path: &str, error: &ChannelError, language: Language) -> Response {
     let first = path.split('/').nth(1).unwrap_or_default();
     let is_langgraph = ["ok", "info", "assistants", "threads", "runs"].contains(&first);

@@ -38,7 +38,7 @@ pub struct ErrorDetails {
     pub message: String,
 }
 
-/// A call that failed. Its words are chosen where the language is known.
+/// A failed call. Its text is chosen where the language is known.
 pub struct Failure(pub ChannelError, pub Option<Language>);
 
 impl From<ChannelError> for Failure {
@@ -47,7 +47,7 @@ impl From<ChannelError> for Failure {
     }
 }
 
-/// The error of an answer, for whoever knows the language.
+/// The error of an answer, to be rendered in the caller's language.
 #[derive(Clone)]
 pub(super) struct Failed(pub(super) std::sync::Arc<ChannelError>);
 
@@ -62,7 +62,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// The answer that tells of an error.
+/// The answer for an error.
 pub(super) fn error_response(error: &ChannelError, language: Language) -> Response {
     let details = ErrorDetails { code: error.code().to_owned(), message: error.words(language) };
     let mut response = Json(ErrorBody { error: details }).into_response();
@@ -76,7 +76,7 @@ pub(super) fn error_response(error: &ChannelError, language: Language) -> Respon
     response
 }
 
-/// What every call may answer beside its result.
+/// The error answers of every call.
 pub(super) struct Failures;
 
 impl IntoResponses for Failures {
@@ -89,7 +89,7 @@ impl IntoResponses for Failures {
     }
 }
 
-/// A page or a text that stands in the program.
+/// An embedded page or text.
 pub(super) fn text(kind: &'static str, text: impl Into<Body>) -> Response {
     ([(CONTENT_TYPE, HeaderValue::from_static(kind))], text.into()).into_response()
 }

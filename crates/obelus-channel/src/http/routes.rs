@@ -3,13 +3,13 @@
 //! | file | subject |
 //! |---|---|
 //! | `agents` | agents |
-//! | `login` | who calls, and how a browser gets a token |
-//! | `sessions` | sessions, and what is in them |
+//! | `login` | the caller, and one-time links for browsers |
+//! | `sessions` | sessions and their contents |
 //! | `inspect` | the plan as a graph, values of the state, instances, pictures |
-//! | `talk` | words, stop, pause, resume |
+//! | `talk` | messages, stop, pause, resume |
 //! | `questions` | the inbox, answers, consents |
 //! | `past` | timeline, log, fork |
-//! | `health` | whether the server lives; metrics |
+//! | `health` | health checks and metrics |
 
 mod agents;
 mod health;
@@ -101,7 +101,7 @@ pub fn description() -> String {
     docs::as_text(&api().1).to_string()
 }
 
-/// The router with everything, below the guard.
+/// The router with all routes, behind the guard.
 pub(super) fn router(app: &App, more: Vec<Router<App>>) -> Router {
     let (mut router, description) = api();
     for routes in more {

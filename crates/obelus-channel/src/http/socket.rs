@@ -10,7 +10,7 @@ use super::reply::{Failure, Failures};
 use super::stream::{AfterQuery, Events, Next};
 use super::{Access, App};
 
-/// The subprotocol of events. A browser asks for it and gives its token as another one, `obelus.token.TOKEN`.
+/// The subprotocol of events. A browser requests it, and sends its token as another one, `obelus.token.TOKEN`.
 const PROTOCOL: &str = "obelus.events";
 
 /// What happens in a session, by WebSocket
@@ -32,7 +32,7 @@ pub(super) async fn connect(
     Ok(upgrade.on_upgrade(move |socket| send(socket, events)))
 }
 
-/// Sends events until the client leaves, is too slow, or the server ends. What the client says is not looked at.
+/// Sends events until the client leaves, is too slow, or the server ends. Messages from the client are ignored.
 async fn send(mut socket: WebSocket, mut events: Events) {
     loop {
         let message = tokio::select! {

@@ -1,4 +1,4 @@
-//! Events as a stream: server-sent events, from which a client goes on by the id of the last one.
+//! Events as a stream of server-sent events. A client continues after the id of the last one.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -44,17 +44,17 @@ pub(crate) struct Events {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What comes next for a client.
+/// The next item for a client.
 pub(crate) enum Next {
     Event(Arc<SessionEvent>),
-    /// Nothing has happened for a while.
+    /// Nothing has happened for a while: send a keep-alive.
     Silence,
     /// The stream ends.
     End,
 }
 
 impl Events {
-    /// Opens a stream after an event, within the limits of the token.
+    /// Opens a stream after an event, within the token's limits.
     pub(crate) async fn open(app: &App, access: &Access, id: &str, after: Option<&str>) -> Result<Self, Failure> {
         let permit = app.inner.limits.stream(&access.caller.name)?;
         let number =
@@ -72,12 +72,12 @@ impl Events {
         })
     }
 
-    /// The next event, if it is there already.
+    /// The next event, if it is available.
     pub(crate) fn try_next(&mut self) -> Option<Arc<SessionEvent>> {
         self.events.try_next()
     }
 
-    /// What comes next. The stream ends with its token.
+    /// The next item. The stream ends when its token is removed.
     pub(crate) async fn next(&mut self) -> Next {
         let next = self.wait().await;
         match self.app.inner.tokens.still_permits(&self.caller) {
@@ -128,7 +128,7 @@ pub(super) async fn events(
         Some(language) => Some(app.service().step_words(&id, language).await?),
         None => None,
     };
-    // The head is sent at once, whatever happens in the session.
+    // The headers are sent at once, without waiting for an event.
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b": open\n\n"))]);
     let rest = stream::unfold(Some((events, words)), |state| async move {
         let (mut events, mut words) = state?;
@@ -181,7 +181,7 @@ pub(super) async fn changes(State(app): State<App>, access: Access) -> Result<Re
     Ok(text("text/event-stream; charset=utf-8", Body::from_stream(first.chain(rest))))
 }
 
-/// Whoever watches the lists.
+/// A watcher of the lists.
 struct Watched {
     app: App,
     access: Access,
@@ -195,7 +195,7 @@ impl Drop for Watched {
     }
 }
 
-/// An event as it is sent. Those that are not told again have no id.
+/// An event as a frame. Transient events have no id.
 fn frame(session: &str, event: &SessionEvent, words: Option<&mut StepWords>) -> Bytes {
     let mut body = event_value(session, event);
     if let Some(line) = words.and_then(|words| words.line(event)) {
@@ -203,7 +203,7 @@ fn frame(session: &str, event: &SessionEvent, words: Option<&mut StepWords>) -> 
     }
     let name = body["event"].as_str().unwrap_or("event").to_owned();
     let id = if event.is_passing { String::new() } else { format!("id: {}\n", event.number) };
-    // JSON has no line breaks of its own.
+    // JSON on one line has no line breaks.
     Bytes::from(format!("{id}event: {name}\ndata: {body}\n\n"))
 }
 

@@ -1,4 +1,4 @@
-//! Agents as assistants. They are files: clients look at them, and do not make or change them.
+//! Agents as assistants. They are files: clients can read but not create or change them.
 
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{Answered, limit_of, unsupported};
 use crate::http::{Access, App, Failure, InPath, Json, OptionalBody};
 use crate::types::AgentRow;
 
-/// When assistants were made: they are files, and nobody keeps that.
+/// The creation time of assistants, which is unknown because they are files.
 const MADE: &str = "1970-01-01T00:00:00Z";
 
 fn assistant(agent: &AgentRow) -> Value {

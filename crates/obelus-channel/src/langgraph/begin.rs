@@ -1,4 +1,4 @@
-//! What a run begins with: words, decisions, or an earlier checkpoint.
+//! The input of a run: messages, decisions, or an earlier checkpoint.
 
 use obelus_kernel::session::Refused;
 use obelus_runtime::{EventNumber, HostError, StoreError, system_clock};
@@ -20,9 +20,9 @@ pub(crate) struct Begun {
     pub(crate) session: String,
     /// The agent.
     pub(crate) assistant: String,
-    /// The record of its input: the last one, where there are several.
+    /// The record of its last input.
     pub(crate) record: u64,
-    /// The event before everything that follows from it.
+    /// The event before all its consequences.
     pub(crate) after: EventNumber,
 }
 
@@ -42,7 +42,7 @@ pub(super) async fn begin(
     if let Some((_, agent)) = thread.session.as_ref().filter(|(_, agent)| agent != assistant) {
         return Err(unsupported(&format!("this thread belongs to the assistant `{agent}`")));
     }
-    // Nothing is made for a run that cannot begin.
+    // Checked first, so that nothing is created for an invalid run.
     let words = match body["command"].is_object() {
         true => None,
         false => words_of(&body["input"])?,
@@ -79,7 +79,7 @@ pub(super) async fn begin(
     Ok(Begun { thread: thread.id, session, assistant: assistant.to_owned(), record: last, after })
 }
 
-/// Refuses what would be silently different here.
+/// Refuses options that would silently behave differently here.
 fn check(body: &Value) -> Result<(), ChannelError> {
     let has = |name: &str| match &body[name] {
         Value::Null | Value::Bool(false) => false,
@@ -116,7 +116,7 @@ async fn thread_of(
 ) -> Result<Thread, ChannelError> {
     let new = |id: String| Thread { id, note: super::notes::Note::default(), session: None };
     let Some(id) = id else {
-        // The same request once more goes on with the thread that it made.
+        // A repeated request continues the thread that it created.
         let Some(keyed) = access.id_of_key("run") else { return Ok(new(drawn_id())) };
         return Ok(Thread::find(app, notes, &keyed).await?.unwrap_or_else(|| new(keyed)));
     };
@@ -127,10 +127,11 @@ async fn thread_of(
     }
 }
 
-/// The session in which a run from a checkpoint goes on: its own, or a branch.
+/// The session in which a run from a checkpoint continues: its own, or a branch.
 ///
-/// An answer counts for the question that was shown, and once: it is given in the session that asks. A no alone may begin a
-/// branch, because nothing runs by it; a yes to a question that was decided since is a second answer (DUR-6).
+/// An answer counts once, for the question that was shown: it is given in the session that asks. Only a denial may
+/// begin a branch, because nothing runs by it; approving a question that was decided since would be a second answer
+/// (DUR-6).
 async fn from_checkpoint(
     app: &App,
     notes: &Notes,
@@ -144,7 +145,7 @@ async fn from_checkpoint(
     if let Some(id) = &first_id
         && app.service().input_record(&place.session, id).await?.is_some()
     {
-        // The same request once more goes on where it did the first time.
+        // A repeated request continues where it did the first time.
         return Ok(place.session.clone());
     }
     if is_answer {
@@ -162,8 +163,8 @@ async fn from_checkpoint(
     branch(app, notes, thread, place, access.id_of_key("branch")).await
 }
 
-/// Makes a session that begins at a checkpoint; the thread shows it from now on. The latest checkpoint needs none. The same
-/// name once more is the same branch.
+/// Creates a session that begins at a checkpoint; the thread shows it from now on. The latest checkpoint needs none.
+/// The same name gives the same branch.
 pub(super) async fn branch(
     app: &App,
     notes: &Notes,
@@ -201,7 +202,7 @@ async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {
     }
 }
 
-/// Says the words. A fork from the middle of a turn goes on first.
+/// Sends the message. A fork from the middle of a turn is resumed first.
 async fn say(app: &App, access: &Access, session: &str, words: &str) -> Result<Vec<u64>, ChannelError> {
     let is_fork = is_paused_fork(app, session).await?;
     let said = app.service().say(session, words, access.input_id()).await?;
@@ -211,13 +212,13 @@ async fn say(app: &App, access: &Access, session: &str, words: &str) -> Result<V
     Ok(vec![said.record])
 }
 
-/// The record of the checkpoint that a body names, where it is one of this session.
+/// The record of the checkpoint in a body, if it belongs to this session.
 fn checkpoint_record(thread: &Thread, session: &str, body: &Value) -> Option<u64> {
     let place = place_of(thread, named_checkpoint(body)?).ok()?;
     (place.session == session).then_some(place.record)
 }
 
-/// Answers the questions that wait, as they were shown at a checkpoint if one is named.
+/// Answers the open questions, as they were shown at a checkpoint if one is named.
 async fn resume(
     app: &App,
     access: &Access,
@@ -249,18 +250,18 @@ async fn resume(
     Ok(records)
 }
 
-/// Whether a session is paused because it was forked from the middle of a turn. A pause by a person stays: a run does
-/// not end it (DUR-11).
+/// Whether a session is paused because it was forked from the middle of a turn. A person's pause is not ended by a
+/// run (DUR-11).
 async fn is_paused_fork(app: &App, session: &str) -> Result<bool, ChannelError> {
     match app.service().read(session, |session| session.paused().map(str::to_owned)).await? {
         None => Ok(false),
-        // So the host calls the one who pauses a fork. Names of people begin with their channel.
+        // The host uses this name for the pause of a fork. Names of people begin with their channel.
         Some(by) if by.starts_with("the fork of `") => Ok(true),
         Some(by) => Err(Refused::new("paused", format!("the session is paused by {by}: a person resumes it")).into()),
     }
 }
 
-/// Lets a session go on that was forked from the middle of a turn.
+/// Resumes a session that was forked from the middle of a turn.
 async fn go_on(app: &App, access: &Access, session: &str) -> Result<Vec<u64>, ChannelError> {
     if !is_paused_fork(app, session).await? {
         return Err(bad("there is nothing to go on with: send `input` with messages, or `command` with `resume`"));
@@ -269,7 +270,7 @@ async fn go_on(app: &App, access: &Access, session: &str) -> Result<Vec<u64>, Ch
     Ok(vec![taken.record])
 }
 
-/// The user's words in an input: those after the last message of the agent.
+/// The user's text in an input: the messages after the agent's last one.
 fn words_of(input: &Value) -> Result<Option<String>, ChannelError> {
     let messages = match input {
         Value::Null => return Ok(None),

@@ -1,7 +1,7 @@
-//! A session as LangGraph's clients know it: messages, runs and checkpoints, folded from its events.
+//! A session in LangGraph's terms: messages, runs and checkpoints, folded from its events.
 //!
-//! A run is one input from outside, words or an answer, and ends when the turn that it led to rests. Words that come while
-//! a turn is at work wait for its end, and so does their run.
+//! A run is one input from outside, a message or an answer, and ends when its turn rests. A message during a turn
+//! waits for the turn's end, and so does its run.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,29 +12,29 @@ use serde_json::{Value, json};
 
 use crate::service::lines_visible;
 
-/// The node under which the model's words and proposals are told.
+/// The node of the model's messages and proposals.
 pub(crate) const MODEL: &str = "model";
-/// The node under which results of calls are told, and at which a person is asked.
+/// The node of results of calls, and of questions to people.
 pub(super) const TOOLS: &str = "tools";
 
-/// Everything that has happened in a session up to an event.
+/// The content of a session up to an event.
 #[derive(Default)]
 pub(super) struct Fold {
     /// The thread's id: ids of messages begin with it.
     thread: String,
-    /// The conversation, as messages of LangChain.
+    /// The conversation as LangChain messages.
     pub(super) messages: Vec<Value>,
     /// Runs, oldest first.
     pub(super) runs: Vec<Run>,
     /// Checkpoints, oldest first.
     pub(super) points: Vec<Point>,
-    /// The run whose turn is at work.
+    /// The run whose turn is running.
     current: Option<u64>,
-    /// Runs whose words wait.
+    /// Runs whose messages wait.
     queue: VecDeque<u64>,
-    /// How many texts of the agent there are.
+    /// The number of the agent's texts.
     texts: usize,
-    /// The tools of calls at work.
+    /// The tools of running calls.
     tools: BTreeMap<String, String>,
 }
 
@@ -43,35 +43,35 @@ pub(super) struct Fold {
 pub(super) struct Run {
     /// The record of the input.
     pub(super) record: u64,
-    /// When it came.
+    /// Its time.
     pub(super) at: Time,
-    /// What the turn came to, once it rests.
+    /// Its end, once the turn rests.
     pub(super) end: Option<RunEnd>,
 }
 
 /// How a run ended.
 #[derive(Clone)]
 pub(crate) struct RunEnd {
-    /// When.
+    /// Its time.
     pub(super) at: Time,
-    /// How.
+    /// How the turn ended.
     pub(crate) ends: Ends,
-    /// Why, where the turn has no result: a stable code, and words.
+    /// Why the turn has no result: a stable code, and a text.
     pub(super) reason: Option<(String, String)>,
 }
 
-/// A record after which the session can be looked at and forked.
+/// A record after which the session can be read and forked.
 #[derive(Clone, Copy)]
 pub(super) struct Point {
     pub(super) record: u64,
     pub(super) at: Time,
-    /// What led to it: `input`, `loop` or `update`.
+    /// Its cause: `input`, `loop` or `update`.
     pub(super) source: &'static str,
-    /// How many messages there were.
+    /// The number of messages.
     pub(super) messages: usize,
 }
 
-/// What an event adds to the conversation: a node, and its message.
+/// A message that an event adds, and its node.
 pub(crate) struct Added {
     pub(crate) node: &'static str,
     pub(crate) message: Value,
@@ -91,7 +91,7 @@ impl Fold {
         fold
     }
 
-    /// Takes the next event. What it adds to the conversation.
+    /// Applies the next event; returns the messages it adds.
     pub(super) fn take(&mut self, event: &SessionEvent) -> Vec<Added> {
         let mut added = Vec::new();
         match &event.body {
@@ -124,12 +124,12 @@ impl Fold {
         self.runs.iter().find(|run| run.record == record)
     }
 
-    /// Whether the words of a run wait for the end of another one.
+    /// Whether a run waits for the end of another one.
     pub(super) fn is_queued(&self, record: u64) -> bool {
         self.queue.contains(&record)
     }
 
-    /// The id of the text that the agent writes now, or will say next.
+    /// The id of the text that the agent is writing, or will write next.
     pub(super) fn next_text(&self) -> String {
         format!("{}-ai-{}", self.thread, self.texts + 1)
     }
@@ -140,7 +140,7 @@ impl Fold {
         match self.current {
             None => self.current = Some(record),
             Some(_) if is_words => self.queue.push_back(record),
-            // It goes with the turn that is at work.
+            // It belongs to the running turn.
             Some(_) => {}
         }
     }
@@ -154,7 +154,7 @@ impl Fold {
         self.current = self.queue.pop_front();
     }
 
-    /// Notes a checkpoint where something was said, done or decided.
+    /// Adds a checkpoint after messages, calls and decisions.
     fn mark(&mut self, event: &SessionEvent) {
         let source = match event.body {
             EventBody::UserSaid { .. } | EventBody::QuestionDecided { .. } => "input",
@@ -176,7 +176,7 @@ impl Fold {
         Added { node: MODEL, message }
     }
 
-    /// The result of a turn, unless it was said already.
+    /// The result of a turn, unless it was already sent as a message.
     fn output(&mut self, reply: &Reply) -> Option<Added> {
         let text = match &reply.output {
             Value::Null => return None,
@@ -210,7 +210,7 @@ impl Fold {
     }
 }
 
-/// The parameters of a call, without what the notebook needs beside them.
+/// The parameters of a call, without meta-properties.
 pub(super) fn args_of(call: &Value) -> serde_json::Map<String, Value> {
     let fields = call.as_object().into_iter().flatten();
     fields.filter(|(name, _)| !name.starts_with('_')).map(|(name, value)| (name.clone(), value.clone())).collect()

@@ -1,4 +1,4 @@
-//! A run that is followed to its end.
+//! Follows a run to its end.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ use crate::ChannelError;
 use crate::http::{Access, App, Events, Next};
 use crate::service::Snapshot;
 
-/// A run that is followed to its end.
+/// A run that is being followed.
 pub(crate) struct Followed {
     app: App,
     access: Access,
     pub(super) begun: Begun,
-    /// The session up to the event that came last.
+    /// The session up to the last event.
     pub(super) fold: Fold,
     events: Events,
-    /// Ends when no turn is at work.
+    /// Completes when no turn is running.
     rested: JoinHandle<Result<Option<Reply>, Refused>>,
     is_at_rest: bool,
 }
 
-/// What comes next of a run.
+/// The next item of a run.
 pub(crate) enum Step {
-    /// An event, and what it adds to the conversation.
+    /// An event, and the messages it adds.
     Event(Arc<SessionEvent>, Vec<Added>),
-    /// Nothing has happened for a while.
+    /// Nothing has happened for a while: send a keep-alive.
     Silence,
-    /// The stream breaks off; the client goes on by the last id.
+    /// The stream ends early; the client continues after the last id.
     Cut,
     /// The run has ended.
     End,
@@ -63,12 +63,12 @@ impl Followed {
         Ok(Self { app: app.clone(), access: access.clone(), begun, fold, events, rested, is_at_rest: false })
     }
 
-    /// How the run ended, if it has. What was at work is over in any case when the session rests.
+    /// How the run ended, if it has. When the session rests, the run is over in any case.
     pub(crate) fn end(&self) -> Option<RunEnd> {
         self.fold.run(self.begun.record).and_then(|run| run.end.clone())
     }
 
-    /// What comes next. It is safe to give up the waiting.
+    /// The next item. It is cancel-safe.
     pub(crate) async fn next(&mut self) -> Step {
         if self.end().is_some() {
             return Step::End;
@@ -101,7 +101,7 @@ impl Followed {
         Step::Event(event, added)
     }
 
-    /// Waits for the end of the run; none, where something is to be sent meanwhile so that the client waits on.
+    /// Waits for the end of the run; none if a keep-alive is due.
     pub(super) async fn ended(&mut self) -> Option<Option<RunEnd>> {
         loop {
             match self.next().await {
@@ -113,12 +113,12 @@ impl Followed {
         }
     }
 
-    /// The session now.
+    /// The current session.
     pub(crate) async fn snapshot(&self) -> Result<Snapshot, ChannelError> {
         self.app.service().snapshot(&self.begun.session, None, self.access.language).await
     }
 
-    /// An error in words for the client.
+    /// The text of an error for the client.
     pub(super) fn words(&self, error: &ChannelError) -> String {
         error.words(self.access.language.unwrap_or(Language::English))
     }

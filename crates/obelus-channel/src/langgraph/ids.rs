@@ -1,4 +1,4 @@
-//! Ids of runs, checkpoints and interrupts. They are made of what they name, so that nothing has to be kept.
+//! Ids of runs, checkpoints and interrupts. They are derived from what they name, so that they need not be stored.
 
 use crate::types::QuestionRow;
 use sha2::{Digest as _, Sha256};
@@ -21,24 +21,24 @@ pub(super) fn id_of(kind: Kind, session: &str, record: u64) -> String {
     format!("{first}-{second}-8{third}-8{fourth}-{:012x}", record & 0xffff_ffff_ffff)
 }
 
-/// The record that an id names, if it is one of this session.
+/// The record of an id, if it belongs to this session.
 pub(super) fn record_of(kind: Kind, session: &str, id: &str) -> Option<u64> {
     let record = u64::from_str_radix(id.rsplit_once('-')?.1, 16).ok()?;
     (id_of(kind, session, record) == id).then_some(record)
 }
 
-/// The id of an interrupt: its first half names the question, the second one what was shown of it.
+/// The id of an interrupt: the first half identifies the question, the second one what was shown.
 pub(super) fn interrupt_id(question: &QuestionRow) -> String {
     let shown = question.digest.get(..16).unwrap_or_default();
     format!("{}{shown}", question_half(&question.id))
 }
 
-/// The half of an interrupt's id that names the question.
+/// The half of an interrupt's id that identifies the question.
 pub(super) fn question_half(question: &str) -> String {
     hex(&Sha256::digest(question.as_bytes())[..8])
 }
 
-/// Whether a text could be the id of an interrupt.
+/// Whether a text has the form of an interrupt's id.
 pub(super) fn is_interrupt_id(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -37,8 +37,7 @@ pub(super) fn interrupt(question: &QuestionRow) -> Value {
     interrupt
 }
 
-/// The answers that a `resume` stands for, each with the question and what was shown of it. Nothing is answered unless
-/// all of them can be read.
+/// The answers in a `resume`, each with its question and the digest that was shown. If one is invalid, none is given.
 pub(super) fn answers(open: &[QuestionRow], resume: &Value) -> Result<Vec<Answer>, ChannelError> {
     let keyed = resume.as_object().filter(|map| !map.is_empty() && map.keys().all(|key| is_interrupt_id(key)));
     let Some(keyed) = keyed else {
@@ -74,7 +73,7 @@ fn of_question(question: &QuestionRow, resume: &Value) -> Result<Vec<Answer>, Ch
         None if question.about == "input" => vec![AnswerBody::Value { value: resume.clone() }],
         None => return Err(bad("send {decisions: [{type: approve | edit | reject | respond, ...}]}")),
     };
-    // The digest changes with the first part of an answer; what was shown was checked by then.
+    // The digest changes after the first answer; what was shown has been checked by then.
     let digest = |place: usize| if place == 0 { question.digest.clone() } else { String::new() };
     let answer = |(place, body)| Answer { question: question.id.clone(), digest: digest(place), body };
     Ok(bodies.into_iter().enumerate().map(answer).collect())
@@ -107,7 +106,7 @@ fn of_decisions(question: &QuestionRow, decisions: &[Value]) -> Result<Vec<Answe
             },
         }
     }
-    // What is denied is settled before anything starts.
+    // Denials come first, before anything starts.
     let mut bodies: Vec<AnswerBody> =
         denied.into_iter().map(|(reason, only)| AnswerBody::Deny { reason, only: Some(only) }).collect();
     bodies.extend((!approved.is_empty()).then_some(AnswerBody::Approve { only: Some(approved) }));
@@ -129,7 +128,7 @@ fn of_one(question: &QuestionRow, index: usize, decision: &Value) -> Result<Answ
     })
 }
 
-/// The parameters that a person changed. What is left out cannot be taken away, and says so.
+/// The parameters that a person changed. Removing one is not possible and an error.
 fn edit(call: &Value, edited: &Value) -> Result<AnswerBody, ChannelError> {
     let name = call["_tool"].as_str().unwrap_or_default();
     let args = edited["args"].as_object().ok_or_else(|| bad("`edited_action` is {name, args}"))?;
@@ -149,7 +148,7 @@ fn edit(call: &Value, edited: &Value) -> Result<AnswerBody, ChannelError> {
     Ok(if params.is_empty() { AnswerBody::Approve { only: None } } else { AnswerBody::Edit { params } })
 }
 
-/// A value as words, or as JSON where the schema wants no text.
+/// A value as text, or as JSON if the schema does not want text.
 fn value_of(text: String, schema: Option<&Value>) -> Value {
     let wants_text = schema.is_none_or(|schema| schema["type"] == "string");
     match (wants_text, serde_json::from_str(&text)) {
@@ -197,7 +196,7 @@ mod tests {
     use obelus_runtime::Language;
     use obelus_runtime::people::{QuestionView, Titles};
 
-    /// A question about calls with these names, of which some were decided before.
+    /// A question about calls with these names, some of which were already decided.
     fn question(calls: &[(&str, Option<bool>)]) -> QuestionRow {
         let call = |(who, decided): &(&str, Option<bool>)| json!({"call": {"_tool": "add_task", "who": who}, "hash": "", "decided": decided, "jobs": []});
         let question: Question = serde_json::from_value(json!({

@@ -1,7 +1,7 @@
-//! What is kept of a thread beside its session: metadata, and the sessions that branched off.
+//! Data of a thread beside its session: metadata, and branches.
 //!
-//! A thread is made before anybody says which agent it is for; its session begins with the first run. A run from an
-//! earlier checkpoint goes on in a fork of the session, and the thread shows the latest fork from then on.
+//! A thread is created before its agent is known; its session begins with the first run. A run from an earlier
+//! checkpoint continues in a fork of the session, and the thread shows the latest fork from then on.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,24 +14,24 @@ use obelus_kernel::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A larger file is not one of these.
+/// Larger files are refused.
 const LARGEST: u64 = 1 << 20;
 
-/// What is kept of a thread.
+/// The data of a thread.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Note {
-    /// What clients note about it.
+    /// The clients' metadata.
     #[serde(default)]
     pub(super) metadata: Map<String, Value>,
-    /// When it was made, and changed.
+    /// When it was created and changed.
     #[serde(default)]
     pub(super) created: Time,
     #[serde(default)]
     pub(super) updated: Time,
-    /// Sessions that branched off, oldest first. The thread shows the last one.
+    /// Forked sessions, oldest first. The thread shows the last one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) branches: Vec<String>,
-    /// The thread that this session is a branch of.
+    /// The thread of which this session is a branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) branch_of: Option<String>,
 }
@@ -43,7 +43,7 @@ impl Note {
     }
 }
 
-/// The notes of all threads: a file each.
+/// The notes of all threads, one file each.
 pub(super) struct Notes {
     folder: PathBuf,
     /// One change at a time.
@@ -57,7 +57,7 @@ impl Notes {
         Self { folder: folder.join("threads"), change: Mutex::default(), searching: tokio::sync::Mutex::default() }
     }
 
-    /// The note of a thread, if there is one. Ids were checked before.
+    /// The note of a thread, if there is one. The id has been checked.
     pub(super) fn get(&self, thread: &str) -> io::Result<Option<Note>> {
         let path = self.path(thread);
         match fs::metadata(&path) {
@@ -69,7 +69,7 @@ impl Notes {
         Ok(Some(serde_json::from_slice(&fs::read(path)?)?))
     }
 
-    /// Changes the note of a thread; it is made where there is none.
+    /// Changes the note of a thread, which is created if necessary.
     pub(super) fn change(&self, thread: &str, now: Time, change: impl FnOnce(&mut Note)) -> io::Result<Note> {
         let _one = self.change.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.get(thread)?;
@@ -91,7 +91,7 @@ impl Notes {
         }
     }
 
-    /// All notes. One that cannot be read does not hide the others.
+    /// All readable notes.
     pub(super) fn all(&self) -> BTreeMap<String, Note> {
         let files = fs::read_dir(&self.folder).into_iter().flatten().filter_map(Result::ok);
         let names = files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".json")?.to_owned()));
@@ -102,14 +102,14 @@ impl Notes {
         self.folder.join(format!("{thread}.json"))
     }
 
-    /// Writes a whole file in the place of the former one.
+    /// Writes a file atomically.
     fn write(&self, thread: &str, note: &Note) -> io::Result<()> {
         let bytes = serde_json::to_vec(note)?;
         if bytes.len() as u64 > LARGEST {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let part = self.folder.join(format!("{thread}.part"));
-        // A link that somebody has put there is not followed.
+        // Removed first, so that a link is not followed.
         let _ = fs::remove_file(&part);
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
         file.write_all(&bytes)?;

@@ -1,4 +1,4 @@
-//! Runs: beginning, listing, waiting for and stopping them.
+//! Runs: creating, listing, waiting and stopping.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::tokens::Role;
 
 type Pairs = Vec<(String, String)>;
 
-/// How a run stands, as clients know it.
+/// The status of a run for clients.
 pub(super) fn status_of(fold: &Fold, run: &Run) -> &'static str {
     match run.end.as_ref().map(|end| end.ends) {
         Some(Ends::Output) => "success",
@@ -64,7 +64,7 @@ fn short(text: &str) -> String {
     text.chars().take(64).collect()
 }
 
-/// A session's runs, and whether a turn is at work.
+/// The folded session, with its runs.
 async fn folded(app: &App, thread: &str, session: &str) -> Result<Fold, ChannelError> {
     let history = app.service().whole_history(session).await?;
     Ok(Fold::of(thread, history.iter().map(AsRef::as_ref)))
@@ -151,7 +151,7 @@ pub(super) async fn stream_stateless(
     streamed(&app, &notes, &access, None, &body).await
 }
 
-/// The values of a run when it has ended, as a body that is kept alive until then.
+/// The final values of a run, as a body that is kept alive until then.
 fn awaited(followed: Followed) -> Response {
     let body = unfold(Some(followed), |followed| async move {
         let mut followed = followed?;
@@ -166,7 +166,7 @@ fn awaited(followed: Followed) -> Response {
     ([("content-type", "application/json")], Body::from_stream(body)).into_response()
 }
 
-/// What `wait` and `join` answer: the values, the interrupts if a person is asked, and the error if there is one.
+/// The answer of `wait` and `join`: the values, the interrupts if there are any, and the error if there is one.
 async fn final_values(followed: &Followed, end: Option<RunEnd>) -> Value {
     let now = match followed.snapshot().await {
         Ok(now) => now,
@@ -214,7 +214,7 @@ pub(super) async fn wait_stateless(
     waited(&app, &notes, &access, None, &body).await
 }
 
-/// A run of a thread that was begun before.
+/// An existing run of a thread.
 async fn begun_before(app: &App, notes: &Notes, id: &str, run: &str) -> Result<Begun, ChannelError> {
     let (thread, session, record) = find(app, notes, id, run).await?;
     let fold = folded(app, id, &session).await?;
@@ -229,7 +229,7 @@ pub(super) async fn join(
     access: Access,
     InPath((id, run)): InPath<(String, String)>,
 ) -> Result<Response, Failure> {
-    // Waiting lets work of an earlier process go on.
+    // Waiting resumes the work of an earlier process.
     access.needs(Role::Operator)?;
     let begun = begun_before(&app, &notes, &id, &run).await?;
     Ok(awaited(Followed::open(&app, &access, &begun, None).await?))
@@ -282,7 +282,7 @@ pub(super) async fn show(
     Ok(Json(view(&thread, &session, &fold, found)))
 }
 
-/// Stops the turn of a run. One that has ended stays as it is.
+/// Stops the turn of a run. A run that has ended is unchanged.
 pub(super) async fn cancel(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,

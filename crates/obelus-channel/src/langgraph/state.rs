@@ -1,4 +1,4 @@
-//! What a thread holds: values, checkpoints, history, updates.
+//! The content of a thread: values, checkpoints, history, updates.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::http::{Access, App, Failure, InPath, InQuery, Json, OptionalBody};
 use crate::service::Snapshot;
 use crate::tokens::Role;
 
-/// The interrupts of a session at one moment.
+/// The interrupts of a snapshot.
 pub(super) fn interrupts_of(now: &Snapshot) -> Vec<Value> {
     now.questions.iter().map(interrupt).collect()
 }
@@ -28,7 +28,7 @@ pub(super) fn values_of(thread: &str, history: &[Arc<SessionEvent>], now: &Snaps
     json!({"messages": fold.messages, "state": now.state})
 }
 
-/// Where a checkpoint is: its session and its record.
+/// The session and record of a checkpoint.
 #[derive(Clone)]
 pub(super) struct Place {
     pub(super) session: String,
@@ -45,7 +45,7 @@ pub(super) fn place_of(thread: &Thread, checkpoint: &str) -> Result<Place, Chann
     found.next().ok_or(ChannelError::NotFound(format!("checkpoint {id}")))
 }
 
-/// The checkpoint that a body names, by `checkpoint_id` or `checkpoint`.
+/// The checkpoint in a body, as `checkpoint_id` or `checkpoint`.
 pub(super) fn named_checkpoint(body: &Value) -> Option<&str> {
     body["checkpoint_id"].as_str().or_else(|| body["checkpoint"]["checkpoint_id"].as_str())
 }
@@ -126,7 +126,7 @@ fn empty(thread: &str) -> Value {
     })
 }
 
-/// Leaves out what `select` does not name.
+/// Leaves out fields that `select` does not name.
 fn selected(mut state: Value, select: &[&str]) -> Value {
     let Some(fields) = state.as_object_mut().filter(|_| !select.is_empty()) else { return state };
     let keys: Vec<&str> = select.iter().filter_map(|name| name.strip_prefix("values.")).collect();
@@ -213,7 +213,7 @@ async fn past(app: &App, notes: &Notes, access: &Access, id: &str, body: &Value)
         let nested = body["before"]["configurable"]["checkpoint_id"].as_str();
         nested.or_else(|| body["before"]["checkpoint_id"].as_str())
     });
-    // A checkpoint of another branch has the number of the record, too: branches share what was before.
+    // Branches share their past, so a checkpoint of another branch counts by its record.
     let before = before.map(|checkpoint| place_of(&thread, checkpoint)).transpose()?;
     let before = before.map_or(u64::MAX, |place| place.record);
     let limit = limit_of(body, "limit", 10, 100);
@@ -230,7 +230,7 @@ async fn past(app: &App, notes: &Notes, access: &Access, id: &str, body: &Value)
     Ok(Json(Value::Array(states)))
 }
 
-/// Puts another state in the place of the session's own. The conversation cannot be rewritten.
+/// Replaces the session's state. The conversation cannot be rewritten.
 pub(super) async fn update(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,

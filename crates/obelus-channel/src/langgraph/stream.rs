@@ -1,4 +1,4 @@
-//! A run as server-sent events, from which a client goes on by the id of the last one.
+//! A run as server-sent events. A client continues after the id of the last one.
 //!
 //! One event of the session may become several frames: their ids are `RECORD-PART-FRAME`.
 
@@ -20,11 +20,11 @@ use super::{bad, runs};
 use crate::ChannelError;
 use crate::service::lines_visible;
 
-/// The kinds of frames that a client wants.
+/// The kinds of frames that a client requests.
 #[derive(Clone, Default)]
 pub(super) struct Modes(BTreeSet<&'static str>);
 
-/// The modes that clients may name. Of the last row nothing is ever sent.
+/// The modes that clients may request. Nothing is ever sent for the last row.
 const KNOWN: [&str; 12] = [
     "values",
     "updates",
@@ -93,20 +93,20 @@ impl FrameId {
         Ok(Self { event, frame })
     }
 
-    /// The event after which to go on so that the frame's own event comes once more.
+    /// The event before the frame's own, so that its event is sent again.
     pub(super) fn event_before(self) -> EventNumber {
         let EventNumber { record, part } = self.event;
         EventNumber { record, part: part.saturating_sub(1) }
     }
 }
 
-/// Makes frames of a run.
+/// Creates the frames of a run.
 struct Framer {
     followed: Followed,
     modes: Modes,
-    /// Frames up to this one were sent to the client before.
+    /// Frames up to this one were already sent.
     seen: Option<FrameId>,
-    /// The words of the text that is being written.
+    /// The text being written.
     written: String,
     is_over: bool,
 }
@@ -199,7 +199,7 @@ impl Framer {
         })
     }
 
-    /// A message that is whole. Of words that were sent while they were written only the rest follows.
+    /// A complete message. If parts of it were already sent, only the rest follows.
     fn message(&mut self, node: &'static str, message: &Value, all: &mut Vec<(&'static str, Value)>) {
         let written = std::mem::take(&mut self.written);
         let metadata = self.metadata(node);
@@ -222,7 +222,7 @@ impl Framer {
         }
     }
 
-    /// Words that are still being written. They are not sent again.
+    /// Partial text. It is not sent again.
     fn writing(&mut self, text: &str) -> Bytes {
         self.written.push_str(text);
         let id = self.followed.fold.next_text();
@@ -241,7 +241,7 @@ impl Framer {
         }
     }
 
-    /// The last frame: `end`, or `error` where the turn has no result.
+    /// The last frame: `end`, or `error` if the turn has no result.
     fn last(&self) -> Bytes {
         let end = self.followed.end();
         let failed = end.filter(|end| matches!(end.ends, Ends::Degraded | Ends::Limit));
@@ -257,7 +257,7 @@ impl Framer {
 
 fn frame(id: Option<FrameId>, name: &str, data: &Value) -> Bytes {
     let id = id.map(|FrameId { event, frame }| format!("id: {event}-{frame}\n")).unwrap_or_default();
-    // JSON has no line breaks of its own.
+    // JSON on one line has no line breaks.
     Bytes::from(format!("{id}event: {name}\ndata: {data}\n\n"))
 }
 

@@ -1,4 +1,4 @@
-//! Sessions as threads: making, finding, copying, removing.
+//! Sessions as threads: creating, finding, copying, removing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::service::check_id;
 use crate::tokens::Role;
 use crate::types::NewSession;
 
-/// A thread: its note, and its session once there is one.
+/// A thread: its note, and its session if there is one.
 pub(super) struct Thread {
     pub(super) id: String,
     pub(super) note: Note,
-    /// The session that it shows, and the session's agent.
+    /// Its current session, and that one's agent.
     pub(super) session: Option<(String, String)>,
 }
 
@@ -41,18 +41,18 @@ impl Thread {
         Ok(Some(Self { id: id.to_owned(), note: note.unwrap_or_default(), session }))
     }
 
-    /// The same; a thread that is not there is an error.
+    /// The same; a missing thread is an error.
     pub(super) async fn get(app: &App, notes: &Notes, id: &str) -> Result<Self, ChannelError> {
         Self::find(app, notes, id).await?.ok_or_else(|| StoreError::Unknown(id.to_owned()).into())
     }
 
-    /// Its session; a thread without one has nothing to look at.
+    /// Its session; an error if it has none.
     pub(super) fn session(&self) -> Result<&str, ChannelError> {
         let session = self.session.as_ref().map(|(session, _)| session.as_str());
         session.ok_or_else(|| StoreError::Unknown(self.id.clone()).into())
     }
 
-    /// All sessions of it, the one that it shows first.
+    /// All its sessions, the current one first.
     pub(super) fn sessions(&self) -> Vec<&str> {
         self.note.branches.iter().rev().map(String::as_str).chain([self.id.as_str()]).collect()
     }
@@ -66,7 +66,7 @@ impl Thread {
         metadata
     }
 
-    /// What is known without its session.
+    /// The view without its session.
     fn bare(&self, status: &str) -> Value {
         json!({
             "thread_id": self.id, "status": status, "values": null, "interrupts": {}, "config": {},
@@ -75,7 +75,7 @@ impl Thread {
         })
     }
 
-    /// The thread as clients see it.
+    /// The view for clients.
     async fn view(&self, app: &App, access: &Access) -> Result<Value, ChannelError> {
         let mut view = self.bare("idle");
         if let Some((session, _)) = &self.session {
@@ -99,7 +99,7 @@ impl Thread {
     }
 }
 
-/// The name of where a thread is.
+/// The name of a thread's status.
 pub(super) fn status_name(status: SessionStatus) -> &'static str {
     match status {
         SessionStatus::UnderWay => "busy",
@@ -118,7 +118,7 @@ pub(super) fn not_kept(error: std::io::Error) -> ChannelError {
     }
 }
 
-/// An id in the form that clients of LangGraph expect.
+/// An id in the form that LangGraph's clients expect.
 pub(super) fn drawn_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
@@ -138,7 +138,7 @@ pub(super) async fn create(
     let id = body["thread_id"].as_str().map(str::to_owned).or(keyed).unwrap_or_else(drawn_id);
     if let Some(known) = Thread::find(&app, &notes, &id).await? {
         return match body["if_exists"].as_str() {
-            // The same request once more.
+            // The same request was repeated.
             _ if is_keyed => Ok(Json(known.view(&app, &access).await?)),
             Some("do_nothing") => Ok(Json(known.view(&app, &access).await?)),
             _ => Err(ChannelError::from(StoreError::Exists(id)).into()),
@@ -190,7 +190,7 @@ pub(super) async fn remove(
 ) -> Result<Response, Failure> {
     access.needs(Role::Admin)?;
     check_id(&id)?;
-    // A note that cannot be read is removed, too.
+    // An unreadable note is removed too.
     let thread = match notes.get(&id) {
         Err(_) => Thread { id: id.clone(), note: Note::default(), session: None },
         Ok(_) => Thread::get(&app, &notes, &id).await?,
@@ -204,7 +204,7 @@ pub(super) async fn remove(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Copies a thread where it is now.
+/// Copies a thread in its current state.
 pub(super) async fn copy(
     State(app): State<App>,
     Extension(notes): Extension<Arc<Notes>>,
@@ -223,12 +223,12 @@ pub(super) async fn copy(
     Ok(Json(copied.view(&app, &access).await?))
 }
 
-/// Whether threads are wanted by what is in them, so that each must be looked at.
+/// Whether the query filters by content, so that each thread must be read.
 fn is_filtered(query: &Value) -> bool {
     query["metadata"].as_object().is_some_and(|wanted| !wanted.is_empty()) || query["status"].is_string()
 }
 
-/// The threads that fit, newest first: a part of them.
+/// A page of the matching threads, newest first.
 async fn wanted(
     app: &App,
     notes: &Notes,
@@ -237,7 +237,7 @@ async fn wanted(
     limit: usize,
 ) -> Result<Vec<Thread>, ChannelError> {
     let (mut skipped, mut threads) = (0, Vec::new());
-    // Looking at every thread is slow: one request at a time does it.
+    // Reading every thread is slow, so only one request does it at a time.
     let _one = match is_filtered(query) {
         true => Some(notes.searching.lock().await),
         false => None,
@@ -250,7 +250,7 @@ async fn wanted(
             skipped += 1;
             continue;
         }
-        // A thread that cannot be read does not hide the others.
+        // Unreadable threads are skipped.
         let Ok(Some(thread)) = Thread::find(app, notes, &id).await else { continue };
         if fits(app, &thread, query).await {
             match skipped < offset {
@@ -262,7 +262,7 @@ async fn wanted(
     Ok(threads)
 }
 
-/// The ids of all threads that are asked for, newest first.
+/// The ids of all requested threads, newest first.
 async fn ids_of(app: &App, notes: &Notes, query: &Value) -> Result<Vec<String>, ChannelError> {
     let noted = notes.all();
     let hidden: BTreeSet<&String> =
@@ -278,7 +278,7 @@ async fn ids_of(app: &App, notes: &Notes, query: &Value) -> Result<Vec<String>, 
         ids.reverse();
     }
     if matches!(query["status"].as_str(), Some("busy" | "interrupted")) {
-        // All others are at rest, and nobody is asked there.
+        // All others rest and have no questions.
         let open = app.service().sessions_to_look_at().await?;
         ids.retain(|(_, id)| open.contains(noted.get(id).map_or(id.as_str(), |note| note.session(id))));
     }
@@ -314,7 +314,7 @@ pub(super) async fn search(
     let (offset, limit) = (limit_of(&query, "offset", 0, u64::MAX), limit_of(&query, "limit", 10, 100));
     let mut views = Vec::new();
     for thread in wanted(&app, &notes, &query, offset, limit).await? {
-        // A session that cannot be read does not hide the others.
+        // An unreadable session gets a bare view.
         views.push(thread.view(&app, &access).await.unwrap_or_else(|_| thread.bare("error")));
     }
     Ok(Json(Value::Array(views)))

@@ -1,7 +1,7 @@
-//! Questions to the person at the client, by elicitation within the answer to a request, as 2026-07-28 has it.
+//! Questions to the client's user, by elicitation within the answer to a request, as in 2026-07-28.
 //!
-//! The client sends its request again with the person's answer and with the state that it was given. The state names the
-//! question and what was shown of it; whoever changes it can do no more than the token permits.
+//! The client repeats its request with the person's answer and the state that it was given. The state names the
+//! question and its digest; changing it gives no more rights than the token has.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 use crate::ChannelError;
 use crate::types::{AnswerBody, QuestionRow};
 
-/// The key of the one question in an answer.
+/// The key of the question in an answer.
 pub(super) const KEY: &str = "question";
 
-/// What a person answered.
+/// A person's answer.
 pub(super) struct Given {
     pub(super) question: String,
     pub(super) digest: String,
-    /// None where the person put the question aside: it waits on.
+    /// None if the person did not decide: the question stays open.
     pub(super) answer: Option<AnswerBody>,
 }
 
-/// An answer that asks the person.
+/// A result that asks the person.
 pub(super) fn ask(question: &QuestionRow) -> Value {
     let choice = |names: [&str; 2]| json!({"type": "string", "enum": names});
     let (properties, required) = match question.about.as_str() {
@@ -39,7 +39,7 @@ pub(super) fn ask(question: &QuestionRow) -> Value {
     })
 }
 
-/// What a person answered to a question that a former answer asked, if this request brings that.
+/// The person's answer in this request, if it has one.
 pub(super) fn given(params: &Value) -> Result<Option<Given>, ChannelError> {
     let Some(state) = params["requestState"].as_str() else { return Ok(None) };
     let bad = || ChannelError::BadRequest("`requestState` is not one of this server".to_owned());

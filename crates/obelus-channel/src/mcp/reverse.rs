@@ -1,7 +1,7 @@
-//! Questions to the person at a client with a handshake: the answer to a call is a stream, on which the server asks, and the
-//! client sends the person's answer with a request of its own.
+//! Questions to the user of a client with a handshake: the answer to a call is a stream, on which the server asks,
+//! and the client sends the person's answer with a request of its own.
 //!
-//! Nothing is kept of a client between calls: its `Mcp-Session-Id` itself says that it can ask its person.
+//! There is no state of a client between calls: its `Mcp-Session-Id` itself says whether it can ask its user.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -18,25 +18,25 @@ use tokio::sync::oneshot;
 use super::{Client, RpcError, tools};
 use crate::http::{Access, App};
 
-/// How ids of sessions begin whose clients can ask their person.
+/// The prefix of session ids of clients that can ask their user.
 const CAN_ELICIT: &str = "elicits-";
-/// How long a person may take. Then the question waits in the inbox.
+/// The time limit of a person's answer. Then the question waits in the inbox.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// The most questions that wait on streams.
+/// The limit of questions open on streams.
 const MOST: usize = 1024;
 
-/// The id of a session for a client with these capabilities; none where there is nothing to remember.
+/// A session id for a client with these capabilities; none if it cannot ask.
 pub(super) fn session_id(capabilities: &Value) -> Option<String> {
     let can_elicit = super::has_form(&capabilities["elicitation"]);
     can_elicit.then(|| format!("{CAN_ELICIT}{}", uuid::Uuid::now_v7().simple()))
 }
 
-/// Whether the client of this session can ask its person.
+/// Whether the client of this session can ask its user.
 pub(super) fn can_elicit(session: Option<&str>) -> bool {
     session.is_some_and(|session| session.starts_with(CAN_ELICIT))
 }
 
-/// Questions on streams that wait for the client's answer: who was asked, and where the answer goes.
+/// Open questions on streams: the caller, and the channel for the answer.
 #[derive(Default)]
 pub(super) struct Pending(Mutex<HashMap<String, (String, oneshot::Sender<Value>)>>);
 
@@ -45,7 +45,7 @@ impl Pending {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for an answer of this caller; the id under which it comes.
+    /// Registers a question to this caller; returns its id.
     fn wait(&self, caller: &str) -> Option<(String, oneshot::Receiver<Value>)> {
         let mut all = self.lock();
         all.retain(|_, (_, sender)| !sender.is_closed());
@@ -58,7 +58,7 @@ impl Pending {
         Some((id, receiver))
     }
 
-    /// Takes a client's answer. Whether somebody waited for it.
+    /// Takes a client's answer. Returns whether it was expected.
     pub(super) fn answer(&self, caller: &str, message: &Value) -> bool {
         let Some(id) = message["id"].as_str() else { return false };
         let mut all = self.lock();
@@ -70,7 +70,7 @@ impl Pending {
     }
 }
 
-/// A call on its way.
+/// A call in progress.
 struct Call {
     app: App,
     access: Access,
@@ -82,12 +82,12 @@ struct Call {
 
 enum Step {
     Call,
-    /// The person is asked; the state to go on with.
+    /// The person is asked; the state to continue with.
     Wait(oneshot::Receiver<Value>, String),
     Over,
 }
 
-/// Answers a call by a stream, on which the person may be asked.
+/// Answers a call with a stream, on which the person may be asked.
 pub(super) fn call(app: &App, access: &Access, pending: &Arc<Pending>, id: &Value, params: &Value) -> Response {
     let call = Call {
         app: app.clone(),
@@ -114,10 +114,10 @@ impl Call {
                     answer = tokio::time::timeout(PATIENCE, answer) => answer.ok().and_then(Result::ok).unwrap_or_default(),
                     () = self.app.closing() => Value::Null,
                 };
-                // Without an answer the question is put aside.
+                // Without an answer the question stays open.
                 self.params["inputResponses"] = json!({super::ask::KEY: response});
                 self.params["requestState"] = state.into();
-                // The person's answer counts only if the token of the call still permits it.
+                // The answer counts only if the call's token still permits it.
                 if !self.app.still_permits(&self.access) {
                     let error = json!({"code": super::INVALID_REQUEST, "message": "the token permits this no more"});
                     return Some(frame(&json!({"jsonrpc": "2.0", "id": self.id, "error": error})));

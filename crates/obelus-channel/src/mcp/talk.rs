@@ -1,4 +1,4 @@
-//! Words to an agent, and what came of them.
+//! Messages to an agent and their results.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::http::{Access, App};
 use crate::tokens::Role;
 use crate::types::NewSession;
 
-/// How many seconds a turn is waited for, where nothing is said.
+/// The default time to wait for a turn, in seconds.
 pub(super) const USUAL: u64 = 60;
-/// The longest time.
+/// The longest wait, in seconds.
 pub(super) const LONGEST: u64 = 600;
 
-/// Says something to an agent, and waits for what comes of it.
+/// Sends a message to an agent, and waits for the result.
 pub(super) async fn talk(
     app: &App,
     access: &Access,
@@ -26,7 +26,7 @@ pub(super) async fn talk(
     client: &Client,
 ) -> Result<Done, ChannelError> {
     access.needs(Role::Operator)?;
-    // The words were said with the first request; this one brings the person's answer.
+    // The message was sent with the first request; this one has the person's answer.
     if let Some(given) = ask::given(params)? {
         return go_on(app, access, &given, client).await;
     }
@@ -45,12 +45,12 @@ pub(super) async fn talk(
     came_of(app, access, &session, seconds, client).await
 }
 
-/// Gives a person's answer, and waits for what comes of it.
+/// Gives a person's answer, and waits for the result.
 pub(super) async fn go_on(app: &App, access: &Access, given: &Given, client: &Client) -> Result<Done, ChannelError> {
     access.needs(Role::Operator)?;
     let session = given.question.split(':').next().unwrap_or_default();
     match &given.answer {
-        // The question waits in the inbox.
+        // The question stays in the inbox.
         None => Ok(Done::Result(self::session(app, access, session).await?)),
         Some(answer) => {
             let by = access.caller.by(CHANNEL);
@@ -60,7 +60,7 @@ pub(super) async fn go_on(app: &App, access: &Access, given: &Given, client: &Cl
     }
 }
 
-/// What came of a turn when it rests, or how far it is. A question goes to the person, where the client can ask.
+/// The result of a turn when it rests, or its progress. A question is put to the person, if the client can ask.
 pub(super) async fn came_of(
     app: &App,
     access: &Access,
@@ -80,7 +80,7 @@ pub(super) async fn came_of(
     }
 }
 
-/// Where a session is, its latest reply and its open questions.
+/// The status of a session, its latest reply and its open questions.
 pub(super) async fn session(app: &App, access: &Access, id: &str) -> Result<Value, ChannelError> {
     let view = app.service().session(id, access.language).await?;
     let reply = view.turn.map(|turn| turn.text);

@@ -9,13 +9,13 @@ use crate::http::{Access, App};
 use crate::tokens::Role;
 use crate::types::{AnswerBody, InboxFilter, QuestionRow};
 
-/// What a tool answers: a result, or a question to the person at the client.
+/// The answer of a tool: a result, or a question to the client's user.
 pub(super) enum Done {
     Result(Value),
     Asks(Value),
 }
 
-/// A tool: whether it only looks, whether it may lead to effects, and its parameters.
+/// A tool: whether it only reads, whether it may have effects, and its parameters.
 fn tool(name: &str, description: &str, looks: bool, effects: bool, properties: Value, required: &[&str]) -> Value {
     json!({
         "name": name, "description": description,
@@ -68,7 +68,7 @@ pub(super) fn list() -> Vec<Value> {
     ]
 }
 
-/// Calls a tool. What went wrong is a result, so that the model at the client can read it.
+/// Calls a tool. An error is a result, so that the client's model can read it.
 pub(super) async fn call(app: &App, access: &Access, params: &Value, client: &Client) -> Result<Value, RpcError> {
     let name = params["name"].as_str().unwrap_or_default();
     let nothing = Value::Object(Map::new());
@@ -105,7 +105,7 @@ fn failed(access: &Access, error: &ChannelError) -> Value {
     json!({"content": [{"type": "text", "text": words}], "isError": true})
 }
 
-/// What is wrong with arguments that a tool does not know.
+/// The error for unknown arguments.
 fn unknown_argument(name: &str, args: &Value) -> Option<ChannelError> {
     let tool = list().into_iter().find(|tool| tool["name"] == name)?;
     let known = tool["inputSchema"]["properties"].as_object()?;
@@ -115,7 +115,7 @@ fn unknown_argument(name: &str, args: &Value) -> Option<ChannelError> {
     Some(ChannelError::BadRequest(format!("there is no argument `{wrong}`; there are: {}", names.join(", "))))
 }
 
-/// A text that must be there.
+/// A required text.
 pub(super) fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, ChannelError> {
     args[name].as_str().ok_or_else(|| {
         let what = if args[name].is_null() { "is missing" } else { "is a text" };
@@ -134,9 +134,9 @@ async fn state(app: &App, args: &Value) -> Result<Done, ChannelError> {
     Ok(Done::Result(json!({"state": app.service().state(text(args, "session")?, None).await?})))
 }
 
-/// A question as clients see it.
+/// A question for clients.
 pub(super) fn row(question: &QuestionRow) -> Value {
-    // A consent is given where its terms are shown.
+    // A consent can only be given where its terms are shown.
     let answers: Vec<&String> = question.answers.iter().filter(|answer| *answer != "consent").collect();
     json!({
         "id": question.id, "session": question.session, "about": question.about, "text": question.text,
@@ -151,7 +151,7 @@ async fn questions(app: &App, access: &Access, args: &Value) -> Result<Done, Cha
     Ok(Done::Result(json!({"questions": open.iter().map(row).collect::<Vec<_>>()})))
 }
 
-/// Answers a question. Where the client can ask its person, the person is asked once more, and decides.
+/// Answers a question. If the client can ask its user, the user is asked again and decides.
 async fn decide(
     app: &App,
     access: &Access,

@@ -1,9 +1,9 @@
 //! The session of a conversation.
 //!
-//! A client of this protocol sends the whole conversation each time. Its session is named by the header `X-Session-Id`, else
-//! by `user`, else by the conversation itself: a digest of the messages before the last one. The digest of what a client
-//! will send next is kept when an answer is given. Where another session has the same one, the answer gets a line that tells
-//! them apart.
+//! A client of this protocol sends the whole conversation each time. Its session is named by the header
+//! `X-Session-Id`, else by `user`, else by the conversation itself: a digest of the messages before the last one. The
+//! digest of what a client will send next is stored with each answer. If another session has the same digest, a line
+//! is added to the answer to distinguish them.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -19,7 +19,7 @@ use crate::http::{Access, App};
 use crate::service::check_id;
 use crate::types::NewSession;
 
-/// Which conversation belongs to which session: a file each.
+/// The mapping from conversations to sessions, one file each.
 pub(super) struct Chats {
     folder: PathBuf,
 }
@@ -27,7 +27,7 @@ pub(super) struct Chats {
 /// The session of a request.
 pub(super) struct Chat {
     pub(super) session: String,
-    /// Whether the conversation itself names it.
+    /// Whether the conversation itself identifies it.
     pub(super) is_by_words: bool,
 }
 
@@ -36,7 +36,7 @@ impl Chats {
         Self { folder: store.join("chats") }
     }
 
-    /// Finds the session of a request, or makes one.
+    /// Finds or creates the session of a request.
     pub(super) async fn find(
         &self,
         app: &App,
@@ -64,7 +64,7 @@ impl Chats {
         known.map(|session| Chat { session, is_by_words: true }).ok_or(ChannelError::UnknownChat)
     }
 
-    /// The session of this id, made where there is none.
+    /// The session with this id, created if necessary.
     async fn made(
         &self,
         app: &App,
@@ -91,8 +91,8 @@ impl Chats {
         }
     }
 
-    /// Keeps what a client will send before its next words. Whether it is kept: not if those of another session are the
-    /// same, which nobody could tell apart.
+    /// Stores the digest of what a client will send before its next message. Returns false if another session has the
+    /// same digest.
     pub(super) async fn keep(
         &self,
         app: &App,
@@ -115,12 +115,12 @@ impl Chats {
                 // That session was removed.
                 _ => fs::remove_file(&path).is_ok() && self.write(&path, session).is_ok(),
             },
-            // Without it the client is told that the conversation is not known.
+            // The client will be told that the conversation is unknown.
             Err(_) => true,
         }
     }
 
-    /// Writes a file that is not there yet.
+    /// Writes a new file.
     fn write(&self, path: &Path, session: &str) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
@@ -128,7 +128,7 @@ impl Chats {
     }
 }
 
-/// Removes what is kept of the conversations of a session.
+/// Removes the conversations of a session.
 pub(super) fn forget(store: &Path, session: &str) {
     let files = fs::read_dir(store.join("chats")).into_iter().flatten().filter_map(Result::ok);
     for file in files {
@@ -138,7 +138,7 @@ pub(super) fn forget(store: &Path, session: &str) {
     }
 }
 
-/// A conversation in short. Only its caller finds it again.
+/// The digest of a conversation. It includes the caller, so that only they find it.
 fn digest(caller: &str, model: &str, messages: &[(String, String)]) -> String {
     let words = messages.iter().flat_map(|(role, words)| [role.as_str(), words.trim()]);
     hex(&["chat", caller, model].into_iter().chain(words).collect::<Vec<_>>())
@@ -147,7 +147,7 @@ fn digest(caller: &str, model: &str, messages: &[(String, String)]) -> String {
 fn hex(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
-        // Lengths keep the parts apart.
+        // Lengths separate the parts.
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }

@@ -1,7 +1,7 @@
-//! Answers to questions as words. The protocol has no other way, so a question is shown with a code, and the user's
+//! Answers to questions as text. The protocol has no other way, so a question is shown with a code, and the user's
 //! message `approve CODE` answers it.
 //!
-//! A code is made of the question and of what was shown of it: it counts once, and for nothing else.
+//! A code is derived from the question and its digest: it is valid once, and only for what was shown.
 
 use obelus_runtime::Language;
 use obelus_words::fill;
@@ -10,16 +10,16 @@ use sha2::{Digest as _, Sha256};
 
 use crate::types::{AnswerBody, QuestionRow};
 
-/// Letters and digits that are not mistaken for each other.
+/// Unambiguous letters and digits.
 const SIGNS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const LENGTH: usize = 8;
 
-/// The code of a question as it is shown now.
+/// The code of a question as it is now.
 pub(super) fn code_of(question: &QuestionRow) -> String {
     signs(&format!("{}\n{}", question.id, question.digest))
 }
 
-/// What tells a session apart from another one.
+/// A mark that distinguishes sessions.
 pub(super) fn mark_of(session: &str) -> String {
     signs(session)
 }
@@ -29,7 +29,7 @@ fn signs(text: &str) -> String {
     hash.iter().take(LENGTH).map(|byte| char::from(SIGNS[usize::from(byte % 32)])).collect()
 }
 
-/// A question with the words that answer it.
+/// A question with the texts that answer it.
 pub(super) fn shown(question: &QuestionRow, language: Language) -> String {
     let (words, code) = (&language.words().codes, code_of(question));
     let how = match question.about.as_str() {
@@ -40,7 +40,7 @@ pub(super) fn shown(question: &QuestionRow, language: Language) -> String {
     format!("{}\n\n{how}", question.text)
 }
 
-/// An answer that the user's words give: the code, and the answer.
+/// The answer in the user's message: the code, and the answer.
 pub(super) fn answer_in(text: &str) -> Option<(String, AnswerBody)> {
     let text = text.trim().trim_matches('`');
     let (verb, rest) = text.split_once(char::is_whitespace)?;

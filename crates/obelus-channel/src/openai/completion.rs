@@ -1,4 +1,4 @@
-//! What the agent says to a request, plain or as a stream.
+//! The agent's answer to a request, plain or as a stream.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -66,16 +66,16 @@ pub(super) async fn create(
     Ok(response)
 }
 
-/// Where the agent's words come from.
+/// The source of the agent's text.
 enum Source {
-    /// A run that is followed to its end.
+    /// A run that is being followed.
     Run(Box<Followed>),
-    /// Words that begin no turn.
+    /// A text without a turn.
     Words(String),
     Over,
 }
 
-/// Says the words, or answers the question whose code they name.
+/// Sends the message, or answers the question whose code it contains.
 async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str) -> Result<Source, ChannelError> {
     let by = access.caller.by(CHANNEL);
     let taken = match answer_in(&request.words) {
@@ -132,26 +132,26 @@ fn with_questions(words: String, open: &[QuestionRow], language: Language) -> St
 struct Saying {
     app: App,
     access: Access,
-    /// Where the conversation is kept, if it names its session.
+    /// The conversations, if this one identifies its session.
     chats: Option<Arc<Chats>>,
     session: String,
     request: ChatRequest,
     source: Source,
     id: String,
     created: i64,
-    /// Everything that was said so far.
+    /// The text so far.
     text: String,
-    /// How much of the text was sent while it was written, before the message was whole.
+    /// How much of the text was sent before the message was complete.
     written: usize,
     used: Used,
     is_over: bool,
 }
 
-/// What comes next of an answer.
+/// The next item of an answer.
 enum Said {
-    /// More words; they may be empty.
+    /// More text; it may be empty.
     More(String),
-    /// Nothing for a while.
+    /// Nothing for a while: send a keep-alive.
     Silence,
     End,
 }
@@ -179,7 +179,7 @@ impl Saying {
         }
     }
 
-    /// Takes what an event says.
+    /// Adds the text of an event.
     fn take(&mut self, event: &SessionEvent, added: &[Added]) -> String {
         match &event.body {
             EventBody::Used { used, .. } => {
@@ -212,7 +212,7 @@ impl Saying {
         more
     }
 
-    /// What remains to be said when the turn rests: why it ended without a result, and the questions that wait.
+    /// The rest when the turn rests: why it has no result, and the open questions.
     async fn rest(&mut self) -> Result<String, ChannelError> {
         let view = self.app.service().session(&self.session, self.access.language).await?;
         let language = Language::named(Some(&view.lang));
@@ -241,8 +241,8 @@ impl Saying {
         words.to_owned()
     }
 
-    /// The conversation is found again by what was said. What is said in addition, so that it is not taken for another one
-    /// that began alike.
+    /// Stores the conversation, so that it is found again by its text. Returns an additional line if another
+    /// conversation is equal.
     async fn keep(&mut self) -> String {
         let Some(chats) = self.chats.clone() else { return String::new() };
         let caller = self.access.caller.name.clone();
@@ -285,7 +285,7 @@ impl Saying {
         frame(&self.chunk(json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}])))
     }
 
-    /// The answer as a stream: the role first, then words, one reason for the end, and what the model took if asked.
+    /// The answer as a stream: the role first, then text, one finish reason, and the usage if requested.
     fn stream(self) -> Response {
         let first = self.delta(json!({"role": "assistant", "content": ""}), None);
         let body = unfold((VecDeque::from([first]), self), |(mut ready, mut saying)| async move {

@@ -1,4 +1,4 @@
-//! What a client asks for: the agent, the conversation, and how it is answered.
+//! Parses requests: the agent, the conversation, and the form of the answer.
 
 use serde_json::Value;
 
@@ -9,20 +9,20 @@ use crate::http::content_text;
 pub(super) struct ChatRequest {
     /// The agent.
     pub(super) model: String,
-    /// The messages before the last one: who spoke, and the words.
+    /// The messages before the last one: role and text.
     pub(super) before: Vec<(String, String)>,
-    /// The user's words.
+    /// The user's message.
     pub(super) words: String,
     /// Whether the answer is a stream.
     pub(super) stream: bool,
-    /// Whether the stream says at its end what the model took.
+    /// Whether the stream ends with the usage.
     pub(super) include_usage: bool,
-    /// Whom the client speaks for, where it says so.
+    /// The client's end user, if named.
     pub(super) user: Option<String>,
 }
 
 impl ChatRequest {
-    /// Reads a request. What would be silently different here is refused.
+    /// Parses a request. Options that would silently behave differently here are refused.
     pub(super) fn read(body: &Value) -> Result<Self, ChannelError> {
         let model = body["model"].as_str().ok_or_else(|| bad("`model` is the name of an agent"))?;
         if body["n"].as_u64().is_some_and(|n| n != 1) {
@@ -41,7 +41,7 @@ impl ChatRequest {
         let mut all = Vec::new();
         for message in messages {
             match message["role"].as_str() {
-                // Instructions are those of the agent's file.
+                // The agent's file has the instructions.
                 Some("system" | "developer") => {}
                 Some(role @ ("user" | "assistant")) => all.push((role.to_owned(), content_text(&message["content"])?)),
                 _ => return Err(bad("the role of a message is `user`, `assistant` or `system`")),

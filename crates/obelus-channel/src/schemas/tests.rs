@@ -1,4 +1,4 @@
-//! What is written below is what the description of the API says.
+//! The API description matches the data of the lower layers.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::{ContextMessage, QuestionShape, SessionEventShape, ValueStory};
 #[path = "../../../obelus-runtime/src/view/sample.rs"]
 mod sample;
 
-/// Reads what is written into a shape, and writes it again.
+/// Parses JSON into a shape, and serialises it again.
 #[track_caller]
 fn fits<T: Serialize + DeserializeOwned>(written: &Value) {
     let read: T = serde_json::from_value(written.clone()).unwrap_or_else(|error| panic!("{error}: {written}"));

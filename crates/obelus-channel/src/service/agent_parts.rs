@@ -1,4 +1,4 @@
-//! What an agent is made of: files, policy, prompt.
+//! The parts of an agent: files, policy, prompt.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use super::Service;
 use crate::ChannelError;
 use crate::types::{AgentFileView, PolicyExampleView, PolicyRuleView, PolicyToolView, PolicyView, PromptView};
 
-/// The most characters of a file that are shown.
+/// The limit of characters shown of a file.
 const MOST_OF_FILE: usize = 200_000;
 
-/// The most messages of a user for which a prompt is made.
+/// The limit of messages for which a prompt is rendered.
 const MOST_SAID: usize = 20;
 
-/// Makes prompts: what a model would be asked after each message. Whoever knows how prompts are written brings it.
+/// Renders the prompts that a model would get after each message. The binary provides it.
 pub type MakePrompt = Arc<dyn Fn(SessionSpec, Vec<String>) -> MadePrompt + Send + Sync>;
 
-/// A prompt that is being made, or why there is none.
+/// The future of a prompt, or of an error.
 pub type MadePrompt = Pin<Box<dyn Future<Output = Result<PromptView, String>> + Send>>;
 
 impl Service {
-    /// The same, which can show prompts.
+    /// Enables prompts.
     #[must_use]
     pub fn prompting(self, make: MakePrompt) -> Self {
         Self { make_prompt: Some(make), ..self }
     }
 
-    /// The files of an agent. Secrets that this process knows are blotted out.
+    /// The files of an agent. Secrets of this process are masked.
     pub async fn agent_files(&self, name: &str) -> Result<Vec<AgentFileView>, ChannelError> {
         let (agents, of) = (self.agents.clone(), name.to_owned());
         let files = self.blocking(move |_| Ok(agents.files(&of))).await?;
@@ -53,14 +53,14 @@ impl Service {
         Ok(files.into_iter().map(view).collect())
     }
 
-    /// What an agent's policy says, with its examples.
+    /// An agent's policy with its examples.
     pub async fn agent_policy(&self, name: &str, language: Option<Language>) -> Result<PolicyView, ChannelError> {
         let agent = self.load_agent(name, language).await?;
         let language = language.unwrap_or_else(|| self.language());
         Ok(policy_view(&agent, language))
     }
 
-    /// What an agent's model would be asked first after each of these messages.
+    /// The first prompt after each of these messages.
     pub async fn agent_prompt(
         &self,
         name: &str,
@@ -126,7 +126,7 @@ fn example(call: &Value, matches: bool, context: &Context, gate: Gate<'_>) -> Po
     PolicyExampleView { call: call.clone(), matches, verdict, reasons }
 }
 
-/// What a policy says of a call, and why; nothing where the call is faulty.
+/// A policy's verdict on a call, and its reasons; none if the call is invalid.
 fn judged(call: &Value, context: &Context, gate: Gate<'_>) -> (Option<String>, Vec<String>) {
     let Ok(found) = explain(call, context, gate) else { return (None, Vec::new()) };
     let form = found.to_json();

@@ -11,7 +11,7 @@ use crate::ChannelError;
 use crate::types::{AgentRow, AgentView, ToolRow};
 
 impl Service {
-    /// All agents. One whose file has errors is listed with them.
+    /// All agents, including those with errors in their files.
     pub async fn agents(&self, language: Option<Language>) -> Result<Vec<AgentRow>, ChannelError> {
         let (agents, code) = (self.agents.clone(), language.map(Language::code));
         let rows = move || agents.all().iter().map(|folder| row(folder, &Agent::load_in(folder, code))).collect();
@@ -82,7 +82,7 @@ fn lines(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// A name that somebody sent, short enough for a message.
+/// A name from outside, shortened for a message.
 pub(super) fn short(name: &str) -> String {
     name.chars().take(64).collect()
 }

@@ -1,4 +1,4 @@
-//! What changes in the lists of sessions and questions, as it happens.
+//! Changes of the lists of sessions and questions.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use super::sessions::agent_in;
 use crate::types::ListChange;
 use crate::who::who;
 
-/// What changes from now on, for one watcher. Nothing is told again: whoever comes later reads the lists.
+/// Changes from now on, for one watcher. They are not repeated: latecomers read the lists.
 pub struct Changes {
     service: Service,
     news: NewsFeed,
     language: Language,
-    /// Where each session was when it was last told of.
+    /// The last reported status of each session.
     statuses: HashMap<String, SessionStatus>,
     agents: HashMap<String, String>,
     queue: VecDeque<ListChange>,
 }
 
 impl Service {
-    /// What changes in the lists of sessions and questions from now on.
+    /// Changes of the lists of sessions and questions from now on.
     pub fn changes(&self, wanted: Option<Language>) -> Changes {
         Changes {
             service: self.clone(),
@@ -38,7 +38,7 @@ impl Service {
 }
 
 impl Changes {
-    /// The next change. None, once the host is gone. Nothing is lost if the waiting is given up.
+    /// The next change. None once the host is gone. It is cancel-safe.
     pub async fn next(&mut self) -> Option<ListChange> {
         loop {
             if let Some(change) = self.queue.pop_front() {
@@ -96,7 +96,7 @@ impl Changes {
         }
     }
 
-    /// Looks where a session is, and tells if that is another place.
+    /// Reads the status of a session, and reports it if it has changed.
     async fn look(&mut self, session: &Arc<str>) {
         let Ok(status) = self.service.read(session, SessionStatus::of).await else { return };
         if self.statuses.insert(session.to_string(), status) != Some(status) {
@@ -116,7 +116,7 @@ impl Changes {
     }
 }
 
-/// The name of a decision, as an answer has it.
+/// The name of a decision in an answer.
 pub(super) fn decision_name(decision: &Decision) -> &'static str {
     match decision {
         Decision::Approve { .. } => "approve",

@@ -1,4 +1,4 @@
-//! How a person changes a call that waits: the form, and the edit as it will run. Pictures of pages.
+//! Editing a waiting call: the form, and the preview. Pictures of pages.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -15,7 +15,7 @@ use crate::ChannelError;
 use crate::types::{EditProblem, FieldKindName, FormFieldView, FormView, PictureBytes, PreviewRequest, PreviewView};
 
 impl Service {
-    /// What can be changed of the only open call of a question.
+    /// The editable fields of a question's only open call.
     pub async fn form(&self, id: &str, wanted: Option<Language>) -> Result<FormView, ChannelError> {
         let (session, number) = parts(id)?;
         let service = self.clone();
@@ -29,7 +29,7 @@ impl Service {
         Ok(FormView { fields: form.fields.iter().map(field_view).collect() })
     }
 
-    /// An edit as it will run. Nothing is decided.
+    /// The preview of an edit. Nothing is decided.
     pub async fn preview(
         &self,
         id: &str,
@@ -66,7 +66,7 @@ impl Service {
         self.read(session, look).await?.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))
     }
 
-    /// The latest picture of the page that a question is about.
+    /// The latest picture of a question's page.
     pub async fn picture_of_question(&self, id: &str) -> Result<PictureBytes, ChannelError> {
         let (session, number) = parts(id)?;
         let folder = self.host.pictures(session);
@@ -79,7 +79,7 @@ impl Service {
         self.picture(file.zip(folder), id).await
     }
 
-    /// The latest picture of what a session sees.
+    /// The latest picture of a session.
     pub async fn picture_of_session(&self, id: &str) -> Result<PictureBytes, ChannelError> {
         check_id(id)?;
         let folder = self.host.pictures(id);
@@ -95,7 +95,7 @@ impl Service {
     }
 }
 
-/// The picture that was written last into a folder.
+/// The newest picture in a folder.
 fn latest_in(folder: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder).ok()?.filter_map(Result::ok);
     let is_picture = |path: &Path| {
@@ -106,7 +106,7 @@ fn latest_in(folder: &Path) -> Option<PathBuf> {
     files.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).max().map(|(_, path)| path)
 }
 
-/// Reads a picture, if it lies in the folder and is one.
+/// Reads a picture, if it is one and is in the folder.
 fn read_picture(file: &Path, folder: &Path) -> Option<PictureBytes> {
     let (file, folder) = (file.canonicalize().ok()?, folder.canonicalize().ok()?);
     if !file.starts_with(&folder) || !file.is_file() {
@@ -118,7 +118,7 @@ fn read_picture(file: &Path, folder: &Path) -> Option<PictureBytes> {
     Some(PictureBytes { kind, bytes })
 }
 
-/// The parameters of an edit by what was typed, and what is wrong with that.
+/// The parameters of an edit from typed text, and errors in it.
 fn typed_params(
     form: Option<&EditForm>,
     typed: &std::collections::BTreeMap<String, String>,

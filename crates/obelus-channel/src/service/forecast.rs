@@ -1,4 +1,4 @@
-//! What a fork would do, and what requests to the model took.
+//! What a fork would do, and the usage of model requests.
 
 use obelus_kernel::Effect;
 use obelus_kernel::session::{Outcome, Session};
@@ -9,14 +9,14 @@ use super::{Service, check_id};
 use crate::ChannelError;
 use crate::types::{ForkForecastView, ForkedCallView, RequestUsage, UsageSum, UsageView};
 
-/// The most calls that are told of each kind.
+/// The limit of calls of each kind.
 const MOST_CALLS: usize = 200;
 
-/// The most characters of the words of a turn.
+/// The limit of characters of a turn's message.
 const MOST_OF_WORDS: usize = 200;
 
 impl Service {
-    /// What a fork at a record, or now, would and would not do again. Nothing is made.
+    /// What a fork at a record, or now, would and would not repeat. Nothing is created.
     pub async fn fork_forecast(
         &self,
         id: &str,
@@ -44,7 +44,7 @@ impl Service {
         .await
     }
 
-    /// What requests to the model took, one by one.
+    /// The usage of each model request.
     pub async fn usage(&self, id: &str) -> Result<UsageView, ChannelError> {
         check_id(id)?;
         let name = id.to_owned();
@@ -84,7 +84,7 @@ impl Service {
     }
 }
 
-/// Calls as people see them, with the reads among them or without.
+/// Calls for people, with or without reads.
 fn views(session: &Session, calls: &[ForkedCall], language: Language, with_reads: bool) -> Vec<ForkedCallView> {
     let effect = |call: &ForkedCall| {
         let tool = call.call["_tool"].as_str().and_then(|name| session.context().tool(name));

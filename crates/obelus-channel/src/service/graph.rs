@@ -16,14 +16,14 @@ use crate::types::{
     PlanEdgeView, PlanGraphView, PlanNodeView, StepNodeView, StepWayView, StepsView, WriterKind, WriterView,
 };
 
-/// The most calls that are shown.
+/// The limit of calls.
 const MOST_NODES: usize = 2000;
 
-/// The most characters of a value that are shown.
+/// The limit of characters of a value.
 const MOST_OF_VALUE: usize = 2000;
 
 impl Service {
-    /// The calls of the latest turn, now or after a record, and which values flow between them.
+    /// The calls of the latest turn, now or after a record, and the values between them.
     pub async fn graph(
         &self,
         id: &str,
@@ -42,23 +42,23 @@ impl Service {
         .await
     }
 
-    /// The graph of steps of an agent; none where it runs the plain loop.
+    /// An agent's graph of steps; none if it has the plain loop.
     pub async fn agent_graph(&self, agent: &str) -> Result<Option<StepsView>, ChannelError> {
         let agent = self.load_agent(agent, None).await?;
         Ok(agent.steps.as_ref().map(|steps| steps_view(steps, None)))
     }
 }
 
-/// Makes the view of a session's plan.
+/// Builds the view of a session's plan.
 struct Maker<'a> {
     session: &'a Session,
     id: &'a str,
     language: Language,
     titles: Titles,
     graph: PlanGraph,
-    /// Open questions by the calls that they are about.
+    /// Open questions by call.
     questions: BTreeMap<(u32, u32), String>,
-    /// The open question about a plan as a whole.
+    /// The open question about the whole plan.
     plan_question: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Maker<'a> {
         let plan_question = open.iter().find(|question| question.about == About::Plan).map(whole);
         let mut questions = BTreeMap::new();
         for question in &open {
-            // A delegate's question is about the call that it carries out.
+            // A delegate's question belongs to the call that it carries out.
             let of_delegate = question.id.to_string().split_once('/').and_then(|(job, _)| place_of(job));
             let waiting = question.calls.iter().filter(|asked| asked.decided.is_none());
             let own = waiting.flat_map(AskedCall::places).filter(|_| of_delegate.is_none());
@@ -122,7 +122,7 @@ impl<'a> Maker<'a> {
     fn edge(&self, flow: &ValueFlow, ids: &[String]) -> PlanEdgeView {
         let reader = &self.graph.calls[flow.to];
         let feeder = flow.from.map(|from| &self.graph.calls[from]);
-        // What stood there before does not serve where a call of the plan writes it.
+        // An earlier value does not count if a call of the plan writes it.
         let is_there = feeder.is_none_or(|feeder| feeder.report.status == CallStatus::Done);
         let context = self.session.context();
         let value = context.read(&flow.path, reader.instance()).filter(|_| is_there);
@@ -165,13 +165,13 @@ fn place_of(id: &str) -> Option<(u32, u32)> {
     Some((step.parse().ok()?, job.parse().ok()?))
 }
 
-/// The parameters of a call, without what steers the engine.
+/// The parameters of a call, without those for the engine.
 fn params_of(call: &Value) -> Map<String, Value> {
     let fields = call.as_object().into_iter().flatten().filter(|(name, _)| !name.starts_with('_'));
     fields.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// A value, or the beginning of its text where it is long; whether it was cut.
+/// A value, cut to a text if it is long; whether it was cut.
 pub(super) fn cut(value: &Value) -> (Value, bool) {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match text.char_indices().nth(MOST_OF_VALUE) {
@@ -180,7 +180,7 @@ pub(super) fn cut(value: &Value) -> (Value, bool) {
     }
 }
 
-/// Whose word a value is, by its origins.
+/// The author of a value, by its origins.
 pub(super) fn writer_of(origins: &Origins, titles: &Titles) -> Option<WriterView> {
     let plain = |kind, trusted| WriterView { kind, name: None, title: None, trusted };
     let mut all = origins.iter();
@@ -198,7 +198,7 @@ pub(super) fn writer_of(origins: &Origins, titles: &Titles) -> Option<WriterView
     }
 }
 
-/// A graph of steps, and where a session is in it.
+/// A graph of steps, and the session's position in it.
 pub(super) fn steps_view(steps: &Steps, at: Option<&str>) -> StepsView {
     let starts = steps.start.nodes();
     let node = |(name, node): (&String, &StepNode)| {

@@ -1,4 +1,4 @@
-//! The instances of a session: how each stands, and what went wrong.
+//! The instances of a session: status and errors.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::Service;
 use crate::ChannelError;
 use crate::types::{ErrorGroup, InstanceCall, InstanceFilter, InstanceList, InstanceRow};
 
-/// The most rows of one part, and kinds of errors.
+/// The limit of rows on a page, and of kinds of errors.
 const MOST_LISTED: usize = 1000;
 const MOST_ERRORS: usize = 50;
 
@@ -20,7 +20,7 @@ const MOST_ERRORS: usize = 50;
 const IDLE: &str = "idle";
 
 impl Service {
-    /// The instances of a session that are wanted, with counts and errors of all of them.
+    /// The matching instances of a session, with counts and errors of all of them.
     pub async fn instances(
         &self,
         id: &str,
@@ -89,7 +89,7 @@ fn row(session: &Session, name: &str, calls: &[&CallReport], language: Language)
     }
 }
 
-/// The status that says most of several calls: what went wrong first, then what is under way, then what is done.
+/// The most important status of several calls: failed, then running, then done.
 fn status_of(calls: &[&CallReport]) -> &'static str {
     let order = [
         CallStatus::Failed,
@@ -114,7 +114,7 @@ fn failed_of<'a>(calls: &[&'a CallReport]) -> Option<&'a CallReport> {
     calls.iter().find(is_amiss).copied()
 }
 
-/// The code of an error, and its words.
+/// The code and text of an error.
 fn error_of(report: &CallReport, language: Language) -> (String, String) {
     let error = report.error.as_ref().unwrap_or(&Value::Null);
     let code = error["code"].as_str().or_else(|| error["rule"].as_str()).unwrap_or("error");

@@ -1,4 +1,4 @@
-//! What happened in a session: events, timeline, log, fork.
+//! The past of a session: events, timeline, log, fork.
 
 use obelus_kernel::session::Input;
 use obelus_runtime::engine::Record;
@@ -9,7 +9,7 @@ use super::{Service, check_id, drawn_id};
 use crate::ChannelError;
 use crate::types::{ForkView, Log, LogFilter, LogRow, Timeline};
 
-/// A record as it is told.
+/// A record as a row.
 fn log_row((kept, record): (Record, u64)) -> LogRow {
     let input = serde_json::to_value(&kept.input).unwrap_or(Value::Null);
     let kind = match &input {
@@ -26,11 +26,11 @@ impl LogFilter {
     }
 }
 
-/// The most events or records of one part of a list.
+/// The limit of events or records on a page.
 const MOST_LISTED: usize = 1000;
 
 impl Service {
-    /// The events of a session after one that was seen before, or from now on. The handle keeps the feed open.
+    /// The events of a session after a number, or from now on. The handle keeps the feed open.
     pub async fn events(
         &self,
         id: &str,
@@ -40,7 +40,7 @@ impl Service {
         Self::events_of(handle, after).await
     }
 
-    /// The same for whoever only looks on: a session that is not in memory is not opened for that.
+    /// The same for watchers: a session that is not in memory is not opened.
     pub async fn watch(
         &self,
         id: &str,
@@ -63,7 +63,7 @@ impl Service {
         Ok(done.map_err(|_| gone())??)
     }
 
-    /// What happened in a session after an event, from its beginning on where there is none.
+    /// The events of a session after a number, or from the beginning.
     pub async fn timeline(&self, id: &str, after: Option<EventNumber>, limit: usize) -> Result<Timeline, ChannelError> {
         check_id(id)?;
         let id = id.to_owned();
@@ -79,7 +79,7 @@ impl Service {
         .await
     }
 
-    /// The records of a session's journal after one: those of a kind, and with a text in them.
+    /// The records of a session after one, filtered by kind and text.
     pub async fn log(&self, id: &str, after: u64, limit: usize, filter: LogFilter) -> Result<Log, ChannelError> {
         check_id(id)?;
         let (id, limit) = (id.to_owned(), limit.clamp(1, MOST_LISTED));
@@ -90,7 +90,7 @@ impl Service {
                 let records = host.records(&id, at, upto)?;
                 let is_end = records.len() < MOST_LISTED;
                 let rows = records.into_iter().zip(at.saturating_add(1)..).map(log_row).filter(|row| filter.wants(row));
-                // One more tells whether there is a next part.
+                // One more shows whether there is a next page.
                 found.extend(rows.take(limit + 1 - found.len()));
                 if is_end || found.len() > limit {
                     break;
@@ -136,7 +136,7 @@ impl Service {
         check_id(&new)?;
         let of = id.to_owned();
         self.blocking(move |host| {
-            // A mode that was chosen when the session was made stays with it.
+            // The fork keeps the mode that was chosen when the session was created.
             let first = host.records(&of, 0, 1)?;
             let has_mode = first.first().is_some_and(|first| matches!(*first.input, Input::Mode { .. }));
             let at = at.map(|at| if has_mode { at.max(1) } else { at });
@@ -147,7 +147,7 @@ impl Service {
     }
 }
 
-/// An event as clients see it. Beside the ids of questions within the session stand those by which they are answered.
+/// An event for clients. It also has the ids by which its questions are answered.
 pub(crate) fn event_value(session: &str, event: &SessionEvent) -> Value {
     let mut value = serde_json::to_value(event).unwrap_or(Value::Null);
     let whole = |id: &Value| id.as_str().map(|id| Value::from(format!("{session}:{id}")));

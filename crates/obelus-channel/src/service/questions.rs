@@ -14,7 +14,7 @@ use crate::types::{AnswerBody, ConsentOffer, InboxFilter, QuestionRow, Taken};
 use crate::who::who;
 
 impl Service {
-    /// The open questions of all sessions, or of those that are wanted.
+    /// The open questions that match the filter.
     pub async fn inbox(&self, filter: InboxFilter, wanted: Option<Language>) -> Result<Vec<QuestionRow>, ChannelError> {
         let (only, agent) = (filter.session.clone(), filter.agent.clone());
         let sessions = self.blocking(move |host| {
@@ -32,7 +32,7 @@ impl Service {
         let mut all = Vec::new();
         for (agent, id) in sessions.await? {
             let (service, name) = (self.clone(), id.clone());
-            // A session that cannot be read does not hide the others.
+            // Unreadable sessions are skipped.
             let open = self.read(&id, move |session| service.open_questions(session, (&name, &agent), wanted)).await;
             all.extend(open.unwrap_or_default());
         }
@@ -61,8 +61,8 @@ impl Service {
         self.with_decision(row, wanted).await
     }
 
-    /// Answers a question. `by` says who, and from where. With a digest the answer counts only for what was shown. The
-    /// same `input_id` again acts once (DUR-13).
+    /// Answers a question. `by` says who, and from where. With a digest the answer counts only for what was shown. An
+    /// input with the same `input_id` is taken once (DUR-13).
     pub async fn answer(
         &self,
         id: &str,
@@ -78,7 +78,7 @@ impl Service {
             self.read(session, look).await?
         };
         let asked = asked.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
-        // A decided question is refused by the session, or answered as before if the input is the same.
+        // The session refuses a decided question, or repeats its answer if the input is the same.
         let decision = decision_of(answer, &offers)?;
         let decide = |digest: Option<&str>| {
             let (decision, digest) = (decision.clone(), digest.map(str::to_owned));
@@ -87,7 +87,7 @@ impl Service {
         match self.tell(session, decide(digest), input_id).await {
             Err(ChannelError::Refused(refused)) if refused.code == "question_changed" => match asked.is_open() {
                 true => Err(ChannelError::Changed(id.to_owned())),
-                // It was decided, which says more than that it has changed.
+                // That it was decided says more than that it has changed.
                 false => self.tell(session, decide(None), input_id).await,
             },
             done => done,
@@ -95,7 +95,7 @@ impl Service {
     }
 }
 
-/// The session and the question that an id names.
+/// The session and question of an id.
 pub(super) fn parts(id: &str) -> Result<(&str, QuestionId), ChannelError> {
     let unknown = || ChannelError::UnknownQuestion(id.chars().take(100).collect());
     let (session, question) = id.split_once(':').ok_or_else(unknown)?;
@@ -127,7 +127,7 @@ fn decision_of(answer: AnswerBody, offers: &[ConsentTerms]) -> Result<Decision, 
 }
 
 impl Service {
-    /// A question as channels show it, of a session and its agent.
+    /// A question of a session for channels.
     pub(super) fn question_row(
         &self,
         session: &Session,
@@ -164,7 +164,7 @@ impl Service {
             schema: question.schema.clone(),
             text: text_of(&view),
             has_picture: view.picture.is_some(),
-            // Where the server's files lie is nobody's business.
+            // The server's file paths are not shown.
             view: QuestionView { picture: None, ..view },
             consents: offers.iter().map(offer).collect(),
             by_words: question.by.as_deref().map(|by| who(by, language)),
@@ -182,7 +182,7 @@ pub(super) fn text_of(view: &QuestionView) -> String {
     view.lines().iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
-/// What an answer may be; nothing for a question that is decided.
+/// The possible answers; none for a decided question.
 fn answers_of(question: &Question, view: &QuestionView, offers: &[ConsentTerms]) -> Vec<String> {
     let own = view.answers.iter().copied().filter(|_| question.is_open());
     own.chain((!offers.is_empty()).then_some("consent")).map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! Questions that were decided lately, and which questions are wanted.
+//! Recently decided questions, and the filter of questions.
 
 use obelus_kernel::session::{Question, Session};
 use obelus_runtime::Language;
@@ -8,14 +8,14 @@ use super::sessions::agent_in;
 use crate::ChannelError;
 use crate::types::{InboxFilter, QuestionRow};
 
-/// The most sessions that are looked at: those with the latest records.
+/// The limit of sessions that are searched: those with the latest records.
 const MOST_SESSIONS: usize = 40;
 
-/// The most questions that are told.
+/// The limit of questions.
 const MOST_LISTED: usize = 200;
 
 impl Service {
-    /// Questions that were decided or lapsed lately, the latest first. The sessions that moved last are looked at.
+    /// Recently decided or expired questions, the latest first, from the sessions with the latest records.
     pub async fn recent(
         &self,
         filter: InboxFilter,
@@ -40,7 +40,7 @@ impl Service {
                 let rows = decided.map(|question| service.question_row(session, &question, (&name, &agent), language));
                 rows.collect::<Vec<_>>()
             };
-            // A session that cannot be read does not hide the others.
+            // Unreadable sessions are skipped.
             all.extend(self.read(&id, look).await.unwrap_or_default());
         }
         all.retain(|row| filter.wants(row));
@@ -51,7 +51,7 @@ impl Service {
 }
 
 impl InboxFilter {
-    /// Whether a question is about what is wanted, and has the text.
+    /// Whether a question matches the filter.
     pub(super) fn wants(&self, row: &QuestionRow) -> bool {
         let has = |text: &str| {
             let text = text.to_lowercase();

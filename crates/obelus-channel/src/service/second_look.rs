@@ -1,4 +1,4 @@
-//! Whether records are still as a question shows them.
+//! Checks whether records have changed since a question was asked.
 
 use obelus_kernel::session::{Change, Session, quoted_value};
 use obelus_runtime::people::Titles;
@@ -10,7 +10,7 @@ use crate::ChannelError;
 use crate::types::{LookRow, LookView};
 
 impl Service {
-    /// Reads once more what an open question would change, and says what is another value than was shown.
+    /// Reads again the records that an open question would change; returns the values that differ from those shown.
     pub async fn look_again(&self, id: &str, wanted: Option<Language>) -> Result<LookView, ChannelError> {
         let (session, number) = parts(id)?;
         let handle = self.open(session).await?;

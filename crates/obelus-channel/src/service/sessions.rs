@@ -1,4 +1,4 @@
-//! Making, listing, looking at and removing sessions.
+//! Creating, listing, reading and removing sessions.
 
 use obelus_kernel::session::{About, AskedCall, CallStatus, Mode, Question, Session};
 use obelus_kernel::{Message, Role, visible};
@@ -11,17 +11,17 @@ use super::{Service, check_id, drawn_id, id_of_key};
 use crate::types::{CallRow, ModeName, NewSession, Page, PlanView, SessionList, SessionListRow, SessionView};
 use crate::{ChannelError, types::ConsentRow};
 
-/// The most sessions of one part of a list.
+/// The limit of sessions on a page.
 const MOST_LISTED: usize = 200;
 
-/// The most characters of a session's title.
+/// The limit of characters of a title.
 const MOST_OF_TITLE: usize = 80;
 
-/// The most messages that are looked at for a title.
+/// The limit of messages that are searched for a title.
 const MOST_LOOKED_AT: usize = 200;
 
 impl Service {
-    /// Makes a session with an agent.
+    /// Creates a session with an agent.
     pub async fn create_session(&self, new: NewSession) -> Result<SessionView, ChannelError> {
         let id = new.id.unwrap_or_else(drawn_id);
         check_id(&id)?;
@@ -34,7 +34,7 @@ impl Service {
         let wanted = new.lang.as_deref().map(|name| Language::named(Some(name)));
         let agent = self.load_agent(&new.agent, wanted).await?;
         let mode = new.mode.map(Mode::from);
-        // How far an agent may go is its author's word; to go further is the word of whoever runs the server (POL-1).
+        // The agent's author sets the mode; only the server's operator may extend it (POL-1).
         if new.is_bound && mode.is_some_and(|mode| rank(mode) > rank(agent.settings.mode)) {
             return Err(ChannelError::Forbidden(crate::tokens::Role::Admin.name()));
         }
@@ -46,8 +46,8 @@ impl Service {
         self.session(&id, None).await
     }
 
-    /// Makes a session once, however often it is asked for with the same key: the session's id is made of the key and of
-    /// the caller's name then. Whether it was made now.
+    /// Creates a session once for the same key: its id is derived from the key and the caller's name. Returns whether
+    /// it was created now.
     pub async fn create_session_once(
         &self,
         mut new: NewSession,
@@ -102,7 +102,7 @@ impl Service {
         }
     }
 
-    /// Sessions, newest first. One that cannot be read does not hide the others.
+    /// Sessions, newest first. Unreadable ones are included with that status.
     pub async fn sessions(&self, page: Page) -> Result<SessionList, ChannelError> {
         let limit = page.limit.clamp(1, MOST_LISTED);
         let (rows, next) = self
@@ -141,7 +141,7 @@ impl Service {
         Ok(SessionList { sessions, next })
     }
 
-    /// Removes a session and everything that is kept of it.
+    /// Removes a session and all its data.
     pub async fn remove(&self, id: &str) -> Result<(), ChannelError> {
         check_id(id)?;
         self.host.remove(id).await?;
@@ -166,7 +166,7 @@ impl Service {
         self.read_at(id, at, |session| session.context().to_json()).await
     }
 
-    /// The calls of the latest turn, and how they stand.
+    /// The calls of the latest turn with their statuses.
     pub async fn plan(&self, id: &str, wanted: Option<Language>) -> Result<PlanView, ChannelError> {
         let (service, name) = (self.clone(), id.to_owned());
         self.read(id, move |session| {
@@ -176,7 +176,7 @@ impl Service {
         .await
     }
 
-    /// Where the value of an expression comes from, such as `†state.deal.title`. The `†` may be left out.
+    /// The provenance of an expression's value, such as `†state.deal.title`. The `†` may be omitted.
     pub async fn why(&self, id: &str, expr: &str, instance: Option<&str>) -> Result<Value, ChannelError> {
         let expr = match expr.starts_with('†') {
             true => expr.to_owned(),
@@ -191,7 +191,7 @@ impl Service {
         }
     }
 
-    /// What people have agreed to for the rest of the session.
+    /// The standing consents of the session.
     pub async fn consents(&self, id: &str, wanted: Option<Language>) -> Result<Vec<ConsentRow>, ChannelError> {
         let service = self.clone();
         self.read(id, move |session| {
@@ -221,7 +221,7 @@ impl From<ModeName> for Mode {
     }
 }
 
-/// How far a mode goes.
+/// The order of modes.
 fn rank(mode: Mode) -> u8 {
     match mode {
         Mode::Shadow => 0,
@@ -230,7 +230,7 @@ fn rank(mode: Mode) -> u8 {
     }
 }
 
-/// The latest words of the user, in short. Only messages that are in memory are looked at.
+/// The user's latest message, shortened. Only messages in memory are searched.
 fn title_of(session: &Session) -> Option<String> {
     let words = session.context().latest().take(MOST_LOOKED_AT).find_map(|message| match message {
         Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
@@ -269,7 +269,7 @@ pub(super) fn call_rows(
     calls.iter().map(row).collect()
 }
 
-/// The name of a session's agent in the catalogue; of a request, that of its file.
+/// The name of a session's agent in the catalogue; for a request, its file's name.
 fn agent_of(spec: &SessionSpec) -> String {
     let folder = spec.folder.file_name().filter(|_| !spec.agent.is_empty());
     folder.map_or_else(|| spec.name.clone(), |name| name.to_string_lossy().into_owned())

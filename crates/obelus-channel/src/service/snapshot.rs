@@ -1,4 +1,4 @@
-//! A session at one moment, for channels that show it their own way.
+//! A snapshot of a session, for channels with their own presentation.
 
 use obelus_kernel::session::{Question, Session};
 use obelus_runtime::sessions::{InputId, SessionRow, SessionStatus};
@@ -12,20 +12,20 @@ use super::{Service, check_id};
 use crate::ChannelError;
 use crate::types::QuestionRow;
 
-/// A session at one moment.
+/// A snapshot of a session.
 pub(crate) struct Snapshot {
-    /// Where it is.
+    /// Its status.
     pub(crate) status: SessionStatus,
-    /// Whether no turn is at work.
+    /// Whether no turn is running.
     pub(crate) is_at_rest: bool,
     /// Its state.
     pub(crate) state: Value,
-    /// The questions that wait.
+    /// Its open questions.
     pub(crate) questions: Vec<QuestionRow>,
 }
 
 impl Service {
-    /// A session now, or as it was after a record.
+    /// A session now, or after a record.
     pub(crate) async fn snapshot(
         &self,
         id: &str,
@@ -49,15 +49,15 @@ impl Service {
         .await
     }
 
-    /// The record with which a session took the input of this id, if it has.
+    /// The record of the input with this id, if the session has taken it.
     pub(crate) async fn input_record(&self, id: &str, input_id: &str) -> Result<Option<u64>, ChannelError> {
         check_id(id)?;
         let (id, input_id) = (id.to_owned(), input_id.parse::<InputId>()?);
         self.blocking(move |host| Ok(host.taken(&id, &input_id)?)).await
     }
 
-    /// A session as it was when the input of this id came, or as it is now: a request that is sent again means what it
-    /// meant the first time.
+    /// A session as it was when the input with this id came, or as it is now: a repeated request means the same as
+    /// the first time.
     pub(crate) async fn snapshot_for(
         &self,
         id: &str,
@@ -71,24 +71,24 @@ impl Service {
         self.snapshot(id, taken.map(|record| record.saturating_sub(1)), wanted).await
     }
 
-    /// Everything that has happened in a session.
+    /// All events of a session.
     pub(crate) async fn whole_history(&self, id: &str) -> Result<Vec<Arc<SessionEvent>>, ChannelError> {
         check_id(id)?;
         let id = id.to_owned();
         self.blocking(move |host| Ok(host.history_after(&id, EventNumber::START)?)).await
     }
 
-    /// Every session that is kept, newest first.
+    /// All stored sessions, newest first.
     pub(crate) async fn session_rows(&self) -> Result<Vec<SessionRow>, ChannelError> {
         self.blocking(|host| Ok(host.list()?)).await
     }
 
-    /// Sessions that have open questions, or are at work: all others are at rest.
+    /// Sessions with open questions or running work: all others rest.
     pub(crate) async fn sessions_to_look_at(&self) -> Result<BTreeSet<String>, ChannelError> {
         self.blocking(|host| Ok(host.inbox()?.into_iter().map(|row| row.session).collect())).await
     }
 
-    /// The agent of a session; none where there is no such session.
+    /// The agent of a session; none if there is no such session.
     pub(crate) async fn agent_of_session(&self, id: &str) -> Result<Option<String>, ChannelError> {
         check_id(id)?;
         let id = id.to_owned();

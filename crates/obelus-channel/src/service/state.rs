@@ -1,4 +1,4 @@
-//! Values of the state with where they come from, and what has changed between two records.
+//! Values of the state with their provenance, and changes between two records.
 
 use std::borrow::Cow;
 
@@ -15,14 +15,14 @@ use crate::ChannelError;
 use crate::types::{ChangeKind, StateChange, StateChanges, StateValue, StateValues, WriterKind, WriterView};
 use crate::who::who;
 
-/// The most values that are told at once.
+/// The limit of values.
 const MOST_VALUES: usize = 500;
 
-/// Lists and records below this depth are told as they are.
+/// Values below this depth are not split.
 const DEEPEST: usize = 12;
 
 impl Service {
-    /// The values of the state below a place, now or after a record, each with where it comes from.
+    /// The values of the state below a path, now or after a record, with their provenance.
     pub async fn state_values(
         &self,
         id: &str,
@@ -40,7 +40,7 @@ impl Service {
         values.await?.map_err(ChannelError::BadRequest)
     }
 
-    /// What has changed in the state between a record and another one, or now.
+    /// The changes of the state between two records, or until now.
     pub async fn state_changes(&self, id: &str, at: u64, to: Option<u64>) -> Result<StateChanges, ChannelError> {
         let before = self.state(id, Some(at)).await?;
         let after = self.state(id, to).await?;
@@ -52,13 +52,13 @@ impl Service {
     }
 }
 
-/// Looks at the state of a session.
+/// Reads the state of a session.
 struct Inspector<'a> {
     session: &'a Session,
     id: &'a str,
     language: Language,
     titles: Titles,
-    /// Questions that a person said yes to.
+    /// Approved questions.
     approved: Vec<Question>,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Inspector<'a> {
         };
         let whole = self.session.state();
         let value = match path.kind.as_str() {
-            // The state as people know it.
+            // The state as people see it.
             "state" => path.segments.iter().try_fold(&whole, |value, segment| segment.of(value)).cloned(),
             _ => self.session.context().read(&path, None).map(Cow::into_owned),
         };
@@ -113,7 +113,7 @@ impl<'a> Inspector<'a> {
         }
     }
 
-    /// The call whose result a message is, as it was proposed.
+    /// The proposed call whose result a message is.
     fn call_of(&self, message: usize) -> Option<&Value> {
         match self.session.context().messages().get(message)? {
             Message::Data(data) => data.as_result().map(|(call, ..)| call),
@@ -134,8 +134,8 @@ impl<'a> Inspector<'a> {
         WriterView { kind, title: name.map(|name| self.titles.tool(name)), name: name.cloned(), trusted }
     }
 
-    /// The question about the call of a write that a person said yes to. Where several questions could be meant, and
-    /// different people answered them, none is named.
+    /// The approved question about the call of a write. None if several questions match and different people answered
+    /// them.
     fn approval(&self, call: &Value, date: Option<&str>) -> Option<&Question> {
         let date = date.and_then(Time::parse);
         let is_meant = |question: &&Question| {
@@ -150,7 +150,7 @@ impl<'a> Inspector<'a> {
     }
 }
 
-/// Whether a call as it was proposed can be the one that a person was asked about.
+/// Whether a proposed call may be the one that a person was asked about.
 fn may_be(proposed: &Value, asked: &Value) -> bool {
     let has_reference = |value: &Value| value.to_string().contains('†');
     let fields = proposed.as_object().into_iter().flatten();
@@ -158,7 +158,7 @@ fn may_be(proposed: &Value, asked: &Value) -> bool {
     told.all(|(name, value)| has_reference(value) || asked.get(name) == Some(value))
 }
 
-/// The values below a place that are neither lists nor records, or are empty.
+/// Adds the values below a path that are not lists or records, or are empty.
 fn add_leaves<'v>(path: &str, value: &'v Value, depth: usize, into: &mut Vec<(String, &'v Value)>) {
     match value {
         Value::Object(fields) if !fields.is_empty() && depth < DEEPEST => {
@@ -178,7 +178,7 @@ fn below(path: &str, name: &str) -> String {
     if is_plain { format!("{path}.{name}") } else { format!("{path}[{}]", Value::from(name)) }
 }
 
-/// Adds what is another value at a place, and below it.
+/// Adds the differences at a path and below it.
 fn difference(path: &str, before: Option<&Value>, after: Option<&Value>, depth: usize, into: &mut Vec<StateChange>) {
     if before == after {
         return;

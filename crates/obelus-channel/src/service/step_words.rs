@@ -1,4 +1,4 @@
-//! The words of steps beside the events that tell of them, for clients that show a conversation.
+//! Texts of steps for events, for clients that show a conversation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use serde_json::Value;
 use super::Service;
 use crate::ChannelError;
 
-/// Puts the events of a session into words, in the order in which they come.
+/// Adds texts to the events of a session, in order.
 pub(crate) struct StepWords {
     titles: Titles,
     language: Language,
-    /// The calls that have begun and not ended.
+    /// The running calls.
     calls: BTreeMap<CallId, Arc<Value>>,
 }
 
 impl Service {
-    /// The words of a session's steps in a language.
+    /// The texts of a session's steps in a language.
     pub(crate) async fn step_words(&self, id: &str, language: Language) -> Result<StepWords, ChannelError> {
         let titles = self.read(id, move |session| Titles::of(session.context(), language.code())).await?;
         Ok(StepWords { titles, language, calls: BTreeMap::new() })
@@ -28,7 +28,7 @@ impl Service {
 }
 
 impl StepWords {
-    /// The line of a call that begins or ends; none for other events, and where the call began out of sight.
+    /// The line of a call that begins or ends; none for other events, or if its beginning was not seen.
     pub(crate) fn line(&mut self, event: &SessionEvent) -> Option<StepLine> {
         match &event.body {
             EventBody::CallBegan { id, call, consent, .. } => {

@@ -1,4 +1,4 @@
-//! What is said to a session, and what came of it.
+//! Inputs to a session, and their results.
 
 use obelus_kernel::session::{Input, Refused, Reply, Session};
 use obelus_kernel::visible;
@@ -12,28 +12,28 @@ use crate::ChannelError;
 use crate::types::{Taken, TurnView};
 
 impl Service {
-    /// Says something as the user. It returns when the words are durable; [`Service::rested`] waits for the turn. The
-    /// same `input_id` again acts once (DUR-13).
+    /// Sends a message as the user. It returns when the message is durable; [`Service::rested`] waits for the turn.
+    /// An input with the same `input_id` is taken once (DUR-13).
     pub async fn say(&self, id: &str, text: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
         self.tell(id, Input::User { text: text.to_owned() }, input_id).await
     }
 
-    /// Stops the turn, and ends everything that is at work.
+    /// Stops the turn and all running work.
     pub async fn stop(&self, id: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
         self.tell(id, Input::Stop, input_id).await
     }
 
-    /// Lets the session pause: what runs goes on to its end, and nothing starts. `by` says who, and from where.
+    /// Pauses the session: running work continues to its end, and nothing new starts. `by` says who, and from where.
     pub async fn pause(&self, id: &str, by: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
         self.tell(id, Input::Pause { by: by.to_owned() }, input_id).await
     }
 
-    /// Lets a paused session go on.
+    /// Resumes a paused session.
     pub async fn resume(&self, id: &str, by: &str, input_id: Option<&str>) -> Result<Taken, ChannelError> {
         self.tell(id, Input::Resume { by: by.to_owned() }, input_id).await
     }
 
-    /// Puts another state in the place of the session's own.
+    /// Replaces the session's state.
     pub async fn edit_state(
         &self,
         id: &str,
@@ -56,7 +56,7 @@ impl Service {
         }
     }
 
-    /// Takes back a standing consent (ASK-9), by its id such as `c1`.
+    /// Revokes a standing consent (ASK-9), by its id such as `c1`.
     pub async fn revoke(
         &self,
         id: &str,
@@ -69,15 +69,15 @@ impl Service {
         self.tell(id, Input::Revoke { consent, by: by.to_owned() }, input_id).await
     }
 
-    /// Tells a session something, for channels that have it as an input.
+    /// Gives a session an input.
     pub async fn tell(&self, id: &str, input: Input, input_id: Option<&str>) -> Result<Taken, ChannelError> {
         let handle = self.open(id).await?;
         let record = once(&handle, input_id)?.tell_recorded(input).await?;
         Ok(Taken { session: id.to_owned(), record, event: format!("{record}-0") })
     }
 
-    /// Waits until the turn has come to rest, and says what it came to; none, if nothing has begun yet or the session is
-    /// paused in the middle of a turn.
+    /// Waits until the turn rests, and returns its result; none if nothing has begun, or the session is paused within
+    /// a turn.
     pub async fn rested(&self, id: &str, wanted: Option<Language>) -> Result<Option<TurnView>, ChannelError> {
         let handle = self.open(id).await?;
         if handle.inspect(|session| session.paused().is_some() && !session.is_at_rest()).await? {
@@ -90,7 +90,7 @@ impl Service {
     }
 }
 
-/// What a turn came to.
+/// The result of a turn.
 pub(super) fn turn_view(session: &Session, reply: &Reply, id: &str, language: Language) -> TurnView {
     TurnView {
         ends: serde_json::to_value(reply.ends)
@@ -108,8 +108,7 @@ pub(super) fn turn_view(session: &Session, reply: &Reply, id: &str, language: La
     }
 }
 
-/// Everything that the user is told of a turn: what was said on the way, the last words, and why it ended if it has no
-/// result.
+/// The whole text of a turn for the user: the agent's messages, the result, and why it ended if it has none.
 fn text_of(reply: &Reply, language: Language) -> String {
     let mut parts: Vec<String> = reply.said.iter().map(|words| lines_visible(words)).collect();
     if let Some(words) = reply.output.as_str().filter(|words| !reply.said.iter().any(|said| said == words)) {
@@ -119,7 +118,7 @@ fn text_of(reply: &Reply, language: Language) -> String {
     parts.join("\n\n")
 }
 
-/// Text of a model, whose control and direction characters are escaped. Line breaks stay.
+/// Text of a model with control and direction characters escaped. Line breaks stay.
 pub(crate) fn lines_visible(text: &str) -> String {
     text.split('\n')
         .map(|line| line.split('\t').map(visible).collect::<Vec<_>>().join("\t"))

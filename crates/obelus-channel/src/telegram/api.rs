@@ -1,6 +1,6 @@
-//! The Bot API: the few methods that are needed, over HTTP.
+//! The Bot API: the necessary methods, over HTTP.
 //!
-//! The address of every method has the token in it, so no error here shows an address.
+//! Every method's URL contains the token, so no error shows a URL.
 
 use std::time::Duration;
 
@@ -8,37 +8,37 @@ use obelus_runtime::Secret;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// A host that does not even take the connection within this time is down.
+/// The time limit of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Whoever takes longer to answer does not answer.
+/// The time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The largest answer that is read.
+/// The largest answer.
 const LARGEST: usize = 8 << 20;
-/// How long to wait after the first failure, and at most.
+/// The first and the longest pause after failures.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Why a method was not carried out.
+/// Why a method failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ApiError {
-    /// No answer came, or none that can be read.
+    /// There is no answer, or it is invalid.
     #[error("the Bot API cannot be reached: {0}")]
     Network(String),
     /// Too many requests.
     #[error("the Bot API wants {} s of silence", .0.as_secs())]
     TooMany(Duration),
-    /// The API says no.
+    /// The API refused.
     #[error("the Bot API refused with {code}: {text}")]
     Refused {
         /// The code, as in HTTP.
         code: u16,
-        /// Its words.
+        /// Its message.
         text: String,
     },
 }
 
 impl ApiError {
-    /// Whether the same request may succeed later.
+    /// Whether a retry may succeed.
     fn is_passing(&self) -> bool {
         match self {
             Self::Network(_) | Self::TooMany(_) => true,
@@ -46,7 +46,7 @@ impl ApiError {
         }
     }
 
-    /// Whether the API says this.
+    /// Whether the API's message contains this text.
     pub(super) fn says(&self, words: &str) -> bool {
         matches!(self, Self::Refused { text, .. } if text.contains(words))
     }
@@ -60,7 +60,7 @@ impl Backoff {
         Self(FIRST_PAUSE)
     }
 
-    /// Waits as long as the error asks for, or longer each time.
+    /// Waits as long as the error asks for, or with back-off.
     pub(super) async fn pause(&mut self, error: &ApiError) {
         let pause = match error {
             ApiError::TooMany(wanted) => *wanted,
@@ -83,7 +83,7 @@ pub(super) struct BotApi {
 
 impl BotApi {
     pub(super) fn new(address: &str, token: Secret) -> Result<Self, String> {
-        // It fails where the program has chosen a provider before, and that one is as good.
+        // Fails if the program has already chosen a provider, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
             .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
@@ -94,12 +94,12 @@ impl BotApi {
         Ok(Self { http, address: address.trim_end_matches('/').to_owned(), token })
     }
 
-    /// Has a method carried out, once.
+    /// Calls a method once.
     pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, ApiError> {
         self.post(method, "application/json", params.to_string().into_bytes(), PATIENCE).await
     }
 
-    /// The same, again and again while the failure may pass.
+    /// Calls a method, with retries after temporary failures.
     pub(super) async fn call_patiently(&self, method: &str, params: &Value) -> Result<Value, ApiError> {
         let mut backoff = Backoff::new();
         loop {
@@ -110,8 +110,8 @@ impl BotApi {
         }
     }
 
-    /// The updates from a number on; waits for the first one for a while. One that cannot be read is there without
-    /// content, so that it is not asked for again.
+    /// The updates from an id on; waits for the first one for a while. An unreadable one is returned without content,
+    /// so that it is not requested again.
     pub(super) async fn updates(&self, offset: Option<i64>, wait: Duration) -> Result<Vec<Update>, ApiError> {
         let mut params = json!({"timeout": wait.as_secs(), "allowed_updates": ["message", "callback_query"]});
         if let Some(offset) = offset {
@@ -123,7 +123,7 @@ impl BotApi {
         Ok(updates.into_iter().filter_map(Update::of).collect())
     }
 
-    /// Sends a text as a file, with a few words beside it.
+    /// Sends a text as a file with a caption.
     pub(super) async fn send_text_file(
         &self,
         chat: i64,
@@ -199,19 +199,19 @@ fn read_answer(status: u16, bytes: &[u8]) -> Result<Value, ApiError> {
     Err(ApiError::Refused { code, text: text.chars().take(300).collect() })
 }
 
-/// Something that happened to the bot.
+/// An update.
 #[derive(Debug)]
 pub(super) struct Update {
     pub(super) id: i64,
     pub(super) content: Content,
 }
 
-/// What happened.
+/// Its content.
 #[derive(Debug)]
 pub(super) enum Content {
     Message(Box<Incoming>),
     Press(Box<Press>),
-    /// Something that nobody asked for, or that cannot be read.
+    /// Other content, or unreadable.
     Other,
 }
 
@@ -237,12 +237,12 @@ pub(super) struct Incoming {
     pub(super) chat: Chat,
     pub(super) text: Option<String>,
     pub(super) reply_to_message: Option<Box<Incoming>>,
-    /// Everything else: pictures, voice, …
+    /// Other fields: pictures, voice, …
     #[serde(flatten)]
     pub(super) other: Map<String, Value>,
 }
 
-/// Whoever wrote or pressed.
+/// The sender.
 #[derive(Debug, Deserialize)]
 pub(super) struct Sender {
     pub(super) id: i64,
@@ -261,7 +261,7 @@ pub(super) struct Chat {
     pub(super) kind: String,
 }
 
-/// A button that was pressed.
+/// A pressed button.
 #[derive(Debug, Deserialize)]
 pub(super) struct Press {
     pub(super) id: String,

@@ -9,7 +9,7 @@ use super::action::Action;
 use super::split::{LONGEST, beginning, units};
 use crate::types::{FieldKindName, FormFieldView, QuestionRow};
 
-/// A card has at most so many values to choose from; others are typed.
+/// The limit of values that a card offers; others are typed.
 const MOST_VALUES: usize = 8;
 /// A card has at most so many fields to choose from.
 const MOST_FIELDS: usize = 40;
@@ -145,7 +145,7 @@ fn consents(row: &QuestionRow, language: Language, key: impl Fn(&str, Action) ->
     (lines.join("\n"), keys)
 }
 
-/// A question that is closed: its text, and what came of it.
+/// A closed question: its text and result.
 pub(super) fn closed_card(
     row: &QuestionRow,
     language: Language,

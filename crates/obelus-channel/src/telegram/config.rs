@@ -1,4 +1,4 @@
-//! The file that says which bot it is, who may talk to it, and with which agent.
+//! The configuration file: bot, allowed users, agent.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,12 +11,12 @@ use serde::Deserialize;
 
 use crate::address::is_safe;
 
-/// The variable with the token, where the file names no file for it.
+/// The variable with the token, if the configuration names no file.
 const TOKEN_VARIABLE: &str = "TELEGRAM_BOT_TOKEN";
-/// Where the Bot API is.
+/// The address of the Bot API.
 const PUBLIC_API: &str = "https://api.telegram.org";
 
-/// A file that cannot be used, and why.
+/// An invalid configuration.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {why}", .file.display())]
 pub struct ConfigError {
@@ -26,18 +26,18 @@ pub struct ConfigError {
     pub why: String,
 }
 
-/// How a bot is run.
+/// The configuration of a bot.
 #[derive(Clone)]
 pub struct TelegramConfig {
-    /// The secret of the bot.
+    /// The bot's token.
     pub token: Secret,
-    /// The numbers of the people who may talk to it. Nobody else is answered.
+    /// The ids of allowed users. Nobody else is answered.
     pub allow: BTreeSet<i64>,
     /// The name of the agent.
     pub agent: String,
-    /// The language; that of each user's Telegram where there is none.
+    /// The language; by default that of each user's Telegram.
     pub lang: Option<Language>,
-    /// Where the Bot API is.
+    /// The address of the Bot API.
     pub api: String,
 }
 
@@ -54,8 +54,8 @@ struct Fields {
 }
 
 impl TelegramConfig {
-    /// Reads `{token_file?, allow, agent, lang?, api?}` as YAML or JSON. The token's file lies beside it, unless it has a
-    /// whole path; without one, the token is in the environment.
+    /// Reads `{token_file?, allow, agent, lang?, api?}` as YAML or JSON. The token's file is relative to it; without
+    /// one, the token is in the environment.
     pub fn read(file: &Path) -> Result<Self, ConfigError> {
         let wrong = |why: String| ConfigError { file: file.to_owned(), why };
         let text = read_text(file).map_err(|error| wrong(error.to_string()))?;
@@ -95,7 +95,7 @@ fn token_in(file: &Path) -> Result<Secret, ConfigError> {
     Ok(Secret::new(text.trim()))
 }
 
-/// Whether a text is a token by its form. It becomes part of an address.
+/// Whether a text has the form of a token. It becomes part of a URL.
 fn is_token(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let parts = text.split_once(':');

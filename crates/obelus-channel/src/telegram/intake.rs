@@ -1,6 +1,6 @@
-//! Updates: what users write, and which buttons they press.
+//! Updates: the users' messages and pressed buttons.
 //!
-//! An update is told to a session under its own number, so that one that comes again after a crash acts once (DUR-13).
+//! An update's id is its input id, so that one repeated after a crash is taken once (DUR-13).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use super::{Bot, TelegramError};
 use crate::ChannelError;
 use crate::types::{AnswerBody, NewSession};
 
-/// How long the Bot API may wait for the first update.
+/// The long-polling time.
 const POLL: Duration = Duration::from_secs(50);
-/// How often words are told to a session that cannot take them now.
+/// How often a message is retried that a session cannot take now.
 const TRIES: u32 = 5;
-/// Others than the users are told once that they are none, so many of them.
+/// The limit of strangers who are told, once, that they are not allowed.
 const MOST_OUTSIDERS: usize = 1_000;
-/// What a message may be instead of a text.
+/// Kinds of messages without text.
 const MEDIA: [&str; 12] = [
     "voice",
     "audio",
@@ -50,7 +50,7 @@ pub(super) struct From {
 }
 
 impl From {
-    /// Who answers, and from where, as journals keep it.
+    /// The sender and channel, as journals store them.
     fn by(&self) -> String {
         format!("telegram:{}", self.user)
     }
@@ -61,8 +61,8 @@ impl From {
 }
 
 impl Bot {
-    /// Asks for updates and takes them in, one after the other, for as long as the server lives. A token that is not valid
-    /// any more is told of, again and again: the server has more to do than the bot.
+    /// Polls for updates and processes them one by one, as long as the server runs. A token that has become invalid
+    /// is reported repeatedly and does not end the server.
     pub(super) async fn poll(self: &Arc<Self>) -> Result<(), TelegramError> {
         let mut backoff = Backoff::new();
         loop {
@@ -83,7 +83,7 @@ impl Bot {
     }
 
     async fn take(self: &Arc<Self>, update: Update) {
-        // One that came before comes again only until its number is confirmed.
+        // An update is repeated until its id is confirmed.
         if self.book.look(|saved| saved.offset_at(system_clock()).is_some_and(|offset| update.id < offset)) {
             return;
         }
@@ -118,7 +118,7 @@ impl Bot {
         if !is_private && !self.is_addressed(&message) {
             return;
         }
-        // Words of others are not the user's own (POL-7).
+        // Forwarded text is not the user's own (POL-7).
         if ["forward_origin", "forward_date", "via_bot"].iter().any(|kind| message.other.contains_key(*kind)) {
             return self.note(from.chat, from.language.words().bot.own_words_only.to_owned());
         }
@@ -131,7 +131,7 @@ impl Bot {
         }
     }
 
-    /// Whether a message in a group is for the bot: a command, a mention, or a reply to it.
+    /// Whether a message in a group is for the bot: a command, a mention, or a reply.
     fn is_addressed(&self, message: &Incoming) -> bool {
         let text = message.text.as_deref().unwrap_or_default().to_lowercase();
         let replied = message.reply_to_message.as_ref().and_then(|replied| replied.from.as_ref());
@@ -150,7 +150,7 @@ impl Bot {
                 self.stop_talk(from).await;
                 self.keep(|saved| {
                     saved.end_talk(from.user, from.chat);
-                    // The same update again does not end another one.
+                    // A repeated update must not end the next conversation.
                     saved.offset = from.update.saturating_add(1);
                     saved.offset_at = system_clock().0;
                 });
@@ -173,7 +173,7 @@ impl Bot {
         }
     }
 
-    /// Stops what a user's session is doing. There is nothing to stop where nothing was said.
+    /// Stops the turn of a user's session. Without a session there is nothing to stop.
     async fn stop_talk(&self, from: &From) {
         let session = self.book.look(|saved| saved.session_of(from.user, from.chat));
         if self.book.look(|saved| saved.talks.contains_key(&session)) {
@@ -185,7 +185,7 @@ impl Bot {
         self.book.look(|saved| saved.card_at(chat, message).map(|(token, _)| token.clone()))
     }
 
-    /// Tells the user's session what they wrote. Where it cannot be taken, the user is told.
+    /// Sends a message to the user's session. The user is told if it is refused.
     async fn say(self: &Arc<Self>, from: &From, text: &str) {
         let mut pause = Duration::from_millis(500);
         let mut tries = 0;
@@ -219,7 +219,7 @@ impl Bot {
         self.note(from.chat, fill(words, &[&error.words(from.language)]));
     }
 
-    /// The session of a user, made if it is not there, and shown in the chat.
+    /// The session of a user, created if necessary, and shown in the chat.
     async fn talk_of(self: &Arc<Self>, from: &From) -> Result<String, ChannelError> {
         let session = self.book.look(|saved| saved.session_of(from.user, from.chat));
         if !self.book.look(|saved| saved.talks.contains_key(&session)) {
@@ -232,7 +232,7 @@ impl Bot {
             };
             let shown = match self.service.create_session(new).await {
                 Ok(_) => EventNumber::START,
-                // It was made before a crash, or the bot's file was lost: what it said is not said again.
+                // It was created before a crash, or the bot's file was lost: its events are not shown again.
                 Err(error) if error.code() == "exists" => self.latest_event(&session).await?,
                 Err(error) => return Err(error),
             };
@@ -292,7 +292,7 @@ impl Bot {
             Some((token, action, self.book.look(|saved| saved.cards.get(token).cloned())?))
         });
         let Some((token, action, card)) = known else { return self.answer_press(&press.id, words.used) };
-        // A process that ended right after it had sent the card did not know its number.
+        // A process that ended right after sending the card did not store its message id.
         if card.message.is_none()
             && let Some(message) = press.message.as_ref().filter(|message| message.chat.id == card.chat)
         {
@@ -354,7 +354,7 @@ impl Bot {
         self.spawn(async move { bot.refresh_card(&token).await });
     }
 
-    /// Answers a press at once. One that is too old needs no answer.
+    /// Acknowledges a press. One that is too old needs no answer.
     fn answer_press(self: &Arc<Self>, id: &str, text: &str) {
         let (bot, answer) = (Arc::clone(self), json!({"callback_query_id": id, "text": text}));
         self.spawn(async move { drop(bot.api.call("answerCallbackQuery", &answer).await) });
@@ -373,7 +373,7 @@ impl Bot {
     }
 }
 
-/// A text without the name of the bot.
+/// A text without the bot's name.
 fn without_mention(text: &str, username: &str) -> String {
     let mention = format!("@{username}");
     let is_it = |word: &str| word.to_lowercase().trim_end_matches([',', ':']) == mention;

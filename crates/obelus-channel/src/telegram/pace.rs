@@ -1,4 +1,4 @@
-//! How often something is sent to a chat.
+//! The rate limit of chats.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,24 +6,24 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A chat takes one message a second; a group fewer.
+/// The interval between messages to a private chat; for groups it is longer.
 const IN_PRIVATE: Duration = Duration::from_secs(1);
 const IN_GROUP: Duration = Duration::from_secs(3);
 
-/// Entries beyond this are looked through for those that do not matter any more.
+/// Beyond this number of entries, outdated ones are removed.
 const MANY: usize = 1_000;
 
-/// When each chat may be sent something again.
+/// When each chat may next be sent a message.
 #[derive(Default)]
 pub(super) struct Pace(Mutex<HashMap<i64, Instant>>);
 
 impl Pace {
-    /// Waits until it is our turn to send something to a chat.
+    /// Waits until a chat may be sent a message.
     pub(super) async fn turn(&self, chat: i64) {
         tokio::time::sleep_until(self.book(chat)).await;
     }
 
-    /// When a chat may be sent something next.
+    /// When a chat may next be sent a message.
     pub(super) fn free_at(&self, chat: i64) -> Instant {
         let booked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         booked.get(&chat).copied().unwrap_or_else(Instant::now)
@@ -35,7 +35,7 @@ impl Pace {
         if booked.len() > MANY {
             booked.retain(|_, free| *free > now);
         }
-        // Groups have negative numbers.
+        // Groups have negative ids.
         let gap = if chat < 0 { IN_GROUP } else { IN_PRIVATE };
         let free = booked.entry(chat).or_insert(now);
         let at = (*free).max(now);

@@ -1,7 +1,6 @@
-//! What happens in a session, as messages in its chat.
+//! Shows the events of a session as messages in its chat.
 //!
-//! Messages follow from the numbered events of the session, and the number of the last one that was shown is kept. So
-//! whatever was not shown before a restart is shown after it.
+//! The number of the last shown event is stored, so that events missed before a restart are shown after it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,17 +20,17 @@ use super::split::{LONGEST, beginning, split};
 use super::state::{Card, Talk};
 use crate::service::lines_visible;
 
-/// A sign of work is shown by the apps for five seconds.
+/// Apps show the typing indicator for five seconds.
 const TYPING: Duration = Duration::from_secs(4);
-/// Words that are written faster than this are shown when they are complete.
+/// Text that is written faster than this is shown when it is complete.
 const BEFORE_DRAFT: Duration = Duration::from_millis(700);
-/// A text of more messages is sent as a file.
+/// Longer texts are sent as a file.
 const MOST_PARTS: usize = 5;
-/// How long to wait before a session that cannot be opened is tried again.
+/// The pause before a session that cannot be opened is retried.
 const AGAIN: Duration = Duration::from_secs(30);
 
 impl Bot {
-    /// Goes on showing every conversation. One that has ended is let go when nothing in it is open.
+    /// Resumes showing all conversations. Ended ones are dropped when they have no open questions.
     pub(super) fn resume_talks(self: &Arc<Self>) {
         self.keep(|saved| {
             let is_over = |(session, talk): &(&String, &Talk)| {
@@ -41,13 +40,13 @@ impl Bot {
             let over: Vec<String> = saved.talks.iter().filter(is_over).map(|(session, _)| session.clone()).collect();
             saved.talks.retain(|session, _| !over.contains(session));
         });
-        // Whoever was taken off the list is shown nothing more.
+        // Users who are no longer allowed are shown nothing.
         let is_allowed = |talk: &Talk| self.config.allow.contains(&talk.user);
         let talks = self.book.look(|saved| saved.talks.clone());
         talks.iter().filter(|(_, talk)| is_allowed(talk)).for_each(|(session, _)| self.show(session));
     }
 
-    /// Shows what happens in a session, if that is not done yet.
+    /// Starts showing a session, unless it is already shown.
     pub(super) fn show(self: &Arc<Self>, session: &str) {
         if self.memory().shown.insert(session.to_owned()) {
             let speaker = Speaker {
@@ -72,9 +71,9 @@ struct Speaker {
     session: String,
     chat: i64,
     language: Language,
-    /// The last event that was looked at.
+    /// The last processed event.
     after: EventNumber,
-    /// Words that are being written, those of them that stand in the chat, and since when there are some.
+    /// The text being written, the part of it that is in the chat, and its start time.
     draft: String,
     drafted: String,
     draft_since: Option<Instant>,
@@ -105,7 +104,7 @@ impl Speaker {
         self.bot.book.look(|saved| saved.talks.get(&self.session).cloned())
     }
 
-    /// Shows events until some were missed, or the session has left memory.
+    /// Shows events until some were missed, or the session is unloaded.
     async fn follow(&mut self, mut events: Subscription) {
         let mut typing = tokio::time::interval(TYPING);
         typing.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -174,7 +173,7 @@ impl Speaker {
         self.after = number;
     }
 
-    /// The last words of a turn that were not said before, and why it ended if it has no result.
+    /// The final text of a turn that was not yet sent, and why it ended if it has no result.
     async fn rest(&mut self, number: EventNumber, reply: &Reply) {
         let output = reply.output.as_str().filter(|words| !reply.said.iter().any(|said| said == words));
         let why = why_it_ended(reply, self.language);
@@ -182,14 +181,14 @@ impl Speaker {
         if !words.is_empty() {
             return self.say(number, &words.join("\n\n")).await;
         }
-        // Words that were begun, and led to something else.
+        // A draft that was not completed.
         if let Some(message) = self.talk().and_then(|talk| talk.draft) {
             let _ = self.bot.api.call("deleteMessage", &json!({"chat_id": self.chat, "message_id": message})).await;
         }
         self.shown(number);
     }
 
-    /// Says something, in as many messages as it takes. Those that were sent before a restart are not sent again.
+    /// Sends a text, in several messages if necessary. Those sent before a restart are not repeated.
     async fn say(&mut self, number: EventNumber, text: &str) {
         let text = lines_visible(text);
         let mut parts = split(&text, LONGEST);
@@ -214,12 +213,12 @@ impl Speaker {
         self.shown(number);
     }
 
-    /// Puts words in the place of those that were being written, or sends them.
+    /// Replaces the draft with the text, or sends it.
     async fn deliver(&self, text: &str, draft: Option<i64>) {
         if let Some(message) = draft {
             match self.bot.edit(self.chat, message, text, None).await {
                 Ok(()) => return,
-                // It was deleted meanwhile.
+                // The draft was deleted meanwhile.
                 Err(ApiError::Refused { code: 400, .. }) => {}
                 Err(error) => return self.report(Err(error)),
             }
@@ -227,7 +226,7 @@ impl Speaker {
         self.report(self.bot.send(self.chat, text, None).await.map(drop));
     }
 
-    /// Shows a question as a card, or the card that is there as the question is now.
+    /// Shows a question as a card, or updates its card.
     async fn ask(&mut self, number: EventNumber, question: &QuestionId) {
         self.is_at_work = false;
         let known = self.token_of(question);
@@ -244,11 +243,11 @@ impl Speaker {
         });
     }
 
-    /// Sends a card. Its token is kept before, so that its buttons work even if the process ends right after.
+    /// Sends a card. Its token is stored first, so that its buttons work even if the process ends right after.
     async fn send_card(&self, question: &QuestionId, known: Option<String>) {
         let id = format!("{}:{question}", self.session);
         let row = match self.bot.service.question(&id, Some(self.language)).await {
-            // Somebody was faster.
+            // It was already answered.
             Ok(row) if row.status != "requested" => return,
             Ok(row) => row,
             Err(error) => return (self.bot.tell)(&format!("Telegram: {id}: {error}")),
@@ -286,7 +285,7 @@ impl Speaker {
         self.bot.book.look(|saved| saved.card_of(&id).map(|(token, _)| token.clone()))
     }
 
-    /// Keeps that everything up to an event was shown.
+    /// Stores that everything up to an event was shown.
     fn shown(&mut self, number: EventNumber) {
         self.keep(|talk| {
             talk.shown = number.to_string();
@@ -302,7 +301,7 @@ impl Speaker {
         self.bot.keep(|saved| saved.talks.get_mut(&self.session).map(change));
     }
 
-    /// When words that are being written are shown next.
+    /// When the draft is shown next.
     fn draft_due(&self) -> Option<Instant> {
         let since = self.draft_since.filter(|_| !self.draft.trim().is_empty() && self.draft != self.drafted)?;
         Some(self.bot.pace.free_at(self.chat).max(since + BEFORE_DRAFT))
@@ -313,7 +312,7 @@ impl Speaker {
         self.drafted.clone_from(&self.draft);
         let text = format!("{} …", text.trim());
         match self.talk().and_then(|talk| talk.draft) {
-            // The complete words come later anyway.
+            // The complete text comes later anyway.
             Some(message) => drop(self.bot.edit(self.chat, message, &text, None).await),
             None => match self.bot.send(self.chat, &text, None).await {
                 Ok(message) => self.keep(|talk| talk.draft = Some(message)),
@@ -327,7 +326,7 @@ impl Speaker {
         self.bot.spawn(async move { drop(bot.api.call("sendChatAction", &action).await) });
     }
 
-    /// A chat that takes nothing, because the user has blocked the bot, is no reason to stop.
+    /// Errors of a chat, such as a blocked bot, do not end the speaker.
     fn report(&self, sent: Result<(), ApiError>) {
         if let Err(error) = sent {
             (self.bot.tell)(&format!("Telegram: {}: {error}", self.session));

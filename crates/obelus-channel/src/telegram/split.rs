@@ -1,21 +1,21 @@
-//! Texts in parts that a message can hold.
+//! Splits texts to fit into messages.
 
-/// The most that one message holds, in units of UTF-16, as the Bot API counts.
+/// The limit of a message in UTF-16 units, as the Bot API counts.
 pub(super) const LONGEST: usize = 4096;
 
-/// A text in parts of at most `longest` units: between paragraphs if possible, else between lines, else between words,
-/// else between characters. So no surrogate pair is cut, and no address or name that has no space in it unless it fills
-/// a part alone.
+/// Splits a text into parts of at most `longest` units: between paragraphs if possible, else lines, else words, else
+/// characters. So a surrogate pair is never split, and an address or name without spaces only if it fills a part
+/// alone.
 pub(super) fn split(text: &str, longest: usize) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text.trim_matches('\n').trim_end();
     while units(rest) > longest {
         let room = &rest[..fitting(rest, longest)];
-        // The end of a part that is too short is not worth a better place.
+        // A split that makes the part very short is not used.
         let found = ["\n\n", "\n", " "].iter().find_map(|sign| room.rfind(sign).filter(|at| *at >= room.len() / 4));
         let at = found.filter(|at| !room[..*at].trim().is_empty()).unwrap_or(room.len());
         let part = rest[..at].trim_end();
-        // A message of nothing but space is refused.
+        // Telegram refuses a message of spaces only.
         if !part.is_empty() {
             parts.push(part);
         }
@@ -27,7 +27,7 @@ pub(super) fn split(text: &str, longest: usize) -> Vec<&str> {
     parts
 }
 
-/// The beginning of a text that is still being written, with a sign that more follows.
+/// The beginning of a text in progress, with an ellipsis.
 pub(super) fn beginning(text: &str, longest: usize) -> String {
     match units(text) > longest {
         true => format!("{} …", &text[..fitting(text, longest.saturating_sub(2))]),
@@ -35,12 +35,12 @@ pub(super) fn beginning(text: &str, longest: usize) -> String {
     }
 }
 
-/// How many units of UTF-16 a text has.
+/// The length of a text in UTF-16 units.
 pub(super) fn units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// How many bytes of a text fit into so many units.
+/// The number of bytes of a text that fit into this many units.
 fn fitting(text: &str, longest: usize) -> usize {
     let mut sum = 0;
     let past = text.char_indices().find(|(_, c)| {

@@ -1,8 +1,8 @@
-//! What a bot must know after a restart: the next update, how far each conversation was shown, and the open cards.
+//! Data that must survive a restart: the next update, the progress of each conversation, and the open cards.
 //!
-//! It is one small file in the store's folder, written whole. Updates are told to sessions by their numbers (DUR-13),
-//! and what is shown follows from the numbered events of a session, so a crash between two writes repeats work without
-//! effect: an update is taken once, a message is sent again at most if the crash came before its number was written.
+//! It is one small file in the store's folder, written atomically. Update ids are input ids (DUR-13), and messages
+//! follow from numbered events, so that a crash between two writes does no harm: an update is taken once, and a
+//! message is repeated only if the crash came before its number was stored.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -16,25 +16,25 @@ use serde::{Deserialize, Serialize};
 
 /// The file, in the store's folder.
 const FILE: &str = "telegram.json";
-/// After a week without updates the numbers begin anew; a number that is older than this is not asked from.
+/// Update ids restart after a week without updates; older ids are not used.
 const NUMBERS_HOLD: i64 = 6 * 24 * 3600 * 1000;
 
-/// Everything that is kept.
+/// The stored data.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Saved {
-    /// The number of the bot. Those of another one mean nothing.
+    /// The bot's id. Data of another bot are discarded.
     pub(super) bot: i64,
     /// The next update.
     pub(super) offset: i64,
-    /// When the latest update came, in milliseconds since 1970.
+    /// The time of the latest update, in milliseconds since 1970.
     pub(super) offset_at: i64,
-    /// How many conversations each place had before.
+    /// The number of earlier conversations of each user and chat.
     #[serde(default)]
     pub(super) ended: BTreeMap<String, u32>,
-    /// The conversations, by their sessions.
+    /// The conversations, by session.
     #[serde(default)]
     pub(super) talks: BTreeMap<String, Talk>,
-    /// The cards whose buttons work, by their tokens.
+    /// The active cards, by token.
     #[serde(default)]
     pub(super) cards: BTreeMap<String, Card>,
 }
@@ -42,37 +42,37 @@ pub(super) struct Saved {
 /// A conversation of one user in one chat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Talk {
-    /// Whose it is.
+    /// The user.
     pub(super) user: i64,
-    /// Where it is shown.
+    /// The chat.
     pub(super) chat: i64,
     /// The language of the user.
     pub(super) lang: String,
     /// The latest event that was shown, as `RECORD-PART`.
     pub(super) shown: String,
-    /// How many messages of the next event were sent.
+    /// The number of messages of the next event that were sent.
     #[serde(default)]
     pub(super) parts: usize,
-    /// The message that is edited while words are being written.
+    /// The message that is edited while text is being written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) draft: Option<i64>,
 }
 
-/// A question that was sent with buttons.
+/// A question sent with buttons.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Card {
     /// The session.
     pub(super) session: String,
     /// The question, as `SESSION:QUESTION`.
     pub(super) question: String,
-    /// What was shown, in short.
+    /// The digest of what was shown.
     pub(super) digest: String,
     /// The chat.
     pub(super) chat: i64,
     /// The message; none while it is being sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) message: Option<i64>,
-    /// Whether a no was pressed, and a reason may follow.
+    /// Whether "deny" was pressed, and a reason may follow.
     #[serde(default)]
     pub(super) is_denying: bool,
     /// Whether it shows what a yes may stand for beyond the question.
@@ -111,12 +111,12 @@ impl Edit {
 }
 
 impl Saved {
-    /// The number of the update to ask from.
+    /// The next update to request.
     pub(super) fn offset_at(&self, now: Time) -> Option<i64> {
         (self.offset > 0 && now.0 - self.offset_at < NUMBERS_HOLD).then_some(self.offset)
     }
 
-    /// The session of a user in a chat. What is said in private is not shown in a group.
+    /// The session of a user in a chat. Private and group conversations are separate.
     pub(super) fn session_of(&self, user: i64, chat: i64) -> String {
         let place = place_of(user, chat);
         match self.ended.get(&place) {
@@ -125,7 +125,7 @@ impl Saved {
         }
     }
 
-    /// Lets the next words of a user in a chat begin a new session.
+    /// Ends a conversation: the user's next message in the chat begins a new session.
     pub(super) fn end_talk(&mut self, user: i64, chat: i64) {
         *self.ended.entry(place_of(user, chat)).or_default() += 1;
     }
@@ -148,14 +148,14 @@ fn place_of(user: i64, chat: i64) -> String {
     }
 }
 
-/// The file, and what it says.
+/// The file and its content.
 pub(super) struct Book {
     path: PathBuf,
     saved: Mutex<Saved>,
 }
 
 impl Book {
-    /// Reads the file in a folder. What is there of another bot is let go.
+    /// Reads the file in a folder. Data of another bot are discarded.
     pub(super) fn open(folder: &Path, bot: i64) -> Result<Self, String> {
         let path = folder.join(FILE);
         let wrong = |why: String| format!("{}: {why}", path.display());
@@ -170,12 +170,12 @@ impl Book {
         Ok(Self { path, saved: Mutex::new(saved) })
     }
 
-    /// Reads something.
+    /// Reads the data.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Saved) -> T) -> T {
         look(&self.lock())
     }
 
-    /// Changes something. It is durable when this returns; an error says that it holds in memory only.
+    /// Changes the data. They are durable when this returns; after an error the change is only in memory.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Saved) -> T) -> io::Result<T> {
         let mut saved = self.lock();
         let done = change(&mut saved);
@@ -189,7 +189,7 @@ impl Book {
     }
 }
 
-/// Writes a file that only its owner can read, whole or not at all.
+/// Writes a private file atomically.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let other = path.with_extension("json.tmp");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&other)?;
@@ -197,7 +197,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&other, path)?;
     match path.parent() {
-        // The name is durable when the folder is.
+        // The rename is durable once the folder is synced.
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),
     }

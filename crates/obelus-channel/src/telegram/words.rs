@@ -1,9 +1,9 @@
-//! Who answered, and in which language a user is spoken to.
+//! Who answered, and the language of a user.
 
 use obelus_runtime::Language;
 use obelus_words::{BotWords, fill};
 
-/// Who answered a question, and from where. `name_of` knows the names of the users here.
+/// Who answered a question, and from where. `name_of` returns the names of this bot's users.
 pub(super) fn who(words: &BotWords, by: &str, name_of: impl FnOnce(i64) -> Option<String>) -> String {
     match (by, by.split_once(':')) {
         ("a person at the terminal", _) => words.at_terminal.to_owned(),
@@ -15,7 +15,7 @@ pub(super) fn who(words: &BotWords, by: &str, name_of: impl FnOnce(i64) -> Optio
     }
 }
 
-/// The language of a user: that of the file, else that of their Telegram.
+/// The language of a user: the configured one, else that of their Telegram.
 pub(super) fn language_of(wanted: Option<Language>, code: Option<&str>) -> Language {
     let is_russian = |code: &str| code == "ru" || code.starts_with("ru-");
     wanted.unwrap_or(if code.is_some_and(is_russian) { Language::Russian } else { Language::English })

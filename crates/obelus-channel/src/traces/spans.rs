@@ -10,17 +10,17 @@ use obelus_runtime::{EventBody, SessionEvent};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// What is known of a session.
+/// Facts about a session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct About {
     pub(super) session: String,
     pub(super) agent: String,
     pub(super) model: Option<String>,
-    /// Whether words, parameters and results are told.
+    /// Whether messages, parameters and results are sent.
     pub(super) with_content: bool,
 }
 
-/// A span that has not ended.
+/// An open span.
 struct Open {
     id: String,
     name: String,
@@ -36,16 +36,16 @@ impl Open {
     }
 }
 
-/// Makes spans of the events of one session.
+/// Creates the spans of one session.
 pub(super) struct Spans {
     about: About,
-    /// The trace and the span of the turn that is at work.
+    /// The trace and span of the running turn.
     turn: Option<(String, Open)>,
     chat: Option<Open>,
     calls: BTreeMap<String, Open>,
 }
 
-/// Kinds of spans, as OTLP has them.
+/// Span kinds of OTLP.
 const INTERNAL: u8 = 1;
 const CLIENT: u8 = 3;
 
@@ -54,7 +54,7 @@ impl Spans {
         Self { about, turn: None, chat: None, calls: BTreeMap::new() }
     }
 
-    /// The spans that end with an event, in the form of OTLP.
+    /// The spans that end with an event, in OTLP's form.
     pub(super) fn take(&mut self, event: &SessionEvent) -> Vec<Value> {
         let (at, mut ended) = (event.at, Vec::new());
         match &event.body {
@@ -104,7 +104,7 @@ impl Spans {
         })
     }
 
-    /// Begins a turn, where none is at work.
+    /// Begins a turn, unless one is running.
     fn begin(&mut self, at: Time) {
         if self.turn.is_none() {
             let name = format!("invoke_agent {}", self.about.agent);
@@ -112,7 +112,7 @@ impl Spans {
         }
     }
 
-    /// Adds content to the turn, where content is told.
+    /// Adds content to the turn, if content is sent.
     fn content(&mut self, name: &str, content: impl FnOnce() -> Value) {
         if let Some((_, turn)) = self.turn.as_mut().filter(|_| self.about.with_content) {
             turn.attributes.insert(name.to_owned(), content().to_string().into());
@@ -156,7 +156,7 @@ impl Spans {
         if let Some(words) = reply.output.as_str() {
             self.content("gen_ai.output.messages", || message("assistant", words));
         }
-        // Calls that still run are told with the turn in which they end.
+        // Calls that still run belong to the turn in which they end.
         let Some((trace, turn)) = self.turn.take() else { return Vec::new() };
         vec![span(&trace, None, turn, at, error)]
     }
@@ -172,7 +172,7 @@ fn message(role: &str, words: &str) -> Value {
     json!([{"role": role, "parts": [{"type": "text", "content": words}]}])
 }
 
-/// A span as OTLP has it in JSON: ids as hexadecimal digits, whole numbers as texts.
+/// A span in OTLP's JSON: ids in hexadecimal, whole numbers as text.
 fn span(trace: &str, parent: Option<&str>, open: Open, end: Time, error: Option<String>) -> Value {
     let Open { id, name, kind, start, mut attributes } = open;
     if let Some(error) = &error {
@@ -191,7 +191,7 @@ fn span(trace: &str, parent: Option<&str>, open: Open, end: Time, error: Option<
     span
 }
 
-/// An attribute as OTLP has it.
+/// An OTLP attribute.
 pub(super) fn attribute(key: &str, value: &Value) -> Value {
     let value = match value {
         Value::Number(number) => json!({"intValue": number.to_string()}),
@@ -209,7 +209,7 @@ fn key(value: &impl Serialize) -> String {
     }
 }
 
-/// Random hexadecimal digits for so many bytes. Without randomness they are those of the time, which is good enough here.
+/// Random hexadecimal digits for this many bytes. Without randomness, digits of the time are good enough here.
 fn drawn(bytes: usize) -> String {
     let mut random = uuid::Uuid::now_v7().into_bytes();
     let _ = getrandom::fill(&mut random);

@@ -1,4 +1,4 @@
-//! What an agent is made of.
+//! The parts of an agent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What changes in the lists of sessions and questions.
+//! Changes of the lists of sessions and questions.
 
 use serde::Serialize;
 #[cfg(feature = "http")]

@@ -1,4 +1,4 @@
-//! How a person changes a call that waits.
+//! Editing a waiting call.
 
 use std::collections::BTreeMap;
 

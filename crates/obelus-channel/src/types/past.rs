@@ -1,4 +1,4 @@
-//! What a fork would do, instances, and what requests to the model took.
+//! What a fork would do, instances, and usage.
 
 use std::collections::BTreeMap;
 

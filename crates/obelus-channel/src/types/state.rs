@@ -1,4 +1,4 @@
-//! Values of the state with where they come from, and what has changed between two records.
+//! Values of the state with their provenance, and changes between two records.
 
 use serde::Serialize;
 use serde_json::Value;

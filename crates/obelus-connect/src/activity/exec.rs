@@ -230,7 +230,7 @@ fn outcome_of(stdout: &[u8]) -> Result<Outcome, Failure> {
     }
     let lasting = |error: CallError| Failure::lasting(error.code, error.message);
     let outcome = read_json(stdout, "stdout").and_then(messages::outcome_of);
-    // Whoever reads it must not take the effect for undone.
+    // The effect has happened although its output cannot be read; the error must say so.
     outcome.map_err(|mut error| {
         error.message.push_str("; the program itself ended without an error, so what it does is done");
         lasting(error)

@@ -65,9 +65,8 @@ impl Activity for Jq {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads of a filter's own, and not of the runtime's blocking pool: at shutdown the runtime waits for that pool, and an
-/// endless filter would keep the program from ending. They are started when there is work for one more, and end when the
-/// filter is dropped.
+/// The filter's own threads. The runtime waits at shutdown for its blocking pool, so an endless filter there would
+/// keep the program from ending. Threads are started on demand and end when the filter is dropped.
 struct Threads {
     jobs: mpsc::Sender<Job>,
     queue: Arc<Mutex<mpsc::Receiver<Job>>>,
@@ -83,7 +82,7 @@ impl Threads {
         Self { jobs, queue: Arc::new(Mutex::new(queue)), open, started }
     }
 
-    /// Has something done as soon as a thread is free. What is returned brings the result; none after a panic.
+    /// Queues work for the next free thread. The receiver gets the result, or `None` if the work panicked.
     fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -95,7 +94,7 @@ impl Threads {
             match thread.spawn(move || serve(&queue)) {
                 Ok(_) => *started += 1,
                 Err(error) if *started == 0 => return Err(error),
-                // One of the others will do it.
+                // A running thread will take the job.
                 Err(_) => {}
             }
         }
@@ -105,19 +104,19 @@ impl Threads {
         let job = move || {
             // The call may have been abandoned.
             let result = (!sender.is_closed()).then(|| std::panic::catch_unwind(AssertUnwindSafe(work)));
-            // Before anybody knows the result: the next job finds this thread free.
+            // Before the result is sent, so that the next job finds this thread free.
             open.fetch_sub(1, Ordering::Relaxed);
             if let Some(Ok(result)) = result {
                 let _ = sender.send(result);
             }
         };
-        // The other end lives as long as this.
+        // The receiver lives as long as `self`.
         let _ = self.jobs.send(Box::new(job));
         Ok(receiver)
     }
 }
 
-/// Does one job after the other until no more can come.
+/// Runs jobs until the queue is closed.
 fn serve(queue: &Mutex<mpsc::Receiver<Job>>) {
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(job) = next() {
@@ -133,7 +132,7 @@ mod tests {
         *threads.started.lock().unwrap()
     }
 
-    /// So many jobs that do not end before what is returned is dropped.
+    /// Starts jobs that run until the returned sender is dropped.
     fn occupy(threads: &Threads, jobs: usize) -> (mpsc::Sender<()>, Vec<oneshot::Receiver<()>>) {
         let (release, released) = mpsc::channel::<()>();
         let released = Arc::new(Mutex::new(released));

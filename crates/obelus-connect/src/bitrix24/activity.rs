@@ -21,28 +21,29 @@ use super::webhook::Webhook;
 use super::wire::{self, Request, Verb};
 use crate::activity::{BindingError, Fields};
 
-/// How long a call may take, waiting for its turn included.
+/// The time limit of a call, including the wait for its turn.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
-/// So often a look is made whose own answer gets lost. Looking does no harm, and the other way is to ask a person.
+/// How often a reconciling read is retried if its answer is lost. It does no harm; the alternative is to ask a
+/// person.
 const MOST_LOOKS: u32 = 4;
 
-/// The first looks for something that may still be under way come soon, later ones seldom.
+/// The first pause between reconciling reads of an effect that may still be under way. Later pauses are longer.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 
-/// What a binding may say.
+/// The fields of a binding.
 const KNOWN: [&str; 6] = ["webhook", "application_token", "rate", "patience", "settle", "language"];
 
-/// How a portal is to be treated.
+/// The settings of a portal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// How fast it may be asked; none where it has no limit.
+    /// The rate limit; none if the portal has none.
     pub rate: Option<Rate>,
-    /// How long a call may wait for a portal that is busy or out of time.
+    /// How long a call may wait for a busy portal.
     pub patience: Duration,
-    /// How long something may still be done after its answer was lost: the portal ends a request after a minute.
+    /// How long an effect may still happen after its answer was lost. The portal ends a request after a minute.
     pub settle: Duration,
-    /// How long a call may take in all.
+    /// The time limit of a call.
     pub time_limit: Duration,
     /// The language of hints in errors.
     pub language: Language,
@@ -68,25 +69,25 @@ enum Source {
     Given(Webhook),
 }
 
-/// The activity.
+/// The activity `bitrix24`.
 #[derive(Clone, Debug)]
 pub struct Bitrix24 {
     source: Source,
     options: Options,
-    /// The names that its session has looked up.
+    /// The names that the session has looked up.
     names: Arc<NameCache>,
 }
 
 impl Bitrix24 {
-    /// An activity for a portal whose webhook is in this variable of the environment.
+    /// An activity for a portal whose webhook is in this environment variable.
     pub fn from_env(variable: impl Into<String>, options: Options) -> Self {
         let activity = Self { source: Source::Variable(variable.into()), options, names: Arc::default() };
-        // From now on its token is masked in what people say, too. Whether it is any good is told by the first call.
+        // Reading the webhook registers its token for masking. Errors are reported by the first call.
         drop(activity.webhook());
         activity
     }
 
-    /// An activity for a portal whose webhook is known.
+    /// An activity for a portal with this webhook.
     pub fn new(webhook: Webhook, options: Options) -> Self {
         Self { source: Source::Given(webhook), options, names: Arc::default() }
     }
@@ -98,7 +99,7 @@ impl Bitrix24 {
             .ok_or_else(|| inner.mistyped("webhook", "the name of a variable of the environment", None))?;
         let is_name =
             |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        // Whoever listens for events reads it; the name alone is looked at here.
+        // Only the name is checked here; the event listener reads the value.
         let token = inner.text("application_token")?.map(|name| name.strip_prefix('$').unwrap_or(name));
         if token.is_some_and(|name| !is_name(&name)) {
             let problem =
@@ -170,7 +171,7 @@ impl Bitrix24 {
     }
 }
 
-/// How fast the portal may be asked, as a binding says it.
+/// The rate limit in a binding.
 fn rate(fields: &Fields<'_>) -> Result<Option<Rate>, BindingError> {
     let what = "`off`, or an object such as {burst: 50, per_second: 2} with numbers above 0";
     match fields.get("rate") {
@@ -193,7 +194,7 @@ fn rate(fields: &Fields<'_>) -> Result<Option<Rate>, BindingError> {
     }
 }
 
-/// What a call says to the portal: not what it says to the engine.
+/// The parameters for the portal, without those for the engine.
 fn params_of(work: &Work) -> Map<String, Value> {
     let fields = work.call.as_object().into_iter().flatten();
     fields
@@ -211,16 +212,16 @@ fn verb_of(work: &Work) -> Result<Verb, CallError> {
     }
 }
 
-/// A call on its way.
+/// A call in progress.
 struct Job {
     line: Arc<Line>,
     annotation: Annotation,
     request: Request,
     is_read: bool,
-    /// What was planted, or would have been.
+    /// The key that marks the created record.
     key: String,
     planted: bool,
-    /// The parameters of the method with an idempotency key, if the call can be made by it.
+    /// The parameters of the method with an idempotency key, if the call fits it.
     keyed: Option<Map<String, Value>>,
     options: Options,
     names: Arc<NameCache>,
@@ -280,14 +281,15 @@ impl Job {
         })
     }
 
-    /// The method with an idempotency key and its parameters, if the call is made by it and the portal has it.
+    /// The method with an idempotency key and its parameters, if the call fits it and the portal offers it.
     fn keyed(&self) -> Option<(&Keyed, &Map<String, Value>)> {
         let keyed = self.annotation.keyed.as_ref()?;
         let is_offered = !locked(&self.line.portal.not_offered).contains(&keyed.method);
         Some((keyed, self.keyed.as_ref().filter(|_| is_offered)?))
     }
 
-    /// Makes a creation with an idempotency key: such a request may be sent again. None if the portal does not offer it.
+    /// Creates with an idempotency key, so that the request may be repeated. None if the portal does not offer the
+    /// method.
     async fn keyed_result(&self) -> Option<Result<Value, Failure>> {
         let (keyed, params) = self.keyed()?;
         let request = Request { key: Some(self.key.clone()), ..Request::new_post(&keyed.method, params.clone()) };
@@ -302,7 +304,7 @@ impl Job {
         }
     }
 
-    /// Looks for a creation that was made with an idempotency key. None if the portal does not offer that.
+    /// Looks for a record created with an idempotency key. None if the portal does not offer the method.
     async fn look_for_keyed(&self) -> Option<Reconciled> {
         let (keyed, params) = self.keyed()?;
         let asked = plant::filled_fields(&keyed.find.params, &self.key, params)?;
@@ -322,8 +324,8 @@ impl Job {
         })
     }
 
-    /// Looks whether it happened. What is not there yet may still be under way, so it is looked for until the portal
-    /// would have given up.
+    /// Checks whether the effect happened. A missing record may still be on its way, so it is looked for until the
+    /// portal would have given up.
     async fn look(self) -> Reconciled {
         let began = Instant::now();
         let mut pause = FIRST_LOOK;
@@ -376,7 +378,7 @@ impl Job {
             (_, Some(same)) => {
                 match same.holds(&result, params) {
                     Some(true) => Reconciled::Happened(Outcome::Value(Value::Bool(true))),
-                    // Somebody may have changed it since.
+                    // The record may have been changed since.
                     _ => Reconciled::Unknown(self.words().not_as_set.to_owned()),
                 }
             }

@@ -1,4 +1,4 @@
-//! What a tool says of itself under `x-bitrix24`, so that another method needs no code.
+//! The annotation `x-bitrix24` of a tool. It describes a method, so that a new method needs no code.
 
 use std::collections::BTreeMap;
 
@@ -10,43 +10,43 @@ use super::keyed::Keyed;
 use super::names::FieldNames;
 use super::plant;
 
-/// Rows beyond this are not fetched, whatever is asked for.
+/// The upper limit of rows that are fetched.
 const MOST_ROWS: usize = 10_000;
 
-/// The annotation of a tool. Without one, the method is the tool's name and its result is taken as it comes.
+/// The annotation of a tool. Without one, the method has the tool's name and its result is returned unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Annotation {
-    /// The name of the method on the wire, where it is not the tool's.
+    /// The method, if its name differs from the tool's.
     pub(super) method: Option<String>,
-    /// Parameters that are always sent, whatever the call says.
+    /// Parameters that are sent with every call.
     pub(super) params: Map<String, Value>,
     list: Listed,
-    /// What is added to a creation, by the dotted path of the parameter, so that it can be found again.
+    /// Values added to a creation so that it can be found again, by the parameter's dotted path.
     pub(super) plant: Map<String, Value>,
-    /// How a creation is found by what was planted.
+    /// How to find a creation by its planted key.
     pub(super) find: Option<Find>,
-    /// How an update is told to have happened: what it set is there.
+    /// How to check that an update happened.
     pub(super) same: Option<Same>,
-    /// The field of the portal's result that is the result of the call, where it is not all of it.
+    /// The field of the portal's result to return; the whole result if absent.
     pub(super) result: Option<String>,
-    /// Fields of rows whose values have names, which are put beside them.
+    /// Fields of rows whose codes get names.
     pub(super) names: BTreeMap<String, FieldNames>,
-    /// The same creation by a method with idempotency keys, where the portal has it.
+    /// The same creation by a method with idempotency keys, if the portal has it.
     pub(super) keyed: Option<Keyed>,
-    /// Another method for calls that lack a parameter.
+    /// Another method, for calls without a certain parameter.
     instead: Option<Box<Instead>>,
 }
 
-/// A method that carries out what the tool's own cannot do without a certain parameter.
+/// A method for calls without a parameter that the tool's own method needs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Instead {
     /// The dotted path of the parameter.
     without: String,
-    /// Its parameters, in which `{path.of.a.parameter}` is filled in; one that is not given is left out.
+    /// Its parameters, in which `{path.of.a.parameter}` is replaced; a missing one is left out.
     fill: Map<String, Value>,
-    /// The method, with what else there is to say of it.
+    /// The method's annotation.
     by: Annotation,
 }
 
@@ -54,7 +54,7 @@ struct Instead {
 #[serde(untagged)]
 enum Listed {
     Plain(bool),
-    /// The field that has the rows.
+    /// The field with the rows.
     Rows(String),
     As(List),
 }
@@ -65,19 +65,19 @@ impl Default for Listed {
     }
 }
 
-/// A method that returns rows, a page at a time.
+/// A method that returns rows in pages.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct List {
-    /// The field of the result that has the rows, where the result is not the rows themselves.
+    /// The field of the result with the rows, if the result is not the rows themselves.
     pub(super) rows: Option<String>,
-    /// The field of a row that has its id, in any case.
+    /// The field of a row with its id, in any case.
     pub(super) id: String,
     /// How pages are found.
     pub(super) by: By,
-    /// Rows beyond this are not fetched, whatever a call asks for.
+    /// The upper limit of rows, whatever a call asks for.
     pub(super) most: usize,
-    /// Whether all rows come unless the call limits them: for short lists that nobody wants a part of.
+    /// Whether all rows are returned unless the call limits them. For short lists.
     pub(super) whole: bool,
 }
 
@@ -85,10 +85,10 @@ pub(super) struct List {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum By {
-    /// By the id of the last row, which costs the portal the same for every page.
+    /// By the id of the last row. Every page costs the portal the same.
     #[default]
     Id,
-    /// By counting rows, for methods that cannot filter by id.
+    /// By row count, for methods that cannot filter by id.
     Start,
 }
 
@@ -104,22 +104,22 @@ impl Default for List {
 pub(super) struct Find {
     /// A method that lists.
     pub(super) method: String,
-    /// Its parameters, in which `{key}` and `{path.of.a.parameter}` are filled in.
+    /// Its parameters, in which `{key}` and `{path.of.a.parameter}` are replaced.
     #[serde(default)]
     pub(super) params: Map<String, Value>,
     /// Short for the parameter `filter`.
     #[serde(default)]
     filter: Option<Value>,
-    /// The field of the result that has the rows.
+    /// The field of the result with the rows.
     #[serde(default)]
     pub(super) rows: Option<String>,
-    /// The field of a row that has its id.
+    /// The field of a row with its id.
     #[serde(default = "id")]
     pub(super) id: String,
-    /// A field of a row that must hold the key, where the portal cannot filter by it.
+    /// A field of a row that must contain the key, if the portal cannot filter by it.
     #[serde(default)]
     pub(super) mark: Option<String>,
-    /// What the creation returns, with `{id}` filled in; the id alone where this is absent.
+    /// What the creation returns, with `{id}` replaced; the id alone if absent.
     #[serde(default)]
     pub(super) result: Option<Value>,
     /// Short for a result `{NAME: {id: …}}`.
@@ -127,24 +127,24 @@ pub(super) struct Find {
     wrap: Option<String>,
 }
 
-/// How an update is told to have happened.
+/// How to check that an update happened.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Same {
     /// A method that reads the record.
     pub(super) method: String,
-    /// Its parameters, in which `{path.of.a.parameter}` is filled in.
+    /// Its parameters, in which `{path.of.a.parameter}` is replaced.
     #[serde(default)]
     pub(super) params: Map<String, Value>,
-    /// The field of the result that has the record, where the result is not the record itself.
+    /// The field of the result with the record, if the result is not the record itself.
     #[serde(default)]
     pub(super) record: Option<String>,
-    /// The parameter of the update that has the fields it sets.
+    /// The parameter of the update with the fields that it sets.
     pub(super) fields: String,
 }
 
 impl Find {
-    /// Replaces what is short for something by what it is short for.
+    /// Expands the short forms.
     fn write_out(&mut self) {
         if let Some(filter) = self.filter.take() {
             self.params.insert("filter".to_owned(), filter);
@@ -182,7 +182,7 @@ impl Annotation {
         }
     }
 
-    /// What holds for a call with these parameters, and what is sent: of the method itself, or of the one instead of it.
+    /// The annotation and parameters for a call: those of the method, or of the one used instead.
     pub(super) fn for_call(mut self, mut params: Map<String, Value>) -> (Self, Map<String, Value>) {
         if let Some(instead) = self.instead.take().filter(|instead| plant::at(&params, &instead.without).is_none()) {
             let filled = |(name, value): (&String, &Value)| Some((name.clone(), plant::filled(value, "", &params)?));

@@ -1,4 +1,4 @@
-//! What can go wrong with a portal, and how a person is told.
+//! Failures of a portal, and their messages for people.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,31 +7,32 @@ use obelus_kernel::session::CallError;
 use obelus_kernel::visible;
 use obelus_words::{Language, PortalWords, fill};
 
-/// Why a call did not bring a result.
+/// Why a call has no result.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Failure {
-    /// The portal's bucket is full: nothing was done.
+    /// The portal's rate limit is reached: nothing was done.
     Busy,
-    /// The method has used up its time: nothing was done. When it may be called again, in seconds since 1970.
+    /// The method has used up its time: nothing was done. `reset_at` is when it may be called again, in seconds since
+    /// 1970.
     OutOfTime { reset_at: Option<u64> },
     /// The portal could not be reached: nothing was sent.
     NotSent(String),
-    /// It was sent, and there is no answer: it may have been done.
+    /// The request was sent and has no answer: it may have been carried out.
     Lost(String),
-    /// The answer is larger than can be taken.
+    /// The answer is too large.
     TooLarge,
-    /// The portal says no.
+    /// The portal refused the call.
     Portal(PortalError),
-    /// The call itself is wrong, or cannot be made: nothing was sent.
+    /// The call is invalid: nothing was sent.
     Wrong(CallError),
 }
 
-/// What the portal said.
+/// An error of the portal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PortalError {
     pub(super) code: String,
     pub(super) description: String,
-    /// The parameter at fault, where it is told.
+    /// The parameter at fault, if the portal names it.
     pub(super) argument: Option<String>,
 }
 
@@ -40,7 +41,7 @@ impl PortalError {
         Self { code: code.into(), description: description.into(), argument: None }
     }
 
-    /// A name for what has none.
+    /// The code, or one made up for an error without a code.
     fn plain_code(&self) -> String {
         if !self.code.is_empty() {
             return self.code.clone();
@@ -51,7 +52,7 @@ impl PortalError {
         code.to_owned()
     }
 
-    /// What the portal said, and what to do about it.
+    /// The portal's message and a hint.
     fn words(&self, method: &str, language: Language) -> String {
         let table = &language.words().portal;
         let mut words = [self.code.as_str(), self.description.trim()].map(visible).join(": ");
@@ -68,7 +69,7 @@ impl PortalError {
     }
 }
 
-/// What to do about an error of the portal.
+/// A hint for an error of the portal.
 fn hint(code: &str, method: &str, words: &PortalWords) -> Option<&'static str> {
     Some(match code {
         "WRONG_AUTH_TYPE" if method.to_ascii_lowercase().starts_with("event.") => words.events_need_app,
@@ -102,7 +103,7 @@ impl Failure {
     }
 }
 
-/// When, and how long that is.
+/// A time, and how long it is until then.
 fn at(seconds: u64, language: Language) -> String {
     let time = Time(i64::try_from(seconds).unwrap_or_default().saturating_mul(1000));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

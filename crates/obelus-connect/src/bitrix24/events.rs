@@ -1,5 +1,5 @@
-//! Events: what the portal tells of its own accord, by a form that anybody could send. Who knows the application's
-//! token is the portal; everything else in the form is believed by nobody.
+//! Events that the portal sends as a form. Anybody can send such a form: the application's token proves that it is
+//! the portal's, and nothing else in the form is trusted.
 
 mod door;
 mod form;
@@ -12,52 +12,52 @@ use sha2::{Digest, Sha256};
 pub use door::{EventDoor, Received};
 pub use words::event_words;
 
-/// The variable with the token by which the events of a session's portal are known.
+/// The environment variable with the token that authenticates events of the session's portal.
 pub fn token_variable(spec: &SessionSpec) -> String {
     let bound = spec.activities.iter().flat_map(|lot| lot.bound.values());
     let named = bound.filter_map(|binding| binding["bitrix24"]["application_token"].as_str()).next();
     named.map_or("BITRIX_APPLICATION_TOKEN", |name| name.strip_prefix('$').unwrap_or(name)).to_owned()
 }
 
-/// A form larger than this is no event: they carry ids only.
+/// The largest form. Events carry only ids, so a larger form is none.
 const LARGEST: usize = 64 * 1024;
 
-/// An event of the portal whose sender knew the token.
+/// An event of the portal. Its sender knew the token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortalEvent {
-    /// The same for the same event, however often it comes.
+    /// The event's id, the same for repeated deliveries.
     pub id: String,
     /// Its name in upper case, such as `ONCRMDEALUPDATE`.
     pub name: String,
-    /// What it is about: ids.
+    /// The ids of the records it is about.
     pub data: Value,
-    /// When, in the portal's words.
+    /// Its time, as the portal writes it.
     pub ts: String,
 }
 
-/// Why a form is not taken.
+/// Why a form is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotTaken {
-    /// More than an event ever has.
+    /// Larger than any event.
     #[error("the form is larger than 64 KiB")]
     TooLarge,
-    /// Not a form, or not one that tells of an event.
+    /// Not a form, or a form without an event.
     #[error("the form tells of no event")]
     NoEvent,
-    /// Whoever sent it is not the portal.
+    /// The sender did not know the token.
     #[error("the application token is not the one that was agreed on")]
     Stranger,
 }
 
 impl PortalEvent {
-    /// Reads the form that a portal sends. Its token must be this one.
+    /// Reads the form of an event and checks its token.
     pub fn read(form: &[u8], token: &Secret) -> Result<Self, NotTaken> {
         if form.len() > LARGEST {
             return Err(NotTaken::TooLarge);
         }
         let text = std::str::from_utf8(form).map_err(|_| NotTaken::NoEvent)?;
         let mut fields = form::tree(text).ok_or(NotTaken::NoEvent)?;
-        // Before anything else in it is looked at.
+        // The token is checked before anything else.
         let given = fields.get("auth").and_then(|auth| auth["application_token"].as_str()).unwrap_or_default();
         if !is_same(given, token.expose()) {
             return Err(NotTaken::Stranger);
@@ -74,12 +74,12 @@ impl PortalEvent {
         Ok(Self { id, name, data, ts: ts.as_str().unwrap_or_default().to_owned() })
     }
 
-    /// What the session keeps of it. The token and the rest of `auth` are no part of that.
+    /// The event as the session stores it, without the token and the rest of `auth`.
     pub fn to_value(&self) -> Value {
         json!({"name": self.name, "data": self.data, "ts": self.ts})
     }
 
-    /// Whether somebody asked for it: a binding of this event whose handler has this path.
+    /// Whether a binding subscribes to this event with this handler path.
     pub fn is_wanted(&self, bindings: &Value, path: &str) -> bool {
         let is_this = |binding: &Value| {
             let event = binding["event"].as_str().unwrap_or_default();
@@ -90,7 +90,7 @@ impl PortalEvent {
     }
 }
 
-/// The path of an address, or of a path.
+/// The path of a URL or a path.
 fn path_of(address: &str) -> &str {
     let local = match address.split_once("://") {
         Some((_, rest)) => rest.find('/').map_or("", |at| &rest[at..]),
@@ -99,7 +99,7 @@ fn path_of(address: &str) -> &str {
     local.split(['?', '#']).next().unwrap_or_default().trim_matches('/')
 }
 
-/// Whether two texts are the same, without telling by the time it takes how much of them is.
+/// Compares two texts in constant time.
 fn is_same(one: &str, other: &str) -> bool {
     let (one, other) = (Sha256::digest(one.as_bytes()), Sha256::digest(other.as_bytes()));
     one.iter().zip(other.iter()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
@@ -138,7 +138,7 @@ mod tests {
         }
         let without = FORM.replace("&auth%5Bapplication_token%5D=t%261-agreed", "");
         assert_eq!(PortalEvent::read(without.as_bytes(), &token()), Err(NotTaken::Stranger));
-        // A list or a tree in the token's place is no token.
+        // A list in place of the token is invalid.
         let tree = FORM.replace("application_token%5D=", "application_token%5D%5B%5D=");
         assert_eq!(PortalEvent::read(tree.as_bytes(), &token()), Err(NotTaken::Stranger));
     }

@@ -1,7 +1,7 @@
-//! Reads that are ready at the same moment go to the portal as one batch.
+//! Sends reads that are ready at the same moment as one batch.
 //!
-//! Only reads: a batch is one request, and when its answer is lost every part of it is in doubt. Each part has its
-//! own answer or error. While the portal must not be asked yet, more reads join those that wait.
+//! Only reads: if the answer of a batch is lost, every part of it is in doubt. Each part has its own answer or error.
+//! While the rate limit delays a batch, more reads join it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -14,13 +14,13 @@ use super::errors::Failure;
 use super::portal::{Line, locked};
 use super::wire::{self, Answer, Request};
 
-/// How long a read waits for company. A portal takes a hundred times as long to answer.
+/// How long a read waits for others. A portal takes a hundred times as long to answer.
 const WINDOW: Duration = Duration::from_millis(2);
 
-/// The portal takes no more commands in one batch.
+/// The portal's limit of commands in a batch.
 pub(super) const MOST_COMMANDS: usize = 50;
 
-/// A command beyond this is sent on its own: the sum of fifty has to fit into one request.
+/// Longer commands are sent alone: fifty commands must fit into one request.
 const LONGEST_COMMAND: usize = 8 * 1024;
 
 /// Reads that wait to be sent.
@@ -32,11 +32,11 @@ pub(super) struct Gather {
 #[derive(Default)]
 struct Queue {
     parts: VecDeque<Part>,
-    /// Somebody is about to send them.
+    /// Whether a task will send them.
     is_collecting: bool,
 }
 
-/// One read, and who waits for it.
+/// One read, and the channel for its answer.
 struct Part {
     request: Request,
     command: String,
@@ -44,7 +44,7 @@ struct Part {
 }
 
 impl Gather {
-    /// Whether nothing waits; then nobody is about to send it either.
+    /// Whether the queue is empty; if so, collecting ends.
     fn is_done(&self) -> bool {
         let mut queue = locked(&self.queue);
         queue.is_collecting = !queue.parts.is_empty();
@@ -52,7 +52,7 @@ impl Gather {
     }
 }
 
-/// Somebody who is about to send what waits. When the runtime ends first, another one may begin anew.
+/// A guard of the collecting task. If the runtime ends first, another task may start.
 struct Collecting<'a> {
     gather: &'a Gather,
     is_done: bool,
@@ -79,13 +79,13 @@ impl Line {
             !std::mem::replace(&mut queue.is_collecting, true)
         };
         if begins {
-            // A task of its own: whoever began it may be stopped, and the others still want their answers.
+            // A separate task, because the caller may be cancelled while others still want their answers.
             tokio::spawn(Arc::clone(self).collect());
         }
         waiting.await.unwrap_or_else(|_| Err(Failure::Lost("the batch was given up".to_owned())))
     }
 
-    /// Sends what waits, in as few requests as can be.
+    /// Sends the queued reads in as few requests as possible.
     async fn collect(self: Arc<Self>) {
         let mut collecting = Collecting { gather: &self.gather, is_done: false };
         tokio::time::sleep(WINDOW).await;
@@ -102,7 +102,7 @@ impl Line {
         }
     }
 
-    /// As many as fit into one batch, without those that nobody waits for any more.
+    /// As many parts as fit into one batch, without abandoned ones.
     fn take_parts(&self) -> Vec<Part> {
         let mut queue = locked(&self.gather.queue);
         queue.parts.retain(|part| !part.answer.is_closed());
@@ -128,7 +128,7 @@ impl Line {
                     let _ = part.answer.send(answer.unwrap_or_else(absent));
                 }
             }
-            // Together they are too much; each on its own may not be.
+            // Too large together; each alone may fit.
             Err(Failure::TooLarge) => {
                 for part in parts {
                     let answer = self.send(&part.request).await;
@@ -143,7 +143,7 @@ impl Line {
         }
     }
 
-    /// Sends commands as one batch, at once. With `halt`, what comes after an error is not done.
+    /// Sends commands as one batch, without waiting. With `halt`, commands after an error are not run.
     pub(super) async fn transmit_batch(
         &self,
         commands: &[(String, String)],

@@ -1,8 +1,8 @@
-//! Creations with the portal's own idempotency keys: methods of REST 3.0 take an `Idempotency-Key`, and one that comes
-//! twice with the same key is carried out once.
+//! Creations with the portal's own idempotency keys: methods of REST 3.0 take an `Idempotency-Key` and carry out a
+//! repeated request once.
 //!
-//! The portal keeps a key for a day, so the key also stands in a field that people do not see, by which the creation is
-//! found later. A portal without the method, or a webhook without the permission, is served in the older way.
+//! The portal keeps a key for a day, so the key is also written into a field that people do not see, by which the
+//! creation is found later. If the portal lacks the method, or the webhook the permission, the older method is used.
 
 use std::collections::BTreeSet;
 
@@ -14,26 +14,26 @@ use super::errors::Failure;
 use super::plant;
 use super::wire::folded;
 
-/// How a creation is made by a method of REST 3.0.
+/// A creation by a method of REST 3.0.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Keyed {
     /// The method.
     pub(super) method: String,
-    /// Its parameters, in which `{path.of.a.parameter}`, `{key}` and `{user}`, the webhook's user, are filled in. One that
-    /// is not given is left out.
+    /// Its parameters, in which `{path.of.a.parameter}`, `{key}` and `{user}`, the webhook's user, are replaced. A
+    /// missing one is left out.
     fill: Map<String, Value>,
-    /// Fields whose texts of digits become numbers: the method is strict about types.
+    /// Fields whose digits are sent as numbers, because the method checks types.
     #[serde(default)]
     numbers: BTreeSet<String>,
-    /// What the tool returns, with parts of the method's result filled in.
+    /// What the tool returns, with parts of the method's result inserted.
     pub(super) result: Value,
-    /// How the creation is found later, by a method of REST 3.0.
+    /// How to find the creation later, by a method of REST 3.0.
     pub(super) find: Find,
 }
 
 impl Keyed {
-    /// The parameters for a call. None if the call says something that has no place in them.
+    /// The parameters for a call. None if the call has a parameter that they cannot express.
     pub(super) fn params(&self, call: &Map<String, Value>, key: &str, user: &str) -> Option<Map<String, Value>> {
         let mut places = BTreeSet::new();
         self.fill.values().for_each(|value| gather_places(value, &mut places));
@@ -68,14 +68,14 @@ impl Keyed {
         filled
     }
 
-    /// What the tool returns for the method's result.
+    /// The tool's result for the method's result.
     pub(super) fn returned(&self, result: &Value) -> Value {
         let fields = result.as_object().cloned().unwrap_or_default();
         plant::filled(&self.result, "", &fields).unwrap_or_else(|| result.clone())
     }
 }
 
-/// Whether the portal did nothing because it does not offer the method to this webhook.
+/// Whether the portal refused because it does not offer the method to this webhook.
 pub(super) fn is_not_offered(failure: &Failure) -> bool {
     let Failure::Portal(error) = failure else { return false };
     let code = error.code.to_ascii_uppercase();

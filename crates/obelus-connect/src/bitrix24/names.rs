@@ -1,8 +1,8 @@
-//! Names beside codes (B24-13): a row with `STAGE_ID: "NEW"` also gets `STAGE: "New"`, so that neither the model nor a
-//! person reads codes.
+//! Adds names to codes (B24-13): a row with `STAGE_ID: "NEW"` also gets `STAGE: "New"`, so that neither the model nor
+//! a person has to read codes.
 //!
-//! A tool says under `names` which fields have names and where these are found. All names of a result are looked up
-//! together, which is one batch, and kept for the session. A name that cannot be looked up is left out.
+//! The annotation `names` of a tool lists the fields that have names, and where to find these. All names of a result
+//! are looked up in one batch and cached for the session. A name that cannot be looked up is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -20,10 +20,10 @@ use super::page::Lister;
 use super::portal::{Line, locked};
 use super::wire::{Request, field};
 
-/// Ids that are asked about in one request: a page of the portal.
+/// The number of ids in one request: a page of the portal.
 const MOST_IDS: usize = 50;
 
-/// Rows lie at most this deep in a result: `{tasks: [row]}`.
+/// The maximum depth of rows in a result: `{tasks: [row]}`.
 const MOST_DEPTH: usize = 3;
 
 /// How the values of a field get their names.
@@ -33,9 +33,9 @@ pub(super) struct FieldNames {
     /// The field that gets the name.
     #[serde(rename = "as")]
     added: String,
-    /// Names that are always the same, by code: a text, or one for each language.
+    /// Fixed names by code: a text, or one for each language.
     values: BTreeMap<String, Value>,
-    /// Where the others are found.
+    /// Where other names are looked up.
     #[serde(rename = "in")]
     source: Option<Directory>,
     /// A field whose value chooses among `kinds`.
@@ -51,17 +51,17 @@ pub(super) struct Directory {
     /// Its parameters, as JSON text so that directories can be compared.
     #[serde(default, deserialize_with = "as_text")]
     params: String,
-    /// The field of the result that has the rows.
+    /// The field of the result with the rows.
     #[serde(default)]
     rows: Option<String>,
     #[serde(default = "id")]
     id: String,
-    /// The fields that make the name.
+    /// The fields that form the name.
     name: Vec<String>,
-    /// The key of `filter` that takes the wanted ids. Without it the whole directory is read once.
+    /// The key of `filter` for the wanted ids. Without it the whole directory is read once.
     #[serde(default)]
     ask: Option<String>,
-    /// Only rows whose field begins with a text, such as `ENTITY_ID` with `DEAL_STAGE`.
+    /// Use only rows whose field begins with a text, such as `ENTITY_ID` with `DEAL_STAGE`.
     #[serde(default)]
     only: BTreeMap<String, String>,
 }
@@ -74,19 +74,19 @@ fn as_text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, 
     Map::<String, Value>::deserialize(deserializer).map(|params| Value::Object(params).to_string())
 }
 
-/// The names that a session has looked up.
+/// The cache of names of a session.
 #[derive(Debug, Default)]
 pub(super) struct NameCache(Mutex<BTreeMap<Directory, Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
     is_whole: bool,
-    /// None for a code that has no name.
+    /// `None` for a code without a name.
     names: BTreeMap<String, Option<String>>,
 }
 
 impl NameCache {
-    /// Forgets everything: a change may have given something another name.
+    /// Clears the cache: a change may have renamed something.
     pub(super) fn clear(&self) {
         locked(&self.0).clear();
     }
@@ -146,7 +146,7 @@ impl Directory {
     }
 }
 
-/// The code in a field; of a record that is not set there is none.
+/// The code in a field, if it is set.
 fn code(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
@@ -155,7 +155,7 @@ fn code(value: &Value) -> Option<String> {
     }
 }
 
-/// Looks up the names of a session.
+/// Looks up names for a session.
 pub(super) struct Namer<'a> {
     pub(super) line: &'a Arc<Line>,
     pub(super) cache: &'a NameCache,
@@ -164,7 +164,7 @@ pub(super) struct Namer<'a> {
 }
 
 impl Namer<'_> {
-    /// Puts names beside the codes of a result.
+    /// Adds names to the codes of a result.
     pub(super) async fn add_names(&self, names: &BTreeMap<String, FieldNames>, result: &mut Value) {
         let mut wanted: BTreeMap<Directory, BTreeSet<String>> = BTreeMap::new();
         each_row(result, names, MOST_DEPTH, &mut |row| {
@@ -205,7 +205,7 @@ impl Namer<'_> {
     }
 
     async fn some(&self, directory: &Directory, codes: &BTreeSet<String>) -> Result<Vec<Value>, Failure> {
-        // Zero is the id of nothing.
+        // Zero means no record.
         let ids: Vec<String> = codes.iter().filter(|code| *code != "0").cloned().collect();
         let pages = ids.chunks(MOST_IDS).map(|ids| async move {
             let request = directory.request(ids);
@@ -227,7 +227,7 @@ fn rows_of(mut result: Value, directory: &Directory) -> Vec<Value> {
     }
 }
 
-/// Every object that has one of the fields.
+/// Calls a function for every object that has one of the fields.
 fn each_row(
     value: &mut Value,
     names: &BTreeMap<String, FieldNames>,

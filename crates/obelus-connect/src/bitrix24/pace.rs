@@ -1,11 +1,11 @@
-//! How fast a portal may be asked: a leaky bucket, kept on this side as the portal keeps its own.
+//! The rate limit of a portal: a leaky bucket that mirrors the portal's own.
 //!
-//! Pure: the time is passed in. Every request is given its moment when it asks for it, in the order of asking, so
-//! that the burst is spent at once and what comes after it is spread evenly.
+//! Pure: the time is passed in. Each request gets its time slot when it asks, in the order of asking. A burst is sent
+//! at once, and later requests are spread evenly.
 
 use std::time::Duration;
 
-/// What a portal permits: so many requests at once, and so many a second in the long run.
+/// The portal's rate limit: a burst, and a rate in the long run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// How many requests the bucket holds.
@@ -15,13 +15,13 @@ pub struct Rate {
 }
 
 impl Default for Rate {
-    /// What the smaller tariffs have.
+    /// The limit of the smaller tariffs.
     fn default() -> Self {
         Self { burst: 50.0, per_second: 2.0 }
     }
 }
 
-/// Requests do not arrive exactly as far apart as they were sent: room for one is left, so that a late one and a
+/// Room for one request, because requests do not arrive exactly as far apart as they were sent: a late one and a
 /// punctual one can arrive together.
 const SLACK: f64 = 1.0;
 
@@ -29,9 +29,9 @@ const SLACK: f64 = 1.0;
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     rate: Rate,
-    /// What is in it, requests that wait for their moment included.
+    /// Its level, including requests that wait for their slot.
     level: f64,
-    /// When that was so.
+    /// The time of `level`.
     at: Duration,
 }
 
@@ -40,7 +40,7 @@ impl Pace {
         Self { rate, level: 0.0, at: Duration::ZERO }
     }
 
-    /// Keeps to the more careful of two opinions.
+    /// Applies the stricter of two limits.
     pub(super) fn limit(&mut self, rate: Rate) {
         self.rate.burst = self.rate.burst.min(rate.burst);
         self.rate.per_second = self.rate.per_second.min(rate.per_second);
@@ -56,7 +56,7 @@ impl Pace {
         self.at = self.at.max(now);
     }
 
-    /// Takes a place for one request; it may be sent after this long.
+    /// Reserves a slot for one request; returns how long to wait before sending.
     pub(super) fn take(&mut self, now: Duration) -> Duration {
         self.leak(now);
         self.level += 1.0;
@@ -64,13 +64,13 @@ impl Pace {
         Duration::from_secs_f64(over / self.rate.per_second)
     }
 
-    /// A request that had a place was not sent.
+    /// Releases the slot of a request that was not sent.
     pub(super) fn give_back(&mut self, now: Duration) {
         self.leak(now);
         self.level = (self.level - 1.0).max(0.0);
     }
 
-    /// The portal says that its bucket is full, so somebody else has been at it too.
+    /// The portal reports a full bucket, so another client uses it too.
     pub(super) fn is_full(&mut self, now: Duration) {
         self.leak(now);
         self.level = self.level.max(self.room());

@@ -1,9 +1,10 @@
-//! Lists: one page as the portal gives it, or as many rows as are asked for.
+//! Lists: one page as the portal returns it, or as many rows as the call asks for.
 //!
-//! A call says `limit`: a number of rows, or `all`; or it says `all: true`. Beyond one page, the client orders by id and goes on from the
-//! last one, `filter[>ID]` with `start=-1`, which costs the portal the same for every page. The pages depend on each
-//! other, and still many go into one request: in a batch, each refers to the last id of the one before. Where the call
-//! wants another order, pages are counted instead, and rows that moved meanwhile are told by their ids.
+//! A call has `limit` (a number of rows, or `all`) or `all: true`. Beyond one page, the client orders by id and
+//! continues after the last one, `filter[>ID]` with `start=-1`, which costs the portal the same for every page. Many
+//! pages fit into one request although each depends on the one before: in a batch, each refers to the last id of the
+//! previous page. If the call wants another order, pages are counted, and rows that moved meanwhile are recognised by
+//! their ids.
 
 mod asked;
 
@@ -22,19 +23,19 @@ use super::portal::Line;
 use super::wire::{Answer, Request, field, whole};
 use crate::web::encoded;
 
-/// Rows on a page: the portal's choice.
+/// Rows on a page, fixed by the portal.
 const PAGE: usize = 50;
 
-/// Pages in one batch. The portal ends a request after a minute, and a page takes it a quarter of a second or so.
+/// Pages in one batch. The portal ends a request after a minute, and a page takes about a quarter of a second.
 const PAGES_AT_ONCE: usize = 25;
 
-/// The rows so far, and how many there are in all as far as the portal has told.
+/// The rows so far, and the total if the portal has returned it.
 struct Found {
     rows: Vec<Value>,
     total: Option<usize>,
 }
 
-/// A list at work.
+/// A list request in progress.
 pub(super) struct Lister<'a> {
     pub(super) line: &'a Arc<Line>,
     pub(super) list: &'a List,
@@ -43,7 +44,7 @@ pub(super) struct Lister<'a> {
 }
 
 impl Lister<'_> {
-    /// Lists as the call asks. The result has the portal's own shape; where rows are left out, it says so.
+    /// Lists as the call asks. The result has the portal's own shape and says if rows are left out.
     pub(super) async fn run(&self, mut request: Request) -> Result<Value, Failure> {
         let limit = match take_limit(&mut request.params)? {
             Limit::Page if self.list.whole => Limit::All,
@@ -59,7 +60,7 @@ impl Lister<'_> {
             }
             Limit::All => {
                 let found = self.many(request, None).await?;
-                // All there are by now, whatever was counted at the beginning.
+                // Everything was read, so the initial count is out of date.
                 Ok(self.shaped(Found { total: None, ..found }))
             }
         }
@@ -75,7 +76,7 @@ impl Lister<'_> {
         let came = rows.len();
         rows.truncate(most);
         let shown = rows.len();
-        // Without counting there is no `next`, and nobody knows.
+        // An answer that was not counted has no `next`, so the total is unknown.
         if shown < came || next.is_some() {
             let total = total.and_then(|total| usize::try_from(total).ok());
             self.mark(&mut result, shown, total);
@@ -92,7 +93,7 @@ impl Lister<'_> {
             place(&mut request.params, "order", json!({"ID": order.word()}));
             with_id_selected(&mut request.params);
         }
-        // The first page is counted, so that the number of requests is known from the beginning.
+        // The first page is counted, so that the number of requests is known.
         let mut first = self.ask(&request).await?;
         let total = first.total.and_then(|total| usize::try_from(total).ok());
         if let (None, Some(total)) = (want, total.filter(|total| *total > self.list.most)) {
@@ -113,7 +114,7 @@ impl Lister<'_> {
         Ok(found)
     }
 
-    /// Pages from the last id on, many in one batch, until one is not full.
+    /// Reads pages after the last id, many in one batch, until one is not full.
     async fn by_id(
         &self,
         request: &Request,
@@ -131,7 +132,7 @@ impl Lister<'_> {
                 return Err(self.too_many(have));
             }
             let last = self.last_id(&found.rows).ok_or_else(|| no_id(&request.method, &self.list.id))?;
-            // After as many full pages as there are rows, one more shows that there are none left.
+            // After as many full pages as there are rows, one more confirms the end.
             let expected = match want {
                 Some(want) => (want - have).div_ceil(PAGE),
                 None => found.total.map_or(2 * have / PAGE, |total| total.saturating_sub(have) / PAGE + 1),
@@ -139,7 +140,7 @@ impl Lister<'_> {
             let after = After { order, last, id: self.id_name(&found.rows) };
             let pages = match self.pages_after(request, &after, expected.clamp(1, at_once)).await {
                 Ok(pages) => pages,
-                // Fewer at a time may be answered where so many are not.
+                // Retry with fewer pages at a time.
                 Err(Failure::Lost(_) | Failure::TooLarge) if at_once > 1 => {
                     at_once /= 4;
                     continue;
@@ -161,7 +162,7 @@ impl Lister<'_> {
         }
     }
 
-    /// So many pages after an id: the rows of each that could be read.
+    /// Reads `count` pages after an id; returns the rows of each page that could be read.
     async fn pages_after(&self, request: &Request, after: &After, count: usize) -> Result<Vec<Vec<Value>>, Failure> {
         let mut request = request.clone();
         request.params.insert("start".to_owned(), json!(-1));
@@ -179,7 +180,7 @@ impl Lister<'_> {
             let mut result = answer.result;
             let rows = self.rows_of(&mut result).ok_or_else(|| not_rows(&request.method))?;
             pages.push(std::mem::take(rows));
-            // What comes after a page that is not full refers to a row that is not there.
+            // The pages after one that is not full refer to a missing row.
             if pages.last().is_some_and(|rows| rows.len() < PAGE) {
                 break;
             }
@@ -214,7 +215,7 @@ impl Lister<'_> {
         Some((0..count).map(page).collect())
     }
 
-    /// Pages by counting, for another order than by id. Rows that moved to a later page meanwhile come once.
+    /// Reads pages by count, for an order other than by id. Rows that moved to a later page are returned once.
     async fn by_start(&self, request: &Request, want: Option<usize>, found: &mut Found) -> Result<(), Failure> {
         let mut seen: BTreeSet<String> = found.rows.iter().filter_map(|row| self.id_text(row)).collect();
         let mut start = PAGE;
@@ -243,7 +244,7 @@ impl Lister<'_> {
         }
     }
 
-    /// Requests that do not depend on each other, in one batch where that can be.
+    /// Sends independent requests, in one batch if possible.
     async fn ask_each(&self, requests: &[Request]) -> Result<Vec<Answer>, Failure> {
         let commands: Option<Vec<(String, String)>> = requests
             .iter()
@@ -260,7 +261,7 @@ impl Lister<'_> {
         Ok(answers)
     }
 
-    /// The answers of a batch up to the first that failed; a failure where that is the first of all.
+    /// The answers of a batch up to the first failure; an error if the first one failed.
     async fn batch(&self, method: &str, commands: &[(String, String)], halt: bool) -> Result<Vec<Answer>, Failure> {
         let parts = std::sync::Mutex::new(Vec::new());
         let attempt = || async {
@@ -276,7 +277,7 @@ impl Lister<'_> {
         Ok(std::iter::once(first).chain(rest).collect())
     }
 
-    /// The rows of a result. Methods that took the place of others have them in a field; the others had them bare.
+    /// The rows of a result. Newer methods have them in a field, older ones return them bare.
     fn rows_of<'a>(&self, result: &'a mut Value) -> Option<&'a mut Vec<Value>> {
         match &self.list.rows {
             Some(rows) if result.is_object() => result.get_mut(rows)?.as_array_mut(),
@@ -303,7 +304,7 @@ impl Lister<'_> {
         self.id_of(rows.last()?)
     }
 
-    /// The rows without the object around them, and with what is said beside them as the last one.
+    /// The rows without the object around them; notes beside them become the last row.
     pub(super) fn bare(&self, mut result: Value) -> Value {
         let Some(rows) = self.rows_of(&mut result).map(std::mem::take) else { return result };
         let more = result.get_mut(MORE).map(|more| json!({ MORE: more.take() }));
@@ -323,7 +324,7 @@ impl Lister<'_> {
         result
     }
 
-    /// Says that rows were left out: beside the rows, or as the last of them where nothing can stand beside.
+    /// Notes that rows were left out: beside the rows, or as the last row if the result is a bare list.
     fn mark(&self, result: &mut Value, shown: usize, total: Option<usize>) {
         let words = &self.language.words().portal;
         let of = total.map_or_else(String::new, |total| fill(words.shown_of, &[&total.to_string()]));
@@ -344,7 +345,7 @@ impl Lister<'_> {
     }
 }
 
-/// The field that says that rows were left out.
+/// The field that notes left out rows.
 const MORE: &str = "_more";
 
 fn not_rows(method: &str) -> Failure {
@@ -357,12 +358,12 @@ fn no_id(method: &str, id: &str) -> Failure {
     Failure::Wrong(CallError::new("not_a_list", text))
 }
 
-/// Whoever goes on from such a row gets some rows twice, or never.
+/// Continuing from such a row would repeat or skip rows.
 fn out_of_order() -> Failure {
     Failure::Portal(PortalError::new("bad_page", "the portal gave rows that were not asked for"))
 }
 
-/// Where a page begins: after this row.
+/// A page begins after this row.
 struct After {
     order: Order,
     last: u64,

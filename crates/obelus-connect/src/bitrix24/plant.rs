@@ -1,5 +1,5 @@
-//! Telling whether something happened whose answer was lost. The portal knows no idempotency keys, so one is planted
-//! in what is created, where the tool says how, and looked for afterwards.
+//! Reconciles calls whose answer was lost. Most methods take no idempotency keys, so a key is planted in the created
+//! record, where the tool says how, and looked for afterwards.
 
 use std::fmt::Write;
 
@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use super::annotation::{Annotation, Find, Same};
 use super::wire::{field, folded, whole};
 
-/// What tells one call from all others, short enough to stand in a text. The call itself is part of it: a session of
-/// the same name that was removed long ago may have had another call under the same key.
+/// The key of a call, short enough for a text. It includes the call's parameters, because a removed session of the
+/// same name may have used the same key for another call.
 pub(super) fn key_of(key: &str, params: &Map<String, Value>) -> String {
     let digest = Sha256::digest(format!("{key}\n{}", Value::Object(params.clone())));
     digest.iter().take(10).fold(String::new(), |mut text, byte| {
@@ -19,13 +19,13 @@ pub(super) fn key_of(key: &str, params: &Map<String, Value>) -> String {
     })
 }
 
-/// What stands for a key in a text that people read: enough to tell the records of one owner apart.
+/// The short form of a key for texts that people read: enough to distinguish the records of one owner.
 fn mark_of(key: &str) -> String {
     format!("[{}]", key.get(..8).unwrap_or(key))
 }
 
-/// Adds to the parameters what the tool wants planted; says whether all of it could be. What the call itself says in
-/// such a place stays, and then it cannot be found by that.
+/// Adds the planted values to the parameters. Returns whether all could be added: a value that the call already has in
+/// such a place stays, and then the record cannot be found.
 pub(super) fn plant(annotation: &Annotation, key: &str, params: &mut Map<String, Value>) -> bool {
     let mut all = !annotation.plant.is_empty();
     for (path, value) in &annotation.plant {
@@ -64,13 +64,13 @@ fn plant_one(path: &str, value: &Value, key: &str, params: &mut Map<String, Valu
     Some(())
 }
 
-/// The field of this name, however it is spelled: `fields` or `FIELDS`, `RESPONSIBLE_ID` or `responsibleId`.
+/// The field of this name in any spelling: `fields` or `FIELDS`, `RESPONSIBLE_ID` or `responsibleId`.
 fn spelled(fields: &Map<String, Value>, name: &str) -> String {
     let same = |known: &&String| known.as_str() == name || folded(known) == folded(name);
     fields.keys().find(same).cloned().unwrap_or_else(|| name.to_owned())
 }
 
-/// A value with `{key}` and `{path.of.a.parameter}` filled in. None where a parameter is not there.
+/// A value with `{key}` and `{path.of.a.parameter}` replaced. None if a parameter is missing.
 pub(super) fn filled(template: &Value, key: &str, params: &Map<String, Value>) -> Option<Value> {
     match template {
         Value::String(text) => {
@@ -94,7 +94,7 @@ pub(super) fn filled_fields(
     fields.iter().map(|(name, value)| Some((name.clone(), filled(value, key, params)?))).collect()
 }
 
-/// A parameter by its dotted path, however the call spells it; null is none.
+/// A parameter by its dotted path, in any spelling. Null counts as missing.
 pub(super) fn at<'a>(params: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     let mut steps = path.split('.');
     let first = steps.next()?;
@@ -107,8 +107,7 @@ pub(super) fn at<'a>(params: &'a Map<String, Value>, path: &str) -> Option<&'a V
 }
 
 impl Find {
-    /// What the creation would have returned, if the result of the look has the record. The lowest id, should it have
-    /// been created twice.
+    /// The result of the creation, if the record was found. The lowest id if there are several.
     pub(super) fn found(&self, result: &Value, key: &str) -> Result<Option<Value>, String> {
         let rows = match &self.rows {
             Some(rows) => result.get(rows),
@@ -136,7 +135,7 @@ impl Find {
 }
 
 impl Same {
-    /// Whether the record has everything that the update sets. None where the two cannot be compared.
+    /// Whether the record has everything that the update sets. None if they cannot be compared.
     pub(super) fn holds(&self, result: &Value, params: &Map<String, Value>) -> Option<bool> {
         let record = match &self.record {
             Some(record) => result.get(record)?,
@@ -149,7 +148,7 @@ impl Same {
     }
 }
 
-/// The portal answers with texts where numbers were sent.
+/// Compares values; the portal returns texts for numbers.
 fn alike(sent: &Value, read: &Value) -> bool {
     let number = |value: &Value| match value {
         Value::Number(number) => number.as_f64(),

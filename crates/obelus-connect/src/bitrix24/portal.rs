@@ -1,4 +1,4 @@
-//! A portal as all sessions of the process share it, and a line to it with one webhook.
+//! A portal, shared by all sessions of the process, and a connection to it with one webhook.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -17,32 +17,32 @@ use super::wire::{self, Answer, Request, Verb};
 use crate::activity::{MOST_OUTPUT, innermost};
 use crate::web;
 
-/// The portal itself gives up on a request after a minute.
+/// The portal itself ends a request after a minute.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(65);
 
-/// Connections that were idle for longer are not used again.
+/// Connections idle for longer are not reused.
 const IDLE: Duration = Duration::from_secs(10);
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
-/// How often a read is tried again when its answer was lost, and anything that could not be sent.
+/// How often a read with a lost answer, or any request that could not be sent, is retried.
 const TRIES: u32 = 3;
 
-/// A portal: how fast it may be asked, and which of its methods are out of time.
+/// A portal: its rate limit, and its methods that are out of time.
 pub(super) struct Portal {
     began: Instant,
-    /// None where the portal has no limit.
+    /// None if the portal has no limit.
     pace: Mutex<Option<Pace>>,
     /// Methods that are out of time, and when they may be called again, in seconds since 1970.
     closed: Mutex<BTreeMap<String, u64>>,
-    /// When the time that methods have taken is forgotten: a refusal need not say it.
+    /// When the used time of methods expires, because a refusal may not say it.
     resets: Mutex<BTreeMap<String, u64>>,
-    /// Methods of REST 3.0 that it does not offer.
+    /// Methods of REST 3.0 that the portal does not offer.
     pub(super) not_offered: Mutex<BTreeSet<String>>,
 }
 
-/// A webhook of a portal, and the reads that wait to be sent there together.
+/// A webhook of a portal, and its queue of reads.
 pub(super) struct Line {
     pub(super) webhook: Webhook,
     pub(super) portal: Arc<Portal>,
@@ -50,7 +50,7 @@ pub(super) struct Line {
     client: OnceLock<Result<reqwest::Client, String>>,
 }
 
-/// Lines and portals live as long as the process: the portal counts all its requests together.
+/// Lines and portals live as long as the process, because the portal counts all its requests together.
 #[derive(Default)]
 struct Known {
     portals: BTreeMap<String, Arc<Portal>>,
@@ -59,7 +59,7 @@ struct Known {
 
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
 
-/// What is behind a lock is never left half done, so a panic elsewhere is no reason to stop.
+/// Locks a mutex, poisoned or not: no code leaves the data half changed.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -85,7 +85,7 @@ impl Portal {
         if wait.is_zero() {
             return;
         }
-        // Whoever is stopped while waiting gives the place back.
+        // A caller that is cancelled while waiting releases its slot.
         let mut place = Place(Some(self));
         tokio::time::sleep(wait).await;
         place.0 = None;
@@ -97,7 +97,7 @@ impl Portal {
         }
     }
 
-    /// Several bindings may name one portal: the more careful one holds.
+    /// Bindings may name the same portal: the stricter limit applies.
     fn limit(&self, rate: Option<Rate>) {
         let Some(rate) = rate else { return };
         locked(&self.pace).get_or_insert_with(|| Pace::new(rate)).limit(rate);
@@ -111,7 +111,7 @@ impl Portal {
     }
 }
 
-/// A place in the bucket of somebody who waits.
+/// A reserved slot, released on drop.
 struct Place<'a>(Option<&'a Portal>);
 
 impl Drop for Place<'_> {
@@ -123,7 +123,7 @@ impl Drop for Place<'_> {
 }
 
 impl Line {
-    /// The line of a webhook, the same one for everybody.
+    /// The shared line of a webhook.
     pub(super) fn to(webhook: &Webhook, rate: Option<Rate>) -> Arc<Self> {
         let mut known = locked(&KNOWN);
         let known = known.get_or_insert_default();
@@ -142,22 +142,22 @@ impl Line {
         let made = self.client.get_or_init(|| {
             let builder = web::client()
                 .timeout(REQUEST_TIMEOUT)
-                // A connection that the portal closes while it is taken up again would be a lost answer.
+                // Reusing a connection that the portal is closing would lose an answer.
                 .pool_idle_timeout(IDLE)
-                // The address is the secret: it is for one host only.
+                // The address is the secret and must not be sent to another host.
                 .redirect(Policy::none());
             builder.build().map_err(|error| innermost(&error))
         });
         made.as_ref().map_err(|problem| Failure::Wrong(CallError::new("no_tls", web::no_tls(problem))))
     }
 
-    /// Sends a request when its turn has come, once.
+    /// Sends a request once, after waiting for its turn.
     pub(super) async fn send(&self, request: &Request) -> Result<Answer, Failure> {
         self.portal.turn().await;
         self.transmit(request).await
     }
 
-    /// Sends a request at once. Errors do not name the address.
+    /// Sends a request without waiting. Errors do not name the address.
     pub(super) async fn transmit(&self, request: &Request) -> Result<Answer, Failure> {
         let wrong = |code: &str, text: String| Failure::Wrong(CallError::new(code, text));
         let url = match request.is_new {
@@ -202,8 +202,8 @@ impl Line {
         wire::read(response.status().as_u16(), &body)
     }
 
-    /// Tries until there is an answer, as far as trying again does no harm and `patience` lasts: what was refused or
-    /// never sent is tried again whatever it is, what may have been done only if it is a read.
+    /// Retries until there is an answer or `patience` runs out. Requests that were refused or not sent are always
+    /// retried, those that may have been carried out only if they are reads.
     pub(super) async fn tried<F>(
         &self,
         method: &str,
@@ -254,7 +254,7 @@ impl Line {
     }
 }
 
-/// A little more, so that several processes do not come back at the same moment.
+/// A random delay, so that several processes do not retry at the same moment.
 fn jitter() -> Duration {
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
     Duration::from_millis(u64::from(nanos % 200))

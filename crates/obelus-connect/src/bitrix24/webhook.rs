@@ -1,20 +1,20 @@
-//! The address of a portal, which is a secret: whoever has it acts as its user.
+//! The address of a portal's webhook. It is a secret: it lets its holder act as its user.
 
 use std::fmt;
 
 use obelus_runtime::Secret;
 use reqwest::Url;
 
-/// What an address looks like, for errors that must not show the one that was given.
+/// The form of an address, for errors that must not show the given one.
 const FORM: &str = "https://PORTAL/rest/USER/TOKEN/, as the portal shows it under incoming webhooks";
 
 /// The address of an incoming webhook.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Webhook {
-    /// With a slash at its end.
+    /// With a trailing slash.
     base: Secret,
     token: Secret,
-    /// The user's number, which is no secret.
+    /// The user's id, which is not secret.
     user: String,
     portal: String,
 }
@@ -26,7 +26,7 @@ impl fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// Reads an address. What is wrong with it is said without showing any of it.
+    /// Reads an address. Errors do not show any part of it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |what: &str| Err(format!("{what}; it must be {FORM}"));
         let Ok(url) = Url::parse(text.trim()) else { return wrong("it is no URL") };
@@ -64,17 +64,17 @@ impl Webhook {
         Ok(Self { base: Secret::new(base), token: Secret::new(token), user: user.to_owned(), portal })
     }
 
-    /// The host, which is no secret, and the port where it is not the usual one.
+    /// The host, which is not secret, with a non-default port.
     pub fn portal(&self) -> &str {
         &self.portal
     }
 
-    /// The number of the user as whom the webhook acts.
+    /// The id of the webhook's user.
     pub(super) fn user(&self) -> &str {
         &self.user
     }
 
-    /// Where a method of REST 3.0 is called.
+    /// The URL of a method of REST 3.0.
     pub(super) fn new_url_of(&self, method: &str) -> Result<Url, String> {
         let mut url = self.url_of(method)?;
         let path = url.path().trim_end_matches(".json").replacen("/rest/", "/rest/api/", 1);
@@ -82,7 +82,7 @@ impl Webhook {
         Ok(url)
     }
 
-    /// Where a method is called. The name is checked: it must not lead elsewhere on the host.
+    /// The URL of a method. The name is checked, so that it cannot lead elsewhere on the host.
     pub(super) fn url_of(&self, method: &str) -> Result<Url, String> {
         let is_name =
             |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');

@@ -1,4 +1,4 @@
-//! What goes over the wire: parameters as PHP reads them, and what the portal answers.
+//! The wire format: parameters as PHP reads them, and the portal's answers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,9 +11,9 @@ use crate::web::encoded;
 /// How parameters are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Verb {
-    /// In the address.
+    /// In the URL.
     Get,
-    /// As a JSON body, which keeps their types.
+    /// As a JSON body, which keeps types.
     #[default]
     Post,
 }
@@ -26,7 +26,7 @@ pub(super) struct Request {
     pub(super) verb: Verb,
     /// Whether it is a method of REST 3.0.
     pub(super) is_new: bool,
-    /// The idempotency key, which methods of REST 3.0 take.
+    /// The idempotency key for methods of REST 3.0.
     pub(super) key: Option<String>,
 }
 
@@ -40,15 +40,15 @@ impl Request {
         Self { is_new: true, ..Self::post(method, params) }
     }
 
-    /// The call as a command of a batch, if nothing is lost by that: a query knows only texts, and what looks like a
-    /// reference to another result of the batch would be taken for one.
+    /// The call as a command of a batch. None if that would lose something: a query has only texts, and a text that
+    /// looks like a reference to another result would be taken for one.
     pub(super) fn command(&self) -> Option<String> {
         if mentions_results(&self.params) || self.verb == Verb::Get || self.is_new {
             return None;
         }
         let mut query = String::new();
         for (name, value) in &self.params {
-            // Nothing in a list of nothing is nothing.
+            // An empty list or object has no parameters.
             if !matches!(value, Value::Array(items) if items.is_empty())
                 && !matches!(value, Value::Object(fields) if fields.is_empty())
             {
@@ -61,7 +61,7 @@ impl Request {
         })
     }
 
-    /// The parameters in an address, as PHP writes them.
+    /// The parameters as a query in PHP's notation.
     pub(super) fn query(&self) -> String {
         let mut query = String::new();
         self.params.iter().for_each(|(name, value)| write_as_php(&encoded(name), value, &mut query));
@@ -69,7 +69,7 @@ impl Request {
     }
 }
 
-/// Whether some text in the parameters refers to a result of a batch.
+/// Whether a text in the parameters refers to a result of a batch.
 pub(super) fn mentions_results(params: &Map<String, Value>) -> bool {
     fn mentions(value: &Value) -> bool {
         match value {
@@ -82,9 +82,8 @@ pub(super) fn mentions_results(params: &Map<String, Value>) -> bool {
     params.iter().any(|(name, value)| name.contains("$result") || mentions(value))
 }
 
-/// A name that the portal would read as another one, if there is such a name. In an address, PHP makes places of what
-/// stands in brackets wherever they come from, and other names of those with blanks and dots: what the policy has seen
-/// would not be what is changed.
+/// A parameter name that the portal would read as another one. In a URL, PHP treats brackets in names as nesting, and
+/// replaces blanks and dots; the changed field would not be the one that the policy judged.
 pub(super) fn misread_name(params: &Map<String, Value>) -> Option<&str> {
     fn is_odd(name: &str) -> bool {
         name.contains(|c: char| matches!(c, '[' | ']') || c.is_control())
@@ -102,8 +101,8 @@ pub(super) fn misread_name(params: &Map<String, Value>) -> Option<&str> {
     params.iter().find_map(|(name, value)| if is_misread(name) { Some(name.as_str()) } else { inside(value) })
 }
 
-/// Two names in one place that are one to the portal, if there are such: which of the two values it would take, nobody
-/// could tell a person.
+/// Two names in one object that are the same to the portal. It is unknown which value it would take, so a person
+/// cannot be asked about it.
 pub(super) fn doubled_name(params: &Map<String, Value>) -> Option<(&str, &str)> {
     fn inside(value: &Value) -> Option<(&str, &str)> {
         match value {
@@ -171,11 +170,11 @@ fn add(name: &str, value: &str, query: &mut String) {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Answer {
     pub(super) result: Value,
-    /// How many rows there are, where it is a list and they were counted.
+    /// The number of rows, if they were counted.
     pub(super) total: Option<u64>,
     /// Where the next page begins, if there is one.
     pub(super) next: Option<u64>,
-    /// When the time that the method has taken is forgotten again, in seconds since 1970.
+    /// When the used time of the method expires, in seconds since 1970.
     pub(super) reset_at: Option<u64>,
 }
 
@@ -202,7 +201,7 @@ fn reset_at(time: Option<&Value>) -> Option<u64> {
     whole(time?.get("operating_reset_at"))
 }
 
-/// A whole number, however it is typed.
+/// A whole number, also as text.
 pub(super) fn whole(value: Option<&Value>) -> Option<u64> {
     match value? {
         Value::Number(number) => number.as_u64(),
@@ -211,7 +210,7 @@ pub(super) fn whole(value: Option<&Value>) -> Option<u64> {
     }
 }
 
-/// A field of a row, however the method spells it: `ID` of a deal, `id` of a task.
+/// A field of a row in any spelling: `ID` of a deal, `id` of a task.
 pub(super) fn field<'a>(row: &'a Value, name: &str) -> Option<&'a Value> {
     let fields = row.as_object()?;
     fields
@@ -219,14 +218,14 @@ pub(super) fn field<'a>(row: &'a Value, name: &str) -> Option<&'a Value> {
         .or_else(|| fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value))
 }
 
-/// What an error means.
+/// The failure that an error means.
 pub(super) fn failure(status: u16, error: &Value, fields: &Map<String, Value>) -> Failure {
     let text = |value: Option<&Value>| match value {
         Some(Value::String(text)) => text.clone(),
         None | Some(Value::Null) => String::new(),
         Some(other) => other.to_string(),
     };
-    // REST 3.0 says it in an object.
+    // In REST 3.0 it is an object.
     let (code, description) = match error {
         Value::Object(inner) => {
             let parts = inner.get("validation").and_then(Value::as_array).into_iter().flatten();
@@ -243,7 +242,7 @@ pub(super) fn failure(status: u16, error: &Value, fields: &Map<String, Value>) -
             Failure::OutOfTime { reset_at }
         }
         "OVERLOAD_LIMIT" => Failure::Portal(PortalError { code, description, argument: None }),
-        // Whether it was done before the portal broke is not known.
+        // The portal may have carried it out before it broke.
         _ if status >= 500 || ["INTERNAL_SERVER_ERROR", "ERROR_UNEXPECTED_ANSWER"].contains(&code.as_str()) => {
             Failure::Lost(format!("the portal broke: {}", [code, description].join(" ").trim()))
         }
@@ -254,9 +253,9 @@ pub(super) fn failure(status: u16, error: &Value, fields: &Map<String, Value>) -
     }
 }
 
-/// The parts of a batch by their names: each an answer or its own failure; what the portal left out is absent.
+/// The parts of a batch by name, each an answer or a failure; parts that the portal left out are absent.
 pub(super) fn read_batch(answer: &Answer, names: &[String]) -> Vec<Option<Result<Answer, Failure>>> {
-    // An empty map of PHP is an empty list.
+    // PHP writes an empty map as a list.
     let part = |map: &str, name: &str| answer.result.get(map)?.get(name);
     let each = |name: &String| {
         if let Some(fields) = part("result_error", name).and_then(Value::as_object) {

@@ -1,4 +1,4 @@
-//! Acting: the element is found again on the page as it is now, and what was judged is done if it is still the same.
+//! Acting: finds the element again on the current page, and carries out the judged action if nothing has changed.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use super::snapshot::Element;
 use super::view::Changes;
 use super::{Browser, Memory, Seen};
 
-/// For how long a page may come to rest after an action, in milliseconds.
+/// How long to wait for the page to settle after an action, in milliseconds.
 const SETTLE: u32 = 5000;
 
-/// How often, and after what time, a button is looked at again that a form enables when it is filled in.
+/// How often, and at what interval, to check a button that a form enables when it is filled in.
 const ENABLED_TRIES: u32 = 15;
 const ENABLED_PAUSE: Duration = Duration::from_millis(200);
 
@@ -63,7 +63,7 @@ impl<'a> Action<'a> {
         })
     }
 
-    /// The places of all elements it is about.
+    /// The places of all its elements.
     fn places(&self, intent: &Intent) -> Vec<(&'a str, &'a str, u64)> {
         let place = |value: &'a Value| {
             Some((value.get("role")?.as_str()?, value.get("name")?.as_str()?, value.get("nth")?.as_u64()?))
@@ -88,8 +88,8 @@ fn placed<'p>(page: &'p Seen, role: &str, name: &str, nth: u64) -> Option<&'p El
     usize::try_from(nth).ok().and_then(|nth| page.snapshot.find(role, name, nth))
 }
 
-/// The element that the pointer goes to. Nobody agrees to that, so it need not be bound to its place: while the page that
-/// was observed lives, its id finds it wherever it was moved to.
+/// The element to hover over. This needs no approval, so it is not bound to its place: while the observed page is
+/// open, its id finds it even if it has moved.
 fn hovered<'p>(seen: Option<&Seen>, now: &'p Seen, role: &str, name: &str, nth: u64) -> Option<&'p Element> {
     let was = seen.and_then(|seen| placed(seen, role, name, nth));
     let same = |element: &&Element| element.role == role && element.label == name;
@@ -103,7 +103,7 @@ pub(super) fn changed(what: &str) -> Failed {
     Failed::new("changed", words)
 }
 
-/// The requests that an action may send. Whoever agreed to it agreed to where it goes.
+/// The requests that an action may send. Approving it also allows the sites they go to.
 pub(super) fn permitted(action: &Action<'_>, judged: Judged, memory: &mut Memory) -> Vec<Permit> {
     if action.class == Class::Leave || action.class.sends() {
         let led = judged.leads.as_ref().and_then(|leads| leads["address"].as_str());
@@ -125,13 +125,13 @@ pub(super) fn permitted(action: &Action<'_>, judged: Judged, memory: &mut Memory
 }
 
 impl Browser {
-    /// Does what was judged.
+    /// Carries out the judged action.
     pub(super) async fn act(&self, class: Class, call: &Value) -> Result<Value, Failed> {
         let action = Action::read(class, call)?;
         let intent = Intent::of(action.act)?;
         let mut memory = self.memory.lock().await;
         let memory = &mut *memory;
-        // Whatever comes of it, the page may be another one afterwards.
+        // Whatever the result, the page may have changed.
         let seen = memory.seen.take();
         match &intent {
             Intent::Dialog { .. } | Intent::Files(_) => {
@@ -190,7 +190,7 @@ impl Browser {
             found.push(element.ok_or_else(|| changed("the element is not on the page any more"))?);
         }
         let within = action.act.get("within").and_then(Value::as_str);
-        // The pointer over another row does no harm.
+        // Hovering over the wrong row does no harm.
         let is_bound = !matches!(intent, Intent::Hover);
         let by = judged_by(intent, found.len());
         if is_bound && found.get(by).is_some_and(|element| now.around_for(intent, element).as_deref() != within) {
@@ -220,8 +220,8 @@ impl Browser {
         self.run(action, intent, &ids, &known, permits, memory).await
     }
 
-    /// The browser was started anew since the action was judged, for a person may answer hours later: the page is opened
-    /// again. One whose address is not known in full cannot be, and one whose address says that it deletes is not.
+    /// Reopens the page if the browser was restarted since the action was judged, as a person may answer hours later.
+    /// A page whose full address is unknown, or whose address deletes, is not reopened.
     async fn open_again(&self, shown: &str, memory: &mut Memory) -> Result<(), Failed> {
         let known = reopened(shown).filter(|address| super::address::shown(address) == shown);
         let address = known.or_else(|| memory.keeper.address_of(shown));
@@ -240,7 +240,7 @@ impl Browser {
         }
     }
 
-    /// Has the server do it, and sees what came of it. `known` are the facts of the elements with these ids.
+    /// Calls the server and checks the result. `known` are the facts of the elements with these ids.
     pub(super) async fn run(
         &self,
         action: &Action<'_>,
@@ -258,7 +258,7 @@ impl Browser {
             Ok(secret.map_or_else(|| text.to_owned(), |secret| secret.expose().to_owned()))
         })?;
         memory.note = Some(note(action.address, action.role, action.name, action.nth));
-        // Sites that were added, and permits, reach the guard before the action does.
+        // The guard gets new sites and permits before the action.
         self.ask(memory, Ask { permits: Some(permits), take: true, acts: true, ..Ask::default() }).await?;
         let mut done = self.call_tool(action.act, arguments).await;
         let is_filled = done.as_ref().is_ok_and(|answer| answer.error.is_none() && answer.modal.is_none());
@@ -268,7 +268,7 @@ impl Browser {
         self.after(action, intent, done, &before, memory).await
     }
 
-    /// Presses what sends a form that was filled in just now, if it still does what was judged.
+    /// Presses the submit button of a form that was just filled in, if it still does what was judged.
     async fn press_after_filling(&self, action: &Action<'_>, memory: &mut Memory) -> Result<Answer, Failed> {
         for tries in 0.. {
             let now = self.look(memory).await?;
@@ -281,7 +281,7 @@ impl Browser {
             let Some(Some(facts)) = told.facts.first() else {
                 return Err(changed("the form was filled in, and what sends it is gone"));
             };
-            // Pages check what was typed, and enable it a moment later.
+            // Pages validate input and enable the button a moment later.
             if (!facts.enabled || button.is("disabled")) && tries < ENABLED_TRIES {
                 tokio::time::sleep(ENABLED_PAUSE).await;
                 continue;
@@ -307,7 +307,7 @@ impl Browser {
         Ok(Answer::read(&self.server()?.call(tool, arguments, None).await?))
     }
 
-    /// Answers a dialog. What its action was permitted to send is still permitted.
+    /// Answers a dialog. Permits of the action that opened it remain valid.
     async fn answer_dialog(
         &self,
         action: &Action<'_>,
@@ -340,7 +340,7 @@ impl Browser {
         memory: &mut Memory,
     ) -> Result<Value, Failed> {
         let answer = match done {
-            // Whether a permitted request went out before the line broke, nobody can say.
+            // If the connection broke, a permitted request may have been sent.
             Err(failed) => return Err(Failed { doubt: failed.doubt && action.class.sends(), ..failed }),
             Ok(answer) => answer,
         };
@@ -375,7 +375,7 @@ impl Browser {
         Ok(value)
     }
 
-    /// What an action changed of what is shown, in words that repeat nothing of it.
+    /// Describes how an action changed the page, without quoting the page.
     async fn change(&self, told: &Told, before: &str, memory: &mut Memory) -> Option<(bool, String)> {
         if told.address != before {
             return Some((true, "another page is shown".to_owned()));
@@ -398,7 +398,7 @@ impl Browser {
         did: &str,
         memory: &mut Memory,
     ) -> Result<Value, Failed> {
-        // What the next page sends when it is loaded is not what this action sent.
+        // Requests that the next page makes while loading do not belong to this action.
         let own: Vec<_> =
             told.held.iter().filter(|held| held.from.is_empty() || held.from == before).cloned().collect();
         let held = guard::distinct(&own);

@@ -10,17 +10,17 @@ use serde_json::Value;
 use super::page::Failed;
 use super::{Browser, Class};
 
-/// A step takes several calls to the browser, and each of them may load a page.
+/// The time limit of a step: it makes several browser calls, each of which may load a page.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 
-/// What a binding `{operator: …}` of the browser does.
+/// The part of the browser that a binding `{operator: …}` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Observe,
     Aim,
-    /// Each kind of action is a tool, whose name says which.
+    /// The tool's name is the kind of action.
     Act,
-    /// A tool of the server, called as it is.
+    /// A tool of the server, called directly.
     Direct,
 }
 

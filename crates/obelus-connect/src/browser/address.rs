@@ -1,38 +1,38 @@
-//! Addresses of pages, as they are told and kept.
+//! Page addresses, as they are shown and stored.
 //!
-//! The part behind the question mark often carries what a user typed, and what lets someone in. Of its parameters the names
-//! and numbers are kept, `?page=2&q=~0f1e2d3c4b`, and digests of everything else: enough to tell one page from another.
+//! A query often contains what a user typed, or tokens. Parameter names and short numbers are kept, and other values
+//! become digests, `?page=2&q=~0f1e2d3c4b`: enough to distinguish pages.
 
 use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::judge::deletes;
 
-/// How many letters of a digest are kept.
+/// The length of a digest.
 const DIGEST: usize = 10;
 
-/// An address that may be kept: with a digest in the place of its query and of a route behind `#`.
+/// An address that may be stored: its query and a route after `#` contain digests.
 pub(super) fn shown(address: &Url) -> String {
     let mut whole = match address.origin() {
         url::Origin::Tuple(..) => format!("{}{}", address.origin().ascii_serialization(), address.path()),
-        // `about:blank` is told as it is; of other schemes, what follows may be a whole page.
+        // `about:blank` is shown; other schemes may contain a whole page.
         url::Origin::Opaque(_) if address.scheme() == "about" => format!("about:{}", address.path()),
         url::Origin::Opaque(_) => format!("{}:", address.scheme()),
     };
     if let Some(query) = address.query().filter(|query| !query.is_empty()) {
         whole.push_str(&format!("?{}", shown_query(query)));
     }
-    // Pages that are one document tell their places behind `#`.
+    // Single-page applications have routes after `#`.
     if let Some(route) = address.fragment().filter(|fragment| fragment.starts_with(['/', '!'])) {
         whole.push_str(&format!("#~{}", digest(route)));
     }
     whole
 }
 
-/// How many parameters are told one by one.
+/// The number of parameters that are shown separately.
 const MOST_PARAMETERS: usize = 6;
 
-/// Longer numbers may be somebody's, or let somebody in.
+/// Longer numbers may be personal or secret.
 const LONGEST_NUMBER: usize = 8;
 
 fn shown_query(query: &str) -> String {
@@ -52,12 +52,12 @@ fn shown_query(query: &str) -> String {
     pairs.iter().map(pair).collect::<Vec<_>>().join("&")
 }
 
-/// An address as it is shown, where it is one.
+/// The shown form of an address; other texts are unchanged.
 pub(super) fn shown_text(address: &str) -> String {
     Url::parse(address).map_or_else(|_| "about:invalid".to_owned(), |address| shown(&address))
 }
 
-/// What is left of an address that was shown: the page, without a query of which only a digest is known.
+/// The address of a shown page without its query, of which only a digest is known.
 pub(super) fn reopened(shown: &str) -> Option<Url> {
     let shown = shown.split_once("#~").map_or(shown, |(page, _)| page);
     let (page, query) = shown.split_once('?').unwrap_or((shown, ""));
@@ -65,7 +65,7 @@ pub(super) fn reopened(shown: &str) -> Option<Url> {
     Url::parse(&shown[..end]).ok().filter(|address| matches!(address.scheme(), "http" | "https"))
 }
 
-/// The address to open by itself in the place of one that says that it deletes: the first page of its site. None for any other.
+/// For an address that deletes: the first page of its site, to be opened instead. None for others.
 pub(super) fn instead_of(address: &Url) -> Option<Url> {
     deletes(address).then(|| address.join("/").ok()).flatten()
 }

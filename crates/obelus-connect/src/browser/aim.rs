@@ -1,4 +1,4 @@
-//! Aiming: a planned call is checked against the page, judged, and bound to what it is about instead of an id.
+//! Aiming: checks a planned call against the page, judges it, and replaces ids with descriptions of elements.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use super::secrets::Secrets;
 use super::snapshot::Element;
 use super::{Browser, Memory, Seen, Shown};
 
-/// Keys that move about, and type nothing.
+/// Keys that move the cursor and type nothing.
 const MOVING: [&str; 12] = [
     "Tab",
     "Escape",
@@ -33,17 +33,18 @@ const MOVING: [&str; 12] = [
     "Shift",
 ];
 
-/// What an action is about, and what it would do.
+/// The verdict on an action.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Judged {
     pub(super) class: Class,
-    /// Where it leads: a form as it would be sent, or a link.
+    /// Its target: a form as it would be sent, or a link.
     pub(super) leads: Option<Value>,
-    /// What its form would send.
+    /// The request of its form.
     pub(super) request: Option<Request>,
 }
 
-/// Judges what is done with an element. `fills` is what is typed into its form before, and `held` what it tried to send before.
+/// Judges an action on an element. `fills` is what is typed into its form first, `held` are its requests that were
+/// held back.
 pub(super) fn judged(
     intent: &Intent,
     element: Option<(&Element, &Facts)>,
@@ -103,18 +104,18 @@ pub(super) fn judged(
     judged
 }
 
-/// The request that a form makes, if it does more than read.
+/// The request of a form, unless it only reads.
 fn sent_by(form: &Form) -> Option<Request> {
     let address = Url::parse(&form.address).ok()?;
     (form.method == "POST").then(|| guard::request("POST", &address))
 }
 
-/// The place of the element that an action is judged by, among those that it touches.
+/// The index of the element by which an action is judged.
 pub(super) fn judged_by(intent: &Intent, count: usize) -> usize {
     if matches!(intent, Intent::Fields { submit: true }) { count.saturating_sub(1) } else { 0 }
 }
 
-/// Writes down what kind of field each one is, where it is not said.
+/// Adds the kind of each field, if it is missing.
 fn name_kinds(act: &mut Map<String, Value>, known: &[(&Element, &Facts)]) {
     let fields = act.get_mut("fields").and_then(Value::as_array_mut);
     for (field, (element, facts)) in fields.into_iter().flatten().zip(known) {
@@ -130,7 +131,7 @@ fn name_kinds(act: &mut Map<String, Value>, known: &[(&Element, &Facts)]) {
     }
 }
 
-/// What can be found again of an element.
+/// The description by which an element is found again.
 fn place(element: &Element) -> Map<String, Value> {
     let Value::Object(place) = json!({"role": element.role, "name": element.label, "nth": element.nth}) else {
         return Map::new();
@@ -138,12 +139,12 @@ fn place(element: &Element) -> Map<String, Value> {
     place
 }
 
-/// What an element is noted under.
+/// The key under which an element's requests are noted.
 pub(super) fn note(address: &str, role: &str, name: &str, nth: u64) -> String {
     format!("{address} {role} {nth} {name}")
 }
 
-/// Whether an element can be acted on as it is meant.
+/// Checks that the element supports the action.
 pub(super) fn fit(intent: &Intent, element: &Element, facts: &Facts, kind: Option<&str>) -> Result<(), CallError> {
     let types = matches!(intent, Intent::Type { .. }) || kind == Some("textbox");
     let moves = matches!(intent, Intent::Hover | Intent::Key(_));
@@ -158,7 +159,7 @@ pub(super) fn fit(intent: &Intent, element: &Element, facts: &Facts, kind: Optio
     Ok(())
 }
 
-/// Files that may be given to a page, in full.
+/// The full paths of files to upload.
 pub(super) fn files(paths: &[String], folder: Option<&Path>) -> Result<Vec<Value>, CallError> {
     let refused = |words: String| Err(CallError::new("refused", words));
     let Some(folder) = folder else {
@@ -178,7 +179,7 @@ pub(super) fn files(paths: &[String], folder: Option<&Path>) -> Result<Vec<Value
 }
 
 impl Browser {
-    /// The tool of this browser that a planned call names; none for tools of others.
+    /// The browser's tool in a planned call; none for other tools.
     fn own_tool<'a>(&self, tool: &'a str) -> Option<&'a str> {
         let own = tool.strip_prefix(self.section.server()).and_then(|rest| rest.strip_prefix('.'));
         own.or_else(|| Some(tool).filter(|tool| tool.starts_with("browser_") && !tool.contains('.')))
@@ -292,7 +293,7 @@ impl Browser {
                 memory.seen = None;
                 return Err(Failed::new("unknown_element", "the element is gone: observe first"));
             };
-            // What sends a form is often disabled until the form is filled in.
+            // A submit button is often disabled until the form is filled in.
             if at != by || at == 0 {
                 fit(intent, element, facts, kind_of(&planned.act, at))?;
             }
@@ -312,7 +313,7 @@ impl Browser {
     }
 }
 
-/// The call that a planned one becomes.
+/// The aimed call.
 pub(super) fn aimed(
     here: &str,
     element: Option<&Element>,
@@ -326,14 +327,14 @@ pub(super) fn aimed(
         Some(element) => params.extend(place(element)),
         None => params.extend(["role", "name", "nth"].map(str::to_owned).into_iter().zip(page_itself())),
     }
-    // What there is not need not be read by whoever is asked.
+    // Empty fields are left out for the person who is asked.
     let told = [("form", judged.leads), ("sends", guard::told(held))];
     params.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     params.insert("do".to_owned(), Value::Object(act));
     json!({"tool": judged.class.name(), "params": params})
 }
 
-/// The elements that a planned action names, and for a key the one that has the focus.
+/// The elements that a planned action names; for a key, the focused one.
 fn meant(seen: &Seen, shown: Option<&Shown>, ids: &[String], intent: &Intent) -> Result<Vec<Element>, Failed> {
     let unknown = |id: &String| {
         let words = format!("`{id}` is not on the page as it was observed; take an id from the observation");
@@ -348,12 +349,12 @@ fn meant(seen: &Seen, shown: Option<&Shown>, ids: &[String], intent: &Intent) ->
     Ok(elements)
 }
 
-/// Role, name and place of the page itself, where no element is meant.
+/// Role, name and index that stand for the page itself.
 fn page_itself() -> [Value; 3] {
     [json!("page"), json!(""), json!(0)]
 }
 
-/// Puts what can be found again of further elements into what is to be done.
+/// Replaces the ids of further elements with their descriptions.
 fn bind(act: &mut Map<String, Value>, intent: &Intent, elements: &[Element]) {
     match intent {
         Intent::Fields { .. } => {
@@ -373,7 +374,7 @@ fn bind(act: &mut Map<String, Value>, intent: &Intent, elements: &[Element]) {
     }
 }
 
-/// What kind of field the one at this place is said to be.
+/// The declared kind of the field at this index.
 pub(super) fn kind_of(act: &Map<String, Value>, at: usize) -> Option<&str> {
     act.get("fields")?.get(at)?.get("type")?.as_str()
 }
@@ -386,5 +387,5 @@ pub(super) fn typed_texts(act: &Map<String, Value>) -> Vec<&str> {
     one.into_iter().chain(texts).collect()
 }
 
-/// Requests by the element that tried to make them.
+/// Held back requests, by element.
 pub(super) type HeldBy = BTreeMap<String, Vec<Request>>;

@@ -1,17 +1,17 @@
-//! What the server of the browser says: texts in sections, each under a headline of its own.
+//! Answers of the browser's server: sections, each with a headline.
 
 use crate::mcp::ToolResult;
 
-/// A dialog, or the like, that has to be answered before anything else can be done.
+/// A dialog that must be answered first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Modal {
-    /// `alert`, `confirm`, `prompt`, `beforeunload`, or `file` where files are to be chosen.
+    /// `alert`, `confirm`, `prompt`, `beforeunload`, or `file` for a file chooser.
     pub(super) kind: String,
-    /// The server's own words, with those of the page in them.
+    /// The server's text, with text of the page in it.
     pub(super) words: String,
 }
 
-/// What the server said.
+/// An answer of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) error: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Answer {
     pub(super) tabs: Option<String>,
     pub(super) modal: Option<Modal>,
     pub(super) snapshot: Option<String>,
-    /// How many files were loaded down.
+    /// The number of downloaded files.
     pub(super) downloads: usize,
 }
 
@@ -37,7 +37,7 @@ impl Answer {
 
     pub(super) fn parse(text: &str) -> Self {
         let mut answer = Self::default();
-        // Words of a dialog may be of several lines, and look like anything. Nothing of interest comes after them.
+        // The text of a dialog may have several lines and look like anything. It comes last.
         let (text, modal) = match split_at_headline(text, "### Modal state\n") {
             Some((before, words)) => (before, Some(words)),
             None => (text, None),
@@ -49,7 +49,7 @@ impl Answer {
         }
         let mut rest = text;
         while let Some((title, body)) = rest.strip_prefix("### ").and_then(|rest| rest.split_once('\n')) {
-            // The lines of a page begin with a dash or a space, and errors may be of several lines.
+            // Lines of a page begin with a dash or a space, and errors may have several lines.
             let end = body.find("\n### ").map_or(body.len(), |at| at + 1);
             let (section, next) = body.split_at(end);
             answer.take(title, section.trim_end_matches('\n'));
@@ -91,8 +91,8 @@ fn split_at_headline<'a>(text: &'a str, headline: &str) -> Option<(&'a str, &'a 
     None
 }
 
-/// An error of the browser in our own words. Its own may have pieces of the page in them, so they are only looked
-/// through for what is known.
+/// Replaces an error of the browser with our own text. The original may quote the page, so it is only searched for
+/// known phrases.
 pub(super) fn in_our_words(error: &str) -> String {
     const KNOWN: [(&str, &str); 12] = [
         ("element is not editable", "the field cannot be typed into"),

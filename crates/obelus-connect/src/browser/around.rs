@@ -1,21 +1,21 @@
-//! What stands around an element, where others have its role and its name.
+//! The context of an element, if others have the same role and name.
 //!
-//! A list has a button "Delete" in every row. If a row is gone by the time somebody agreed, the button at the same place
-//! belongs to another one; so what stands beside it is part of what was agreed to, as a digest.
+//! A list has a button "Delete" in every row. If a row disappears before a person approves, the button at the same
+//! index belongs to another row. So a digest of its context is part of what is approved.
 
 use super::address::digest;
 
-/// A container with more lines than this is no row.
+/// A container with more lines is not a row.
 const MOST_LINES: usize = 40;
 
-/// How many others of its name an element is told apart from.
+/// The number of equal elements to compare with.
 const MOST_LIKES: usize = 200;
 
-/// An element that only holds others.
+/// A container without a role.
 const WRAPPER: &str = "- generic";
 
-/// A digest of what stands around the element at a line of a page. `likes` are the lines of the others of its role and name:
-/// what stands around each of them is something else, as far as the page tells them apart.
+/// A digest of the context of the element at line `at`. `likes` are the lines of the elements with its role and name;
+/// the nearest container that differs from all of theirs is used.
 pub(super) fn around(page: &str, at: usize, likes: &[usize]) -> Option<String> {
     let lines: Vec<&str> = page.lines().collect();
     let own = containers(&lines, at);
@@ -25,7 +25,7 @@ pub(super) fn around(page: &str, at: usize, likes: &[usize]) -> Option<String> {
     if let Some(text) = level.and_then(|level| own.get(level)) {
         return Some(digest(text));
     }
-    // In a long list without rows, what comes right before it says which one it is.
+    // In a long list without rows, the lines before it identify it.
     let from = outermost(&lines, at);
     let before = (0..from).rev().find(|line| depth_of(lines[*line]) <= depth_of(lines[from]));
     let before = before.filter(|before| depth_of(lines[*before]) == depth_of(lines[from]));
@@ -33,13 +33,14 @@ pub(super) fn around(page: &str, at: usize, likes: &[usize]) -> Option<String> {
     before.or_else(|| own.first().cloned()).map(|text| digest(&text))
 }
 
-/// Roles of fields, whose lines say what stands in them.
+/// Roles of fields, whose lines contain their values.
 const FIELDS: [&str; 6] = ["textbox", "searchbox", "spinbutton", "combobox", "listbox", "slider"];
 
 /// States that change while a form is filled in.
 const STATES: [&str; 5] = [" [disabled]", " [checked]", " [checked=mixed]", " [selected]", " [expanded]"];
 
-/// A page without what stands in its fields, line by line: what stands around a button, before its form is filled in and after.
+/// A page without the values of its fields, so that a button's context is the same before and after filling in its
+/// form.
 pub(super) fn without_values(page: &str) -> String {
     let mut field = None;
     let mut plain = String::with_capacity(page.len());
@@ -59,7 +60,7 @@ pub(super) fn without_values(page: &str) -> String {
     plain
 }
 
-/// The lines that lead down to one, from it up, each with the number of lines below it, as far as they may be a row.
+/// The ancestors of a line, from itself up, each with its number of lines, as long as they may be a row.
 fn chain(lines: &[&str], at: usize) -> Vec<(usize, usize)> {
     let mut chain = Vec::new();
     let mut from = Some(at);
@@ -74,7 +75,7 @@ fn chain(lines: &[&str], at: usize) -> Vec<(usize, usize)> {
     chain
 }
 
-/// What the containers around a line say that have something else in them, from the nearest on.
+/// The texts of the containers around a line that contain something else too, from the nearest on.
 fn containers(lines: &[&str], at: usize) -> Vec<String> {
     let chain = chain(lines, at);
     let Some((_, own)) = chain.first().copied() else { return Vec::new() };
@@ -83,12 +84,12 @@ fn containers(lines: &[&str], at: usize) -> Vec<String> {
     rows.map(|(_, (line, size))| plain(&lines[*line..line + size])).collect()
 }
 
-/// The outermost line around one that may still be a row.
+/// The outermost ancestor that may still be a row.
 fn outermost(lines: &[&str], at: usize) -> usize {
     chain(lines, at).last().map_or(at, |(line, _)| *line)
 }
 
-/// How many lines belong to the one at this place, itself among them.
+/// The number of lines of the element at this line, including itself.
 fn below(lines: &[&str], at: usize) -> Option<usize> {
     let depth = depth_of(lines.get(at)?);
     Some(1 + lines[at + 1..].iter().take_while(|line| depth_of(line) > depth).count())
@@ -98,8 +99,7 @@ fn depth_of(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// Lines without what is another each time: ids, which element has the keyboard's attention, and wrappers that say nothing,
-/// with the depth that they make.
+/// Lines without parts that change: ids, the focus, and wrappers with their indentation.
 fn plain(lines: &[&str]) -> String {
     let mut plain = String::new();
     for line in lines {

@@ -1,16 +1,16 @@
-//! A page as it is shown, line by line, and what changed of it.
+//! A page as it is shown, line by line, and its changes.
 //!
-//! The ids that Playwright gives are others each time a page is loaded. Those that are shown are ours: an element keeps its
-//! id as long as pages of one address show it, and no id is given twice. So what did not change need not be shown again.
+//! Playwright's ids change with every page load. The ids that are shown are ours: an element keeps its id while pages
+//! of one address contain it, and no id is reused. So unchanged parts need not be shown again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::snapshot::{PageSnapshot, is_id};
 
-/// Pages that differ in more places than this are not compared: the whole is shown.
+/// Pages with more differences are not compared but shown whole.
 const MOST_COMPARED: usize = 3_000_000;
 
-/// How many lines of a part that is gone are shown.
+/// The number of lines shown of a removed part.
 const MOST_GONE: usize = 4;
 
 /// One line of a page.
@@ -18,12 +18,12 @@ const MOST_GONE: usize = 4;
 struct Row {
     /// As it is shown, with our id.
     text: String,
-    /// Without ids, and without the mark of what has the focus.
+    /// Without ids and focus marks.
     plain: String,
     depth: usize,
-    /// The id that Playwright gave.
+    /// Playwright's id.
     own: Option<String>,
-    /// The id that is shown.
+    /// Our id.
     id: Option<String>,
     /// Role and name of the element.
     what: (String, String),
@@ -33,11 +33,11 @@ struct Row {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShownPage {
     rows: Vec<Row>,
-    /// The ids that are shown, and Playwright's.
+    /// Our ids and Playwright's.
     ids: HashMap<String, String>,
 }
 
-/// Gives ids, each once.
+/// Generates unique ids.
 #[derive(Debug, Default)]
 pub(super) struct Numbers(u32);
 
@@ -49,7 +49,7 @@ impl Numbers {
 }
 
 impl ShownPage {
-    /// The lines of a page, with the ids of those that the page before had too.
+    /// The lines of a page. Elements of the previous page keep their ids.
     pub(super) fn new(page: &str, before: Option<&Self>, numbers: &mut Numbers) -> Self {
         let snapshot = PageSnapshot::parse(page);
         let mut elements = snapshot.elements().iter().peekable();
@@ -80,12 +80,12 @@ impl ShownPage {
         Self { rows, ids }
     }
 
-    /// Playwright's id of an element that is shown.
+    /// Playwright's id of a shown element.
     pub(super) fn own_id(&self, id: &str) -> Option<&str> {
         self.ids.get(id).map(String::as_str)
     }
 
-    /// Lines of Playwright with the ids that are shown. An element that is not shown yet gets one.
+    /// Playwright's lines with our ids. New elements get one.
     pub(super) fn renamed(&mut self, lines: &str, numbers: &mut Numbers) -> String {
         let shown: HashMap<String, String> = self.ids.iter().map(|(id, own)| (own.clone(), id.clone())).collect();
         let mut renamed = String::with_capacity(lines.len());
@@ -103,7 +103,7 @@ impl ShownPage {
         renamed
     }
 
-    /// How many elements are shown.
+    /// The number of elements.
     pub(super) fn elements(&self) -> usize {
         self.rows.iter().filter(|row| row.id.is_some()).count()
     }
@@ -112,8 +112,8 @@ impl ShownPage {
         self.rows.iter().map(|row| row.text.as_str()).collect::<Vec<_>>().join("\n")
     }
 
-    /// What changed since a page that was shown before: lines that are new (`+`), changed (`~`) and gone (`-`), in the lines
-    /// that they stand in. Empty where nothing changed; none where the pages cannot be compared.
+    /// The changes since a page that was shown before: new (`+`), changed (`~`) and removed (`-`) lines with their
+    /// context. Empty if nothing changed; none if the pages cannot be compared.
     pub(super) fn changes_since(&self, before: &Self) -> Option<String> {
         let is_same = |old: &Row, new: &Row| old.plain == new.plain && old.id == new.id;
         let pairs = aligned(&before.rows, &self.rows, is_same)?;
@@ -132,7 +132,7 @@ impl ShownPage {
                 told.gone.insert(new.start, left);
             }
         }
-        // The focus is worth a line where it came to an element.
+        // A new focus is shown as a line.
         for (_, new) in &pairs {
             let row = &self.rows[*new];
             let had_it = |old: &&Row| old.id == row.id && old.text == row.text;
@@ -144,12 +144,12 @@ impl ShownPage {
     }
 }
 
-/// What is told of a page that changed.
+/// The lines that describe a change.
 struct Told<'a> {
     now: &'a [Row],
     /// Lines of the page, each with its mark.
     lines: BTreeMap<usize, char>,
-    /// Lines that are gone, by the line that they stood before.
+    /// Removed lines, by the line that followed them.
     gone: BTreeMap<usize, Vec<&'a Row>>,
 }
 
@@ -178,7 +178,7 @@ impl Told<'_> {
         text
     }
 
-    /// Adds the lines that a place stands in, and its neighbours.
+    /// Adds the ancestors and neighbours of a line.
     fn add_surroundings(&mut self, place: usize) {
         let depth = self.now.get(place).or(self.now.last()).map_or(0, |row| row.depth);
         for near in [place.checked_sub(1), Some(place), Some(place + 1)].into_iter().flatten() {
@@ -196,7 +196,7 @@ impl Told<'_> {
     }
 }
 
-/// The lines of a part that is gone; of many, the first and the last.
+/// The lines of a removed part; of many, the first and the last.
 fn gone_lines(gone: &[&Row]) -> Vec<String> {
     if gone.len() <= MOST_GONE {
         return gone.iter().map(|row| row.text.clone()).collect();
@@ -206,13 +206,13 @@ fn gone_lines(gone: &[&Row]) -> Vec<String> {
     first.iter().map(|row| row.text.clone()).chain([between, last.text.clone()]).collect()
 }
 
-/// Gives elements that were there before the ids that they had.
+/// Gives elements of the previous page their old ids.
 fn carry(before: &[Row], now: &mut [Row]) {
     let known: HashMap<&String, &Row> = before.iter().filter_map(|row| Some((row.own.as_ref()?, row))).collect();
     let is_it = |row: &Row, old: &&&Row| old.what == row.what;
     let same = |row: &Row| known.get(row.own.as_ref()?).filter(|old| is_it(row, old)).and_then(|old| old.id.clone());
     let found = now.iter().filter(|row| same(row).is_some()).count();
-    // A page that was not loaded anew: Playwright knows its elements.
+    // The page was not reloaded, so Playwright's ids match.
     if found * 2 > now.iter().filter(|row| row.own.is_some()).count() {
         now.iter_mut().for_each(|row| row.id = same(row));
         return;
@@ -245,7 +245,7 @@ fn gaps(pairs: &[(usize, usize)], before: usize, now: usize) -> Vec<(std::ops::R
     gaps
 }
 
-/// Lines of two pages that are the same, in their order: as many as there can be. None where that takes too long.
+/// The longest common subsequence of two pages. None if it would take too long.
 fn aligned(before: &[Row], now: &[Row], same: impl Fn(&Row, &Row) -> bool) -> Option<Vec<(usize, usize)>> {
     let shorter = before.len().min(now.len());
     let first = (0..shorter).take_while(|at| same(&before[*at], &now[*at])).count();
@@ -255,7 +255,7 @@ fn aligned(before: &[Row], now: &[Row], same: impl Fn(&Row, &Row) -> bool) -> Op
     if old.len().saturating_mul(new.len()) > MOST_COMPARED {
         return None;
     }
-    // The length of the longest common part from each pair of places on.
+    // The length of the longest common subsequence from each pair of lines on.
     let width = new.len() + 1;
     let mut longest = vec![0_u32; (old.len() + 1) * width];
     for i in (0..old.len()).rev() {

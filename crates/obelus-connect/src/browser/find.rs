@@ -1,40 +1,40 @@
-//! Where a browser and its MCP server are on this machine, and what is missing.
+//! Finds the browser and its MCP server on this machine, and reports what is missing.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The version of Playwright MCP that was tried.
+/// The tested version of Playwright MCP.
 pub const PLAYWRIGHT_MCP: &str = "@playwright/mcp@0.0.83";
 
-/// Names under which a Chromium goes.
+/// Names of Chromium's program.
 const CHROMIUMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BrowserParts {
-    /// The program that is the server, or runs it.
+    /// The server, or the program that runs it.
     pub program: Option<PathBuf>,
-    /// What the program is given before everything else.
+    /// Its first arguments.
     pub arguments: Vec<String>,
     /// The browser.
     pub chromium: Option<PathBuf>,
-    /// What is not there; nothing, where everything is.
+    /// What is missing.
     pub missing: Vec<MissingPart>,
 }
 
-/// Something that is not there.
+/// A missing part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingPart {
-    /// What it is.
+    /// Its name.
     pub what: &'static str,
-    /// Why it is not found, in words.
+    /// Why it is not found.
     pub why: String,
     /// The command that installs it on Debian.
     pub command: String,
 }
 
 impl BrowserParts {
-    /// What is missing and how it is installed, in words for a person; nothing, where everything is there.
+    /// What is missing and how to install it, for a person; none if nothing is missing.
     pub fn complaint(&self) -> Option<String> {
         let line =
             |missing: &MissingPart| format!("{}: {}; install it by: {}", missing.what, missing.why, missing.command);
@@ -44,13 +44,14 @@ impl BrowserParts {
 
 /// Looks for node, Playwright MCP and Chromium.
 ///
-/// The server is the file that `OBELUS_PLAYWRIGHT_MCP` names, else `playwright-mcp` on the path, else what is installed
-/// in `obelus/browser` in the user's data folder. The browser is what `OBELUS_CHROMIUM` names, else what is on the path.
+/// The server is the file that `OBELUS_PLAYWRIGHT_MCP` names, else `playwright-mcp` on the path, else the one
+/// installed in `obelus/browser` in the user's data folder. The browser is what `OBELUS_CHROMIUM` names, else the one
+/// on the path.
 pub fn find() -> BrowserParts {
     find_by(&|name| std::env::var_os(name).filter(|value| !value.is_empty()))
 }
 
-/// Looks for what a browser needs.
+/// The search for the parts.
 struct Search<'a> {
     env: &'a dyn Fn(&str) -> Option<OsString>,
     found: BrowserParts,
@@ -70,7 +71,7 @@ impl Search<'_> {
         std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|file| is_program(file))
     }
 
-    /// The script of the server; none where it is a program on the path, or missing.
+    /// The server's script; none if it is a program on the path, or missing.
     fn playwright_mcp(&mut self) -> Option<PathBuf> {
         let data = (self.env)("XDG_DATA_HOME").map(PathBuf::from);
         let data = data.or_else(|| (self.env)("HOME").map(|home| PathBuf::from(home).join(".local/share")));
@@ -101,7 +102,7 @@ impl Search<'_> {
         script
     }
 
-    /// What runs the script.
+    /// Finds the program that runs the script.
     fn node(&mut self, script: Option<PathBuf>) {
         let node = self.on_path("node").or_else(|| self.on_path("nodejs"));
         if node.is_none() {
@@ -137,7 +138,7 @@ fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
-/// A path as it is typed at a shell.
+/// A path, quoted for a shell.
 fn in_shell(path: &Path) -> String {
     let text = path.to_string_lossy();
     let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+@".contains(c));

@@ -1,4 +1,4 @@
-//! A form as it is shown to whoever is asked, and whether it still says the same once it is filled in.
+//! A form as it is shown to a person, and whether it is unchanged once it is filled in.
 
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -8,17 +8,18 @@ use super::judge::{self, Facts, Field, Form};
 use super::secrets::Secrets;
 use super::sites::Sites;
 
-/// Longer values are shown up to here, with their length and a digest.
+/// Longer values are cut, with their length and a digest.
 const LONGEST: usize = 300;
 
-/// What is typed into the field at a place of a form.
+/// A text that is typed into a field of a form.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fill {
     at: usize,
     text: String,
 }
 
-/// What is typed into the form of the element at the place `by`. `known` are the elements of an action, the fields first.
+/// The texts typed into the form of the element at index `by`. `known` are the elements of an action, the fields
+/// first.
 pub(super) fn fills(act: &Map<String, Value>, known: &[&Facts], by: usize) -> Vec<Fill> {
     let form = |facts: &Facts| Some((facts.frame.clone(), facts.form.as_ref()?.nth));
     let Some(own) = known.get(by).and_then(|facts| form(facts)) else { return Vec::new() };
@@ -32,9 +33,8 @@ pub(super) fn fills(act: &Map<String, Value>, known: &[&Facts], by: usize) -> Ve
     texts.filter_map(fill).collect()
 }
 
-/// A form as it is told: what it sends where, and each field that a person can see with its value. Of what stands in them there
-/// is a mark too, so that a change is noticed, in a browser that was started anew too. Secrets are in it by name. A site that
-/// whoever agrees allows with it is named.
+/// A form as it is shown: its method, address and visible fields with their values. A digest of the values detects
+/// changes, even in a restarted browser. Secrets appear by name. A site that approval would allow is named.
 pub(super) fn told(form: &Form, fills: &[Fill], sites: &Sites, secrets: &Secrets) -> Value {
     let mut fields = Map::new();
     for (label, value) in shown(form, fills) {
@@ -46,11 +46,11 @@ pub(super) fn told(form: &Form, fills: &[Fill], sites: &Sites, secrets: &Secrets
         }
         fields.insert(name, json!(shortened(&secrets.hide(value))));
     }
-    // A field of which nothing is said has its number all the same.
+    // A field without a name still has its number.
     fields.retain(|_, value| value != "");
     let mark = digest(&secrets.hide(format!("{}\n{}", form.address, form.values.join("\n"))));
     let mut told = json!({"method": form.method, "address": shown_text(&form.address), "mark": mark});
-    // What there is not need not be read by whoever is asked.
+    // Empty parts are left out for the person who is asked.
     if !fields.is_empty() {
         told["fields"] = Value::Object(fields);
     }
@@ -61,7 +61,7 @@ pub(super) fn told(form: &Form, fills: &[Fill], sites: &Sites, secrets: &Secrets
     told
 }
 
-/// The fields that a person can see, with what will stand in them.
+/// The visible fields with their values after filling in.
 fn shown(form: &Form, fills: &[Fill]) -> Vec<(String, String)> {
     let typed = |at: usize| fills.iter().rev().find(|fill| fill.at == at).map(|fill| fill.text.as_str());
     let is_on = |text: &str| matches!(text, "true" | "yes" | "on" | "1");
@@ -98,7 +98,7 @@ fn shortened(value: &str) -> String {
     format!("{}… ({length}, ~{})", value.chars().take(LONGEST).collect::<String>(), digest(value))
 }
 
-/// Whether a form that was filled in sends what was shown: the same fields to the same place.
+/// Whether a filled form sends what was shown: the same fields to the same address.
 pub(super) fn is_as_shown(shown: &Value, now: &Value) -> bool {
     let empty = Map::new();
     let fields = |form: &'_ Value| form["fields"].as_object().cloned().unwrap_or_else(|| empty.clone());
@@ -111,7 +111,7 @@ pub(super) fn is_as_shown(shown: &Value, now: &Value) -> bool {
     leads && then.len() == later.len() && then.iter().all(same)
 }
 
-/// Whether a value is what was typed. Pages put spaces into it, and write numbers of telephones in their own way.
+/// Whether a value is the typed one. Pages add spaces and reformat phone numbers.
 fn is_alike(shown: &str, now: &str) -> bool {
     let plain = |text: &str| {
         let named = text.replace("<secret>", "$").replace("</secret>", "");

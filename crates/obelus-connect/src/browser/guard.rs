@@ -1,8 +1,7 @@
-//! What pages may send without being asked for, and what they send in vain.
+//! The guard: which requests pages may send.
 //!
-//! Requests that only read pass. Everything else a page sends is held back: it does not reach the network, and is
-//! noted. An action that a person agreed to permits what it sends, each request once, by its method, its address and what it
-//! was shown to carry.
+//! Requests that only read pass. All others are held back: they do not reach the network and are recorded. An
+//! approved action permits its requests, each once, by method, address and shown content.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,13 +15,13 @@ use super::page::Held;
 pub(super) struct Rules {
     /// Requests that pass, as regular expressions over `METHOD ADDRESS`.
     pub(super) pass: Vec<String>,
-    /// Requests that are held back, and of which nothing more is said.
+    /// Requests that are held back without a note.
     pub(super) drop: Vec<String>,
     /// Whether web sockets to the allowed sites may be opened.
     pub(super) sockets: bool,
 }
 
-/// Reads an exception: `POST https://api.example.test/graphql`, with stars for any number of characters.
+/// Reads an exception: `POST https://api.example.test/graphql`, where `*` matches any number of characters.
 pub(super) fn pattern(text: &str) -> Result<String, String> {
     let wrong = || {
         format!(
@@ -37,7 +36,7 @@ pub(super) fn pattern(text: &str) -> Result<String, String> {
     if !is_method || !matches!(scheme, "http" | "https") || host.is_empty() || host.contains(['@', '?', '#']) {
         return Err(wrong());
     }
-    // A star in a host ends with the host, or `https://*` would be every address that mentions another.
+    // A `*` in the host matches only within the host; otherwise `https://*` would match every address.
     let escaped = |text: &str, any: &str| text.split('*').map(regex::escape).collect::<Vec<_>>().join(any);
     let method = if method == "*" { "[A-Z]+".to_owned() } else { method.to_owned() };
     let path = &rest[host.len()..];
@@ -45,13 +44,13 @@ pub(super) fn pattern(text: &str) -> Result<String, String> {
     Ok(format!("^{method} {scheme}://{}{path}$", escaped(host, "[^/@]*")))
 }
 
-/// The request of a form, or of a link.
+/// The request of a form or a link.
 pub(super) fn request(method: &str, address: &Url) -> Request {
     let address = format!("{}{}", address.origin().ascii_serialization(), address.path());
     Request { method: method.to_owned(), address, ..Request::default() }
 }
 
-/// What requests are, in a call that a person is asked about.
+/// Requests as part of a call that a person is asked about.
 pub(super) fn told(requests: &[Request]) -> Option<Value> {
     let one = |request: &Request| {
         let mut value = json!({"method": request.method, "address": request.address});
@@ -72,7 +71,7 @@ pub(super) fn told(requests: &[Request]) -> Option<Value> {
     Some(value)
 }
 
-/// Requests out of a call.
+/// Requests from a call.
 pub(super) fn read(value: &Value) -> Option<Vec<Request>> {
     let one = |value: &Value| {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -91,7 +90,7 @@ pub(super) fn read(value: &Value) -> Option<Vec<Request>> {
     Some(requests)
 }
 
-/// One line of words for each request.
+/// One line of text for each request.
 pub(super) fn lines(requests: &[Request]) -> Vec<String> {
     let operation =
         |request: &Request| request.operation.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
@@ -103,26 +102,26 @@ pub(super) fn lines(requests: &[Request]) -> Vec<String> {
 pub(super) struct Permit {
     #[serde(flatten)]
     pub(super) request: Request,
-    /// Whether it may carry anything. What a form carries is compared before it is sent.
+    /// Whether its content is not checked. A form's content is compared before it is sent.
     pub(super) any: bool,
 }
 
-/// What an element tries to send, once `held` was held back of it: `held` in the place of what went there before.
+/// An element's known requests after new ones were held back; new ones replace those like them.
 pub(super) fn renewed(known: &[Request], held: &[Request]) -> Vec<Request> {
     let is_renewed = |request: &&Request| held.iter().any(|held| held.is_like(request));
     known.iter().filter(|request| !is_renewed(request)).chain(held).cloned().collect()
 }
 
-/// How much of a long text is told.
+/// How many characters of a long text are shown.
 const MOST_CARRIED: usize = 300;
 
-/// What a request carries, as it is told: a long text is cut. Its length and a sum of it stay, so that another is noticed.
+/// The shown content of a request: a long text is cut, with its length and a checksum to detect changes.
 pub(super) fn carried(value: &str) -> String {
     let Some((text, sum)) = value.rfind("… (").map(|at| value.split_at(at)) else { return value.to_owned() };
     text.chars().take(MOST_CARRIED).collect::<String>() + sum
 }
 
-/// Requests that were held back, each once.
+/// Held back requests without duplicates.
 pub(super) fn distinct(held: &[Held]) -> Vec<Request> {
     let mut requests: Vec<Request> = Vec::new();
     for held in held {
@@ -133,7 +132,7 @@ pub(super) fn distinct(held: &[Held]) -> Vec<Request> {
     requests
 }
 
-/// What it is to make requests that were held back: to leave, where nothing is sent.
+/// The class of sending requests that were held back; `Leave` if nothing is sent.
 pub(super) fn class_of(requests: &[Request]) -> Class {
     let reads = |request: &Request| matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
     if requests.iter().all(reads) { Class::Leave } else { sending(requests) }

@@ -1,7 +1,7 @@
-//! What a planned call to the browser wants: which tool, on which elements, with what.
+//! A parsed planned call: the tool, the elements and the parameters.
 //!
-//! A call to the server names elements by ids, which mean nothing later. What is kept of it has the ids taken out; they
-//! are put in again for the elements that are found when it is done.
+//! A planned call names elements by ids, which are not valid later. They are removed before it is stored, and those
+//! of the found elements are inserted when it is carried out.
 
 use obelus_kernel::session::CallError;
 use serde_json::{Map, Value};
@@ -9,28 +9,28 @@ use url::Url;
 
 use super::snapshot::is_id;
 
-/// How long the browser may be told to wait, in seconds.
+/// The longest wait, in seconds.
 const LONGEST_WAIT: f64 = 30.0;
 
-/// What is to be done.
+/// The action.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Intent {
-    /// Going to an address, in this tab or in a new one.
+    /// Open an address, in this tab or in a new one.
     Go(Url),
     Back,
-    /// Another tab, or one less.
+    /// Open, select or close a tab.
     Tab,
     Wait,
-    /// Looking for a text in the page.
+    /// Search for a text in the page.
     Find(String),
-    /// Answering a dialog.
+    /// Answer a dialog.
     Dialog {
         accept: bool,
     },
-    /// Giving files; none: giving up on it.
+    /// Upload files; none cancels.
     Files(Vec<String>),
     Press,
-    /// Pressing a point of the page, as the picture shows it.
+    /// Press a point of the picture.
     Point {
         x: f64,
         y: f64,
@@ -40,7 +40,7 @@ pub(super) enum Intent {
         submit: bool,
     },
     Choose,
-    /// Filling several fields, and then pressing what sends them.
+    /// Fill several fields, then press the submit button.
     Fields {
         submit: bool,
     },
@@ -49,13 +49,13 @@ pub(super) enum Intent {
 }
 
 impl Intent {
-    /// Whether it is about elements of the page.
+    /// Whether it concerns elements of the page.
     pub(super) fn touches(&self) -> bool {
         use Intent::{Choose, Drag, Fields, Hover, Key, Press, Type};
         matches!(self, Press | Hover | Type { .. } | Choose | Fields { .. } | Drag | Key(_))
     }
 
-    /// Reads what is to be done, and checks that it is whole.
+    /// Parses an action and checks that it is complete.
     pub(super) fn of(act: &Map<String, Value>) -> Result<Self, CallError> {
         let tool = act.get("tool").and_then(Value::as_str).unwrap_or_default();
         let text = |name: &str| act.get(name).and_then(Value::as_str);
@@ -117,16 +117,16 @@ impl Intent {
     }
 }
 
-/// A planned call, with the ids taken out.
+/// A planned call without ids.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Planned {
-    /// The tool, and what else it is given.
+    /// The tool and its parameters.
     pub(super) act: Map<String, Value>,
-    /// The ids that were in it, in order.
+    /// The removed ids, in order.
     pub(super) ids: Vec<String>,
 }
 
-/// The parameters that tools of the server know, but for the elements.
+/// The parameters of the server's tools, except elements.
 pub(super) const KNOWN: [(&str, &[&str]); 16] = [
     ("browser_navigate", &["url"]),
     ("browser_navigate_back", &[]),
@@ -147,7 +147,7 @@ pub(super) const KNOWN: [(&str, &[&str]); 16] = [
 ];
 
 impl Planned {
-    /// Takes a call apart.
+    /// Parses a call.
     pub(super) fn new(tool: &str, params: &Map<String, Value>) -> Result<Self, CallError> {
         let Some((_, known)) = KNOWN.iter().find(|(name, _)| *name == tool) else { return Err(refused(tool)) };
         let mut act = Map::new();
@@ -174,7 +174,7 @@ impl Planned {
                     ids.push(target(tool, "target", field)?);
                     field.retain(|name, _| matches!(name.as_str(), "type" | "value"));
                 }
-                // What sends the form is an element like the fields, after all of them.
+                // The submit button follows the fields.
                 if act.contains_key("submit") {
                     ids.push(target(tool, "submit", params)?);
                     act.insert("submit".to_owned(), Value::Bool(true));
@@ -186,7 +186,7 @@ impl Planned {
     }
 }
 
-/// What the server is given: the call put together again. `typed` says what is typed for a text, into the element at a place.
+/// The server's arguments, with ids. `typed` gives the text to type into the element at an index.
 pub(super) fn arguments(
     act: &Map<String, Value>,
     ids: &[&str],
@@ -234,7 +234,7 @@ pub(super) fn arguments(
 
 fn target(tool: &str, name: &str, params: &Map<String, Value>) -> Result<String, CallError> {
     let text = params.get(name).and_then(Value::as_str).ok_or_else(|| wrong(tool, name, "the id of an element"))?;
-    // Some write the id as the observation shows it.
+    // Models may write the id as the observation shows it.
     let id = text.strip_prefix("[ref=").and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     let id = id.strip_prefix("ref=").unwrap_or(id);
     if is_id(id) {

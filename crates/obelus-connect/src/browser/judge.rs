@@ -1,5 +1,5 @@
-//! What an action would do, judged by the role of its element, by the form it is part of and by the address it leads
-//! to. Words on the page count for nothing, and words in an address count as a whole: there is no order in a border.
+//! Classifies an action by its element's role, its form and its target address. Text on the page is ignored. Words in
+//! an address must match as whole words: `border` does not contain `order`.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use url::Url;
 
 use super::sites::Sites;
 
-/// Kinds of actions. Each is a tool of the agent, so that a policy can be given for each.
+/// Kinds of actions. Each is a tool of the agent, so that a policy can treat it separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Waiting for the page.
+    /// Wait for the page.
     Wait,
-    /// Going about on the allowed sites, and controls that do not leave the page.
+    /// Navigate on allowed sites, or use controls that stay on the page.
     Look,
-    /// Typing, selecting, ticking.
+    /// Type, select, tick.
     Fill,
-    /// Pressing what is part of no form. What it sends is held back.
+    /// Press an element without a form. Its requests are held back.
     Press,
-    /// Sending a form that searches.
+    /// Submit a search form.
     Search,
-    /// Going to a site that is not allowed yet.
+    /// Go to a site that is not allowed yet.
     Leave,
-    /// Sending any other form, or whatever else a page sends.
+    /// Submit any other form, or send any other request.
     Submit,
-    /// Sending a message.
+    /// Send a message.
     Send,
-    /// Deleting.
+    /// Delete.
     Delete,
-    /// Paying.
+    /// Pay.
     Pay,
 }
 
@@ -64,17 +64,17 @@ impl Class {
         }
     }
 
-    /// Whether it sends something, so that it is permitted to when it is done.
+    /// Whether it sends something and so gets permits.
     pub const fn sends(self) -> bool {
         matches!(self, Self::Submit | Self::Send | Self::Delete | Self::Pay)
     }
 }
 
-/// What the browser says of an element.
+/// Facts about an element, read in the page.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct Facts {
-    /// Whether it can be acted on.
+    /// Whether it is enabled.
     pub(super) enabled: bool,
     /// Whether text can be typed into it.
     pub(super) editable: bool,
@@ -82,38 +82,38 @@ pub(super) struct Facts {
     pub(super) takes_files: bool,
     /// Whether it hides what is typed.
     pub(super) hides: bool,
-    /// Whether it is a field to search with.
+    /// Whether it is a search field.
     pub(super) searches: bool,
-    /// The address of the frame that it stands in, in full: that of the page, where it stands in no other.
+    /// The full address of its frame, or of the page if it is in no frame.
     pub(super) frame: String,
-    /// Whether a press on it sends its form.
+    /// Whether pressing it submits its form.
     pub(super) submits: bool,
-    /// Whether the key Enter in it sends its form.
+    /// Whether Enter in it submits its form.
     pub(super) enters: bool,
-    /// Where it leads, in full.
+    /// Its link target, in full.
     pub(super) link: Option<String>,
-    /// The form it is part of, as this element would send it.
+    /// Its form, as this element would submit it.
     pub(super) form: Option<Form>,
-    /// Its place among the fields of its form.
+    /// Its index among the fields of its form.
     pub(super) place: Option<usize>,
 }
 
-/// A form, as one of its buttons would send it.
+/// A form, as one of its buttons would submit it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct Form {
-    /// Its place among the forms of its document.
+    /// Its index among the forms of its document.
     pub(super) nth: i64,
     /// `GET`, `POST` or `DIALOG`.
     pub(super) method: String,
-    /// Where it goes, in full.
+    /// Its target address, in full.
     pub(super) address: String,
     pub(super) fields: Vec<Field>,
-    /// Whether it is, or stands in, what the page calls its search.
+    /// Whether the page marks it as a search.
     pub(super) search: bool,
-    /// What fields such as `_method` and the pressed button say is to be done.
+    /// The values of fields such as `_method`, and of the pressed button.
     pub(super) verbs: Vec<String>,
-    /// What stands in the fields that a person can see.
+    /// The values of visible fields.
     pub(super) values: Vec<String>,
 }
 
@@ -125,11 +125,11 @@ pub(super) struct Field {
     /// `text`, `password`, `hidden`, `textarea`, `select` …
     pub(super) kind: String,
     pub(super) autocomplete: String,
-    /// What the page calls it.
+    /// Its label.
     pub(super) label: String,
-    /// What the page calls the choice that it is one of.
+    /// The label of its group of choices.
     pub(super) group: String,
-    /// What stands in it, as it may be told.
+    /// Its value, as it may be shown.
     pub(super) value: String,
 }
 
@@ -139,23 +139,23 @@ pub(super) struct Field {
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) address: String,
-    /// The name of the operation, where the request has one.
+    /// The operation's name, if there is one.
     pub(super) operation: Option<String>,
-    /// Whether it goes to a page on another site.
+    /// Whether it opens a page on another site.
     pub(super) leaves: bool,
-    /// What it carries, by name.
+    /// Its content, by name.
     pub(super) fields: BTreeMap<String, String>,
 }
 
 impl Request {
-    /// Whether another goes to the same place by the same method and operation, whatever it carries.
+    /// Whether another request has the same method, address and operation, whatever its content.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let is_there = (&self.method, &self.address) == (&other.method, &other.address);
         is_there && self.operation == other.operation && self.leaves == other.leaves
     }
 }
 
-/// Roles of controls that hold a value.
+/// Roles of controls with a value.
 const VALUES: [&str; 9] =
     ["checkbox", "radio", "switch", "slider", "spinbutton", "option", "combobox", "listbox", "menuitemcheckbox"];
 
@@ -163,15 +163,16 @@ const DELETING: [&str; 5] = ["delete", "remove", "destroy", "erase", "purge"];
 const PAYING: [&str; 7] = ["pay", "payment", "payments", "checkout", "purchase", "buy", "charge"];
 const SENDING: [&str; 10] =
     ["send", "message", "messages", "mail", "email", "reply", "comment", "comments", "post", "posts"];
-/// Names of what a request carries: numbers of cards and accounts, and words to somebody.
+/// Names of fields for payments and for messages.
 const CARDS: [&str; 6] = ["card", "cardnumber", "cvv", "cvc", "iban", "payment"];
 const MESSAGES: [&str; 4] = ["message", "comment", "recipient", "recipients"];
 const SEARCHING: [&str; 9] = ["q", "query", "search", "s", "term", "text", "keywords", "keyword", "find"];
 
-/// Fields and parameters that say what is to be done.
+/// Fields and parameters that name the operation.
 pub(super) const VERBS: [&str; 6] = ["_method", "action", "do", "op", "cmd", "operation"];
 
-/// Going to an address. A plain link reads, whatever its address says: a page that asks whether to delete has such words too.
+/// Opening an address. A plain link only reads, whatever its address says: a page that asks for confirmation may say
+/// `delete` too.
 pub(super) fn going(address: &Url, sites: &Sites) -> Class {
     if sites.allow(address) { Class::Look } else { Class::Leave }
 }
@@ -182,7 +183,7 @@ pub(super) fn pressing(role: &str, facts: &Facts, sites: &Sites) -> Class {
         return match Url::parse(link) {
             Ok(address) if matches!(address.scheme(), "http" | "https") => going(&address, sites),
             Ok(address) if address.scheme() == "mailto" => Class::Send,
-            // Scripts, and what other programs would open.
+            // Scripts, and schemes of other programs.
             _ => Class::Press,
         };
     }
@@ -223,7 +224,7 @@ pub(super) fn submitting(form: &Form, sites: &Sites) -> Class {
     }
 }
 
-/// Making requests that were held back before.
+/// Sending requests that were held back before.
 pub(super) fn sending(requests: &[Request]) -> Class {
     let class = |request: &Request| {
         let address = Url::parse(&request.address).ok();
@@ -251,8 +252,8 @@ fn searches(form: &Form) -> bool {
     (form.search || named || typed) && !form.fields.iter().any(secret)
 }
 
-/// Whether an address says that something is deleted: in its path, in the name of a parameter, or in one that names what
-/// to do.
+/// Whether an address deletes something: by a word in its path, in a parameter's name, or in a parameter that names
+/// the operation.
 pub(super) fn deletes(address: &Url) -> bool {
     let is_verb = |key: &str| VERBS.contains(&key.to_ascii_lowercase().as_str());
     path_has(address, &DELETING)
@@ -262,7 +263,7 @@ pub(super) fn deletes(address: &Url) -> bool {
 }
 
 fn path_has(address: &Url, words: &[&str]) -> bool {
-    // A path is read as a parameter would be, so that `d%65lete` is a deletion.
+    // The path is decoded, so that `d%65lete` is recognised.
     let decoded = |segment: &str| {
         let plain = segment.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
         url::form_urlencoded::parse(plain.as_bytes()).map(|(word, _)| word.into_owned()).next().unwrap_or_default()
@@ -270,7 +271,7 @@ fn path_has(address: &Url, words: &[&str]) -> bool {
     address.path_segments().is_some_and(|mut segments| segments.any(|segment| has_word(&decoded(segment), words)))
 }
 
-/// Whether a text has one of these words: words end where letters do, and where a capital begins another.
+/// Whether a text has one of these words. A word ends at a non-letter, or before a capital.
 fn has_word(text: &str, words: &[&str]) -> bool {
     let mut word = String::new();
     let mut small = false;

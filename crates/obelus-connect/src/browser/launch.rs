@@ -1,4 +1,4 @@
-//! The server of the browser, where an agent's file names none: Playwright MCP with the Chromium of this machine.
+//! The browser's server if an agent's file names none: Playwright MCP with this machine's Chromium.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -13,14 +13,13 @@ use super::offer;
 use super::section::Section;
 use crate::activity::BindingError;
 
-/// Pages are cut where they are shown, not before.
+/// No cut by the server: pages are cut when they are shown.
 const MOST: usize = 2_000_000;
 
-/// How the folders of outputs begin; the number of the process follows.
+/// The prefix of output folders; the process id follows.
 const FOLDER: &str = "obelus-browser-";
 
-/// A folder for what the server writes by itself: messages of pages, files that were loaded down. It is nobody else's,
-/// and gone with this.
+/// A private folder for the server's own files: page logs and downloads. It is removed on drop.
 #[derive(Debug)]
 pub struct Outputs(PathBuf);
 
@@ -37,12 +36,12 @@ impl Outputs {
         Err(io::ErrorKind::StorageFull.into())
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn folder(&self) -> &Path {
         &self.0
     }
 
-    /// Removes it, once the server has ended.
+    /// Removes it after the server has ended.
     pub fn remove(&self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -54,7 +53,7 @@ impl Drop for Outputs {
     }
 }
 
-/// Removes the folders of processes that ended without doing so.
+/// Removes folders that ended processes have left.
 fn clear(base: &Path) {
     let own = std::fs::metadata("/proc/self").map(|about| about.uid()).ok();
     for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
@@ -69,8 +68,8 @@ fn clear(base: &Path) {
 }
 
 impl Section {
-    /// The servers of an agent: those of its file, and the browser's if the file has none of its name. An error says
-    /// what is missing on this machine, and how it is installed.
+    /// The servers of an agent: those of its file, and the browser's unless the file has one of its name. An error
+    /// says what is missing on this machine and how to install it.
     pub fn servers(&self, mcp: &Map<String, Value>) -> Result<(Map<String, Value>, Option<Outputs>), BindingError> {
         let mut all = mcp.clone();
         if all.contains_key(&self.server) {
@@ -98,16 +97,16 @@ impl Section {
         command.extend(found.arguments.iter().cloned());
         let mut flags =
             vec!["--isolated", "--codegen", "none", "--snapshot-mode", "none", "--no-webmcp", "--caps", "vision"];
-        // Service workers would send past the guard. Pages come to rest by our own measure.
+        // Service workers would bypass the guard. We wait for pages ourselves, so the server's wait is short.
         flags.extend(["--block-service-workers", "--timeout-settle", "50", "--console-level", "error"]);
         flags.extend((!self.headed).then_some("--headless"));
-        // Chromium's own sandbox cannot be set up by root.
+        // Chromium's sandbox does not work for root.
         flags.extend(is_root.then_some("--no-sandbox"));
         command.extend(flags.into_iter().map(str::to_owned));
         command.extend(["--executable-path".to_owned(), chromium.to_string_lossy().into_owned()]);
         command.extend(["--output-dir".to_owned(), outputs.to_string_lossy().into_owned()]);
         command.extend(self.arguments.iter().cloned());
-        // The server gives pages files from below its folder, and from nowhere else.
+        // The server can upload only files below its folder.
         let cwd = self.uploads.as_deref().filter(|folder| folder.is_dir()).unwrap_or(outputs);
         Ok(
             json!({"command": command, "cwd": cwd, "timeout": 90, "start": 60, "offer": offer::names().collect::<Vec<_>>(), "most": MOST}),

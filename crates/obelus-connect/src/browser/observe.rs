@@ -1,7 +1,7 @@
-//! Observing: what the page shows, in words and as a picture.
+//! Observing: the page's content, as text and as a picture.
 //!
-//! A page is shown whole when its address changes, and else by what changed of it (OPR-10). Of it all, only the page's
-//! address, the number of its elements and the name of the picture are told to anybody who keeps things.
+//! A page is shown whole when its address changes, and otherwise by its changes (OPR-10). Only the page's address,
+//! the number of its elements and the picture's name are stored.
 
 use obelus_runtime::ObservationSlot;
 use serde_json::{Map, Value, json};
@@ -22,15 +22,15 @@ use super::view::{compact, without_ids};
 use super::{Browser, Memory, Seen, Shown, shots};
 use crate::mcp::Image;
 
-/// For how long a page may come to rest before it is looked at, in milliseconds.
+/// How long to wait for the page to settle, in milliseconds.
 const SETTLE: u32 = 2000;
 
-/// How many lines are shown of those that were looked for.
+/// The number of matching lines that are shown.
 const MOST_FOUND: usize = 50;
 
 impl Browser {
-    /// Observes the page. `at` is where the browser was before, for one that has just been started. The page is shown whole
-    /// if that is wanted, or if the observation before does not lie in the slot any more.
+    /// Observes the page. `at` is the previous address, for a browser that has just started. The page is shown whole
+    /// on request, or if the slot no longer has the previous observation.
     pub(super) async fn observe(&self, at: Option<&str>, whole: bool, slot: &ObservationSlot) -> Result<Value, Failed> {
         let mut memory = self.memory.lock().await;
         let memory = &mut *memory;
@@ -39,7 +39,7 @@ impl Browser {
         let mut notes = Vec::new();
         let home = memory.home.clone().unwrap_or_else(|| "about:blank".to_owned());
         let before = memory.address.clone();
-        // What was permitted to an action that was stopped is over; while its dialog is open, this is not reached.
+        // Permits of a stopped action end here. This is not reached while its dialog is open.
         let permits = Some(Vec::new());
         let stays = before.as_deref().and_then(|at| Url::parse(at).ok()).is_some_and(|at| deletes(&at));
         let ask = Ask { take: true, permits, settle: SETTLE, home: Some(home), stays, keep: true, ..Ask::default() };
@@ -67,7 +67,7 @@ impl Browser {
         Ok(self.seen(seen, image, &notes, memory))
     }
 
-    /// Opens the page where the browser was, in one that was started anew.
+    /// Reopens the previous page in a restarted browser.
     async fn reopen(
         &self,
         known: Option<&str>,
@@ -111,7 +111,7 @@ impl Browser {
         Ok(None)
     }
 
-    /// Notes what was held back since the last action: it may have been that action's, a moment later.
+    /// Notes requests held back since the last action: it may have caused them with a delay.
     fn held_since(&self, told: &Told, notes: &mut Vec<String>, memory: &mut Memory) {
         let held = guard::distinct(&told.held);
         if held.is_empty() {
@@ -125,14 +125,14 @@ impl Browser {
         let sends = told.held.iter().any(|held| held.from.is_empty() || held.from == told.address);
         if let (true, Some(note)) = (sends, &memory.note) {
             let known = memory.held.get(note).cloned().unwrap_or_default();
-            // What goes elsewhere than before may be another element's.
+            // A request to another address may be another element's.
             let own = |request: &Request| known.is_empty() || known.iter().any(|known| known.is_like(request));
             let held: Vec<_> = held.into_iter().filter(own).collect();
             memory.held.insert(note.clone(), guard::renewed(&known, &held));
         }
     }
 
-    /// The page as it is now.
+    /// The current page.
     pub(super) async fn look(&self, memory: &mut Memory) -> Result<Seen, Failed> {
         let told = match self.ask(memory, Ask { snapshot: true, ..Ask::default() }).await? {
             Reply::Told(told) => told,
@@ -161,14 +161,14 @@ impl Browser {
         Ok(Seen { address, head, text, snapshot, modal: None, cut: told.cut_text })
     }
 
-    /// A picture of the page in the folder for them; none where it cannot be taken.
+    /// Takes a picture of the page into its folder; none if that fails.
     async fn picture(&self, seen: &Seen, notes: &mut Vec<String>, memory: &mut Memory) -> Option<std::path::PathBuf> {
         if self.shows_a_secret(seen, memory).await {
             notes.push("there is no picture, for a secret would be seen in it".to_owned());
             return None;
         }
         let path = memory.shots.begin().ok()?;
-        // A server on this machine writes the file itself; another one sends the picture.
+        // A local server writes the file itself; a remote one sends the picture.
         let ask = Ask { picture: path.to_str().map(str::to_owned), ..Ask::default() };
         if let Ok(Reply::Told(told)) = self.ask(memory, ask).await
             && told.picture
@@ -191,7 +191,7 @@ impl Browser {
         None
     }
 
-    /// Whether a secret is shown other than in fields that hide what is typed.
+    /// Whether a secret is visible outside of password fields.
     async fn shows_a_secret(&self, seen: &Seen, memory: &mut Memory) -> bool {
         let mut ids = Vec::new();
         for line in hidden_lines(&seen.text) {
@@ -219,7 +219,7 @@ impl Browser {
         let about = json!({
             "address": address, "elements": 0, "unchanged": memory.count(&digest(&text)), "dialog": modal.kind,
         });
-        // The page behind it is still the one that was shown.
+        // The page behind the dialog is still the one that was shown.
         let is_behind = memory.is_base_shown && memory.shown.as_ref().is_some_and(|shown| shown.address == address);
         let changes = is_behind.then(|| text.clone());
         if let Some(shown) = memory.shown.as_mut().filter(|_| is_behind) {
@@ -244,7 +244,7 @@ impl Browser {
         let text = joined_rows(&page.text());
         let changes = before.as_ref().filter(|_| memory.is_base_shown && text.chars().count() <= self.section.most);
         let changes = changes.and_then(|before| page.changes_since(&before.page));
-        // Where much has changed, the whole is easier to read.
+        // After many changes, the whole page is easier to read.
         let changes = changes.filter(|changes| changes.len() * 2 <= text.len());
         let changes = changes.map(|changes| match changes.as_str() {
             "" => format!("{head}\nNothing that is shown has changed: the page and its ids are as above."),
@@ -269,7 +269,7 @@ impl Browser {
         value
     }
 
-    /// The whole page in words.
+    /// The whole page as text.
     fn whole(&self, seen: &Seen, head: &str, page: &str, memory: &Memory) -> String {
         let mut text = head.to_owned();
         let address = memory.address.as_deref().and_then(|address| Url::parse(address).ok());
@@ -287,13 +287,13 @@ impl Browser {
 }
 
 impl Seen {
-    /// What stands around an element, where others are called the same.
+    /// The context of an element, if others have its name.
     pub(super) fn around(&self, element: &Element) -> Option<String> {
         let likes: Vec<usize> = self.snapshot.likes_of(element).map(|like| like.line).collect();
         if likes.is_empty() { None } else { around(&self.text, element.line, &likes) }
     }
 
-    /// The same for an action. What it fills in itself does not count; forms are compared by their values besides.
+    /// The same for an action, ignoring the fields that it fills; forms are also compared by their values.
     pub(super) fn around_for(&self, intent: &Intent, element: &Element) -> Option<String> {
         if !matches!(intent, Intent::Fields { submit: true }) {
             return self.around(element);
@@ -302,13 +302,13 @@ impl Seen {
         if likes.is_empty() { None } else { around(&without_values(&self.text), element.line, &likes) }
     }
 
-    /// How many lines of the page have a text in them.
+    /// The number of lines that contain a text.
     pub(super) fn lines_with(&self, text: &str) -> usize {
         let text = text.to_lowercase();
         self.text.lines().filter(|line| line.to_lowercase().contains(&text)).count()
     }
 
-    /// The lines that have a text in them, each with the id of an element: its own, or that of the one it stands in.
+    /// The lines that contain a text, each with the id of its element or of the nearest one around it.
     fn found(&self, text: &str) -> String {
         let lower = text.to_lowercase();
         let all: Vec<&str> = self.text.lines().collect();
@@ -324,7 +324,7 @@ impl Seen {
         found
     }
 
-    /// The line of the nearest element with an id that a line without one stands in.
+    /// The line of the nearest element with an id around a line.
     fn holder<'l>(&self, lines: &[&'l str], place: usize) -> Option<&'l str> {
         let has_id = |at: usize| self.snapshot.elements().iter().any(|element| element.line == at);
         let depth = |at: usize| lines[at].len() - lines[at].trim_start().len();
@@ -336,7 +336,7 @@ impl Seen {
     }
 }
 
-/// As many whole lines as may be shown, and how many there are more.
+/// As many whole lines as fit, and the number of the others.
 fn capped(text: &str, most: usize) -> String {
     if text.len() <= most || text.chars().count() <= most {
         return text.to_owned();

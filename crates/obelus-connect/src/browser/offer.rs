@@ -1,7 +1,7 @@
-//! What the model may plan with a browser, in our words.
+//! Our descriptions of the browser's tools for the model.
 //!
-//! The server's own descriptions speak of selectors, scripts and snapshots that are refused here, and have parameters that
-//! nobody needs. A tool that stands here is offered as it stands here.
+//! The server's descriptions mention selectors, scripts and snapshots, which are refused here, and unneeded
+//! parameters. Tools described here are offered with this description.
 
 use std::sync::LazyLock;
 
@@ -16,12 +16,12 @@ static OFFER: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     offer
 });
 
-/// The names of what is offered.
+/// The names of described tools.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     OFFER.keys().map(String::as_str)
 }
 
-/// What a tool of the browser takes, in our words.
+/// Our description of a tool.
 pub(super) fn of(tool: &str) -> Option<&'static Value> {
     OFFER.get(tool)
 }

@@ -1,8 +1,8 @@
-//! Asking the browser about a page, and keeping guard over what pages send.
+//! Queries the browser about a page, and controls what pages send.
 //!
-//! The server runs a fixed program of ours beside the browser, out of the reach of pages. Once for each browser it puts
-//! itself between the pages and the network; each time it is run it answers what it is asked. A page can lie about its
-//! forms, for their facts are read in the page. It cannot lie about what it sends, and that is what is held back.
+//! The server runs a fixed script of ours beside the browser, where pages cannot reach it. Once for each browser it
+//! installs itself between the pages and the network; on each run it answers a query. Facts about forms are read in
+//! the page, so a page can falsify them. It cannot falsify its requests, and those are held back.
 
 use obelus_kernel::session::CallError;
 use serde::Deserialize;
@@ -15,95 +15,95 @@ use super::profile::Profile;
 use super::sites::Sites;
 use crate::mcp::{McpError, Server};
 
-/// The tool of the server that runs programs. Nobody but this module calls it.
+/// The server's tool that runs scripts. Only this module calls it.
 const RUN: &str = "browser_run_code_unsafe";
 
 const PROGRAM: &str = include_str!("page.js");
 const FACTS: &str = include_str!("facts.js");
 const MARK: &str = include_str!("mark.js");
 
-/// A page's elements are cut here, below what an answer of the server may have.
+/// The elements of a page are cut here, below the size limit of an answer.
 const MOST_OF_A_PAGE: usize = 1_000_000;
 
-/// What a page is asked. Its guard is seen to each time.
+/// A query to a page. Each one also checks the guard.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ask {
     /// Elements whose facts are wanted.
     pub(super) elements: Vec<String>,
-    /// What may be sent from now on, each once; none leaves what is permitted as it is.
+    /// Requests permitted from now on, each once; none keeps the current permits.
     pub(super) permits: Option<Vec<Permit>>,
-    /// Whether what was held back and sent is told, and then forgotten.
+    /// Whether to return and clear the held and sent requests.
     pub(super) take: bool,
-    /// For how many milliseconds at most the page may come to rest first.
+    /// How long to wait for the page to settle first, in milliseconds.
     pub(super) settle: u32,
-    /// Where to go back to from a page that is not allowed.
+    /// The address to return to from a page that is not allowed.
     pub(super) home: Option<String>,
-    /// Whether it is not gone back to the page before, for that would ask for something to be deleted once more.
+    /// Whether not to go back to the previous page, because its address deletes.
     pub(super) stays: bool,
-    /// A file for a picture of the page, from its top to its end.
+    /// A file for a full-length picture of the page.
     pub(super) picture: Option<String>,
-    /// Whether something is done with the page next.
+    /// Whether an action follows.
     pub(super) acts: bool,
-    /// What a browser that was started anew is to know.
+    /// The profile for a restarted browser.
     pub(super) restore: Option<Profile>,
-    /// Whether what the browser knows of its user is wanted.
+    /// Whether to return the profile.
     pub(super) keep: bool,
-    /// Whether the elements of the page are wanted.
+    /// Whether to return the elements of the page.
     pub(super) snapshot: bool,
-    /// A point of the page, as the picture shows it.
+    /// A point of the picture.
     pub(super) point: Option<(f64, f64)>,
 }
 
-/// What a page told.
+/// The answer to a query.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Told {
-    /// Whether the browser was started just now.
+    /// Whether the browser has just started.
     pub(super) fresh: bool,
     /// Its address, in full.
     pub(super) address: String,
     /// The addresses of all tabs.
     pub(super) tabs: Vec<String>,
-    /// What was held back.
+    /// Requests that were held back.
     pub(super) held: Vec<Held>,
-    /// What was permitted, and sent.
+    /// Permitted requests that were sent.
     pub(super) sent: Vec<Request>,
-    /// Facts of the elements; none for one that is gone.
+    /// Facts of the elements; none for a removed one.
     pub(super) facts: Vec<Option<Facts>>,
-    /// The address of a page that was not allowed, and that was left again.
+    /// The address of a page that was not allowed and was left.
     pub(super) left: Option<String>,
-    /// How many other tabs were closed for that.
+    /// The number of other tabs closed for that reason.
     pub(super) closed: usize,
     /// Whether the picture was taken.
     pub(super) picture: bool,
-    /// Whether the end of the page is not in it.
+    /// Whether the end of the page is cut off.
     pub(super) cut: bool,
-    /// The elements of the page, as Playwright writes them down.
+    /// The elements of the page, as Playwright writes them.
     pub(super) snapshot: Option<String>,
-    /// Whether the last of them are left out.
+    /// Whether the list of elements is cut.
     pub(super) cut_text: bool,
-    /// The titles of all tabs, where the elements were wanted, and which tab is shown.
+    /// The titles of all tabs, if the elements were wanted, and the current tab.
     pub(super) titles: Vec<String>,
     pub(super) current: usize,
-    /// What is at the point.
+    /// The element at the point.
     pub(super) point: Option<Pointed>,
-    /// What the browser knows of its user.
+    /// The profile: cookies and stored site data.
     pub(super) profile: Option<Profile>,
 }
 
-/// What is at a point of the page.
+/// The element at a point of the page.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct Pointed {
-    /// The name of the element's markup.
+    /// Its tag.
     pub(super) kind: String,
-    /// Its words, if they are few.
+    /// Its text, if short.
     pub(super) name: String,
     /// Its class or id.
     pub(super) hint: String,
-    /// What stands around it, where others have its words.
+    /// Its context, if others have its text.
     pub(super) around: Option<String>,
-    /// Where the point is in the window now.
+    /// The point in the window, after scrolling.
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) facts: Facts,
@@ -119,18 +119,18 @@ pub(super) struct Held {
     pub(super) from: String,
 }
 
-/// What came of asking.
+/// The result of a query.
 pub(super) enum Reply {
     Told(Box<Told>),
-    /// Nothing can be asked while a dialog is open.
+    /// A dialog is open, so the page cannot be queried.
     Dialog(Modal),
 }
 
-/// Why a call to the browser brought nothing.
+/// Why a browser call failed.
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) error: CallError,
-    /// Whether it may have been done all the same.
+    /// Whether the action may have happened.
     pub(super) doubt: bool,
 }
 
@@ -153,7 +153,7 @@ impl From<CallError> for Failed {
     }
 }
 
-/// Runs the program.
+/// Runs the script.
 pub(super) async fn ask(server: &Server, sites: &Sites, rules: &Rules, ask: Ask) -> Result<Reply, Failed> {
     let data = json!({
         "sites": sites.patterns(),

@@ -1,6 +1,6 @@
-//! Pressing a point of the picture, where what reacts is no element of its own.
+//! Presses a point of the picture, for controls that are not elements of the snapshot.
 //!
-//! What is at the point is judged like any element that is pressed, and must be the same when it is pressed.
+//! The element at the point is judged like any pressed element, and must be the same when it is pressed.
 
 use serde_json::{Value, json};
 
@@ -12,11 +12,11 @@ use super::page::{Ask, Failed, Pointed, Reply};
 use super::snapshot::Element;
 use super::{Browser, Memory};
 
-/// The role of what was pointed at, for whoever is asked about it.
+/// The role shown to the person who is asked.
 const ROLE: &str = "point";
 
 impl Pointed {
-    /// What it is called: its words, or else what its markup says.
+    /// Its name: its text, or else its class or id.
     fn label(&self) -> String {
         match (self.name.is_empty(), self.hint.is_empty()) {
             (false, _) => self.name.clone(),
@@ -25,7 +25,7 @@ impl Pointed {
         }
     }
 
-    /// A digest of what stands around it, where others are called the same.
+    /// A digest of its context, if others have the same name.
     fn within(&self) -> Option<String> {
         self.around.as_deref().map(digest)
     }
@@ -38,7 +38,7 @@ impl Pointed {
 }
 
 impl Browser {
-    /// What is at a point of the page now, and where the page is.
+    /// The element at a point, and the page's address.
     async fn pointed(&self, point: (f64, f64), memory: &mut Memory) -> Result<(Pointed, String), Failed> {
         let ask = Ask { point: Some(point), ..Ask::default() };
         let Reply::Told(told) = self.ask(memory, ask).await? else {
@@ -99,7 +99,7 @@ impl Browser {
             return Err(changed("what is at this point does something else by now"));
         }
         let permits = permitted(action, judged, memory);
-        // The page was scrolled to the point, and the server counts from the window's corner.
+        // The page was scrolled; the server counts from the window's corner.
         let mut act = action.act.clone();
         act.extend([("x".to_owned(), json!(at.x)), ("y".to_owned(), json!(at.y))]);
         self.run(&Action { act: &act, ..action.clone() }, &intent, &[], &[], permits, memory).await

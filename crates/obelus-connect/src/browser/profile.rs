@@ -1,5 +1,5 @@
-//! What a browser knows of its user: cookies and what sites stored. It is kept with the session, so that the task goes on
-//! logged in after a restart, or after an answer that was given elsewhere.
+//! The profile of a browser: cookies and stored site data. It is kept with the session, so that the task stays logged
+//! in after a restart, or when another process goes on.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -12,13 +12,13 @@ use serde_json::{Map, Value};
 /// The file in the session's folder.
 const FILE: &str = "browser.json";
 
-/// Cookies as Playwright has them, stored texts by site, and the page that was open.
+/// Cookies in Playwright's form, stored data by site, and the open page.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct Profile {
     pub(super) cookies: Vec<Value>,
     pub(super) storage: Map<String, Value>,
-    /// Where the browser was, in full.
+    /// The open page's full address.
     pub(super) address: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl Profile {
     }
 }
 
-/// The profile of a session, and the file that it is kept in.
+/// The profile of a session and its file.
 #[derive(Debug, Default)]
 pub(super) struct Keeper {
     folder: Option<PathBuf>,
@@ -36,24 +36,24 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// The profile that is kept in a folder; a file that cannot be read is as good as none.
+    /// The profile in a folder; an unreadable file counts as none.
     pub(super) fn open(folder: &Path) -> Self {
         let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
         Self { folder: Some(folder.to_owned()), profile: serde_json::from_str(&text).unwrap_or_default() }
     }
 
-    /// The session's own folder.
+    /// The session's folder.
     pub(super) fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// The page that was open, in full, if this is how it is shown.
+    /// The open page's full address, if its shown form is this.
     pub(super) fn address_of(&self, shown: &str) -> Option<url::Url> {
         let address = url::Url::parse(self.profile.address.as_deref()?).ok()?;
         (super::address::shown(&address) == shown).then_some(address)
     }
 
-    /// Takes over what the browser knows now: all cookies, and what the sites of the open page stored.
+    /// Stores the browser's current profile: all cookies, and the data of the open page's sites.
     pub(super) fn keep(&mut self, now: Profile) -> io::Result<()> {
         let mut profile = Profile { cookies: now.cookies, storage: self.profile.storage.clone(), address: now.address };
         for (site, stored) in now.storage {
@@ -68,7 +68,7 @@ impl Keeper {
         self.profile = profile;
         let Some(folder) = &self.folder else { return Ok(()) };
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        // Written beside it first: a process may end at any moment.
+        // Written to a new file first, because the process may end at any moment.
         let (new, path) = (folder.join(format!("{FILE}.new")), folder.join(FILE));
         let _ = fs::remove_file(&new);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;

@@ -1,7 +1,7 @@
-//! Secrets that are typed by name, and kept out of what is shown.
+//! Secrets that are typed by name, and hidden in what is shown.
 //!
-//! The model writes `$NAME` where a secret goes. The value is looked up when it is typed, on the sites it is meant for
-//! alone, and wherever a page shows it afterwards, the name stands in its place.
+//! The model writes `$NAME` for a secret. Its value is looked up when it is typed, and only on the secret's sites.
+//! Where a page shows the value, the name replaces it.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,21 @@ use url::Url;
 use super::judge::Facts;
 use super::sites::Sites;
 
-/// Shorter values would be found in every other word of a page.
+/// Shorter values would match ordinary words of a page.
 const SHORTEST: usize = 4;
 
-/// Where a secret comes from, and where it may go.
+/// A secret's source, and where it may be typed.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
-    /// A variable of the environment.
+    /// An environment variable.
     pub(super) variable: String,
-    /// Where it may be typed; none: on the sites of the agent's file.
+    /// The sites where it may be typed; none means the sites of the agent's file.
     pub(super) sites: Option<Sites>,
-    /// Whether it may be typed into a field that shows it.
+    /// Whether it may be typed into a visible field.
     pub(super) visible: bool,
 }
 
-/// The secrets of an agent, by the names that the model knows.
+/// The secrets of an agent, by the model's names for them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Secrets {
     pub(super) sources: BTreeMap<String, Source>,
@@ -39,7 +39,7 @@ impl Secrets {
         self.sources.keys().map(|name| format!("${name}")).collect()
     }
 
-    /// The names of those that may be typed on a page, and have a value.
+    /// The names of secrets that have a value and may be typed on a page.
     pub(super) fn offered(&self, page: &Url, listed: &Sites) -> Vec<String> {
         let may = |source: &Source| source.sites.as_ref().unwrap_or(listed).allow(page);
         let has_value = |source: &Source| Secret::from_env(&source.variable).is_some();
@@ -47,9 +47,9 @@ impl Secrets {
         offered.map(|(name, _)| format!("${name}")).collect()
     }
 
-    /// What is typed for a text: the text itself, or the secret that it names. The field's frame and the page must both be
-    /// where the secret may go, for either of them gets to know it. `listed` are the sites of the agent's file, without those
-    /// that were allowed later.
+    /// The text to type: the text itself, or the secret that it names. Both the field's frame and the page must be on
+    /// the secret's sites, because both can read it. `listed` are the sites of the agent's file, without those
+    /// allowed later.
     pub(super) fn typed(
         &self,
         text: &str,
@@ -99,7 +99,7 @@ impl Secrets {
         Ok(Some(secret))
     }
 
-    /// What a page shows, with names in the place of secrets.
+    /// A page's text with secrets replaced by names.
     pub(super) fn hide(&self, text: String) -> String {
         let mut values: Vec<_> = self
             .sources
@@ -107,7 +107,7 @@ impl Secrets {
             .filter_map(|(name, source)| Some((name, Secret::from_env(&source.variable)?)))
             .filter(|(_, secret)| secret.expose().chars().count() >= SHORTEST)
             .collect();
-        // One may begin with another.
+        // Longest first, because one may begin with another.
         values.sort_by_key(|(_, secret)| std::cmp::Reverse(secret.expose().len()));
         let mut text = text;
         for (name, secret) in values {
@@ -125,7 +125,7 @@ impl Secrets {
     }
 }
 
-/// Whether something on a page was hidden, and not in a field that hides what is typed by itself.
+/// The lines with a hidden secret, except in fields that hide their value themselves.
 pub(super) fn hidden_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| line.contains("<secret>"))
 }

@@ -2,17 +2,17 @@
 //!
 //! ```yaml
 //! browser:
-//!   server: browser                  # the MCP server; started by itself where `mcp` has none of this name
+//!   server: browser                  # the MCP server; started automatically if `mcp` has none of this name
 //!   sites: [shop.example.test, '*.example.test']
 //!   secrets: {SHOP_PASSWORD: $SHOP_PASSWORD}         # or {from, sites, visible}
 //!   shots: FOLDER                    # pictures of pages
 //!   uploads: FOLDER                  # files that may be given to pages
 //!   pass: ['POST https://shop.example.test/graphql']   # sent without asking
-//!   drop: ['POST https://*.counter.example.test/*']    # never sent, and not worth a word
+//!   drop: ['POST https://*.counter.example.test/*']    # never sent and not reported
 //!   sockets: false                   # whether pages may open web sockets
 //!   most: 200000                     # characters of a page that are shown
-//!   headed: false                    # whether the browser is seen on the screen
-//!   arguments: []                    # more for the server that is started by itself
+//!   headed: false                    # whether to show the browser on the screen
+//!   arguments: []                    # further arguments of the automatically started server
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -25,17 +25,17 @@ use super::secrets::{Secrets, Source};
 use super::sites::Sites;
 use crate::activity::{BindingError, Fields};
 
-/// What stands in the section.
+/// The fields of the section.
 const KNOWN: [&str; 11] =
     ["server", "sites", "secrets", "shots", "uploads", "pass", "drop", "sockets", "most", "headed", "arguments"];
 
-/// How much of a page is shown where the file does not say.
+/// The default limit of characters shown of a page.
 const MOST: usize = 200_000;
 
-/// Fewer characters than this show nothing of a page.
+/// The smallest limit.
 const LEAST: usize = 1_000;
 
-/// What an agent's file says of its browser.
+/// The section `browser` of an agent's file.
 #[derive(Clone, Debug)]
 pub struct Section {
     pub(super) server: String,
@@ -156,7 +156,7 @@ fn secrets(fields: &Fields<'_>) -> Result<Secrets, BindingError> {
             return Err(fields.wrong(&field, problem));
         };
         let sites = sites.map(|sites| Sites::parse(&sites).map_err(|problem| fields.wrong(&field, problem)));
-        // It is masked from now on, before it is typed too.
+        // Registers it for masking.
         drop(Secret::from_env(variable));
         let source = Source { variable: variable.to_owned(), sites: sites.transpose()?, visible };
         secrets.sources.insert(name.clone(), source);

@@ -1,11 +1,11 @@
-//! Pictures of pages, for the person whose browser it is: files in a folder, readable by nobody else.
+//! Pictures of pages: files in a folder, readable only by their owner.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// A folder of pictures that are numbered.
+/// A folder of numbered pictures.
 #[derive(Debug)]
 pub(super) struct Shots {
     folder: PathBuf,
@@ -38,13 +38,13 @@ impl Shots {
     }
 }
 
-/// Whether a picture is there, and for its owner alone.
+/// Whether the picture exists, readable only by its owner.
 pub(super) fn is_taken(path: &Path) -> bool {
     let full = fs::metadata(path).is_ok_and(|about| about.len() > 0);
     full && fs::set_permissions(path, Permissions::from_mode(0o600)).is_ok()
 }
 
-/// Writes a picture that came another way.
+/// Writes a picture that the server sent.
 pub(super) fn write(path: &Path, data: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).truncate(true).open(path)?.write_all(data)
 }

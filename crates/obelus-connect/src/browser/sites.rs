@@ -1,4 +1,4 @@
-//! Which sites the browser may be on.
+//! The sites that the browser may visit.
 //!
 //! A rule is a host, with a scheme and a port where they matter:
 //!
@@ -11,13 +11,13 @@
 //! | `127.0.0.1:*` | every port |
 //! | `*` | every site |
 //!
-//! What is compared is an origin as the URL standard writes it: in lower case, names of other scripts in Punycode,
-//! addresses of machines in one form. A name before an `@` is no host, and an address that has one is on no site.
+//! Origins are compared in the form of the URL standard: lower case, Punycode, canonical IP addresses. An address
+//! with a user name (`user@host`) is never allowed.
 
 use regex::{Regex, RegexSet};
 use url::{Host, Url};
 
-/// Sites that are allowed.
+/// The allowed sites.
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
     rules: Vec<String>,
@@ -37,7 +37,7 @@ impl Sites {
         Ok(sites)
     }
 
-    /// Allows the site of an address as well: this scheme, host and port.
+    /// Also allows the site of an address: its scheme, host and port.
     pub fn add(&mut self, address: &Url) {
         if let Some(origin) = origin(address) {
             let pattern = format!("^{}$", regex::escape(&origin));
@@ -65,7 +65,7 @@ impl Sites {
     }
 }
 
-/// The origin of an address on the web; none for other schemes, and where the address names a user.
+/// The origin of a web address; none for other schemes, or if the address has a user name.
 fn origin(address: &Url) -> Option<String> {
     let on_web = matches!(address.scheme(), "http" | "https");
     let anonymous = address.username().is_empty() && address.password().is_none();
@@ -100,7 +100,7 @@ fn pattern(rule: &str) -> Result<String, String> {
     if host.contains('*') {
         return wrong("a star stands for hosts below another, as in `*.example.test`, or alone for every site");
     }
-    // The port of the scheme is left out of an origin, so it is read with one whose own port it is not.
+    // An origin omits its scheme's default port, so the rule is parsed with a scheme that has another default.
     let read = |scheme: &str| Url::parse(&format!("{scheme}://{host}/")).ok();
     let Some(parsed) = read(scheme.unwrap_or("https")) else {
         return wrong("this is no host; write it as in `shop.example.test` or `127.0.0.1:8080`");

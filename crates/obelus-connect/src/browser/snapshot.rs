@@ -1,5 +1,5 @@
-//! What a page shows, as Playwright writes it down: a tree of roles and names in lines, with an id for each element
-//! that can be acted on.
+//! Parses Playwright's text form of a page: a tree of roles and names in lines, with an id for each element that can
+//! be acted on.
 //!
 //! ```text
 //! - navigation [ref=e3]:
@@ -8,45 +8,45 @@
 //! - 'button "Total: 5" [disabled] [ref=e7]'
 //! ```
 //!
-//! Names and texts are the page's own words. They may look like anything, an id of another element among it, so a
-//! line is read from its beginning, and quoted parts are stepped over by the rules of their quotes.
+//! Names and texts come from the page and may imitate anything, such as an element's id. So a line is parsed from its
+//! beginning, and quoted parts are skipped by the rules of their quotes.
 
 use std::collections::HashMap;
 
 use super::address::digest;
 
-/// How many characters of a name are kept.
+/// The number of characters kept of a name.
 const LONGEST_LABEL: usize = 80;
 
-/// Roles whose text is what somebody typed or chose.
+/// Roles whose text was typed or chosen.
 const TYPED: [&str; 6] = ["textbox", "searchbox", "combobox", "spinbutton", "slider", "listbox"];
 
-/// An element that has an id.
+/// An element with an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Element {
     /// Its id while this page is shown: `e12`, or `f3e12` in a frame or after a navigation.
     pub id: String,
     /// Its role: `button`, `link`, `textbox` …
     pub role: String,
-    /// Its name; empty where it has none.
+    /// Its name, or empty.
     pub name: String,
-    /// What else is said of it: `disabled`, `checked`, `level=2` …
+    /// Its states: `disabled`, `checked`, `level=2` …
     pub states: Vec<String>,
-    /// Where it leads, as the page has it.
+    /// Its link target, as the page writes it.
     pub url: Option<String>,
-    /// How deep it stands in the tree.
+    /// Its depth in the tree.
     pub depth: usize,
-    /// What it is known by when it is looked for again: its name, no longer than a person would read. Where it has none,
-    /// a digest of the text it shows; never the text.
+    /// The label by which it is found again: its name, cut to a readable length. Without a name, a digest of its
+    /// text; never the text.
     pub label: String,
-    /// How many elements before it have its role and its label.
+    /// The number of elements before it with the same role and label.
     pub nth: usize,
-    /// The line of the page that it stands in, from 0.
+    /// Its line in the page, from 0.
     pub line: usize,
 }
 
 impl Element {
-    /// Whether this is said of it.
+    /// Whether it has a state.
     pub fn is(&self, state: &str) -> bool {
         self.states.iter().any(|known| known == state)
     }
@@ -60,11 +60,11 @@ pub struct PageSnapshot {
 }
 
 impl PageSnapshot {
-    /// Reads a tree. A line of another form is stepped over: what is not understood cannot be acted on.
+    /// Parses a tree. Lines of another form are skipped: they cannot be acted on.
     pub fn parse(text: &str) -> Self {
         let mut snapshot = Self::default();
         let mut seen: HashMap<(String, String), usize> = HashMap::new();
-        // The line that a property below it belongs to.
+        // The line that the properties below belong to.
         let mut owner: Option<(usize, Option<usize>)> = None;
         for (at, line) in text.lines().enumerate() {
             let body = line.trim_start_matches(' ');
@@ -108,19 +108,19 @@ impl PageSnapshot {
         self.places.get(id).map(|place| &self.elements[*place])
     }
 
-    /// The element of this role and label that so many others come before.
+    /// The element with this role, label and index.
     pub fn find(&self, role: &str, label: &str, nth: usize) -> Option<&Element> {
         self.elements.iter().find(|element| element.nth == nth && element.role == role && element.label == label)
     }
 
-    /// The others that have the role and the label of this one.
+    /// The other elements with its role and label.
     pub fn likes_of<'a>(&'a self, element: &'a Element) -> impl Iterator<Item = &'a Element> {
         let like =
             |other: &&Element| other.role == element.role && other.label == element.label && other.id != element.id;
         self.elements.iter().filter(like)
     }
 
-    /// The element that has the keyboard's attention: the innermost that is said to.
+    /// The focused element: the innermost one that is marked active.
     pub fn active(&self) -> Option<&Element> {
         self.elements.iter().rev().find(|element| element.is("active"))
     }
@@ -151,25 +151,25 @@ fn label(role: &str, name: &str, text: Option<&str>) -> String {
     }
 }
 
-/// What a line says.
+/// A parsed line.
 pub(super) struct Key {
     pub(super) role: String,
     pub(super) name: String,
     pub(super) states: Vec<String>,
     pub(super) id: Option<String>,
-    /// What stands behind the colon.
+    /// The text after the colon.
     pub(super) text: Option<String>,
 }
 
 impl Key {
-    /// A text that belongs to no element.
+    /// A text without an element.
     pub(super) fn of_text(text: &str) -> Self {
         let (role, name, states) = ("text".to_owned(), String::new(), Vec::new());
         Self { role, name, states, id: None, text: Some(unquoted(text)) }
     }
 }
 
-/// Reads `role "name" [state] [ref=e1]`, which is quoted as a whole where YAML needs it.
+/// Reads `role "name" [state] [ref=e1]`, quoted as a whole if YAML needs it.
 pub(super) fn key(body: &str) -> Option<Key> {
     let (whole, behind);
     let mut rest = match body.strip_prefix('\'') {
@@ -208,8 +208,7 @@ pub(super) fn key(body: &str) -> Option<Key> {
     Some(Key { role, name, states, id, text })
 }
 
-/// What stands in single quotes, after the first of them, and what comes behind the last; a quote in it is written
-/// twice.
+/// Reads single-quoted text after its opening quote; returns it and the rest. A quote in it is doubled.
 fn single_quoted(text: &str) -> (String, &str) {
     let mut whole = String::new();
     let mut letters = text.char_indices();
@@ -222,7 +221,7 @@ fn single_quoted(text: &str) -> (String, &str) {
     (whole, "")
 }
 
-/// What stands in double quotes, after the first of them, and what comes behind the last.
+/// Reads double-quoted text after its opening quote; returns it and the rest.
 fn double_quoted(text: &str) -> (String, &str) {
     let mut whole = String::new();
     let mut letters = text.char_indices();
@@ -250,7 +249,7 @@ fn double_quoted(text: &str) -> (String, &str) {
     (whole, "")
 }
 
-/// A value, without the quotes that YAML may need.
+/// A value without YAML quotes.
 fn unquoted(text: &str) -> String {
     text.strip_prefix('"').map_or_else(|| text.to_owned(), |quoted| double_quoted(quoted).0)
 }
@@ -314,7 +313,7 @@ mod tests {
         }
     }
 
-    /// A node, and the way Playwright writes it.
+    /// A node, and how Playwright writes it.
     #[derive(Clone, Debug)]
     struct Node {
         role: &'static str,

@@ -1,20 +1,20 @@
-//! Rows of a table on one line each, with ` | ` between the cells, so that a model reads a table as a table.
+//! Puts each table row on one line, with ` | ` between the cells, so that a model reads a table as a table.
 //!
-//! A cell is its words. What can be pressed keeps its role and its id. Words of the page that look like more than words
-//! are quoted, so that no cell can pass for another one or for an element.
+//! A cell is its text. Elements that can be pressed keep their role and id. Text that could be taken for a cell
+//! border or an element is quoted.
 
 use super::snapshot::{Key, key};
 
 /// Roles of cells.
 const CELLS: [&str; 4] = ["cell", "gridcell", "rowheader", "columnheader"];
 
-/// Rows with one of these in them are shown line by line.
+/// Rows that contain one of these are shown line by line.
 const NESTED: [&str; 9] = ["table", "grid", "treegrid", "row", "rowgroup", "list", "tree", "form", "dialog"];
 
 /// A longer row is shown line by line.
 const LONGEST: usize = 2_000;
 
-/// A page with one line for each row of a table.
+/// A page with one line for each table row.
 pub(super) fn joined_rows(page: &str) -> String {
     let lines: Vec<&str> = page.lines().collect();
     let mut whole = String::with_capacity(page.len());
@@ -40,14 +40,14 @@ fn body(line: &str) -> &str {
     body.strip_prefix("- ").unwrap_or(body)
 }
 
-/// A row with its cells on one line; none where it is no row, or where its cells hold too much.
+/// A row with its cells on one line; none if it is not a row, or too complex.
 fn joined(line: &str, below: &[&str]) -> Option<String> {
     let row = key(body(line)).filter(|row| row.role == "row" && !below.is_empty() && line.ends_with(':'))?;
     let is_nested = |line: &&&str| key(body(line)).is_some_and(|key| NESTED.contains(&key.role.as_str()));
     if below.iter().any(|line| is_nested(&line)) {
         return None;
     }
-    // The name of a row is made of its cells.
+    // A row's name repeats its cells.
     let id = row.id.map(|id| format!(" [ref={id}]")).unwrap_or_default();
     let states: String = row.states.iter().map(|state| format!(" [{state}]")).collect();
     let head = format!("{}- row{id}{states}: ", " ".repeat(depth(line)));
@@ -55,7 +55,7 @@ fn joined(line: &str, below: &[&str]) -> Option<String> {
     (joined.chars().count() <= LONGEST).then_some(joined)
 }
 
-/// The lines of the first depth, each with what stands below it.
+/// The lines of the first depth, each with its descendants.
 fn parts(lines: &[&str]) -> Vec<String> {
     let mut parts = Vec::new();
     let mut rest = lines;
@@ -67,7 +67,7 @@ fn parts(lines: &[&str]) -> Vec<String> {
     parts
 }
 
-/// A line with what stands below it, as part of a row.
+/// A line with its descendants, as part of a row.
 fn part(body: &str, below: &[&str]) -> String {
     let inner = || parts(below).into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
     if let Some(text) = body.strip_prefix("text: ") {
@@ -85,7 +85,7 @@ fn part(body: &str, below: &[&str]) -> String {
     }
 }
 
-/// Words of the page, quoted where they could be taken for something else.
+/// Text of the page, quoted if it could be taken for something else.
 fn words(text: &str) -> String {
     let is_plain = text.trim() == text && !text.contains(['|', '"', '[', ']', '→', '(', ')']);
     match is_plain && !text.chars().any(char::is_control) {

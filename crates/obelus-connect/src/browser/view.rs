@@ -1,20 +1,20 @@
-//! What a page shows, in as few lines as it takes.
+//! The compact text of a page.
 //!
-//! Playwright writes a line for every box of a page. The model is shown those that say something: containers without a
-//! role, a name and a text are left out, an address stands in the line of its link, and a state that the role implies is not
-//! repeated. Every line begins with blanks and a dash, so that no text of a page begins a line.
+//! Playwright writes a line for every box of a page. Only useful lines are shown: containers without role, name and
+//! text are left out, an address is part of its link's line, and states implied by the role are omitted. Every line
+//! begins with blanks and a dash, so that text of a page cannot begin a line.
 
 use std::collections::HashMap;
 
 use super::snapshot::{Key, key};
 
-/// Roles that are pressed by what they are.
+/// Roles that can be pressed.
 const PRESSED: [&str; 8] = ["link", "button", "checkbox", "radio", "switch", "tab", "option", "menuitem"];
 
-/// Roles of containers that are left out where they hold one thing.
+/// Container roles that are left out if they hold one thing.
 const HOLDERS: [&str; 6] = ["cell", "rowheader", "columnheader", "listitem", "caption", "paragraph"];
 
-/// Roles of containers that are acted on by what is in them, so that they need no id.
+/// Container roles that need no id, because only their contents are acted on.
 const STRUCTURE: [&str; 20] = [
     "banner",
     "main",
@@ -38,11 +38,11 @@ const STRUCTURE: [&str; 20] = [
     "caption",
 ];
 
-/// Roles whose labels stand beside them.
+/// Roles with labels beside them.
 const CONTROLS: [&str; 8] =
     ["textbox", "searchbox", "combobox", "spinbutton", "checkbox", "radio", "switch", "listbox"];
 
-/// A line of the tree: its depth in the tree, and what follows the dash.
+/// A line of the tree: its depth, and its text after the dash.
 struct Line<'a> {
     depth: usize,
     body: &'a str,
@@ -53,13 +53,13 @@ fn line(text: &str) -> Line<'_> {
     Line { depth: (text.len() - body.len()) / 2, body: body.strip_prefix("- ").unwrap_or(body) }
 }
 
-/// The lines of a page that say something.
+/// The useful lines of a page.
 pub(super) fn compact(page: &str) -> String {
     let lines: Vec<Line<'_>> = page.lines().map(line).filter(|line| !is_separator(line.body)).collect();
     let mut kept = String::with_capacity(page.len());
-    // The depths of the containers around a line that were left out.
+    // The depths of left-out containers around a line.
     let mut left_out: Vec<usize> = Vec::new();
-    // The depth of a dialog that is not open.
+    // The depth of a closed dialog.
     let mut closed: Option<usize> = None;
     for (at, this) in lines.iter().enumerate() {
         while left_out.last().is_some_and(|depth| *depth >= this.depth) {
@@ -88,7 +88,7 @@ pub(super) fn compact(page: &str) -> String {
     without_loose_ends(&kept)
 }
 
-/// Lines without letters of icon fonts, and without a colon where nothing follows below.
+/// Lines without icon characters, and without a colon if nothing is below.
 fn without_loose_ends(page: &str) -> String {
     let depth = |line: &str| line.len() - line.trim_start_matches(' ').len();
     let mut lines = page.lines().peekable();
@@ -104,17 +104,17 @@ fn without_loose_ends(page: &str) -> String {
     whole
 }
 
-/// A letter of an icon font.
+/// A character of an icon font.
 fn is_icon(letter: char) -> bool {
     ('\u{e000}'..='\u{f8ff}').contains(&letter)
 }
 
-/// A dialog that is not open, as `mark.js` names it.
+/// A closed dialog, as `mark.js` names it.
 fn is_closed(body: &str) -> bool {
     ["dialog \"(closed)\"", "alertdialog \"(closed)\""].iter().any(|closed| body.starts_with(closed))
 }
 
-/// A container that only holds other lines: one without a role, or a cell or an item with one thing in it.
+/// A container without information: one without a role, or a cell or item with one thing in it.
 fn is_wrapper(this: &Line<'_>, below: &[Line<'_>]) -> bool {
     let Some(body) = this.body.strip_suffix(':') else { return false };
     let (role, states) = body.split_once(' ').unwrap_or((body, ""));
@@ -129,20 +129,20 @@ fn is_wrapper(this: &Line<'_>, below: &[Line<'_>]) -> bool {
     says_nothing && (matches!(role, "generic" | "rowgroup") || HOLDERS.contains(&role) && one_thing())
 }
 
-/// Signs between words, such as the bars of a row of links.
+/// Separators between words, such as the bars between links.
 fn is_separator(body: &str) -> bool {
     let text = body.strip_prefix("text: ").map(|text| text.trim_matches('"'));
     let is_icon = body.starts_with("generic ") && body.ends_with(is_icon);
     is_icon || text.is_some_and(|text| text.chars().all(|c| "/|\\›»«·•.,:;–—- ".contains(c) || self::is_icon(c)))
 }
 
-/// A text that is the name of the control beside it, or of the one that it stands in.
+/// Whether a text repeats the name of a control beside it or around it.
 fn repeats_a_name(lines: &[Line<'_>], at: usize) -> bool {
     let Some(Key { role, name, text, states, .. }) = text_of(lines[at].body) else { return false };
     if !matches!(role.as_str(), "text" | "generic") || !states.is_empty() || lines[at].body.ends_with(':') {
         return false;
     }
-    // A label is a text, or has it as its name.
+    // A label is a text, or an element with it as its name.
     let text = match (name.as_str(), text) {
         ("", Some(text)) => text,
         (_, None) if !name.is_empty() => name,
@@ -173,7 +173,7 @@ fn text_of(body: &str) -> Option<Key> {
     }
 }
 
-/// A line without what its role implies, and with the address that it leads to.
+/// A line without states implied by its role, and with its link's address.
 fn plain(this: &Line<'_>, below: &[Line<'_>]) -> String {
     let role = this.body.split([' ', ':']).next().unwrap_or_default();
     let (colon, body) = this.body.strip_suffix(':').map_or(("", this.body), |body| (":", body));
@@ -196,7 +196,7 @@ fn plain(this: &Line<'_>, below: &[Line<'_>]) -> String {
     format!("{body} → {address}{}", if has_more { ":" } else { "" })
 }
 
-/// Lines without the ids, which are others each time a page is loaded.
+/// Lines without ids, which change with every page load.
 pub(super) fn without_ids(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for (at, part) in text.split(" [ref=").enumerate() {
@@ -205,7 +205,7 @@ pub(super) fn without_ids(text: &str) -> String {
     plain.replace(" [active]", "")
 }
 
-/// What is new on a page and what is gone, line by line, whatever the order.
+/// New and removed lines of a page, in any order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) new: Vec<String>,
@@ -243,7 +243,7 @@ impl Changes {
         self.new.is_empty() && self.gone.is_empty()
     }
 
-    /// In words that repeat nothing of the page, so that they may be kept.
+    /// The counts of changes. They quote nothing of the page, so they may be stored.
     pub(super) fn counted(&self) -> String {
         match (self.new.len(), self.gone.len()) {
             (0, 0) => "nothing that is shown has changed".to_owned(),

@@ -16,7 +16,7 @@ use super::server::Server;
 use super::shots;
 use super::tool_result::ToolResult;
 
-/// The time beyond the call itself for ending a server that hangs and starting another.
+/// Additional time to end a server that hangs and to start another.
 const MORE_TIME: Duration = Duration::from_secs(30);
 
 /// A tool of a server, as a session knows it.
@@ -52,12 +52,12 @@ impl Activity for McpTool {
 
     fn time_limit(&self) -> Option<Duration> {
         let spec = self.server.spec();
-        // The client has a time limit of its own, whose error says more.
+        // The client has its own time limit, with a better error.
         Some(spec.limit + 2 * spec.start + MORE_TIME)
     }
 }
 
-/// Calls a tool that is still what the session was given. What does no harm twice is tried twice if the line broke.
+/// Calls a tool if its definition is unchanged. An idempotent call is repeated once if the connection broke.
 async fn call(server: &Server, tool: &str, pinned: &Value, news: &News, work: &Work) -> Result<ToolResult, McpError> {
     let arguments = arguments_of(work);
     let elicitor = (!work.elicitor.is_nobody()).then_some(&work.elicitor as &dyn Elicit);
@@ -91,14 +91,14 @@ async fn check(server: &Server, tool: &str, pinned: &Value, news: &News) -> Resu
     Err(error)
 }
 
-/// The parameters of a call, without what is ours: a server gets nothing that its tool does not declare.
+/// The parameters of a call without our own: a server gets only what its tool declares.
 fn arguments_of(work: &Work) -> Map<String, Value> {
     let fields = work.call.as_object().into_iter().flatten();
     let params = fields.filter(|(name, _)| Call::is_param(name, &work.tool));
     params.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The result of a call as a value: images become files, of which the value has the paths.
+/// The result of a call as a value. Images are written to files, and the value has their paths.
 fn outcome_of(brought: ToolResult, server: &str, tool: &str) -> Result<Outcome, CallError> {
     if brought.is_error {
         let words = quoted(&brought.texts.join(" "));

@@ -1,4 +1,4 @@
-//! One line to a server, in either era of the protocol.
+//! One connection to a server, in either era of the protocol.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,30 +25,30 @@ use super::lines::{Lines, MOST_LINE};
 use super::process::Process;
 use super::spec::{Era, Reach, Spec};
 
-/// How long the library has to say goodbye.
+/// The time limit of closing a connection.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// How long a server that left a call unanswered has to show that it is there.
+/// How long a server that did not answer a call has to answer a ping.
 const MOST_SILENCE: Duration = Duration::from_secs(10);
 
 /// The most pages of tools that are read.
 const MOST_PAGES: usize = 100;
 
-/// Codes with which servers say that they do not know the session.
+/// Error codes for an unknown session.
 const SESSION_CODES: [i32; 2] = [-32000, -32001];
 
-/// How long a list is used before the server is asked again.
+/// How long a list is used at most before it is requested again.
 const MOST_FRESH: Duration = Duration::from_secs(3600);
 
 /// The tools of a server.
 pub(super) struct Listing {
-    /// Each as it came.
+    /// Their definitions, unchanged.
     pub(super) tools: Vec<Value>,
-    /// How long they are to be believed; none where the server tells of changes.
+    /// How long the list is valid; none if the server announces changes.
     pub(super) fresh: Option<Duration>,
 }
 
-/// A line to a server. Dropping it ends the server's program, without anybody waiting.
+/// A connection to a server. Dropping it ends the server's process, without waiting.
 pub(super) struct Connection {
     pub(super) server: String,
     pub(super) peer: Peer<RoleClient>,
@@ -58,9 +58,9 @@ pub(super) struct Connection {
     pub(super) era: Era,
     service: Mutex<Option<RunningService<RoleClient, Handler>>>,
     process: Option<Process>,
-    /// Set where the library does not notice by itself.
+    /// Set if the library does not notice it.
     broken: AtomicBool,
-    /// Whether a call got no answer, so that there may be nobody at the other end.
+    /// Whether a call got no answer, so that the server may hang.
     silent: AtomicBool,
     listening: Option<AbortHandle>,
 }
@@ -73,15 +73,15 @@ impl Drop for Connection {
     }
 }
 
-/// Why there is no line, and whether the other era might do better.
+/// Why connecting failed, and whether to try the other era.
 struct NotOpen {
     error: McpError,
     retry: Option<Era>,
 }
 
 impl Connection {
-    /// Connects. Where the era is not known it is found out: a server of the older one answers the first question with
-    /// an error, or not at all, or ends.
+    /// Connects. If the era is unknown, it is probed: a server of the older era answers the first request with an
+    /// error, not at all, or ends.
     pub(super) async fn open(spec: &Spec, era: Option<Era>) -> Result<Self, McpError> {
         match Self::attempt(spec, era).await {
             Ok(connection) => Ok(connection),
@@ -135,7 +135,7 @@ impl Connection {
         Ok(Self::opened(spec, service, process, too_long, shared))
     }
 
-    /// The connection to a server that answers.
+    /// The connection after a successful handshake.
     fn opened(
         spec: &Spec,
         service: RunningService<RoleClient, Handler>,
@@ -165,13 +165,13 @@ impl Connection {
         }
     }
 
-    /// Whether nothing can be asked here any more.
+    /// Whether the connection can no longer be used.
     pub(super) fn is_broken(&self) -> bool {
         self.peer.is_transport_closed() || self.broken.load(Ordering::Acquire)
     }
 
-    /// Whether there is somebody at the other end. Only where a call got no answer is it found out, by a question that
-    /// every server can answer: one that is slow keeps what it has in its memory, one that hangs is started anew.
+    /// Whether the server responds. It is pinged only after a call without an answer: a slow server keeps its state,
+    /// one that hangs is restarted.
     pub(super) async fn is_alive(&self) -> bool {
         if self.is_broken() {
             return false;
@@ -183,7 +183,7 @@ impl Connection {
         answered.is_ok() && !self.is_broken()
     }
 
-    /// Closes the line, ends the program and waits until both are gone.
+    /// Closes the connection, ends the process, and waits for both.
     pub(super) async fn close(&self) {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut service) = service {
@@ -194,7 +194,7 @@ impl Connection {
         }
     }
 
-    /// The tools that the server has, each as it came.
+    /// The tools of the server, unchanged.
     pub(super) async fn list(&self) -> Result<Listing, McpError> {
         let mut tools = Vec::new();
         let mut fresh = Duration::MAX;
@@ -205,7 +205,7 @@ impl Connection {
             let result = self.peer.send_request(ClientRequest::ListToolsRequest(request)).await;
             let page = match result {
                 Ok(ServerResult::ListToolsResult(page)) => serde_json::to_value(page).unwrap_or_default(),
-                // One tool that is none would take all others with it.
+                // Parsed as JSON, because one invalid tool would make the whole list fail.
                 Ok(ServerResult::CustomResult(page)) => page.0,
                 Ok(_) => Value::Null,
                 Err(error) => return Err(self.failed(error).await),
@@ -231,11 +231,11 @@ impl Connection {
         McpError::new(&self.server, trouble, words)
     }
 
-    /// The error of a request that failed.
+    /// The error of a failed request.
     pub(super) async fn failed(&self, error: ServiceError) -> McpError {
         match error {
             ServiceError::McpError(error) => {
-                // A server that was started anew does not know the session, and some say so in words only.
+                // A restarted server does not know the session; some report that only with these codes.
                 if self.process.is_none() && self.era == Era::Handshake && SESSION_CODES.contains(&error.code.0) {
                     self.broken.store(true, Ordering::Release);
                 }
@@ -279,11 +279,11 @@ fn lifecycle(era: Option<Era>) -> ClientLifecycleMode {
     }
 }
 
-/// The error of a handshake that failed.
+/// The error of a failed handshake.
 async fn not_open(spec: &Spec, era: Option<Era>, error: &ClientInitializeError, process: Option<&Process>) -> NotOpen {
     let fail = |words: String, retry| NotOpen { error: McpError::new(&spec.name, Trouble::NoStart, words), retry };
     match error {
-        // It answers the question about the era after its time was up: it was slow, and the answer tells.
+        // A slow server answered the probe late, which also shows its era.
         ClientInitializeError::ConflictInitResponseId(..) => {
             fail("it mixes up its answers".to_owned(), Some(Era::Stateless))
         }
@@ -310,7 +310,7 @@ async fn not_open(spec: &Spec, era: Option<Era>, error: &ClientInitializeError, 
             let words = http::refusal(error).unwrap_or_default();
             NotOpen { error: McpError::new(&spec.name, Trouble::NoAccess, words), retry: None }
         }
-        // Whether it was reached does not matter here: nothing was asked of it yet.
+        // Nothing was requested yet, so it does not matter whether the server was reached.
         error if http::is_of_the_way(error) => {
             fail(format!("it cannot be reached: {}", quoted(&http::innermost(error))), None)
         }
@@ -330,10 +330,10 @@ fn with_last_words(what: &str, last: &str) -> String {
     if last.is_empty() { what.to_owned() } else { format!("{what}; its last words: {last}") }
 }
 
-/// Listens for changes of the list of tools where the protocol wants to be asked for them.
+/// Subscribes to changes of the tool list, in the era that requires it.
 async fn listen(peer: Peer<RoleClient>, shared: Arc<Shared>) {
     let Ok(mut news) = peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await else { return };
-    // Changes from before the subscription were not announced.
+    // Changes before the subscription were not announced.
     shared.mark_stale();
     shared.now_hears(news.acknowledged().tools_list_changed == Some(true));
     while let Ok(Some(news)) = news.next().await {

@@ -3,50 +3,50 @@
 use obelus_kernel::visible;
 use obelus_runtime::masking::without_secrets;
 
-/// How many characters of a server's words an error shows.
+/// The number of characters of a server's text in an error.
 const SHOWN: usize = 2000;
 
-/// An error of a server, in words that say what to do.
+/// An error of a server, with a text that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("MCP server `{server}`: {words}")]
 pub struct McpError {
     /// The server's name in the agent's file.
     pub server: String,
-    /// What kind of trouble it is.
+    /// Its kind.
     pub trouble: Trouble,
-    /// What happened. Words of the server in it are short, on one line, and without secrets.
+    /// What happened. The server's text in it is short, on one line, and without secrets.
     pub words: String,
 }
 
-/// Kinds of trouble.
+/// Kinds of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The environment lacks a secret.
     NoSecret,
     /// It cannot be started or reached, or does not speak the protocol.
     NoStart,
-    /// It wants to know who asks, or refuses who does.
+    /// It requires authorization, or refuses ours.
     NoAccess,
     /// This client was closed.
     Closed,
     /// The agent's file refuses this tool.
     Refused,
-    /// The tool is not what the session was given.
+    /// The tool's definition differs from the session's.
     ToolChanged,
     /// The server answered with an error.
     Said,
-    /// The line broke while a call was at work.
+    /// The connection broke during a call.
     Lost,
     /// No answer in time.
     Late,
-    /// The answer was larger than anything should be.
+    /// The answer was too large.
     TooLarge,
-    /// The answer makes no sense.
+    /// The answer is invalid.
     Garbage,
 }
 
 impl Trouble {
-    /// A short word for it, as in the errors of calls.
+    /// Its code in the errors of calls.
     pub fn code(self) -> &'static str {
         match self {
             Self::NoSecret => "no_secret",
@@ -63,7 +63,7 @@ impl Trouble {
         }
     }
 
-    /// Whether the call may have been carried out all the same.
+    /// Whether the call may have been carried out.
     pub fn leaves_doubt(self) -> bool {
         matches!(self, Self::Lost | Self::Late | Self::TooLarge | Self::Garbage)
     }
@@ -75,13 +75,12 @@ impl McpError {
     }
 }
 
-/// Words of a server, fit to be shown: on one line, without secrets, nothing in them that steers a terminal, and no more
-/// than the beginning.
+/// A server's text, safe to show: one line, without secrets and terminal control characters, cut at a limit.
 pub(super) fn quoted(text: &str) -> String {
     shortened(&one_line(text), SHOWN)
 }
 
-/// The same of the last words of a long text.
+/// The same for the end of a long text.
 pub(super) fn last_words(text: &str, most: usize) -> String {
     let line = one_line(text);
     let count = line.chars().count();

@@ -1,7 +1,7 @@
-//! A way to a server that does not take more questions at once than can be answered.
+//! A transport that limits the number of open requests from a server.
 //!
-//! The library starts a task for each question, whether or not the server takes the answers: one that only ever asks
-//! would fill the memory. Here what is asked beyond a number of open questions is not heard.
+//! The library starts a task for each request, even if the server does not read the answers, so that endless requests
+//! would fill the memory. Here requests beyond a limit are dropped.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -11,10 +11,10 @@ use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpc
 use rmcp::service::RoleClient;
 use rmcp::transport::Transport;
 
-/// So many questions may be open.
+/// The limit of open requests.
 const MOST_OPEN: usize = 64;
 
-/// A way to a server, with the questions that are open on it.
+/// A transport with its open requests.
 pub(super) struct Guarded<T> {
     inner: T,
     open: Open,
@@ -27,7 +27,7 @@ impl<T> Guarded<T> {
         Self { inner, open: Open::default() }
     }
 
-    /// Whether a message is to be heard.
+    /// Whether to accept a message.
     fn takes(&self, message: &ServerJsonRpcMessage) -> bool {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         match message {

@@ -12,14 +12,14 @@ use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-/// The most questions at once: others are declined.
+/// The limit of concurrent questions; more are declined.
 const MOST_QUESTIONS: usize = 8;
 
-/// Something that a server asks of a person while a call is at work.
+/// A question of a server to a person during a call.
 pub(super) struct Question {
     pub(super) words: String,
     pub(super) schema: Value,
-    /// Closed when the server takes the question back.
+    /// Closed when the server withdraws the question.
     pub(super) answer: oneshot::Sender<ElicitResult>,
 }
 
@@ -28,15 +28,15 @@ pub(super) struct Question {
 pub(super) struct Shared {
     seats: Mutex<Vec<(u64, mpsc::Sender<Question>)>>,
     next: AtomicU64,
-    /// Whether the list of tools was said to have changed.
+    /// Whether the server announced a change of the tool list.
     stale: AtomicBool,
-    /// Whether a stateless server tells of changes.
+    /// Whether a stateless server announces changes.
     hears: AtomicBool,
 }
 
 impl Shared {
-    /// A place for a call that has somebody to ask: questions of the server come there until it is dropped. The protocol
-    /// does not say to which call a question belongs, so that the latest one gets it.
+    /// Registers a call that can ask a person: it receives the server's questions until the seat is dropped. The
+    /// protocol does not link a question to a call, so the latest call gets it.
     pub(super) fn seat(self: &Arc<Self>) -> (Seat, mpsc::Receiver<Question>) {
         let (sender, questions) = mpsc::channel(MOST_QUESTIONS);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -44,22 +44,22 @@ impl Shared {
         (Seat { shared: Arc::clone(self), number }, questions)
     }
 
-    /// Notes that the list of tools is another one.
+    /// Notes a change of the tool list.
     pub(super) fn mark_stale(&self) {
         self.stale.store(true, Ordering::Release);
     }
 
-    /// Whether the list of tools is another one since this was asked last.
+    /// Whether the tool list changed since the last check.
     pub(super) fn take_stale(&self) -> bool {
         self.stale.swap(false, Ordering::AcqRel)
     }
 
-    /// Whether a server that need not tell of changes does so all the same.
+    /// Whether a stateless server announces changes.
     pub(super) fn hears(&self) -> bool {
         self.hears.load(Ordering::Acquire)
     }
 
-    /// Notes whether it does.
+    /// Sets whether it does.
     pub(super) fn now_hears(&self, hears: bool) {
         self.hears.store(hears, Ordering::Release);
     }
@@ -70,7 +70,7 @@ impl Shared {
     }
 }
 
-/// The place of a call.
+/// The registration of a call.
 pub(super) struct Seat {
     shared: Arc<Shared>,
     number: u64,
@@ -83,7 +83,7 @@ impl Drop for Seat {
     }
 }
 
-/// Answers a server.
+/// Handles requests of a server.
 pub(super) struct Handler(pub(super) Arc<Shared>);
 
 impl ClientHandler for Handler {
@@ -117,7 +117,7 @@ impl ClientHandler for Handler {
     }
 }
 
-/// The words and the schema of a form; none for what is no form, such as an address to be opened.
+/// The text and schema of a form; none for other questions, such as an address to open.
 pub(super) fn form_of(request: ElicitRequestParams) -> Option<(String, Value)> {
     match request {
         ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {

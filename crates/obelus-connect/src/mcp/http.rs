@@ -1,4 +1,4 @@
-//! The way to a server that is reached by HTTP.
+//! Servers that are reached by HTTP.
 
 mod bounded;
 
@@ -25,23 +25,23 @@ use crate::web;
 
 const MOST_REDIRECTS: usize = 5;
 
-/// How long a server has to open the stream on which it asks by itself. What it asks before would be lost.
+/// How long to wait for the stream of the server's own requests. Those sent before it is open would be lost.
 const MOST_WAIT: Duration = Duration::from_secs(3);
 
-/// The way to a server, and what is seen on it.
+/// A transport by HTTP, and its observed state.
 pub(super) struct Way {
     pub(super) transport: StreamableHttpClientTransport<Bounded>,
-    /// Sees another number for every answer that was too large.
+    /// Changes for every answer that was too large.
     pub(super) too_large: watch::Receiver<u64>,
     pub(super) listens: watch::Receiver<Listens>,
 }
 
-/// Waits until the client hears what the server asks by itself.
+/// Waits until the client receives the server's own requests.
 pub(super) async fn listening(mut listens: watch::Receiver<Listens>) {
     let _ = tokio::time::timeout(MOST_WAIT, listens.wait_for(|listens| *listens != Listens::NotYet)).await;
 }
 
-/// Makes the way. The error says what is missing.
+/// Creates the transport. The error says what is missing.
 pub(super) fn way(
     url: &Url,
     headers: &[(HeaderName, Words)],
@@ -68,7 +68,7 @@ pub(super) fn way(
     Ok(Way { transport: StreamableHttpClientTransport::with_client(client, config), too_large, listens })
 }
 
-/// A client that sends what it was given to one host only.
+/// A client that keeps its requests on one host.
 pub(super) fn builder() -> reqwest::ClientBuilder {
     web::client().redirect(Policy::custom(|attempt| match is_near(&attempt) {
         true => attempt.follow(),
@@ -76,7 +76,7 @@ pub(super) fn builder() -> reqwest::ClientBuilder {
     }))
 }
 
-/// Follows redirects that keep method and body: a call that became a GET would be lost on the way.
+/// Follows only redirects that keep method and body: a call that became a GET would be lost.
 fn keeping() -> Policy {
     Policy::custom(|attempt| match is_near(&attempt) && matches!(attempt.status().as_u16(), 307 | 308) {
         true => attempt.follow(),
@@ -84,28 +84,28 @@ fn keeping() -> Policy {
     })
 }
 
-/// Headers may hold secrets, and they are for one host only.
+/// Whether the redirect stays on the host, because headers may hold secrets.
 fn is_near(attempt: &Attempt<'_>) -> bool {
     let is_same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
     is_same && attempt.previous().len() <= MOST_REDIRECTS
 }
 
-/// The innermost cause, which is the one that tells.
+/// The innermost cause, which is the most specific.
 pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Whether the server was not even reached, so that it cannot have done anything.
+/// Whether the server was not reached, so that it cannot have done anything.
 pub(super) fn is_unreached(error: &(dyn Error + 'static)) -> bool {
     causes(error).filter_map(|cause| cause.downcast_ref::<reqwest::Error>()).any(reqwest::Error::is_connect)
 }
 
-/// Whether the way failed, rather than what was said on it.
+/// Whether the transport failed, rather than the request.
 pub(super) fn is_of_the_way(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(<dyn Error>::is::<reqwest::Error>)
 }
 
-/// The advice to a person where a request lacks authorization.
+/// The advice to a person if a request lacks authorization.
 pub(super) fn refusal<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a str> {
     let refused = causes(error).find_map(|cause| cause.downcast_ref::<AuthRequiredError>());
     refused.map(|refused| refused.www_authenticate_header.as_str())
@@ -115,7 +115,7 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     std::iter::successors(Some(error), |cause| cause_of(*cause))
 }
 
-/// The cause of an error, also where the library does not pass it on as one.
+/// The cause of an error, even if the library hides it.
 fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     if let Some(ClientInitializeError::TransportError { error, .. }) = error.downcast_ref() {
         return Some(error.error.as_ref());

@@ -1,7 +1,7 @@
-//! The output of a program, with lines of limited length.
+//! The output of a program with limited line length.
 //!
-//! The library drops a line that is too long and says nothing of it, so that a call would wait for its answer until its
-//! time is up. Here such a line is noticed at once, and a program that goes on and on is cut off.
+//! The library silently drops a line that is too long, so that a call would wait until its time limit. Here such a
+//! line is reported at once, and an endless one ends the program.
 
 use std::io;
 use std::pin::Pin;
@@ -13,10 +13,10 @@ use tokio::sync::watch;
 /// The largest message that is read.
 pub(super) const MOST_LINE: usize = 16 * 1024 * 1024;
 
-/// The longest line that is skipped before the program is given up.
+/// The longest line that is skipped before the connection is given up.
 const ENDLESS: usize = 4 * MOST_LINE;
 
-/// A stream of lines that counts the letters of each.
+/// A stream that measures its lines.
 pub(super) struct Lines<R> {
     from: R,
     length: usize,
@@ -24,7 +24,7 @@ pub(super) struct Lines<R> {
 }
 
 impl<R> Lines<R> {
-    /// The receiver sees another number for every line that is too long.
+    /// The receiver changes for every line that is too long.
     pub(super) fn new(from: R) -> (Self, watch::Receiver<u64>) {
         let (too_long, seen) = watch::channel(0);
         (Self { from, length: 0, too_long }, seen)

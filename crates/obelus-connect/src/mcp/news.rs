@@ -1,4 +1,4 @@
-//! What people should know of servers at work: tools that changed, or that cannot be offered.
+//! Notices for people about servers: tools that changed, or that cannot be offered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use obelus_kernel::visible;
 use obelus_words::{Language, fill};
 
-/// Something that people should know of a server.
+/// A notice about a server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ServerNews {
-    /// It has more tools than are taken.
+    /// It has more tools than the limit.
     TooManyTools {
         /// The server.
         server: String,
         /// How many it has.
         count: usize,
-        /// How many are taken.
+        /// The limit.
         most: usize,
     },
-    /// Two of its tools have one name.
+    /// Two of its tools have the same name.
     TwoTools {
         /// The server.
         server: String,
@@ -42,17 +42,17 @@ pub enum ServerNews {
         /// The tool.
         tool: String,
     },
-    /// A tool is not what the session was given, and is not called.
+    /// A tool's definition changed since the session began, so it is not called.
     ToolChanged {
         /// The tool, with its server: `SERVER.TOOL`.
         tool: String,
-        /// The same as an error, in English, with what changed.
+        /// The English error, with what changed.
         error: String,
     },
 }
 
 impl ServerNews {
-    /// In words for people.
+    /// The text for people.
     pub fn in_words(&self, language: Language) -> String {
         let words = &language.words().starting;
         match self {
@@ -62,7 +62,7 @@ impl ServerNews {
             Self::TwoTools { server, tool } => fill(words.tool_twice, &[server, &visible(tool)]),
             Self::LeftOut { server, tool, why } => fill(words.tool_left_out, &[server, &visible(tool), &visible(why)]),
             Self::NoTool { server, tool } => fill(words.tool_not_there, &[server, &visible(tool)]),
-            // The English error says more.
+            // The English error has more detail.
             Self::ToolChanged { error, .. } if language == Language::English => error.clone(),
             Self::ToolChanged { tool, .. } => fill(words.tool_changed, &[&visible(tool)]),
         }
@@ -75,25 +75,25 @@ impl fmt::Display for ServerNews {
     }
 }
 
-/// Is told what people should know.
+/// Receives notices.
 pub(super) type Listener = Arc<dyn Fn(&ServerNews) + Send + Sync>;
 
-/// News, and who is told them.
+/// Notices and their listener.
 #[derive(Default)]
 pub(super) struct News(Mutex<Announcements>);
 
 #[derive(Default)]
 struct Announcements {
     listener: Option<Listener>,
-    /// News from before anybody listened.
+    /// Notices from before there was a listener.
     early: Vec<ServerNews>,
-    /// The latest change of each tool: it is told once.
+    /// The latest change of each tool, reported once.
     changed: BTreeMap<String, ServerNews>,
-    /// Other news that were told: each is told once.
+    /// Other notices, each reported once.
     said: BTreeSet<ServerNews>,
 }
 
-/// The most news that wait for a listener.
+/// The limit of notices that wait for a listener.
 const MOST_EARLY: usize = 100;
 
 impl News {
@@ -106,7 +106,7 @@ impl News {
         early.iter().for_each(|news| listener(news));
     }
 
-    /// Tells something, once.
+    /// Reports a notice once.
     pub(super) fn tell(&self, news: &ServerNews) {
         let mut state = self.lock();
         if state.said.insert(news.clone()) {
@@ -114,7 +114,7 @@ impl News {
         }
     }
 
-    /// Tells that a tool is another one, once for each change.
+    /// Reports a changed tool, once for each change.
     pub(super) fn changed(&self, tool: &str, error: String) {
         let news = ServerNews::ToolChanged { tool: tool.to_owned(), error };
         let mut state = self.lock();
@@ -124,7 +124,7 @@ impl News {
         }
     }
 
-    /// A tool is again what it was; its next change is news.
+    /// A tool is unchanged again; its next change is reported.
     pub(super) fn as_it_was(&self, tool: &str) {
         self.lock().changed.remove(tool);
     }
@@ -133,7 +133,7 @@ impl News {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lock is released before the listener is called, which may call back.
+    /// Releases the lock before it calls the listener, which may call back.
     fn say(mut state: MutexGuard<'_, Announcements>, news: &ServerNews) {
         match state.listener.clone() {
             Some(listener) => {

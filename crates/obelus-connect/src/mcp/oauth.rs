@@ -42,15 +42,15 @@ pub use self::landing::Landing;
 use self::stored_token::{StoredToken, file_of};
 use super::error::quoted;
 
-/// Where a login ended: an address, or why there is none.
+/// The address at which a login ended, or an error.
 pub type VisitFuture<'a> = Pin<Box<dyn Future<Output = Result<String, String>> + Send + 'a>>;
 
-/// Somebody who can log in.
+/// Lets a person log in.
 pub trait LogIn: Send + Sync {
     /// The address that the person is sent back to.
     fn back(&self) -> String;
 
-    /// Has the person open an address: the one that they were sent back to, which has this `state` in it.
+    /// Sends the person to an address; returns the one that they come back to, which contains this `state`.
     fn visit<'a>(&'a self, address: &'a str, state: &'a str) -> VisitFuture<'a>;
 }
 
@@ -60,14 +60,14 @@ pub(super) struct Auth {
     url: Url,
     config: AuthConfig,
     place: Mutex<Option<Place>>,
-    /// Held while tokens are renewed, so that it is done once.
+    /// Locked during a renewal, so that it happens once.
     held: tokio::sync::Mutex<TokenState>,
 }
 
 #[derive(Clone)]
 struct Place {
     file: PathBuf,
-    /// What a person types for the agent.
+    /// How a person names the agent in a login command.
     typed: String,
 }
 
@@ -75,7 +75,7 @@ struct Place {
 struct TokenState {
     is_loaded: bool,
     stored: Option<StoredToken>,
-    /// Whether a login is about to begin, which ignores the tokens in the file.
+    /// Whether a login is about to begin, which ignores the stored tokens.
     is_aside: bool,
     /// Why the last request was refused.
     challenge: Option<Challenge>,
@@ -92,7 +92,7 @@ impl Auth {
         Self { server: server.to_owned(), url, config, place: Mutex::default(), held: tokio::sync::Mutex::default() }
     }
 
-    /// Keeps tokens in a folder, for an agent. Without it they last as long as the process.
+    /// Stores an agent's tokens in a folder. Otherwise they last as long as the process.
     pub(super) fn keep_in(&self, folder: &Path, agent: &str, typed: &str) {
         let place = Place { file: file_of(folder, agent, &self.url), typed: typed.to_owned() };
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
@@ -102,7 +102,7 @@ impl Auth {
         self.place.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The token to send. It is renewed if it has lapsed; where that fails the server may still take the old one.
+    /// The token to send. An expired one is renewed; if that fails, the server may still accept the old one.
     pub(super) async fn token(&self) -> Option<Secret> {
         let mut held = self.held.lock().await;
         self.load(&mut held);
@@ -116,8 +116,8 @@ impl Auth {
         held.stored.as_ref()?.access.clone()
     }
 
-    /// Gets another token after a request with `used` was refused. The error says what a person is to do. After the
-    /// last try no token is requested.
+    /// Gets another token after a request with `used` was refused. The error says what a person must do. After the
+    /// last attempt no token is requested.
     pub(super) async fn renewed(
         &self,
         challenge: Challenge,
@@ -162,12 +162,12 @@ impl Auth {
         }
     }
 
-    /// Whether a request was refused and nothing was got since.
+    /// Whether a request was refused and there is no new token since.
     pub(super) async fn is_challenged(&self) -> bool {
         self.held.lock().await.challenge.is_some()
     }
 
-    /// Sends the next request without a token, so that the server says what it requires.
+    /// Sends the next request without a token, so that the server states its requirements.
     pub(super) async fn set_aside(&self) {
         let mut held = self.held.lock().await;
         self.load(&mut held);
@@ -177,7 +177,7 @@ impl Auth {
         held.is_aside = true;
     }
 
-    /// Returns to the tokens in the file after a login that failed.
+    /// Returns to the stored tokens after a failed login.
     pub(super) async fn give_up(&self) {
         let mut held = self.held.lock().await;
         if held.is_aside {
@@ -185,7 +185,7 @@ impl Auth {
         }
     }
 
-    /// Takes a token that another process has got meanwhile: a person logged in, or it was renewed there.
+    /// Takes a token that another process has stored meanwhile.
     fn take_theirs(&self, held: &mut TokenState, used: Option<&Secret>) -> bool {
         let Some(place) = self.place().filter(|_| !held.is_aside) else { return false };
         let theirs = StoredToken::load(&place.file, &self.url);
@@ -222,7 +222,7 @@ impl Auth {
             Ok(Err(failed)) => {
                 if failed.is_refused {
                     (stored.access, stored.refresh) = (None, None);
-                    // A failure to save does no harm: the old token is refused again.
+                    // If saving fails, the old token is refused again, which does no harm.
                     let _ = self.save(&stored);
                 }
                 Err(failed.words)

@@ -1,4 +1,4 @@
-//! From a server's tool to one of ours.
+//! Converts a server's tools to ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,24 +10,24 @@ use super::error::{quoted, shortened};
 use super::news::ServerNews;
 use super::spec::Spec;
 
-/// The most tools that are offered of one server.
+/// The limit of tools of one server.
 const MOST_TOOLS: usize = 500;
 
-/// A longer definition is more than a description.
+/// The limit of a definition's size.
 const MOST_SCHEMA: usize = 64 * 1024;
 
-/// How many characters of a description are shown to a model.
+/// The limit of characters of a description for a model.
 const MOST_DESCRIPTION: usize = 4000;
 
-/// Names as most servers give them, and as models can say them.
+/// The limit of a name's length.
 const LONGEST_NAME: usize = 64;
 
 /// The tools of a server.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
-    /// Those that can be offered, with their definitions in our terms.
+    /// Those that can be offered, converted to our definitions.
     pub(super) tools: BTreeMap<String, Value>,
-    /// What was left out, and why.
+    /// Notices about those left out.
     pub(super) notes: Vec<ServerNews>,
 }
 
@@ -40,7 +40,7 @@ impl Listed {
             listed.notes.push(ServerNews::TooManyTools { server, count, most: MOST_TOOLS });
         }
         for mut tool in tools.into_iter().take(MOST_TOOLS) {
-            // The model reads it, and the journal keeps it.
+            // The model reads it, and the journal stores it.
             mask_value(&mut tool);
             let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
             match definition(spec, &name, &tool) {
@@ -55,7 +55,7 @@ impl Listed {
                 }
             }
         }
-        // Most likely a slip of the pen.
+        // Probably a typing error in the agent's file.
         for name in spec.named().filter(|name| !listed.tools.contains_key(*name) && !left_out.contains(*name)) {
             listed.notes.push(ServerNews::NoTool { server: spec.name.clone(), tool: quoted(name) });
         }
@@ -63,7 +63,7 @@ impl Listed {
     }
 }
 
-/// A tool's definition in our terms, or why there is none.
+/// A tool's definition in our form, or why it cannot be offered.
 fn definition(spec: &Spec, name: &str, tool: &Value) -> Result<Value, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || [b'_', b'.', b'-'].contains(&byte);
     if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) {
@@ -80,7 +80,7 @@ fn definition(spec: &Spec, name: &str, tool: &Value) -> Result<Value, String> {
         return Err(format!("its `inputSchema` has {size} bytes, more than {MOST_SCHEMA}"));
     }
     if theirs.values().any(has_reference) {
-        // The session would take it for a place in its context, and send what stands there.
+        // The session would resolve it as a reference and send the value.
         return Err("its `inputSchema` has a text that begins with †".to_owned());
     }
     let mut schema: Map<String, Value> =
@@ -108,7 +108,7 @@ fn definition(spec: &Spec, name: &str, tool: &Value) -> Result<Value, String> {
     Ok(schema)
 }
 
-/// Words of ours, which are not for a server to say.
+/// Names that only our own definitions may use.
 fn is_ours(key: &str) -> bool {
     key.starts_with('_') || key.starts_with("x-")
 }
@@ -122,8 +122,8 @@ fn has_reference(value: &Value) -> bool {
     }
 }
 
-/// What is another one in a definition than in the one that was pinned; none if nothing is. What the author of the
-/// agent's file says of a tool is not the server's to change.
+/// The differences between a definition and its pinned one; none if they are equal. The annotations of the agent's
+/// author are not compared.
 pub(super) fn difference(pinned: &Value, now: &Value) -> Option<String> {
     let theirs = |schema: &Value| -> Map<String, Value> {
         let fields = schema.as_object().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! The program of a server, from its start to its end.
+//! The process of a server.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,21 +15,21 @@ use super::error::last_words;
 use super::spec::Program;
 use crate::group::Group;
 
-/// How long a program has to go after its stdin was closed, and again after SIGTERM.
+/// How long a program has to exit after its stdin was closed, and again after SIGTERM.
 const MOMENT: Duration = Duration::from_secs(2);
 
-/// How long the rest of stderr is waited for after the end: something that left the group may hold it open for ever.
+/// How long to wait for the rest of stderr: a process that left the group may hold it open for ever.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// How much of stderr is kept, and how much of that is quoted.
+/// How many bytes of stderr are kept, and how many are quoted.
 const KEPT: usize = 8 * 1024;
 const QUOTED: usize = 600;
 
-/// A running program. Dropping it ends it, without anybody waiting.
+/// A running process. Dropping it ends it, without waiting.
 pub(super) struct Process {
-    /// Dropping it is as good as sending.
+    /// Dropping it has the same effect as sending.
     end: watch::Sender<bool>,
-    /// How it ended, in words.
+    /// How it ended, as text.
     ended: watch::Receiver<Option<String>>,
     stderr: Arc<Tail>,
 }
@@ -45,28 +45,27 @@ impl Process {
         Ok((Self { end, ended, stderr }, pipes.stdout, pipes.stdin))
     }
 
-    /// Ends the program and waits until nothing is left of it.
+    /// Ends the process and its group, and waits for them.
     pub(super) async fn end(&self) {
         self.end.send_replace(true);
-        // An error means that its keeper is gone, and took the program along.
+        // An error means that the task is gone, and the process with it.
         let _ = self.ended.clone().wait_for(Option::is_some).await;
     }
 
-    /// How it ended, if it does within a moment: the line to a program breaks a little before it is gone.
+    /// How it ended, after a short wait: the connection breaks a little before the process ends.
     pub(super) async fn how_it_ended(&self) -> Option<String> {
         let mut ended = self.ended.clone();
         let how = tokio::time::timeout(MOMENT, ended.wait_for(Option::is_some)).await;
         how.ok()?.ok()?.clone()
     }
 
-    /// The last words on its stderr, fit to be shown.
+    /// The end of its stderr, safe to show.
     pub(super) fn last_words(&self) -> String {
         self.stderr.quoted()
     }
 }
 
-/// Keeps a program until it ends or is to end. When this is dropped, as by a runtime that shuts down, the group is
-/// killed.
+/// Runs until the process ends or must end. When this is dropped, as at the runtime's shutdown, the group is killed.
 async fn keep(
     mut group: Group,
     mut ending: watch::Receiver<bool>,
@@ -115,7 +114,7 @@ fn not_started(program: &Program, error: &io::Error) -> String {
     }
 }
 
-/// The end of what a program wrote to stderr.
+/// The end of a process's stderr.
 #[derive(Default)]
 struct Tail(Mutex<VecDeque<u8>>);
 

@@ -17,18 +17,18 @@ use super::connection::Connection;
 use super::error::{McpError, Trouble, shortened};
 use super::handler::{Question, form_of};
 
-/// How often a server may ask for more before it has to have a result.
+/// How often a server may ask for input before it must return a result.
 const MOST_ROUNDS: usize = 10;
 
-/// How many characters of a question are shown.
+/// The number of characters shown of a question.
 const MOST_WORDS: usize = 4000;
 
-/// The answer of a person, once there is one. Dropping it withdraws the question.
+/// A person's answer. Dropping it withdraws the question.
 pub type AskedFuture<'a> = Pin<Box<dyn Future<Output = Elicited> + Send + 'a>>;
 
-/// Somebody to ask while a call is at work.
+/// Asks a person during a call.
 pub trait Elicit: Send + Sync {
-    /// Asks a person. The words and the schema of the answer are those of a server, and not to be trusted.
+    /// Asks a person. The text and the answer's schema come from a server and are untrusted.
     fn ask(&self, words: String, schema: Value) -> AskedFuture<'_>;
 }
 
@@ -38,7 +38,7 @@ impl Elicit for Elicitor {
     }
 }
 
-/// The time that a call has left. It stands still while a person is asked.
+/// The remaining time of a call. It is paused while a person is asked.
 pub(super) struct Clock {
     pub(super) left: Duration,
 }
@@ -72,7 +72,7 @@ pub(super) async fn call(
     Err(connection.error(Trouble::Said, format!("it asked {MOST_ROUNDS} times for more and has no result")))
 }
 
-/// One request. Dropping this tells the server that nobody waits for the answer any more.
+/// One request. Dropping it cancels the request at the server.
 async fn once(
     connection: &Connection,
     params: CallToolRequestParams,
@@ -137,7 +137,7 @@ async fn next<'a>(seat: &mut Option<Seated<'a>>) -> (&'a dyn Elicit, Question) {
     std::future::pending().await
 }
 
-/// Puts a question to a person, until it is answered or taken back.
+/// Asks a person a question until it is answered or withdrawn.
 async fn put(connection: &Connection, elicitor: &dyn Elicit, question: Question) {
     let Question { words, schema, mut answer } = question;
     let told = tokio::select! {
@@ -147,7 +147,7 @@ async fn put(connection: &Connection, elicitor: &dyn Elicit, question: Question)
     let _ = answer.send(result_of(told, &schema));
 }
 
-/// Answers to what a result asks for. The time of the call stands still meanwhile.
+/// Answers the questions in a result. The call's time is paused meanwhile.
 async fn answers(
     connection: &Connection,
     asks: InputRequiredResult,
@@ -177,7 +177,7 @@ async fn answers(
     Ok(answers)
 }
 
-/// The answer as a server gets it. A form is an object: a bare value is that of its only field.
+/// The answer for a server. A form is an object: a bare value becomes its only field.
 fn result_of(told: Elicited, schema: &Value) -> ElicitResult {
     let content = match told {
         Elicited::Value(value @ Value::Object(_)) => value,
@@ -195,7 +195,7 @@ fn result_of(told: Elicited, schema: &Value) -> ElicitResult {
 }
 
 impl Connection {
-    /// A question of the server, with its name before it: its words are not ours.
+    /// A question of the server, prefixed with its name because the text is not ours.
     fn words_of(&self, words: &str) -> String {
         format!("{}: {}", self.server, shortened(words, MOST_WORDS))
     }

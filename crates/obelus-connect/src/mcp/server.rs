@@ -1,4 +1,4 @@
-//! One server: connecting when needed, connecting again, calls.
+//! One server: connecting, reconnecting, calls.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,17 +15,17 @@ use super::request::{self, Clock, Elicit};
 use super::spec::{Era, Spec};
 use super::tool_result::ToolResult;
 
-/// A server that changes its mind more often than this while it is asked has to be taken as it is.
+/// How often a list that changes while it is read is requested again.
 const MOST_LISTINGS: usize = 3;
 
-/// A server that wants other rights after each login is not to be pleased.
+/// How often a server may require another login.
 const MOST_LOGINS: usize = 3;
 
-/// One server. It is connected when it is needed first, and again when the line broke.
+/// One server. It is connected at its first use, and reconnected after the connection broke.
 pub struct Server {
     spec: Spec,
     line: Mutex<Line>,
-    /// Set once, for good. Whoever connects just then is not waited for.
+    /// Set once. It also interrupts connecting.
     closed: watch::Sender<bool>,
 }
 
@@ -38,11 +38,11 @@ impl std::fmt::Debug for Server {
 #[derive(Default)]
 struct Line {
     connection: Option<Arc<Connection>>,
-    /// The tools, as the connection listed them last.
+    /// The tools, as last listed.
     listed: Option<Arc<Listed>>,
-    /// Until when they are believed, where the server need not tell of changes.
+    /// How long they are valid, if the server does not announce changes.
     fresh_until: Option<Instant>,
-    /// Found out once.
+    /// Found out by the first connection.
     era: Option<Era>,
 }
 
@@ -61,8 +61,8 @@ impl Server {
         &self.spec
     }
 
-    /// Calls a tool. Dropping the future tells the server to stop. The time limit stands still while a person is
-    /// asked; without an elicitor, whatever the server asks is declined.
+    /// Calls a tool. Dropping the future cancels the call at the server. The time limit is paused while a person is
+    /// asked; without an elicitor, the server's questions are declined.
     pub async fn call(
         &self,
         tool: &str,
@@ -83,12 +83,12 @@ impl Server {
         result.map(|result| ToolResult::read(result, self.spec.most))
     }
 
-    /// Whether the server has a tool of this name that may be called.
+    /// Whether the server has this tool and it may be called.
     pub async fn has_tool(&self, tool: &str) -> Result<bool, McpError> {
         Ok(self.listed().await?.tools.contains_key(tool) && !self.spec.refuses(tool))
     }
 
-    /// The tools of the server as it has them now.
+    /// The current tools of the server.
     pub(super) async fn listed(&self) -> Result<Arc<Listed>, McpError> {
         let mut line = self.line.lock().await;
         let connection = self.connect(&mut line).await?;
@@ -111,9 +111,9 @@ impl Server {
         Ok(listed)
     }
 
-    /// Has a person log in where the server wants to know who asks, and says how many tools it then has. What they get
-    /// is kept as [`super::Servers::keep_logins`] says. A server that nobody has asked yet is asked first, without a
-    /// token: it says what it wants.
+    /// Lets a person log in, if the server requires it, and returns the number of its tools. Tokens are stored as
+    /// [`super::Servers::keep_logins`] says. A server that was not used yet first gets a request without a token, to
+    /// learn its requirements.
     pub async fn log_in(&self, person: &dyn LogIn) -> Result<usize, McpError> {
         let no_access = |words: String| McpError::new(&self.spec.name, Trouble::NoAccess, words);
         let Some(auth) = self.spec.auth() else {
@@ -150,7 +150,7 @@ impl Server {
         Err(no_access("it still refuses who asks".to_owned()))
     }
 
-    /// Ends the program and the line. Whatever is called later is refused.
+    /// Ends the process and the connection. Later calls are refused.
     pub(super) async fn close(&self) {
         self.closed.send_replace(true);
         let connection = self.line.lock().await.connection.take();
@@ -181,7 +181,7 @@ impl Server {
         }
         let connection = tokio::select! {
             opened = Connection::open(&self.spec, line.era) => {
-                // The server may be another one by now: the next attempt finds out anew.
+                // The server may have been replaced: the next attempt probes the era again.
                 Arc::new(opened.inspect_err(|_| line.era = self.spec.era)?)
             }
             _ = closed.changed() => return Err(is_closed()),
@@ -191,7 +191,7 @@ impl Server {
         Ok(connection)
     }
 
-    /// Has whatever comes next connect anew.
+    /// Makes the next use connect again.
     async fn forget_line(&self) {
         let connection = {
             let mut line = self.line.lock().await;
@@ -203,7 +203,7 @@ impl Server {
         }
     }
 
-    /// Has the next call connect anew.
+    /// Makes the next call connect again.
     async fn forget(&self, connection: &Arc<Connection>) {
         let mut line = self.line.lock().await;
         if line.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
@@ -215,7 +215,7 @@ impl Server {
     }
 }
 
-/// The tools of a server. Some add tools just after the handshake, and say so: those are seen too.
+/// The tools of a server. Some servers add tools just after the handshake and announce it; those are included.
 async fn list(connection: &Connection) -> Result<Listing, McpError> {
     for _ in 1..MOST_LISTINGS {
         let listing = connection.list().await?;

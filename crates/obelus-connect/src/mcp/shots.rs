@@ -1,4 +1,4 @@
-//! Images as files: they are for people and models to look at, and have no place in a journal.
+//! Writes images to files: people and models look at them, but journals do not store them.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -8,13 +8,13 @@ use std::sync::OnceLock;
 
 use super::tool_result::Image;
 
-/// Where images go, if the environment says so.
+/// The variable with the folder for images.
 const FOLDER: &str = "OBELUS_SHOTS";
 
-/// The folder of this process where the environment does not say.
+/// The folder of this process if the variable is not set.
 static OWN: OnceLock<PathBuf> = OnceLock::new();
 
-/// Writes an image to a file of its own that only this user can read; says where.
+/// Writes an image to a new file that only this user can read; returns its path.
 pub(super) fn write(image: &Image, stem: &str) -> io::Result<PathBuf> {
     let folder = folder()?;
     let kind = match image.mime.as_str() {

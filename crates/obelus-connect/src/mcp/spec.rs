@@ -1,4 +1,4 @@
-//! The section `mcp` of an agent's file, and what is wrong with it.
+//! The section `mcp` of an agent's file, and its errors.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -24,13 +24,13 @@ const KNOWN: [&str; 13] = [
     "most",
 ];
 
-/// How long a server may take to get ready where its author does not say.
+/// The default time limit of a server's start.
 const START: Duration = Duration::from_secs(30);
 
-/// How many characters of a result are kept where the author does not say.
+/// The default number of characters kept of a result.
 const MOST: usize = 200_000;
 
-/// Names are parts of names of tools.
+/// Names become part of tool names.
 const LONGEST_NAME: usize = 32;
 
 /// Headers that belong to the protocol.
@@ -46,18 +46,18 @@ pub(super) enum Era {
     Stateless,
 }
 
-/// A server as its author wants it.
+/// A server's configuration.
 #[derive(Debug)]
 pub(super) struct Spec {
     pub(super) name: String,
     pub(super) reach: Reach,
     /// Time limit of a call.
     pub(super) limit: Duration,
-    /// Time limit of getting ready.
+    /// Time limit of the start.
     pub(super) start: Duration,
-    /// None where it is found out by the first request.
+    /// None if it is probed.
     pub(super) era: Option<Era>,
-    /// How many characters of a result are kept.
+    /// The number of characters kept of a result.
     pub(super) most: usize,
     offer: Vec<String>,
     refuse: Vec<String>,
@@ -71,7 +71,7 @@ pub(super) enum Reach {
     Http {
         url: Url,
         headers: Vec<(HeaderName, Words)>,
-        /// None where the author gives a token by hand.
+        /// None if the author provides a token.
         auth: Option<Arc<Auth>>,
     },
 }
@@ -79,11 +79,11 @@ pub(super) enum Reach {
 /// The program of a server.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// A whole path, or a bare name that is looked up in `PATH`.
+    /// An absolute path, or a name that is looked up in `PATH`.
     pub(super) path: PathBuf,
     args: Vec<String>,
     pub(super) cwd: PathBuf,
-    /// Variables passed on though they look like secrets.
+    /// Variables to pass on although they look like secrets.
     passed: Vec<String>,
     set: Vec<(String, Words)>,
 }
@@ -165,7 +165,7 @@ impl Spec {
 }
 
 impl Spec {
-    /// The authorization, where the server takes tokens.
+    /// The authorization, if the server uses tokens.
     pub(super) fn auth(&self) -> Option<&Arc<Auth>> {
         match &self.reach {
             Reach::Http { auth, .. } => auth.as_ref(),
@@ -226,15 +226,15 @@ impl Program {
         if let Some(name) = passed.iter().chain(set.iter().map(|(name, _)| name)).find(bad) {
             return Err(fields.wrong("env", format!("`{name}` cannot be the name of a variable")));
         }
-        // From now on the value is masked as a secret in all texts.
+        // Registers the value for masking.
         for name in passed.iter().filter(|name| looks_secret(name)) {
             drop(Secret::from_env(name));
         }
         Ok(Self { path, args: args.to_vec(), cwd, passed, set })
     }
 
-    /// The command, with its environment: inherited, but for what looks like a secret and is not named. The error is
-    /// the name of a secret that is missing.
+    /// The command with its environment: inherited, except variables that look like secrets and are not named. The
+    /// error is the name of a missing secret.
     pub(super) fn command(&self) -> Result<Command, String> {
         let mut command = Command::new(&self.path);
         command.args(&self.args).current_dir(&self.cwd);
@@ -258,7 +258,7 @@ fn absent(fields: &Fields<'_>, field: &str, goes_with: &str) -> Result<(), Bindi
     }
 }
 
-/// An address of a server. Secrets stand in headers, not in addresses.
+/// The address of a server. Secrets belong in headers, not in addresses.
 fn url_of(fields: &Fields<'_>) -> Result<Url, BindingError> {
     let text = fields.text("url")?.unwrap_or_default();
     let url = Url::parse(text).map_err(|error| fields.wrong("url", format!("it is no URL: {error}")))?;
@@ -291,7 +291,7 @@ fn headers_of(fields: &Fields<'_>) -> Result<Vec<(HeaderName, Words)>, BindingEr
     Ok(headers)
 }
 
-/// Annotations of tools: what begins with `x-`, what the session does with results, and words of the author's own.
+/// Annotations of tools: keys that begin with `x-`, what the session does with results, and the author's texts.
 fn annotations_of(fields: &Fields<'_>) -> Result<BTreeMap<String, Map<String, Value>>, BindingError> {
     let map = match fields.get("tools") {
         None => return Ok(BTreeMap::new()),

@@ -10,7 +10,7 @@ use super::error::quoted;
 /// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
-    /// Its texts, in order. Where something was cut or left out, a text says so in brackets.
+    /// Its texts, in order. A text in brackets says where something was cut or left out.
     pub texts: Vec<String>,
     /// Its images, in order.
     pub images: Vec<Image>,
@@ -32,7 +32,7 @@ pub struct Image {
 }
 
 impl ToolResult {
-    /// Reads a result; `most` is the number of characters that are kept.
+    /// Reads a result; `most` is the limit of characters.
     pub(super) fn read(result: CallToolResult, most: usize) -> Self {
         let mut brought = Self { is_error: result.is_error == Some(true), ..Self::default() };
         let mut left = most;

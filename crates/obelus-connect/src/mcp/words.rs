@@ -1,8 +1,8 @@
-//! Texts of an agent's file in which `$NAME` stands for a secret of the environment.
+//! Texts of an agent's file in which `$NAME` is a secret of the environment.
 
 use obelus_runtime::Secret;
 
-/// A text with secrets left open.
+/// A text with placeholders for secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Words(Vec<Part>);
 
@@ -35,7 +35,7 @@ impl Words {
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));
             }
-            // It is masked from now on, also before it is used.
+            // Registers it for masking.
             drop(Secret::from_env(name));
             parts.push(Part::Secret(name.to_owned()));
             rest = &after[end..];
@@ -47,7 +47,7 @@ impl Words {
         Ok(Self(parts))
     }
 
-    /// The text with the secrets in it. The error is the name of the one that is missing.
+    /// The text with secrets inserted. The error is the name of a missing one.
     pub(super) fn filled(&self) -> Result<Filled, String> {
         let mut text = String::new();
         let mut has_secret = false;
@@ -65,14 +65,14 @@ impl Words {
     }
 }
 
-/// A text that may be a secret now.
+/// A text that may contain a secret.
 pub(super) enum Filled {
     Plain(String),
     Secret(Secret),
 }
 
 impl Filled {
-    /// The text itself, for the one who must send it.
+    /// The text itself, for sending.
     pub(super) fn expose(&self) -> &str {
         match self {
             Self::Plain(text) => text,

@@ -1,4 +1,4 @@
-//! What a model would be asked first after each message of a user: the exact prompt, and how much of it was sent before.
+//! The first prompt that a model would get after each message of a user, and how much of it was sent before.
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{Answer, Input, Prompt, Session, Solution, Task};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::meter::SentChars;
 use super::{ChatMessage, PromptMeter, PromptOptions, render};
 
-/// What a model would be asked.
+/// The prompts that a model would get.
 #[derive(Clone, Debug)]
 pub struct AskedPrompts {
     /// The requests, one for each message of the user.
@@ -25,32 +25,32 @@ pub struct AskedPrompts {
 pub struct RequestSize {
     /// Of its messages.
     pub chars: u64,
-    /// Those among them that were a prefix of the request before.
+    /// Those in the common prefix with the previous request.
     pub prefix: u64,
     /// Their share in percent.
     pub percent: u64,
-    /// Of the schema beside them; agents that answer in blocks are sent none.
+    /// Of the schema beside them; the blocks dialect has none.
     pub schema: u64,
 }
 
 /// Why there is no prompt.
 #[derive(Debug, thiserror::Error)]
 pub enum NoPrompt {
-    /// The session does not take the words.
+    /// The session refuses the message.
     #[error(transparent)]
     Refused(#[from] obelus_kernel::session::Refused),
-    /// The first step of the agent is none of a model.
+    /// The agent's first step does not call a model.
     #[error("the agent's first step asks no model")]
     AsksNoModel,
-    /// It cannot be written.
+    /// It cannot be rendered.
     #[error("the prompt cannot be made: {0}")]
     Render(#[from] super::RenderError),
-    /// No words were given.
+    /// No messages were given.
     #[error("there is nothing to say")]
     NothingSaid,
 }
 
-/// What a model would be asked first after each of these messages. Nothing is carried out: each turn is ended with a word.
+/// The first prompt after each of these messages. Nothing is carried out: each turn ends with a fixed reply.
 pub fn asked_prompts(session: &mut Session, say: &[String], now: Time) -> Result<AskedPrompts, NoPrompt> {
     let (mut meter, mut requests, mut latest) = (PromptMeter::default(), Vec::new(), None);
     for words in say {
@@ -64,7 +64,7 @@ pub fn asked_prompts(session: &mut Session, say: &[String], now: Time) -> Result
     Ok(AskedPrompts { requests, sum: meter.sum(), messages, prompt })
 }
 
-/// What the model is asked first when the user says something.
+/// The first request after a message of the user.
 fn first_request(session: &mut Session, words: &str, now: Time) -> Result<(Prompt, Vec<ChatMessage>), NoPrompt> {
     session.handle(now, Input::User { text: words.to_owned() })?;
     let id = std::iter::from_fn(|| session.poll()).find_map(|task| match task {

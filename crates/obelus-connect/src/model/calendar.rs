@@ -30,7 +30,7 @@ pub(super) fn calendar(now: Time, zone: Option<&str>, language: Option<&str>) ->
     })
 }
 
-/// A weekday, whole and in short. The model is told of days in the language of its texts.
+/// A weekday, long and short, in the language of the agent's texts.
 fn weekday(day: Weekday, language: Option<&str>) -> (&'static str, &'static str) {
     let words = if language == Some("ru") { Language::Russian } else { Language::English }.words();
     let index = day.to_monday_zero_offset().unsigned_abs() as usize;

@@ -85,7 +85,7 @@ pub(super) fn on_one_line(mut json: Cow<'_, str>) -> Cow<'_, str> {
     json
 }
 
-/// The lines of a text, at whatever any reader takes for the end of a line.
+/// The lines of a text, split at every character that some reader treats as a line end.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'])
 }

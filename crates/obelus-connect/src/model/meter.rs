@@ -1,4 +1,5 @@
-//! How much of the requests to a model a provider can serve from its cache: what is a prefix of the request before.
+//! Measures how much of the requests a provider can serve from its cache: the common prefix with the previous
+//! request.
 
 use serde::Serialize;
 
@@ -11,19 +12,19 @@ pub struct SentChars {
     pub requests: u64,
     /// Characters of their messages.
     pub chars: u64,
-    /// Those among them that were a prefix of the request before.
+    /// Those in the common prefix with the previous request.
     pub prefix: u64,
 }
 
 impl SentChars {
-    /// Adds others.
+    /// Adds another sum.
     pub fn add(&mut self, other: Self) {
         self.requests += other.requests;
         self.chars += other.chars;
         self.prefix += other.prefix;
     }
 
-    /// The share that was a prefix of the request before, in percent.
+    /// The share of the common prefix, in percent.
     pub fn percent(&self) -> u64 {
         (self.prefix * 100).checked_div(self.chars).unwrap_or_default()
     }
@@ -37,7 +38,7 @@ pub struct PromptMeter {
 }
 
 impl PromptMeter {
-    /// Counts a request, and gives what it adds.
+    /// Counts a request, and returns what it adds.
     pub fn count(&mut self, messages: &[ChatMessage]) -> SentChars {
         let chars = messages.iter().map(|message| length(&message.content)).sum();
         let sent = SentChars { requests: 1, chars, prefix: common(&self.latest, messages) };
@@ -46,7 +47,7 @@ impl PromptMeter {
         sent
     }
 
-    /// Everything so far.
+    /// The sum so far.
     pub fn sum(&self) -> SentChars {
         self.sum
     }
@@ -56,7 +57,7 @@ fn length(text: &str) -> u64 {
     text.chars().count() as u64
 }
 
-/// Characters that two requests begin with alike.
+/// The number of characters in the common prefix of two requests.
 fn common(before: &[ChatMessage], now: &[ChatMessage]) -> u64 {
     let mut sum = 0;
     for (before, now) in before.iter().zip(now) {

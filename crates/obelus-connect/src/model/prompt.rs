@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `tools` | the tools on offer |
 //! | `transcript` | the session so far |
-//! | `outcome` | what became of a call |
+//! | `outcome` | the outcome of a call |
 //! | `values` | values as lines |
 //!
 //! Text that is not the agent's author's stays on its line, so that a tool's result, a file or a web page cannot start a
@@ -151,13 +151,13 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
         messages.extend(observation(prompt, options)?);
     }
     messages.extend(now(prompt, options, day.as_ref())?);
-    // The picture stands last too: there is another one with the next request.
+    // The picture comes last too, because it changes with every request.
     let picture = prompt.observation.as_ref().and_then(|latest| latest.image.as_ref());
     if let (Some(picture), Some(last)) = (picture.filter(|_| is_observed && options.images), messages.last_mut()) {
         last.content.push_str("\n\nThe picture shows what was observed last.");
         last.images.push(picture.clone());
     }
-    // The user's pictures stand last, so that no earlier message changes when they are not shown any more.
+    // The user's pictures come last, so that no earlier message changes when they are no longer shown.
     match messages.last_mut() {
         Some(last) if last.role == ChatRole::User => add_pictures(&prompt.pictures, last, options),
         _ => {}
@@ -165,7 +165,7 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
     Ok(messages)
 }
 
-/// What stays the same from request to request.
+/// The part that stays the same from request to request.
 fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, RenderError> {
     let is_blocks = prompt.dialect == Dialect::Blocks;
     // The blocks dialect has no schema of the answer, so each tool is shown with its parameters.
@@ -176,7 +176,7 @@ fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, Rende
     };
     let is_step = prompt.is_step;
     let acts = prompt.catalogue.iter().any(|tool| tool.effect != Effect::Read);
-    // A step of a graph has a schema of its own; what all steps are told does not depend on it.
+    // Each step of a graph has its own schema; the common part must not depend on it.
     let brings_output = match is_step {
         true => prompt.runs_calls,
         false => prompt.answer.text().contains(r#""_output":"#),
@@ -201,7 +201,7 @@ fn system(prompt: &Prompt, options: &PromptOptions) -> Result<ChatMessage, Rende
     message_of(ChatRole::System, template, data)
 }
 
-/// The answer's schema, where the prompt has it: a step of a graph has a schema of its own, which stands last.
+/// The answer's schema at its place in the prompt: that of a graph's step comes last.
 fn schema(prompt: &Prompt, options: &PromptOptions, is_its_place: bool) -> TemplateValue {
     let is_shown = is_its_place && !options.without_schema && prompt.dialect == Dialect::Json;
     match is_shown {
@@ -214,12 +214,12 @@ fn has_instances(prompt: &Prompt) -> bool {
     prompt.kinds.iter().any(|kind| kind.get("instances").is_some())
 }
 
-/// What changes with every request. It is the last message, and short.
+/// The part that changes with every request. It is the last message, and short.
 fn now(prompt: &Prompt, options: &PromptOptions, day: Option<&Value>) -> Result<Option<ChatMessage>, RenderError> {
     let zone = prompt.time_zone.as_deref();
     let time = zone.map(|zone| calendar(prompt.now, Some(zone), prompt.language.as_deref()));
     let is_new_day = time.as_ref().is_some_and(|time| day != Some(&time["days"][0]["date"]));
-    // Where the state tells of questions, they are not told twice.
+    // Questions that the state contains are not repeated.
     let is_in_state = |question: &Value| prompt.state_has_questions && question["about"] == "call";
     let questions = prompt.questions.iter().filter(|question| !is_in_state(question));
     let parts = [

@@ -58,7 +58,7 @@ impl Request {
 /// SHA-256 of the prompt's JSON, without the times of questions, because a recording is replayed at another time.
 fn digest(prompt: &Prompt) -> String {
     let mut prompt = prompt.clone();
-    // They tell in another form what the other fields have.
+    // They repeat the other fields in another form.
     (prompt.transcript, prompt.state, prompt.open) = (Vec::new(), Vec::new(), Vec::new());
     for question in prompt.questions.iter_mut().filter_map(|question| question.as_object_mut()) {
         question.retain(|name, _| !name.ends_with("_at"));

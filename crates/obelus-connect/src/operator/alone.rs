@@ -1,13 +1,13 @@
-//! An operator without a browser. Tools of servers are called as they were planned; there is no page to look at.
+//! An operator without a browser. Planned calls of servers' tools pass unchanged; there is no page to observe.
 
 use obelus_kernel::session::{CallError, Outcome};
 use obelus_runtime::{Activity, ActivityFuture, Work};
 use serde_json::{Value, json};
 
-/// What there is to see where there is no browser.
+/// The observation without a browser.
 const NOTHING: &str = "There is no browser here, and no page. What the tools bring is shown to you as `did`.";
 
-/// Says that there is nothing to look at.
+/// Reports that there is nothing to observe.
 pub(super) struct Observe;
 
 impl Activity for Observe {
@@ -17,7 +17,7 @@ impl Activity for Observe {
     }
 }
 
-/// Lets planned calls pass as they are.
+/// Passes planned calls on unchanged.
 pub(super) struct Aim;
 
 impl Activity for Aim {
@@ -34,7 +34,7 @@ fn aimed(call: &Value) -> Result<Value, CallError> {
     let Some(tool) = call.get("tool").and_then(Value::as_str) else {
         return Err(CallError::new("bad_params", "nothing is planned: give one call in `calls`"));
     };
-    // A page without anybody to judge what is done with it is not touched.
+    // Browser tools are refused, because nothing here judges them.
     if tool.rsplit('.').next().is_some_and(|name| name.starts_with("browser_")) {
         return Err(no_browser());
     }
@@ -42,7 +42,7 @@ fn aimed(call: &Value) -> Result<Value, CallError> {
     Ok(json!({"tool": tool, "params": params}))
 }
 
-/// Acts on no page.
+/// There is no page to act on.
 pub(super) struct Act;
 
 impl Activity for Act {

@@ -1,7 +1,7 @@
 //! The working state of an operator: a goal, a plan, progress, facts.
 //!
-//! What lives longer than one step is made of generalised words. Pages, markup, ids of elements and long quotations
-//! never get in: what carries them is refused, with the place and the reason, and everything else is taken.
+//! The working state outlives a step, so it contains only general statements. Pages, markup, element ids and long
+//! quotations are refused, with place and reason; everything else is stored.
 
 mod answer;
 mod quote;
@@ -18,40 +18,40 @@ use sha2::{Digest, Sha256};
 pub use words::Refusal;
 use words::{Looker, ids_in, same};
 
-/// The same action, or an unchanged page, this often in a row: the model is told to try something else.
+/// After this many repetitions of an action, or of an unchanged page, the model is told to try something else.
 const NUDGE_AT: u64 = 5;
 
-/// Notes of what is done that are kept; facts are never let go.
+/// The number of notes on finished work that are kept; facts are never dropped.
 const MOST_DONE: usize = 50;
 
-/// How long each of these may be, in characters.
+/// The length limits, in characters.
 const LONGEST_GOAL: usize = 600;
 const LONGEST_ITEM: usize = 200;
 const LONGEST_FACT: usize = 300;
 
-/// What is to be taken into a working state.
+/// New content for a working state.
 #[derive(Clone, Debug, Default)]
 pub struct Recording<'a> {
-    /// The working state as it is.
+    /// The current working state.
     pub state: &'a Value,
-    /// A goal: `{goal, is_new}`; null: as it is.
+    /// A goal: `{goal, is_new}`; null keeps the current one.
     pub goal: &'a Value,
-    /// A plan: a list of texts; null: as it is.
+    /// A plan: a list of texts; null keeps the current one.
     pub plan: &'a Value,
-    /// What the model decided: `progress` and `facts`; null: nothing.
+    /// The model's decision: `progress` and `facts`; null for none.
     pub step: &'a Value,
-    /// The action that was carried out, without ids; null: none.
+    /// The action that was carried out, without ids; null for none.
     pub action: &'a Value,
-    /// What is kept of the observation that was shown; null: it was shown, and is lost.
+    /// The stored part of the shown observation; null if it was shown and is lost.
     pub seen: &'a Value,
-    /// What was shown, if it is still there.
+    /// The shown observation, if it is still available.
     pub shown: Option<&'a str>,
-    /// Ids of elements that were shown before, as far as they are known.
+    /// Element ids shown before, as far as known.
     pub earlier: Option<&'a BTreeSet<String>>,
 }
 
-/// Takes everything into the working state that may be in it. What a step says and may not be kept is told in
-/// `progress.refused`; a goal or a plan that may not be kept is an error, for there is no part of it to take.
+/// Updates the working state. Refused parts of a step are listed in `progress.refused`; a refused goal or plan is an
+/// error, because it cannot be stored in part.
 pub fn record(new: &Recording<'_>) -> Result<Value, CallError> {
     let looker = Looker::new(new.shown, new.earlier);
     let mut state = Map::new();
@@ -68,7 +68,7 @@ pub fn record(new: &Recording<'_>) -> Result<Value, CallError> {
     let progress = progress(new, &state["plan"], &looker, &mut refused);
     let facts = facts(new, &looker, &mut refused);
     let mut progress = counted(new, progress);
-    // What was refused is told until the model has answered again.
+    // Refusals are shown until the model has answered again.
     let told = &new.state["progress"]["refused"];
     let refused = if new.step.is_null() { told.clone() } else { refused.into() };
     if refused.as_array().is_some_and(|refused| !refused.is_empty()) {
@@ -83,7 +83,7 @@ pub fn record(new: &Recording<'_>) -> Result<Value, CallError> {
     Ok(state.into())
 }
 
-/// Whether another task begins.
+/// Whether a new task begins.
 fn begins_anew(new: &Recording<'_>) -> bool {
     new.goal["is_new"] == true
 }
@@ -96,7 +96,7 @@ fn plan(new: &Recording<'_>, looker: &Looker<'_>) -> Result<Value, CallError> {
     let is_given = new.plan.as_array().is_some_and(|plan| !plan.is_empty());
     let items = match (is_given, begins_anew(new)) {
         (true, _) => texts(new.plan),
-        // The answer to another task may be known without a plan, and the plan of the task before does not fit it.
+        // A new task may be answered without a plan; the old plan does not fit it.
         (false, true) => return Ok(Value::Array(Vec::new())),
         (false, false) => return Ok(Value::Array(texts(&new.state["plan"]).map(Value::from).collect())),
     };
@@ -114,7 +114,7 @@ fn plan(new: &Recording<'_>, looker: &Looker<'_>) -> Result<Value, CallError> {
     }
 }
 
-/// Where the work is: what the step says, with what was done before.
+/// The progress: the step's, together with what was done before.
 fn progress(new: &Recording<'_>, plan: &Value, looker: &Looker<'_>, refused: &mut Vec<Value>) -> Map<String, Value> {
     let before = &new.state["progress"];
     let begins_anew = begins_anew(new);
@@ -122,7 +122,7 @@ fn progress(new: &Recording<'_>, plan: &Value, looker: &Looker<'_>, refused: &mu
     let items = plan.as_array().map_or(0, Vec::len) as u64;
     let fits = |item: &u64| (1..=items).contains(item);
     let item = match said["item"].as_u64() {
-        // Another plan is begun at its beginning.
+        // A new plan begins at its first item.
         _ if begins_anew || new.plan.as_array().is_some_and(|plan| !plan.is_empty()) => 1,
         Some(item) if fits(&item) => item,
         Some(item) => {
@@ -154,14 +154,14 @@ fn progress(new: &Recording<'_>, plan: &Value, looker: &Looker<'_>, refused: &mu
     progress
 }
 
-/// Facts are added to; one takes the place of another if it says so.
+/// Adds facts; one that names an older fact replaces it.
 fn facts(new: &Recording<'_>, looker: &Looker<'_>, refused: &mut Vec<Value>) -> Vec<Value> {
     let before = new.state["facts"].as_array().cloned().unwrap_or_default();
     let mut facts = if begins_anew(new) { Vec::new() } else { before };
     let said = new.step["facts"].as_array().map(Vec::as_slice).unwrap_or_default();
     for (index, fact) in said.iter().enumerate() {
         let text = fact["fact"].as_str().unwrap_or_default();
-        // After a restart nobody can say whether it is a quotation.
+        // After a restart it is unknown whether it is a quotation.
         let taken = match new.seen {
             Value::Null if new.shown.is_none() => Err(Refusal::Unseen),
             _ => looker.take(text, LONGEST_FACT),
@@ -187,7 +187,7 @@ fn facts(new: &Recording<'_>, looker: &Looker<'_>, refused: &mut Vec<Value>) -> 
     facts
 }
 
-/// Facts of tasks before this one: kept, and set aside.
+/// Facts of earlier tasks, kept separately.
 fn earlier(new: &Recording<'_>) -> Vec<Value> {
     let mut earlier = new.state["earlier"].as_array().cloned().unwrap_or_default();
     if begins_anew(new) {
@@ -196,7 +196,7 @@ fn earlier(new: &Recording<'_>) -> Vec<Value> {
     earlier
 }
 
-/// Notices when the same is done again and again, or nothing changes.
+/// Counts repeated actions and unchanged pages.
 fn counted(new: &Recording<'_>, mut progress: Map<String, Value>) -> Map<String, Value> {
     let before = &new.state["progress"];
     let mut repeats = before["repeats"].as_u64().unwrap_or(0);
@@ -232,15 +232,15 @@ fn texts(list: &Value) -> impl Iterator<Item = &str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The activity: parameters `state`, `goal`, `plan`, `step`, `action`, `seen`; what was shown lies on the slot.
+/// The activity: parameters `state`, `goal`, `plan`, `step`, `action`, `seen`; the observation is in the slot.
 #[derive(Default)]
 pub(super) struct Record {
-    /// The ids that were shown on each slot, while its session lives.
+    /// The ids shown in each slot, while its session lives.
     shown: Mutex<Vec<(Weak<ObservationSlot>, BTreeSet<String>)>>,
 }
 
 impl Record {
-    /// The ids that were shown on this slot so far, with those of what lies there now.
+    /// The ids shown in this slot so far, including the current ones.
     fn ids_on(&self, slot: &Arc<ObservationSlot>) -> BTreeSet<String> {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         shown.retain(|(slot, _)| slot.strong_count() > 0);
@@ -251,7 +251,7 @@ impl Record {
         });
         let ids = &mut shown[at].1;
         if let Some(latest) = slot.latest() {
-            // Those with a frame's number are known by their form.
+            // Ids with a frame's number are recognised by their form.
             ids.extend(ids_in(&latest.text).filter(|id| id.starts_with('e')).map(str::to_owned));
         }
         ids.clone()

@@ -1,4 +1,4 @@
-//! Makes the reads that a session begins with.
+//! Makes the initial reads of a session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use obelus_runtime::specs::OpeningRead;
 use obelus_runtime::{Activities, Elicitor, SessionSpec, Work};
 use serde_json::Value;
 
-/// A person waits for the session: what takes longer is left to the model.
+/// A person waits for the session, so slower reads are left to the model.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// Makes the reads at once, and takes in what they bring. A read that fails costs nothing but its result, and the tools
-/// that depend on it. What the policy does not allow, or asks about, is not read; in `shadow` that is everything (POL-1).
+/// Makes the reads at once and stores their results. A failed read loses only its result and the tools that depend on
+/// it. Reads that the policy denies or asks about are skipped; in `shadow` all are (POL-1).
 pub(super) async fn begin(spec: &mut SessionSpec, activities: &Activities) {
     let reads = std::mem::take(&mut spec.begin);
     let running: Vec<_> = reads.iter().enumerate().map(|(index, read)| start(spec, activities, read, index)).collect();
@@ -23,14 +23,14 @@ pub(super) async fn begin(spec: &mut SessionSpec, activities: &Activities) {
             None => continue,
         };
         match outcome {
-            // A result that does not fit is as good as none.
+            // A result that does not fit is ignored.
             Some(value) => drop(spec.take_in(read, value)),
             None => spec.withhold(&read.offers),
         }
     }
 }
 
-/// Starts a read; its result is none if it fails. None if it may not be made, or nothing carries out its tool.
+/// Starts a read; its result is none if it fails. None if it is not allowed, or its tool has no activity.
 fn start(
     spec: &SessionSpec,
     activities: &Activities,

@@ -1,7 +1,7 @@
-//! Texts of MCP servers that a person has seen (POL-8).
+//! Pins: texts of MCP servers that a person has reviewed (POL-8).
 //!
-//! Names, descriptions and schemas of a server's tools steer the model. They are untrusted until a person has pinned
-//! them: their digests are in the file [`FILE`] beside the file that names the servers.
+//! Names, descriptions and schemas of a server's tools influence the model. They are untrusted until a person has
+//! pinned them: their digests are in [`FILE`] beside the file that names the servers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,18 +14,18 @@ use sha2::{Digest as _, Sha256};
 /// The name of the file with the digests.
 pub const FILE: &str = "mcp.lock";
 
-/// Digests of the texts that a person has seen, by tool.
+/// Digests of reviewed texts, by tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins(BTreeMap<String, String>);
 
-/// How the texts of a tool compare with what was pinned.
+/// How the texts of a tool compare with the pinned ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pinned {
-    /// A person has seen them.
+    /// They are pinned.
     Same,
-    /// A person has seen others.
+    /// Others are pinned.
     Changed,
-    /// Nobody has seen any.
+    /// None are pinned.
     New,
 }
 
@@ -35,13 +35,13 @@ pub enum PinsError {
     /// The file cannot be read.
     #[error("{}: {}", .0.display(), .1)]
     Unreadable(PathBuf, Unreadable),
-    /// The file has something else in it.
+    /// The file is invalid.
     #[error("{}: {}: delete it and pin the tools again", .0.display(), .1)]
     NoPins(PathBuf, serde_json::Error),
 }
 
 impl Pins {
-    /// The pins in a folder; none where there is no file.
+    /// The pins in a folder; empty if there is no file.
     pub fn read(folder: &Path) -> Result<Self, PinsError> {
         let path = folder.join(FILE);
         let text = match read_text(&path) {
@@ -52,7 +52,7 @@ impl Pins {
         serde_json::from_str(&text).map(Self).map_err(|error| PinsError::NoPins(path, error))
     }
 
-    /// How a tool compares with what was pinned.
+    /// Compares a tool with its pin.
     pub fn compare(&self, name: &str, schema: &Value) -> Pinned {
         match self.0.get(name) {
             Some(known) if *known == digest(name, schema) => Pinned::Same,
@@ -61,14 +61,14 @@ impl Pins {
         }
     }
 
-    /// Pins these tools in place of all that their servers had.
+    /// Pins these tools and replaces all pins of their servers.
     pub fn pin(&mut self, tools: &[(String, Value)]) {
         let servers: Vec<&str> = tools.iter().map(|(name, _)| server_of(name)).collect();
         self.0.retain(|name, _| !servers.contains(&server_of(name)));
         self.0.extend(tools.iter().map(|(name, schema)| (name.clone(), digest(name, schema))));
     }
 
-    /// The file that has these pins.
+    /// The content of the file.
     pub fn to_text(&self) -> String {
         let mut text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
         text.push('\n');
@@ -76,8 +76,8 @@ impl Pins {
     }
 }
 
-/// Marks tools whose texts nobody has seen; the servers that they are of. Tools that are described in our words, `is_ours`,
-/// are left alone.
+/// Marks tools whose texts are not pinned; returns their servers. Tools with our own descriptions, `is_ours`, are
+/// skipped.
 pub(super) fn mark(pins: &Pins, tools: &mut [(String, Value)], is_ours: impl Fn(&str) -> bool) -> Vec<String> {
     let mut servers: Vec<String> = Vec::new();
     let is_new = |(name, schema): &&mut (String, Value)| !is_ours(name) && pins.compare(name, schema) != Pinned::Same;
@@ -95,7 +95,7 @@ fn server_of(tool: &str) -> &str {
     tool.split_once('.').map_or(tool, |(server, _)| server)
 }
 
-/// The digest of what a server says of a tool, without what the author of the agent's file says.
+/// The digest of a server's description of a tool, without the author's annotations.
 fn digest(name: &str, schema: &Value) -> String {
     let theirs: Map<String, Value> = schema
         .as_object()

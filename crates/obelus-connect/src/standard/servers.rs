@@ -1,4 +1,4 @@
-//! The MCP servers of one session: their tools become its own when it begins, and are compared when it goes on.
+//! The MCP servers of one session. Their tools are added when it begins and compared when it is resumed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,22 +17,22 @@ use crate::activity::BindingError;
 use crate::browser::{Browser, Outputs, Section};
 use crate::mcp::Servers;
 
-/// Servers that take longer than this to start are worth a word.
+/// How long servers may take to start before a notice.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The servers of a session, and the browser that works through one of them.
+/// The servers of a session, and the browser that uses one of them.
 pub struct SessionServers {
     servers: Servers,
     browser: Option<Arc<Browser>>,
     /// Why there is no browser.
     missing: Option<BindingError>,
-    /// Removed when the servers have ended.
+    /// Removed after the servers have ended.
     outputs: Option<Outputs>,
-    /// The tools that the session was given, with the schemas that it knows.
+    /// The session's tools, with their schemas.
     given: BTreeMap<String, Value>,
     is_empty: bool,
     notices: Option<Notices>,
-    /// Of what is told of changes.
+    /// The language of notices.
     language: Language,
 }
 
@@ -79,17 +79,17 @@ impl SessionServers {
         &self.servers
     }
 
-    /// Says why there is no browser, where the file wants one.
+    /// The error if the file wants a browser and there is none.
     pub fn check_browser(&self) -> Result<(), BindingError> {
         self.missing.clone().map_or(Ok(()), Err)
     }
 
-    /// The browser, if the file has one. Where it is not installed, it says so when it is used.
+    /// The browser, if the file has one. If it is not installed, its calls fail with the reason.
     pub(super) fn browser(&self) -> Option<&Arc<Browser>> {
         self.browser.as_ref()
     }
 
-    /// Starts the servers, and puts their tools into the context of a session that is about to begin.
+    /// Starts the servers, and adds their tools to the context of a new session.
     pub(super) async fn meet(&mut self, spec: &mut SessionSpec) -> Result<(), String> {
         if self.is_empty {
             return Ok(());
@@ -113,13 +113,13 @@ impl SessionServers {
         if let Some(mcp) = &mut spec.mcp {
             mcp.tools = tools.iter().map(|(name, _)| name.clone()).collect();
         }
-        // As the context has it: that is what a later process compares with.
+        // As the context has it, because a later process compares with that.
         let known = |(name, _): (String, Value)| Some((name.clone(), spec.context.tool(&name)?.schema.clone()));
         self.given = tools.into_iter().filter_map(known).collect();
         Ok(())
     }
 
-    /// Binds the tools that the session was given.
+    /// Binds the session's tools.
     pub(super) fn bind_into(&self, activities: &mut Activities) {
         if !self.is_empty {
             self.servers.bind_into(activities, &self.given);
@@ -129,7 +129,7 @@ impl SessionServers {
         }
     }
 
-    /// Waits for the servers, and says so where it takes long.
+    /// Waits for the servers, with a notice if it takes long.
     async fn told_if_slow<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
@@ -159,14 +159,14 @@ impl Services for SessionServers {
             let mut words: Vec<String> = self.missing.iter().map(|missing| visible(&missing.to_string())).collect();
             match self.told_if_slow(self.servers.tools()).await {
                 Ok(now) => {
-                    // The browser's tools are described in our words, and what is planned with them is checked by `aim`.
+                    // The browser's tools have our descriptions, and `aim` checks what is planned with them.
                     let is_own = |name: &str| self.browser.as_ref().is_some_and(|browser| browser.owns(name));
                     let given = self.given.iter().filter(|(name, _)| !is_own(name));
                     let given = given.map(|(name, schema)| (name.clone(), schema.clone())).collect();
                     let now: Vec<_> = now.into_iter().filter(|(name, _)| !is_own(name)).collect();
                     words.extend(changes(&given, &now, self.language));
                 }
-                // The session may have other things to do, and its calls will say so too.
+                // The session may not need this server, and its calls will report the error.
                 Err(error) => {
                     let phrase = self.language.words().starting.calls_will_fail;
                     words.push(fill(phrase, &[&visible(&error.to_string())]));
@@ -201,7 +201,7 @@ fn add_tools(context: &mut Context, tools: &[(String, Value)]) -> Result<(), Str
     added.map_err(|fault| format!("a tool of an MCP server: {fault}"))
 }
 
-/// What a person types to log in to a server of this agent.
+/// How a person names this agent in a login command.
 fn typed_name(spec: &SessionSpec) -> String {
     let agent = match obelus_runtime::files::is_bundled(&spec.folder) || spec.folder.as_os_str().is_empty() {
         true => typed(&spec.agent),
@@ -213,13 +213,13 @@ fn typed_name(spec: &SessionSpec) -> String {
     }
 }
 
-/// A word of a command, as a shell takes it.
+/// A word quoted for a shell.
 fn typed(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "/._-:".contains(letter);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// What is not as the session was given it.
+/// Differences between the session's tools and the current ones.
 fn changes(given: &BTreeMap<String, Value>, now: &[(String, Value)], language: Language) -> Vec<String> {
     let phrases = &language.words().starting;
     let now: BTreeMap<&str, &Value> = now.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
@@ -239,7 +239,7 @@ fn changes(given: &BTreeMap<String, Value>, now: &[(String, Value)], language: L
     words
 }
 
-/// What the server itself says of a tool. What the author of the file says is not the server's to change.
+/// The server's own description of a tool, without the author's annotations.
 fn theirs(schema: &Value) -> Vec<(&String, &Value)> {
     let fields = schema.as_object().into_iter().flatten();
     fields.filter(|(name, _)| !name.starts_with("x-")).collect()

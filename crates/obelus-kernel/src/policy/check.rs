@@ -1,4 +1,4 @@
-//! What is wrong with a policy before anything runs: names that mean nothing, examples that come out otherwise (POL-3).
+//! Checks a policy before anything runs: unknown names, and examples with another result (POL-3).
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::glob;
 use crate::tool::{Effect, Tool};
 use crate::wording::closest;
 
-/// Something wrong in a policy.
+/// An error in a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyFault {
     /// The place in the policy, such as `refuse[0]` or `rules[1].match.tool`.
@@ -25,19 +25,19 @@ impl fmt::Display for PolicyFault {
     }
 }
 
-/// The tools that a policy is about.
+/// The tools that a policy applies to.
 pub struct PolicyTools<'a> {
-    /// Those that are known.
+    /// The known ones.
     pub known: Vec<&'a Tool>,
-    /// Whether a name or a pattern may mean a tool that is not known yet, such as one of a server.
+    /// Whether a name or pattern may match a tool that is not known yet, such as a server's.
     pub may_exist: &'a dyn Fn(&str) -> bool,
 }
 
-/// Words that a rule's `from` may be, beside names of tools.
+/// Values of a rule's `from`, besides tool names.
 const SOURCES: [&str; 5] = ["user", "author", "model", "trusted", "untrusted"];
 
 impl Policy {
-    /// Everything that is wrong: names that no tool, parameter or origin has, and examples that come out otherwise.
+    /// All errors: names that match no tool, parameter or origin, and examples with another result.
     pub fn faults(&self, tools: &PolicyTools<'_>) -> Vec<PolicyFault> {
         let mut faults = Vec::new();
         for (list, patterns) in self.lists() {
@@ -54,7 +54,7 @@ impl Policy {
         faults
     }
 
-    /// Examples that do not come out as they say.
+    /// Examples with another result than stated.
     pub fn faults_of_examples(&self, tools: &[&Tool]) -> Vec<PolicyFault> {
         let mut faults = Vec::new();
         for (index, rule) in self.rules().iter().enumerate() {
@@ -82,7 +82,7 @@ fn fault(field: String, text: String) -> PolicyFault {
 }
 
 impl<'a> PolicyTools<'a> {
-    /// What is wrong with a name or pattern of tools.
+    /// The error in a name or pattern of tools.
     fn fault_of_name(&self, pattern: &str) -> Option<String> {
         let is_known = self.known.iter().any(|tool| glob::fits(pattern, &tool.name));
         (!is_known && !(self.may_exist)(pattern)).then(|| {
@@ -91,7 +91,7 @@ impl<'a> PolicyTools<'a> {
         })
     }
 
-    /// The field of a rule's `match` that is wrong, and why.
+    /// The invalid field of a rule's `match`, and why.
     fn fault_of_match(&self, matching: &Match) -> Option<(&'static str, String)> {
         let Match { tool, effect, param, from } = matching;
         if let Some(text) = tool.as_deref().and_then(|pattern| self.fault_of_name(pattern)) {
@@ -131,7 +131,7 @@ impl<'a> PolicyTools<'a> {
     }
 }
 
-/// Says that a name is not known, and which one is meant.
+/// The error for an unknown name, with the most similar one.
 fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     match closest(name, known) {
         Some(near) => format!("there is no {what} `{name}`; did you mean `{near}`?"),

@@ -1,7 +1,7 @@
-//! Standing consent (ASK-9): a rule of the session that a person gave along with a yes.
+//! Standing consent (ASK-9): a rule of the session that a person gave along with an approval.
 //!
-//! It covers calls of one tool that set no other fields than those that were shown, within a scope. The gate looks at it
-//! after everything else: it answers in a person's place, and answers only what a person may answer for the future.
+//! It covers calls of one tool that set no fields other than those shown, within a scope. The gate checks it last: it
+//! replaces a person's answer, and only for reasons that a person may answer in advance.
 
 mod site;
 
@@ -20,31 +20,31 @@ use crate::time::Time;
 use crate::tool::{Effect, Tool};
 pub(crate) use site::hosts;
 
-/// For which calls of the tool a consent holds.
+/// The calls of the tool that a consent covers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConsentScope {
-    /// For the records of a list.
+    /// The records of a list.
     Records {
-        /// The parameter that says which record.
+        /// The parameter with the record.
         path: String,
         /// The records.
         values: Vec<Value>,
-        /// The other parameters that say what the call is about, and their values: a record is known by its kind too.
+        /// The other parameters that identify the record, such as its kind, and their values.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         others: Vec<(String, Value)>,
     },
-    /// For one person, or whoever else the call is addressed to.
+    /// One person, or another addressee of the call.
     Person {
-        /// The parameters that say who, and their values.
+        /// The parameters with the addressee, and their values.
         values: Vec<(String, Value)>,
     },
-    /// For one site.
+    /// One site.
     Site {
         /// Its host.
         host: String,
     },
-    /// For every call of the tool.
+    /// All calls of the tool.
     Tool,
 }
 
@@ -60,18 +60,18 @@ impl ConsentScope {
     }
 }
 
-/// What a consent covers: this is shown in words before it counts.
+/// What a consent covers: shown as text before it counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConsentTerms {
     /// The tool.
     pub tool: String,
     /// The fields that a call may set, as dotted paths without indexes.
     pub fields: Vec<String>,
-    /// For which of its calls.
+    /// Which of its calls.
     pub scope: ConsentScope,
 }
 
-/// A consent that a person gave for the rest of the session.
+/// A person's consent for the rest of the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StandingConsent {
     /// Its number in the session.
@@ -86,28 +86,28 @@ pub struct StandingConsent {
     /// When it ends; none for the end of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
-    /// Who took it back, and when.
+    /// Who revoked it, and when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<(Time, String)>,
-    /// How many calls ran because of it.
+    /// How many calls ran by it.
     #[serde(default)]
     pub uses: u32,
 }
 
 impl StandingConsent {
-    /// The id by which people name it.
+    /// Its id for people.
     pub fn id(&self) -> String {
         format!("c{}", self.number)
     }
 
-    /// Whether it holds at this time.
+    /// Whether it is valid at this time.
     pub fn holds(&self, now: Time) -> bool {
         self.revoked.is_none() && self.until.is_none_or(|until| now < until)
     }
 }
 
 impl ConsentTerms {
-    /// A short code for exactly these terms: whoever agrees names what was shown.
+    /// A short code for exactly these terms, so that a person agrees to what was shown.
     pub fn code(&self) -> String {
         let mut text = String::new();
         crate::canonical::write_canonical(&serde_json::json!(self), &mut text);
@@ -115,19 +115,19 @@ impl ConsentTerms {
         digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Whether they answer for a call about which a person is asked for these reasons.
+    /// Whether they cover a call that needs a person for these reasons.
     pub(super) fn answer_for(&self, proposal: &Proposal<'_>, reasons: &[Reason]) -> bool {
         let params = (proposal.params)();
         self.covers(proposal.tool, &params) && self.answer(reasons) && self.knows_addresses(proposal, &params)
     }
 
-    /// Whether a person may answer for all these reasons once and for all.
+    /// Whether a person may answer all these reasons in advance.
     pub(crate) fn answer(&self, reasons: &[Reason]) -> bool {
         reasons.iter().all(|reason| self.answers(reason))
     }
 
-    /// Whether every address in the texts of a call is trusted, grounded (POL-7) or named by the consent itself. Nobody
-    /// agrees beforehand to an address that a page or a record brings.
+    /// Whether every address in the texts of a call is trusted, grounded (POL-7) or named by the consent. An address
+    /// from a page or a record cannot be agreed to in advance.
     fn knows_addresses(&self, proposal: &Proposal<'_>, params: &Value) -> bool {
         let callee = Callee { tool: proposal.tool, params };
         let mut knows_all = true;
@@ -151,8 +151,8 @@ impl ConsentTerms {
             && self.scope.covers(params)
     }
 
-    /// Whether a person may answer for this reason once and for all. An ungrounded target is answered for only where the
-    /// consent names every value that it may have.
+    /// Whether a person may answer this reason in advance. An ungrounded target only if the consent names all its
+    /// possible values.
     fn answers(&self, reason: &Reason) -> bool {
         match reason {
             Reason::Author(_)
@@ -169,15 +169,15 @@ impl ConsentTerms {
 }
 
 impl ConsentScope {
-    /// Whether such a scope says enough for a tool. A read that asks and declares no target may carry anything anywhere,
-    /// so only the site that it goes to tells what was agreed to.
+    /// Whether the scope is sufficient for a tool. A read that asks and declares no target may send anything
+    /// anywhere, so it needs the scope of a site.
     fn fits(&self, tool: &Tool) -> bool {
         let has_targets = tool.target.as_ref().is_some_and(|targets| !targets.is_empty());
         tool.effect != Effect::Read || has_targets || matches!(self, ConsentScope::Site { .. })
     }
 
-    /// Whether the scope itself names the addresses in a value of a call that it covers. The address of a site is named
-    /// where it is the whole value, and not in the words of a text.
+    /// Whether the scope names the addresses in a value of a call that it covers. A site's address counts only as the
+    /// whole value, not within a text.
     fn names(&self, path: &str, text: &str, found: &[Address]) -> bool {
         match self {
             ConsentScope::Records { path: own, others, .. } => {
@@ -212,7 +212,7 @@ impl ConsentScope {
     }
 }
 
-/// Why no consent may ever stand for such a call.
+/// Why a standing consent is never possible for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeverStanding {
     /// It deletes or configures.
@@ -223,7 +223,7 @@ pub enum NeverStanding {
     Secret,
 }
 
-/// Parts of names of tools that move money, and of parameters that hold secrets.
+/// Parts of names of tools that pay, and of parameters with secrets.
 const PAYING: [&str; 12] = [
     "pay", "pays", "payment", "payments", "purchase", "buy", "checkout", "charge", "transfer", "withdraw", "refund",
     "remit",
@@ -231,7 +231,7 @@ const PAYING: [&str; 12] = [
 const SECRET: [&str; 9] =
     ["secret", "secrets", "password", "passwd", "passphrase", "token", "pin", "otp", "credentials"];
 
-/// Why no consent may stand for a call, if none may. A tool that pays without being called so says `x-pays`.
+/// Why a standing consent is not possible for a call, if so. A paying tool with another name declares `x-pays`.
 pub(crate) fn never(tool: &Tool, params: &Value) -> Option<NeverStanding> {
     let pays = tool.schema.get("x-pays") == Some(&Value::Bool(true)) || has_word(&tool.name, &PAYING);
     let hands_over_secret = || fields_of(params).iter().any(|field| has_word(field, &SECRET));
@@ -243,7 +243,7 @@ pub(crate) fn never(tool: &Tool, params: &Value) -> Option<NeverStanding> {
     }
 }
 
-/// Whether one of these words is a part of a name: `bank.pay_out`, `apiToken`.
+/// Whether a name contains one of these words: `bank.pay_out`, `apiToken`.
 fn has_word(name: &str, words: &[&str]) -> bool {
     let mut parts = vec![String::new()];
     let mut was_lower = false;
@@ -285,7 +285,7 @@ fn each_field(value: &Value, path: &str, visit: &mut dyn FnMut(&str, &Value)) {
     }
 }
 
-/// Numbers and texts of the same digits are the same id.
+/// Ids as numbers and as texts of digits are equal.
 pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! What would hold for a call that stands in a file: nothing runs, and nothing is remembered.
+//! Explains the verdict on a call in a file, without running or storing anything.
 
 use std::sync::Arc;
 
@@ -13,13 +13,14 @@ use crate::context::Context;
 use crate::fault::Fault;
 use crate::origin::Origins;
 
-/// What would hold for a call: the verdict, everything that was said of it, and what could not be told.
+/// The verdict on a call, with all findings and what is unknown.
 ///
-/// The call may say where its parameters come from: `_from` is a list of labels (`user`, `untrusted:read_mail`, …) for
-/// all of them, or an object of such lists by path; `_shown` is what the model had been shown before it proposed the
-/// call. A reference carries what it finds in the context. Fails with everything that is wrong with the call itself: such a call never comes before the policy.
+/// The call may state the origins of its parameters: `_from` is a list of labels (`user`, `untrusted:read_mail`, …)
+/// for all of them, or an object of such lists by path; `_shown` has the labels of what the model had been shown
+/// before. A reference has the origins of its value in the context. Fails with all errors of the call itself: an
+/// invalid call is not judged.
 ///
-/// The gate is that of an agent's file, or of a session with the consents of its people.
+/// The gate is that of an agent's file, or of a session with its consents.
 pub fn explain(call: &Value, context: &Context, gate: Gate<'_>) -> Result<Explanation, Vec<Fault>> {
     let mut proposal = call.clone();
     if let Value::Object(fields) = &mut proposal {
@@ -28,7 +29,7 @@ pub fn explain(call: &Value, context: &Context, gate: Gate<'_>) -> Result<Explan
     }
     let (read, faults) = Call::read(&Arc::new(proposal), context);
     let Some(tool) = read.tool.clone().filter(|_| faults.is_empty()) else { return Err(faults) };
-    // References are resolved as far as the memory goes that every session begins with.
+    // References are resolved in the initial memory of every session.
     let known = |path: &crate::Path| context.read(path, read.instance.as_deref());
     let params: Map<String, Value> = read
         .params
@@ -41,7 +42,7 @@ pub fn explain(call: &Value, context: &Context, gate: Gate<'_>) -> Result<Explan
     let mut index = GroundIndex::default();
     let grounding = (gate.after_reading() == AfterReading::Grounded).then(|| {
         index.catch_up(context, &[]);
-        // What the file's context has was not run by any session.
+        // The file's context was not produced by a session.
         Grounding { context, index: &index, base: context.length(), instance }
     });
     let sources = Provenance { context, instance, literal: &shown, said: Origins::NONE, grounding, foretold: None };

@@ -1,7 +1,7 @@
-//! Where values will come from that calls of a plan have still to bring, as far as the plan tells (PLAN-11).
+//! The origins of values that calls of a plan have yet to bring, as far as the plan tells (PLAN-11).
 //!
-//! A result will carry its tool and everything that its call is made of, as it does when it is written. What a delegate
-//! will read on its own is not known beforehand.
+//! A result will have the origins of its tool and of its call's inputs. What a delegate will read itself is not known
+//! in advance.
 
 use super::provenance::Provenance;
 use crate::call::{Call, Scope};
@@ -12,17 +12,17 @@ use crate::path::{Path, Segment};
 use crate::tool::Tool;
 use obelus_notebook::plan::Check;
 
-/// The origins of everything that the calls of a plan are made of.
+/// The origins of the inputs of a plan's calls.
 pub(super) struct Foretold<'a> {
     check: &'a Check,
     context: &'a Context,
     by_model: &'a dyn Fn(&Tool) -> bool,
-    /// What each call is made of, by its index.
+    /// The origins of each call's inputs, by index.
     made_of: Vec<Origins>,
 }
 
 impl<'a> Foretold<'a> {
-    /// Goes through a checked plan, wave by wave. Literals carry the origin of whoever runs it.
+    /// Processes a checked plan wave by wave. Literals have the origin of whoever runs it.
     pub(super) fn new(
         check: &'a Check,
         context: &'a Context,
@@ -43,12 +43,12 @@ impl<'a> Foretold<'a> {
         foretold
     }
 
-    /// For whom a call runs.
+    /// The instances for which a call runs.
     pub(super) fn readers(&self, index: usize) -> Vec<Option<&'a str>> {
         self.check.readers(index, self.context)
     }
 
-    /// The origins of what a call will read at a path, if calls of the plan write there.
+    /// The origins of a path that a call will read, if calls of the plan write there.
     pub(super) fn of_path(&self, reader: usize, path: &Path, instance: Option<&str>) -> Option<Origins> {
         let feeds = |edge: &&obelus_notebook::plan::Edge| edge.path.kind == path.kind && edge.path.covers(path);
         let mut writers = self.check.graph.edges_into(reader).iter().filter(feeds).peekable();
@@ -66,7 +66,7 @@ impl<'a> Foretold<'a> {
         Some(all)
     }
 
-    /// What whole kinds in a call's scopes will hold of what the plan writes. Such scopes put calls in no order.
+    /// The origins of whole kinds in a call's scopes that the plan writes. Such scopes do not order calls.
     pub(super) fn of_scoped_kinds(&self, reader: usize) -> Origins {
         let mut all = Origins::default();
         for scope in &self.check.calls[reader].scopes {
@@ -112,7 +112,7 @@ fn writes(call: &Call) -> impl Iterator<Item = (&Path, bool)> {
     each.flat_map(move |(index, group)| group.iter().map(move |path| (&**path, last > 0 && index == last)))
 }
 
-/// The dotted path by which a read reaches into what is written; empty for the whole. Elements have no names.
+/// The dotted path from the written to the read path; empty for the whole. Elements have no names.
 fn below(written: &Path, read: &Path) -> String {
     let rest = read.segments.get(written.segments.len()..).unwrap_or_default();
     let is_element = |segment: &Segment| matches!(segment, Segment::Index(_)) || crate::path::is_digits(&segment.key());

@@ -1,4 +1,4 @@
-//! The gate: the only place where a verdict on a call is made.
+//! The gate: the only place that makes a verdict on a call.
 
 #[cfg(test)]
 mod tests;
@@ -20,11 +20,11 @@ use crate::quote::word;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
 
-/// How far a session may go.
+/// The mode of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Nothing that acts is executed, reads included.
+    /// No calls are executed, including reads.
     #[default]
     Shadow,
     /// Reads and safe creations.
@@ -52,7 +52,7 @@ impl Mode {
     }
 }
 
-/// What holds for a call.
+/// The ruling on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
@@ -75,48 +75,48 @@ impl Ruling {
     }
 }
 
-/// Why a person is asked, or a call is refused. Its words are English; channels translate by variant.
+/// Why a person is asked, or a call is refused. Its text is English; channels translate by variant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// The author of a policy says so, in these words.
+    /// The reason of the policy's author.
     Author(String),
-    /// A line of the policy allows, asks or forbids without words of its author.
+    /// A rule of the policy without a reason.
     Listed(Ruling),
-    /// The policy has an allow-list, and this tool is not on it.
+    /// The tool is not on the policy's allow-list.
     NotListed(String),
-    /// A parameter that always deserves a person is set.
+    /// A risky parameter is set.
     Risky(String),
     /// It deletes.
     Deletes,
-    /// It changes how things behave from now on.
+    /// It changes configuration.
     Configures,
     /// The agent asks for it.
     AgentAsks,
     /// The mode does not permit this effect.
     Mode(Mode, String),
-    /// The call was proposed after untrusted data was shown; from these tools.
+    /// The call was proposed after untrusted data of these tools was shown.
     ProposedAfterReading(Vec<String>),
     /// An untrusted value reaches a target.
     UntrustedTarget {
         /// The target, as a dotted path.
         path: String,
-        /// The tools that it comes from.
+        /// The tools it comes from.
         sources: Vec<String>,
     },
-    /// What the call's scopes hand to it is untrusted; from these tools.
+    /// The call's scopes contain untrusted data of these tools.
     UntrustedScopes(Vec<String>),
-    /// A plan runs when a person has approved it.
+    /// A plan needs a person's approval.
     PlanNeedsApproval,
-    /// The plan was made after untrusted data was shown; from these tools.
+    /// The plan was made after untrusted data of these tools was shown.
     PlannedAfterReading(Vec<String>),
-    /// The work was interrupted, and it is not known whether the call happened.
+    /// The work was interrupted, and it is unknown whether the call happened.
     Interrupted,
-    /// The call's answer was lost, and it is not known whether it happened; what is known.
+    /// The call's answer was lost, and it is unknown whether it happened; what is known.
     AnswerLost(String),
-    /// When the call was started of which it is not known whether it happened.
+    /// When the call in doubt was started.
     Started(Time),
-    /// A person agreed to such calls for the rest of the session (ASK-9).
+    /// A standing consent covers it (ASK-9).
     Consented {
         /// The consent's number.
         number: u64,
@@ -125,12 +125,12 @@ pub enum Reason {
         /// When.
         at: Time,
     },
-    /// It was proposed after reading, and what it is about is what the user named: how each value was found.
+    /// It was proposed after reading, but the user named its values: how each was found.
     Grounded(Vec<Grounded>),
 }
 
 impl Reason {
-    /// Whether it is about where values come from.
+    /// Whether it concerns origins.
     pub fn is_about_origins(&self) -> bool {
         matches!(
             self,
@@ -189,7 +189,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A verdict on a call. Only the gate makes one.
+/// A verdict on a call. Only the gate creates one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     ruling: Ruling,
@@ -197,7 +197,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// What holds.
+    /// The ruling.
     pub fn ruling(&self) -> Ruling {
         self.ruling
     }
@@ -207,22 +207,22 @@ impl Verdict {
         self.ruling == Ruling::Allow
     }
 
-    /// Why. Where it is allowed, the standing consent that answered for a person, if one did.
+    /// The reasons. If it is allowed, the standing consent that replaced a person's answer, if any.
     pub fn reasons(&self) -> &[Reason] {
         &self.reasons
     }
 
-    /// The same, to keep.
+    /// The reasons, owned.
     pub(crate) fn into_reasons(self) -> Vec<Reason> {
         self.reasons
     }
 
-    /// Whether the mode refuses it, and not a rule.
+    /// Whether the mode refuses it, not a rule.
     pub fn is_by_mode(&self) -> bool {
         self.ruling == Ruling::Refuse && matches!(self.reasons.first(), Some(Reason::Mode(..)))
     }
 
-    /// The form in which other programs read it.
+    /// The JSON for other programs.
     pub fn to_json(&self) -> Value {
         let mut form = json!({"verdict": self.ruling.name()});
         if !self.reasons.is_empty() {
@@ -232,22 +232,22 @@ impl Verdict {
     }
 }
 
-/// A call that is to be judged.
+/// A call to be judged.
 #[derive(Clone, Copy)]
 pub struct Proposal<'a> {
     /// The call.
     pub call: &'a Call,
     /// Its tool.
     pub tool: &'a Tool,
-    /// Its parameters, references resolved or still in it; made only where a rule looks at them.
+    /// Its parameters, with or without resolved references; computed only if a rule needs them.
     pub params: &'a dyn Fn() -> Value,
-    /// Where what stands at a place comes from; none if nothing stands there.
+    /// The origins of a part of the call; none if it is absent.
     pub origins: &'a dyn Fn(Place<'_>) -> Option<Origins>,
-    /// What whoever proposes it had been shown.
+    /// The origins of what the proposer had been shown.
     pub proposer: &'a Origins,
-    /// Whether a read may follow this target although it is untrusted (POL-6).
+    /// Whether a read may follow this untrusted target (POL-6).
     pub may_follow: &'a dyn Fn(&str) -> bool,
-    /// Finds values in what the user said, where somebody keeps that up (POL-7).
+    /// Finds values in the user's messages, if available (POL-7).
     pub grounding: Option<&'a Grounding<'a>>,
 }
 
@@ -257,28 +257,28 @@ impl fmt::Debug for Proposal<'_> {
     }
 }
 
-/// Something that was said of a call.
+/// A finding about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Who says it: `mode`, `policy.rules[2]`, `x-risky`, …
+    /// Its source: `mode`, `policy.rules[2]`, `x-risky`, …
     pub by: String,
-    /// What it says.
+    /// Its ruling.
     pub says: Ruling,
     /// Why.
     pub why: Reason,
 }
 
-/// A verdict with everything that was said.
+/// A verdict with all findings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// What holds.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Everything that was said, the lines that lost included.
+    /// All findings, including those that lost.
     pub findings: Vec<Finding>,
 }
 
 impl Explanation {
-    /// The form in which other programs read it.
+    /// The JSON for other programs.
     pub fn to_json(&self) -> Value {
         let spoken = |one: &Finding| json!({"by": one.by, "says": one.says, "why": one.why.to_string()});
         let reasons: Vec<String> = self.verdict.reasons.iter().map(ToString::to_string).collect();
@@ -295,11 +295,11 @@ impl Explanation {
 pub struct Gate<'a> {
     policy: &'a Policy,
     mode: Mode,
-    /// What people have agreed to in this session, and the time.
+    /// The session's standing consents, and the time.
     consents: (&'a [StandingConsent], Time),
 }
 
-/// Takes who says it, what it says and why. Reasons are made only where they are wanted.
+/// Takes the source, ruling and reason of a finding. Reasons are created only if wanted.
 type EachFinding<'a> = dyn FnMut(&dyn fmt::Display, Ruling, &dyn Fn() -> Reason) + 'a;
 
 impl<'a> Gate<'a> {
@@ -308,13 +308,13 @@ impl<'a> Gate<'a> {
         Self { policy, mode, consents: (&[], Time::default()) }
     }
 
-    /// The same gate in a session in which people have agreed to this.
+    /// Adds the session's standing consents.
     #[must_use]
     pub fn with_consents(self, consents: &'a [StandingConsent], now: Time) -> Self {
         Self { consents: (consents, now), ..self }
     }
 
-    /// What holds for creations that were proposed after untrusted data was shown (POL-7).
+    /// The rule for creations proposed after untrusted data was shown (POL-7).
     pub(super) fn after_reading(&self) -> AfterReading {
         self.policy.after_reading()
     }
@@ -342,7 +342,7 @@ impl<'a> Gate<'a> {
         }
     }
 
-    /// The standing consent that answers for a person who would be asked for these reasons.
+    /// The standing consent that covers a call with these reasons.
     fn consent_for(&self, proposal: &Proposal<'_>, reasons: &[Reason]) -> Option<Reason> {
         let (consents, now) = self.consents;
         let mut holding = consents.iter().filter(|consent| consent.holds(now)).peekable();
@@ -352,7 +352,7 @@ impl<'a> Gate<'a> {
         Some(Reason::Consented { number: found.number, by: found.by.clone(), at: found.at })
     }
 
-    /// Whether a consent of these terms would answer for a person who is asked about the call.
+    /// Whether a consent with these terms would cover the call.
     pub(crate) fn may_stand(&self, terms: &ConsentTerms, proposal: &Proposal<'_>) -> bool {
         let mut reasons = Vec::new();
         self.each_finding(proposal, &mut |_, says, why| {
@@ -363,8 +363,7 @@ impl<'a> Gate<'a> {
         !self.has_rule_on_origins(proposal) && terms.answer_for(proposal, &reasons)
     }
 
-    /// Whether the policy asks about the call because of where something in it comes from: nobody answers for that
-    /// beforehand.
+    /// Whether the policy asks about the call because of origins, which cannot be answered in advance.
     fn has_rule_on_origins(&self, proposal: &Proposal<'_>) -> bool {
         let origins =
             |path: Option<&str>| (proposal.origins)(path.map_or(Place::Call, Place::Path)).unwrap_or_default();
@@ -375,7 +374,7 @@ impl<'a> Gate<'a> {
         lines.iter().any(|line| self.policy.asks_by_origin(*line))
     }
 
-    /// The verdict of the mode alone: it may have been lowered since a call was judged.
+    /// The verdict of the mode alone, which may have been lowered since a call was judged.
     pub fn judge_mode(&self, tool: &Tool) -> Verdict {
         match self.mode.permits(tool.effect) {
             true => Verdict { ruling: Ruling::Allow, reasons: Vec::new() },
@@ -387,7 +386,7 @@ impl<'a> Gate<'a> {
         Reason::Mode(self.mode, tool.effect.name().to_owned())
     }
 
-    /// The verdict with everything that was said and by whom.
+    /// The verdict with all findings.
     pub fn explain(&self, proposal: &Proposal<'_>) -> Explanation {
         let mut findings = Vec::new();
         if !self.mode.permits(proposal.tool.effect) {
@@ -404,8 +403,8 @@ impl<'a> Gate<'a> {
         Explanation { verdict, findings }
     }
 
-    /// Everything that is said of a call within the mode: the policy, the tool's own annotations, the agent, and the
-    /// origins of values.
+    /// All findings about a call within the mode: from the policy, the tool's annotations, the agent, and the origins
+    /// of values.
     fn each_finding(&self, proposal: &Proposal<'_>, finding: &mut EachFinding<'_>) {
         let Proposal { call, tool, .. } = *proposal;
         let params = match self.policy.looks_at_params(tool) {
@@ -440,14 +439,14 @@ impl<'a> Gate<'a> {
         self.findings_of_origins(proposal, finding);
     }
 
-    /// How a creation that was proposed after reading is grounded, where that is enough (POL-7).
+    /// How a creation that was proposed after reading is grounded, if that suffices (POL-7).
     fn grounded(&self, proposal: &Proposal<'_>) -> Option<Vec<Grounded>> {
         let is_asked_for = self.policy.after_reading() == AfterReading::Grounded;
         let grounding = proposal.grounding.filter(|_| is_asked_for && proposal.tool.effect == Effect::Create)?;
         grounding.of_creation(proposal.call, proposal.tool, &(proposal.params)())
     }
 
-    /// POL-6: whether untrusted data steers the call, by its proposal or by one of its targets.
+    /// POL-6: whether untrusted data influences the call, through its proposal or one of its targets.
     fn findings_of_origins(&self, proposal: &Proposal<'_>, finding: &mut EachFinding<'_>) {
         let Proposal { call, tool, origins, proposer, may_follow, .. } = *proposal;
         let acts = tool.effect != Effect::Read;
@@ -458,7 +457,7 @@ impl<'a> Gate<'a> {
                 None => finding(&"origins", Ruling::Confirm, &|| Reason::ProposedAfterReading(names(proposer))),
             }
         }
-        // Scopes count though a tool declares that it has no target.
+        // Scopes count even if a tool declares that it has no target.
         if acts && !call.scopes.is_empty() {
             let of = origins(Place::Scopes).unwrap_or_default();
             if !of.is_trusted() {
@@ -475,7 +474,7 @@ impl<'a> Gate<'a> {
         match &tool.target {
             Some(paths) => paths.iter().for_each(|path| target(Place::Path(path), path)),
             None if acts => call.params.iter().for_each(|(name, _)| target(Place::Param(name), name)),
-            // A read that declares no target is steered by nothing.
+            // A read without declared targets cannot be misdirected.
             None => {}
         }
     }

@@ -1,8 +1,8 @@
-//! Finds the lines of a policy that may speak of a call without looking at all of them.
+//! Finds the rules of a policy that may match a call, without checking all of them.
 //!
-//! A line stands on the shelf of its tool: by the whole name, by what a pattern begins with, by what it ends with, or
-//! on the shelf of those that any tool may match. There it stands by its parameter, its origin or its effect. What is
-//! found is a superset: each line is still held against the call.
+//! Rules are grouped by tool: by the whole name, by a pattern's prefix, by its suffix, or as matching any tool.
+//! Within a group they are sorted by parameter, origin or effect. The result is a superset: each rule is still
+//! matched against the call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::names::folded;
 use crate::origin::Origins;
 use crate::tool::Tool;
 
-/// A line of a policy, by its list and its place there. Ordered as they stand in the file.
+/// A rule of a policy, by its list and index. Ordered as in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Line {
     Allow(usize),
@@ -37,10 +37,10 @@ impl fmt::Display for Line {
     }
 }
 
-/// Every line where it is looked for.
+/// The index of all rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Index {
-    /// Whether there is a line at all.
+    /// Whether there are any rules.
     speaks: bool,
     has_allow_list: bool,
     looks_at_params: bool,
@@ -51,25 +51,25 @@ pub(super) struct Index {
     any: Shelf,
 }
 
-/// Patterns by their beginnings or their endings.
+/// Patterns by their prefixes or suffixes.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Ends {
     shelves: BTreeMap<String, Shelf>,
-    /// Only these lengths of a name need be looked up.
+    /// Only these lengths of a name need to be looked up.
     lengths: BTreeSet<usize>,
 }
 
-/// The lines that the name of a tool leads to.
+/// The rules for a tool name.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Shelf {
     plain: Vec<Line>,
     effects: BTreeMap<String, Vec<Line>>,
-    /// Lines about where anything comes from, by the word they use for it.
+    /// Rules about the origin of any value, by their word for it.
     origins: BTreeMap<String, Vec<Line>>,
     params: Params,
 }
 
-/// Lines about a parameter, step by step along its path, whose names are in the form in which they are compared.
+/// Rules about a parameter, by the steps of its path in normalised form.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Params {
     plain: Vec<Line>,
@@ -77,7 +77,7 @@ struct Params {
     below: BTreeMap<String, Params>,
 }
 
-/// With more lines than this found, those found twice are taken out on the way.
+/// Beyond this many results, duplicates are removed on the way.
 const MANY: usize = 1_000;
 
 type OriginsOf<'a> = &'a dyn Fn(Option<&str>) -> Origins;
@@ -115,7 +115,7 @@ impl Index {
         self.looks_at_origins
     }
 
-    /// The lines that may speak of a call, in the order of the file.
+    /// The rules that may match a call, in the order of the file.
     pub(super) fn candidates(&self, tool: &Tool, params: &Value, origins: OriginsOf<'_>) -> Vec<Line> {
         let mut found = Vec::new();
         if !self.speaks {
@@ -184,7 +184,7 @@ impl Shelf {
 }
 
 impl Params {
-    /// Lines about what lies at this place and below it, as far as it is there.
+    /// Collects rules about this value and the values below it.
     fn collect(&self, value: &Value, path: &mut String, origins: OriginsOf<'_>, found: &mut Vec<Line>) {
         if self.below.is_empty() {
             return;
@@ -193,7 +193,7 @@ impl Params {
             Value::Array(items) => {
                 for item in items {
                     self.collect(item, path, origins, found);
-                    // Of many elements, each may lead to the same lines.
+                    // Many elements may lead to the same rules.
                     if found.len() > MANY {
                         found.sort_unstable();
                         found.dedup();
@@ -208,7 +208,7 @@ impl Params {
                     }
                 }
             }
-            // What a reference leads to is not known yet, so it may hold anything.
+            // The value of a reference is not known yet, so it may be anything.
             Value::String(text) if text.starts_with('†') => {
                 for (name, node) in &self.below {
                     node.collect_at(name, value, path, origins, found);
@@ -229,7 +229,7 @@ impl Params {
     }
 }
 
-/// Lines that name one of the origins of what lies at a path.
+/// Collects rules that name an origin of the value at a path.
 fn of_origins(lines: &BTreeMap<String, Vec<Line>>, path: Option<&str>, origins: OriginsOf<'_>, found: &mut Vec<Line>) {
     if lines.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! What wrote a value last.
+//! The last write of a value.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use crate::fold::Method;
 use crate::message::{Data, Message};
 use crate::path::{Path, Segment, value_at};
 
-/// What wrote the value of an expression last; what the call was given is not told. Of a list to which several calls have
-/// added, an element was written by the latest that added such a value.
+/// The last write of an expression's value, without the call's inputs. For a list with several writers, an element
+/// was written by the latest that added this value.
 pub(crate) fn last_write(context: &Context, expr: &Expr, instance: Option<&str>) -> Option<Because> {
     let path = read_of(context, expr, instance);
     let teller = Teller::of_writes(context, instance);
@@ -35,7 +35,7 @@ pub(crate) fn last_write(context: &Context, expr: &Expr, instance: Option<&str>)
     })
 }
 
-/// Whether a message that reaches a place can have written what stands there: one that adds elements wrote only those.
+/// Whether a message that reaches a place can have written its value: one that adds elements wrote only those.
 fn may_have_written(data: &Data, place: &[Segment], now: &Value) -> bool {
     let (path, method, Some(value)) = data.operation() else { return false };
     let Some((_, below)) = place.get(path.len()..).and_then(<[Segment]>::split_first) else { return true };

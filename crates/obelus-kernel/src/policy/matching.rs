@@ -1,4 +1,4 @@
-//! What a rule is about, and whether a call is that.
+//! The condition of a rule, and whether it matches a call.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::names::alike;
 use crate::origin::{Origin, Origins};
 use crate::tool::Effect;
 
-/// What a rule is about; everything that is said must hold.
+/// The condition of a rule; all given fields must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
@@ -20,7 +20,7 @@ pub struct Match {
     pub effect: Option<String>,
     /// A dotted path of a parameter that is present.
     pub param: Option<String>,
-    /// Where that parameter, or any, comes from: `user`, `author`, `model`, `trusted`, `untrusted`, a tool, or a label
+    /// The origin of that parameter, or of any: `user`, `author`, `model`, `trusted`, `untrusted`, a tool, or a label
     /// such as `untrusted:TOOL`.
     pub from: Option<String>,
 }
@@ -65,7 +65,7 @@ fn is_from(origin: &Origin, from: &str) -> bool {
     }
 }
 
-/// The names by which a rule's `from` may mean an origin.
+/// The values of a rule's `from` that match an origin.
 pub(super) fn names_of(origin: &Origin) -> Vec<String> {
     match origin {
         Origin::Tool { name, trusted } => {
@@ -76,7 +76,7 @@ pub(super) fn names_of(origin: &Origin) -> Vec<String> {
     }
 }
 
-/// Whether a dotted path leads somewhere. Arrays are looked through; case and underscores do not matter.
+/// Whether a dotted path exists. Arrays are searched; case and underscores do not matter.
 pub(crate) fn present(params: &Value, path: &str) -> bool {
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     match params {
@@ -85,7 +85,7 @@ pub(crate) fn present(params: &Value, path: &str) -> bool {
             .iter()
             .filter(|(name, _)| alike(name, first))
             .any(|(_, value)| rest.is_none_or(|rest| present(value, rest))),
-        // What a reference leads to is not known yet, so it may hold the parameter.
+        // The value of a reference is not known yet, so it may hold the parameter.
         Value::String(text) => text.starts_with('†'),
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! Where the values of a call come from.
+//! The origins of a call's values.
 
 use std::borrow::Cow;
 
@@ -16,38 +16,38 @@ use crate::path::{Path, Segment};
 use crate::quote::word;
 use crate::template::{Template, TextPart};
 
-/// The origins of a call's parameters, looked up when they are needed.
+/// The origins of a call's parameters, computed on demand.
 pub(crate) struct Provenance<'a> {
     pub(crate) context: &'a Context,
     pub(crate) instance: Option<&'a str>,
-    /// What a literal carries.
+    /// The origins of a literal.
     pub(crate) literal: &'a Origins,
-    /// What the agent's own words of this session carry.
+    /// The origins of the agent's own messages in this session.
     pub(crate) said: &'a Origins,
-    /// Finds literals in what the user said, where such literals carry the user's origin (POL-7).
+    /// Finds literals in the user's messages, which then have the user's origin (POL-7).
     pub(crate) grounding: Option<Grounding<'a>>,
-    /// The origins of what calls of a plan have still to write at a path, where the call is not about to run yet.
+    /// The origins of values that calls of a plan have yet to write, if the call is not about to run.
     pub(crate) foretold: Option<&'a OriginsToCome<'a>>,
 }
 
-/// The origins of what will be written at a path; none if nothing will.
+/// The origins of what will be written at a path, if anything will.
 pub(crate) type OriginsToCome<'a> = dyn Fn(&Path) -> Option<Origins> + 'a;
 
-/// A part of a call whose origins are asked for.
+/// A part of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'a> {
-    /// Everything it is made of, its scopes included.
+    /// The whole call, including its scopes.
     Call,
-    /// The parameter of this very name.
+    /// The parameter with exactly this name.
     Param(&'a str),
-    /// What its scopes show to whoever carries it out.
+    /// What its scopes show to the executor.
     Scopes,
-    /// What a dotted path leads to. Case does not matter, and arrays are looked through.
+    /// The value at a dotted path. Case does not matter, and arrays are searched.
     Path(&'a str),
 }
 
 impl<'a> Provenance<'a> {
-    /// The same for a call of a plan that has not run yet.
+    /// The same for a call of a plan that has not run.
     pub(super) fn foretelling(
         context: &'a Context,
         instance: Option<&'a str>,
@@ -57,7 +57,7 @@ impl<'a> Provenance<'a> {
         Self { context, instance, literal, said: Origins::NONE, grounding: None, foretold: Some(foretold) }
     }
 
-    /// The origins of a part of the call; none if nothing stands there.
+    /// The origins of a part of the call; none if it is absent.
     pub(crate) fn of(&self, call: &Call, place: Place<'_>) -> Option<Origins> {
         match place {
             Place::Call => Some(self.of_call(call)),
@@ -67,13 +67,13 @@ impl<'a> Provenance<'a> {
         }
     }
 
-    /// The origins of everything the call is made of, its scopes included.
+    /// The origins of the whole call, including its scopes.
     pub(crate) fn of_call(&self, call: &Call) -> Origins {
         let each = call.params.iter().map(|(name, template)| self.of_template(call, name, template));
         each.fold(self.of_scopes(call), |all, of| of.joined(&all))
     }
 
-    /// The origins of what the call's scopes show to whoever carries it out.
+    /// The origins of what the call's scopes show to the executor.
     pub(crate) fn of_scopes(&self, call: &Call) -> Origins {
         call.scopes.iter().fold(Origins::default(), |all, scope| {
             all.joined(&match scope {
@@ -93,7 +93,7 @@ impl<'a> Provenance<'a> {
         param.map(|(_, template)| self.of_template(call, name, template)).unwrap_or_default()
     }
 
-    /// The origins of what stands at a dotted path of the parameters.
+    /// The origins of the value at a dotted path of the parameters.
     fn of_template(&self, call: &Call, path: &str, template: &Template) -> Origins {
         match template {
             Template::Literal(value) => self.of_literal(call, path, value),
@@ -106,7 +106,7 @@ impl<'a> Provenance<'a> {
         }
     }
 
-    /// A text carries what is put in, and the words between.
+    /// A text has the origins of the inserted values and of its own words.
     fn of_text(&self, call: &Call, path: &str, parts: &[TextPart]) -> Origins {
         union(parts.iter().map(|part| match part {
             TextPart::Words(words) => match (&self.grounding, &call.tool) {
@@ -117,7 +117,7 @@ impl<'a> Provenance<'a> {
         }))
     }
 
-    /// A literal carries everything that whoever proposed it had been shown, unless the user named it.
+    /// A literal has the origins of everything that its proposer had been shown, unless the user named it.
     fn of_literal(&self, call: &Call, path: &str, value: &Value) -> Origins {
         match (&self.grounding, &call.tool) {
             (Some(grounding), Some(tool)) => grounding.origins(call, tool, path, value, self.literal),
@@ -125,7 +125,7 @@ impl<'a> Provenance<'a> {
         }
     }
 
-    /// The origins of what lies at one place of the parameters.
+    /// The origins of the value at one place of the parameters.
     pub(crate) fn of_place(&self, call: &Call, place: &[Segment]) -> Origins {
         let Some((name, mut rest)) = place.split_first() else { return Origins::default() };
         let param = call.params.iter().find(|(known, _)| **known == *name.key());
@@ -148,7 +148,7 @@ impl<'a> Provenance<'a> {
         self.of_template(call, &path, template)
     }
 
-    /// The same of a place below a literal.
+    /// The same for a place below a literal.
     fn of_literal_at(&self, call: &Call, mut path: String, literal: &Value, place: &[Segment]) -> Origins {
         let mut value = literal;
         for step in place {
@@ -161,7 +161,7 @@ impl<'a> Provenance<'a> {
         self.of_literal(call, &path, value)
     }
 
-    /// A dotted path with a name more. Only grounding asks for paths, so that without it they cost nothing.
+    /// A dotted path extended by a name. Only grounding needs paths; otherwise they cost nothing.
     fn deeper<'p>(&self, path: &'p str, name: &str) -> Cow<'p, str> {
         match &self.grounding {
             None => Cow::Borrowed(""),
@@ -170,7 +170,7 @@ impl<'a> Provenance<'a> {
         }
     }
 
-    /// The origins of what lies at a dotted path, where something does. Arrays are looked through.
+    /// The origins of the value at a dotted path, if it exists. Arrays are searched.
     pub(crate) fn of_path(&self, call: &Call, path: &str) -> Option<Origins> {
         let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
         let of = call.params.iter().filter(|(name, _)| alike(name, first));
@@ -198,7 +198,7 @@ impl<'a> Provenance<'a> {
         }
     }
 
-    /// `a || b` carries what was read of it, `a && b` what b carries.
+    /// `a || b` has the origins of what was read, `a && b` those of b.
     fn of_expr(&self, expr: &Expr, below: &[Segment]) -> Origins {
         if let Some(origins) = self.of_foretold(expr, below) {
             return origins;
@@ -208,13 +208,13 @@ impl<'a> Provenance<'a> {
             return self.context.origins(path, self.instance);
         }
         let exact = Path { kind: path.kind.clone(), segments: path.segments.iter().chain(below).cloned().collect() };
-        // Where the way below is not there as written, the whole value answers for it.
+        // If the exact path does not exist, the whole value counts.
         let path = if self.context.read(&exact, self.instance).is_some() { &exact } else { path };
         self.context.origins(path, self.instance)
     }
 
-    /// The origins of an expression that calls of a plan have still to feed. Which of its parts will be read is not
-    /// known yet.
+    /// The origins of an expression that calls of a plan have yet to fill. Which of its parts will be read is
+    /// unknown.
     fn of_foretold(&self, expr: &Expr, below: &[Segment]) -> Option<Origins> {
         let foretold = self.foretold?;
         let deeper = |path: &Path| Path {
@@ -229,7 +229,7 @@ impl<'a> Provenance<'a> {
         Some(union(sources.into_iter().map(|(path, origins)| origins.unwrap_or_else(|| now(path)))))
     }
 
-    /// The same where names lead there, in whatever spelling.
+    /// The same along names in any spelling.
     fn of_names(&self, expr: &Expr, names: &[&str]) -> Origins {
         let below: Vec<Segment> = names.iter().map(|name| Segment::Field((*name).into())).collect();
         if let Some(origins) = self.of_foretold(expr, &below) {
@@ -244,7 +244,7 @@ impl<'a> Provenance<'a> {
             let segments = path.segments.iter().cloned().chain(way).collect();
             self.context.origins(&Path { kind: path.kind.clone(), segments }, self.instance)
         };
-        // Where no way leads there, the whole value answers for it.
+        // If no path matches, the whole value counts.
         join_all(ways.into_iter().map(of_way)).unwrap_or_else(|| self.context.origins(path, self.instance))
     }
 
@@ -262,8 +262,7 @@ impl<'a> Provenance<'a> {
     }
 }
 
-/// The ways by which names lead into a value. Where the same name is there in several spellings, whoever reads it may
-/// read any of them.
+/// The paths along which names lead into a value. If a name occurs in several spellings, any of them may be read.
 fn find_ways(value: &Value, names: &[&str], way: &mut Vec<Segment>, found: &mut Vec<Vec<Segment>>) {
     let [first, rest @ ..] = names else { return found.push(way.clone()) };
     let Value::Object(fields) = value else { return };
@@ -274,12 +273,12 @@ fn find_ways(value: &Value, names: &[&str], way: &mut Vec<Segment>, found: &mut 
     }
 }
 
-/// Messages that are looked through for a value.
+/// The limit of messages that are searched for a value.
 const MOST_MESSAGES: usize = 10_000;
-/// Bytes of text and values that are looked at, in all, for a value.
+/// The limit of bytes of text and values that are compared, in all, for a value.
 const MOST_EFFORT: usize = 4 * 1024 * 1024;
 
-/// Whether a value stands somewhere in another; of a text, a part will do. Not found with no effort left is no.
+/// Whether a value occurs in another, or a text as part of a text. False when the effort is used up.
 fn holds(whole: &Value, value: &Value, effort: &mut usize) -> bool {
     let size = if let Value::String(text) = whole { text.len() } else { 1 };
     let Some(left) = effort.checked_sub(size) else { return false };
@@ -301,21 +300,21 @@ fn join_all(parts: impl Iterator<Item = Origins>) -> Option<Origins> {
     parts.fold(None, |all: Option<Origins>, part| Some(all.unwrap_or_default().joined(&part)))
 }
 
-/// A read that was planned before reading may follow an address that stands in one tool's result as it is: nothing that
-/// was read elsewhere can be written into it (POL-6).
+/// Whether a value is unchanged in one tool's result. A read planned before reading may follow such an address:
+/// nothing read elsewhere can be encoded in it (POL-6).
 pub(crate) fn stands_in_one_result(context: &Context, instance: Option<&str>, params: &Value, path: &str) -> bool {
     let mut values = Vec::new();
     named(params, Vec::new(), path, &mut values);
     !values.is_empty() && values.iter().all(|(_, value)| is_in_one_result(context, instance, value))
 }
 
-/// Searches results, the latest first, with a bounded effort. What is not found by then is asked about.
+/// Searches results, latest first, with limited effort. If nothing is found by then, a person is asked.
 fn is_in_one_result(context: &Context, instance: Option<&str>, value: &Value) -> bool {
     let mut effort = MOST_EFFORT;
     context.latest().take(MOST_MESSAGES).any(|message| match message {
         Message::Data(data) if data.instance.is_none() || data.instance.as_deref() == instance => {
             let tool = data.output.as_ref().and_then(|output| output.call.get("_tool")?.as_str());
-            // Answers of the model or of a delegate are not results of a tool.
+            // Answers of the model or of a delegate are not tool results.
             let own = |origin: &Origin| matches!(origin, Origin::Tool { name, .. } if Some(name.as_ref()) == tool);
             tool.is_some()
                 && data.all_sources().iter().any(own)
@@ -325,7 +324,7 @@ fn is_in_one_result(context: &Context, instance: Option<&str>, value: &Value) ->
     })
 }
 
-/// The mark behind a value that is not trusted, with the tools it comes from.
+/// The mark of an untrusted value, with the tools it comes from.
 pub(crate) fn mark(origins: &Origins) -> String {
     let names: Vec<String> = origins.untrusted().map(word).collect();
     if names.is_empty() { String::new() } else { format!("   ← from {}, not trusted", names.join(", ")) }

@@ -17,7 +17,7 @@ use crate::names::folded;
 use crate::origin::Origins;
 use crate::tool::Tool;
 
-/// A policy as it stands in an agent's file: lists of tools, rules, or both.
+/// The policy in an agent's file: lists of tools, rules, or both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Policy {
     /// Tools that run; with such a list, what no rule names is refused.
@@ -28,32 +28,32 @@ pub struct Policy {
     refuse: Vec<String>,
     /// Rules.
     rules: Vec<Rule>,
-    /// What holds for creations that were proposed after untrusted data was shown.
+    /// The rule for creations proposed after untrusted data was shown.
     #[serde(skip_serializing_if = "is_default")]
     after_reading: AfterReading,
-    /// Finds the lines that may speak of a call without looking at the others.
+    /// Finds rules that may match a call without checking the others.
     #[serde(skip)]
     index: Arc<Index>,
 }
 
-/// One rule: whatever matches gets the verdict.
+/// One rule: matching calls get the verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What it is about.
+    /// Its condition.
     #[serde(rename = "match", default)]
     pub matching: Match,
-    /// What holds then.
+    /// Its verdict.
     pub verdict: Ruling,
-    /// Why, in words for a person.
+    /// Its reason, for people.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Calls that it must and must not match, looked at when the file is loaded.
+    /// Calls that it must and must not match, checked when the file is loaded.
     #[serde(default)]
     pub examples: Option<Examples>,
 }
 
-/// Calls that show what a rule means.
+/// Examples of a rule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Examples {
@@ -85,7 +85,7 @@ impl From<PolicyFields> for Policy {
     }
 }
 
-/// Rules alone may be written as a bare list. What is wrong inside is told as it is, with its place.
+/// A bare list contains rules. Errors inside are reported with their place.
 impl<'de> Deserialize<'de> for Policy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(PolicyVisitor)
@@ -116,28 +116,28 @@ impl<'de> Visitor<'de> for PolicyVisitor {
 }
 
 impl Policy {
-    /// Whether anything depends on which parameters a call of this tool has.
+    /// Whether the verdict on this tool's calls depends on which parameters they have.
     pub(crate) fn looks_at_params(&self, tool: &Tool) -> bool {
         !tool.risky.is_empty() || self.index.looks_at_params()
     }
 
-    /// Whether anything depends on where the parameters of a call come from, beyond whether that is trusted.
+    /// Whether the verdict depends on origins, beyond whether they are trusted.
     pub(crate) fn looks_at_origins(&self) -> bool {
         self.index.looks_at_origins()
     }
 
-    /// What holds for creations that were proposed after untrusted data was shown (POL-7).
+    /// The rule for creations proposed after untrusted data was shown (POL-7).
     pub fn after_reading(&self) -> AfterReading {
         self.after_reading
     }
 
-    /// The same policy with another word on creations after reading.
+    /// Replaces the rule for creations after reading.
     #[must_use]
     pub fn with_after_reading(self, after_reading: AfterReading) -> Self {
         Self { after_reading, ..self }
     }
 
-    /// The same policy, which also refuses these tools.
+    /// Also refuses these tools.
     #[must_use]
     pub fn refusing(self, names: &[String]) -> Self {
         let Self { allow, confirm, mut refuse, rules, after_reading, .. } = self;
@@ -145,12 +145,12 @@ impl Policy {
         PolicyFields { allow, confirm, refuse, rules, after_reading }.into()
     }
 
-    /// Whether a tool that no line names is refused.
+    /// Whether a tool that no rule names is refused.
     pub(super) fn has_allow_list(&self) -> bool {
         self.index.has_allow_list()
     }
 
-    /// What a line says, and in which words of its author.
+    /// The ruling of a rule, and its author's reason.
     pub(super) fn says(&self, line: Line) -> (Ruling, Option<&str>) {
         match line {
             Line::Allow(_) => (Ruling::Allow, None),
@@ -160,7 +160,7 @@ impl Policy {
         }
     }
 
-    /// Whether a line asks because of where something comes from.
+    /// Whether a rule asks because of origins.
     pub(super) fn asks_by_origin(&self, line: Line) -> bool {
         let Line::Rule(index) = line else { return false };
         self.rules[index].verdict == Ruling::Confirm && self.rules[index].matching.from.is_some()
@@ -171,12 +171,12 @@ impl Policy {
         &self.rules
     }
 
-    /// The lists of names and patterns, as the file calls them.
+    /// The lists of names and patterns, by their names in the file.
     pub(super) fn lists(&self) -> [(&'static str, &[String]); 3] {
         [("allow", &self.allow), ("confirm", &self.confirm), ("refuse", &self.refuse)]
     }
 
-    /// The lines that speak of a call, in the order of the file; of each list, the first one.
+    /// The rules that match a call, in the order of the file; of each list, the first one.
     pub(super) fn lines_about(
         &self,
         tool: &Tool,
@@ -200,15 +200,14 @@ impl Policy {
     }
 }
 
-/// A call in a file says where its parameters come from by `_from`: a list of labels for all of them, or such a list
-/// for each by its path.
+/// The origins in an example call's `_from`: a list of labels for all parameters, or a list for each path.
 pub(super) fn example_origins(example: &Value, path: Option<&str>) -> Origins {
     match (example.get("_from"), path) {
         (Some(Value::Object(each)), None) => {
             each.values().map(Origins::from_json).fold(Origins::default(), |a, b| a.joined(&b))
         }
         (Some(Value::Object(each)), Some(path)) => {
-            // What is said of a whole holds for its parts, and what is said of a part reaches the whole.
+            // A label of a whole applies to its parts, and a label of a part to the whole.
             let within = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with('.'));
             let path = folded(path);
             let about = |name: &str| within(&folded(name), &path) || within(&path, &folded(name));
@@ -239,7 +238,7 @@ mod tests {
         assert_eq!(faults(json!({"matching": [{"_tool": "read"}]})), 1);
     }
 
-    /// Names, paths and origins that meet each other often, patterns of every form among them.
+    /// Names, paths and origins that often match each other, with all forms of patterns.
     fn any_match() -> impl Strategy<Value = Value> {
         let one_of = |words: &'static [&'static str]| prop::option::of(prop::sample::select(words));
         let tool =

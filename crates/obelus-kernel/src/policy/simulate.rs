@@ -1,4 +1,4 @@
-//! The dry run of a plan under a policy.
+//! The simulation of a plan under a policy.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::path::Path;
 use crate::tool::Tool;
 use obelus_notebook::plan::{self, Check, Simulation};
 
-/// Runs a checked plan dry. `by_model` says which tools the model carries out itself.
+/// Simulates a checked plan. `by_model` says which tools the model carries out itself.
 pub fn simulate(check: &Check, context: &Context, gate: Gate<'_>, by_model: impl Fn(&Tool) -> bool) -> Simulation {
     let by_person = Origins::of(Origin::User);
     let foretold = Foretold::new(check, context, &by_person, &by_model);

@@ -1,8 +1,7 @@
 //! Why a value is what it is: the chain of messages and calls behind it, back to people, the author and tools.
 //!
-//! Memory is a list of messages, and each result carries the call it came of, references and all. So the chain is read
-//! from the list itself: who wrote this place last, and with it everything that was added since; what those calls were
-//! given; who wrote that before them.
+//! Memory is a list of messages, and each result has its call with its references. So the chain is read from the list
+//! itself: the last write of this place and all additions since; the inputs of those calls; their writes in turn.
 
 use std::collections::BTreeSet;
 
@@ -20,47 +19,47 @@ use crate::path::{Path, Segment};
 use crate::quote::{json as shown, word};
 use crate::template::Template;
 
-/// Why a place of memory holds what it holds.
+/// Why a place of memory has its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Why {
     /// The place, such as `†state.deal`.
     pub what: String,
-    /// What stands there now; none below the first level, where it is as it was then.
+    /// Its current value; none below the first level, where it is the value at that time.
     pub value: Option<Value>,
-    /// Where that comes from, all in all.
+    /// Its origins in total.
     pub origins: Origins,
-    /// What has written it, the latest first.
+    /// Its writes, the latest first.
     pub because: Vec<Because>,
-    /// Writes that are left out, because there are too many of them or because they were told above.
+    /// The number of writes that are left out, because they are too many or were already listed.
     pub left_out: usize,
 }
 
-/// One write, and what it was made of.
+/// One write, and its inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Because {
     /// The index of the message.
     pub message: usize,
-    /// When, where that is known.
+    /// Its time, if known.
     pub date: Option<String>,
-    /// Whose word it is.
+    /// Its author.
     pub by: Writer,
     /// The place it wrote.
     pub to: String,
-    /// How it joined what was there.
+    /// How it was combined with the previous value.
     pub method: Method,
-    /// What it carries.
+    /// Its origins.
     pub origins: Origins,
     /// The parameters of the call.
     pub params: Vec<Given>,
     /// What its executor was shown of memory.
     pub shown: Vec<Why>,
-    /// The number of the standing consent because of which the call ran without a question.
+    /// The number of the standing consent by which the call ran without a question.
     pub consent: Option<u64>,
 }
 
 impl Because {
-    /// What the model had read before it decided on a parameter, the call's own tool aside. Empty for what the user
-    /// named, for a reference, and for what was decided before anything untrusted was read.
+    /// What the model had read before it chose a parameter, except from the call's own tool. Empty for what the user
+    /// named, for a reference, and for a choice before anything untrusted was read.
     pub fn decided_after<'a>(&'a self, given: &Given) -> Vec<&'a str> {
         let own = match &self.by {
             Writer::Tool { name, .. } | Writer::Model(name) | Writer::Delegate(name) => name.as_str(),
@@ -73,10 +72,10 @@ impl Because {
     }
 }
 
-/// Whose word a write is.
+/// The author of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// The agent's author, or whoever made the request.
+    /// The agent's author, or the request's.
     Author,
     /// A person.
     User,
@@ -84,14 +83,14 @@ pub enum Writer {
     Tool {
         /// Its name.
         name: String,
-        /// Whether it is believed.
+        /// Whether it is trusted.
         trusted: bool,
     },
     /// The model, which carried out a call of this tool itself, or a node of the agent's graph.
     Model(String),
     /// A delegate, which carried out a call of this tool.
     Delegate(String),
-    /// A call of this tool that was made elsewhere, before the session began.
+    /// A call of this tool outside of the session, before it began.
     Elsewhere(String),
     /// The runtime, about an error.
     Runtime,
@@ -102,23 +101,22 @@ pub enum Writer {
 pub struct Given {
     /// Its name.
     pub name: String,
-    /// What the call says there, references as they were written.
+    /// Its value in the call, with references unresolved.
     pub value: Value,
-    /// What is behind each of its references; empty for a literal, which is the word of whoever proposed the call.
+    /// The provenance of each of its references; empty for a literal, which is the proposer's.
     pub from: Vec<Why>,
-    /// How a literal is grounded in what the user said, where such literals carry the user's origin.
+    /// How a literal is grounded in the user's messages, if that gives it the user's origin.
     pub grounded: Vec<Grounded>,
 }
 
-/// Writes told of one place.
+/// The limit of writes for one place.
 const MOST_WRITES: usize = 20;
-/// Places told in all.
+/// The limit of places in all.
 const MOST_PLACES: usize = 200;
-/// Characters of a value on its line.
+/// The limit of characters of a value.
 const MOST_CHARACTERS: usize = 160;
 
-/// Why an expression has the value that it has in a context. With a grounding, literals of calls are told with how the
-/// user named them.
+/// Why an expression has its value in a context. With a grounding, literals are listed with how the user named them.
 pub fn why(context: &Context, expr: &Expr, instance: Option<&str>, grounding: Option<Grounding<'_>>) -> Why {
     let path = read_of(context, expr, instance);
     let mut teller = Teller { context, instance, grounding, told: BTreeSet::new() };
@@ -145,17 +143,17 @@ pub(super) struct Teller<'a> {
     context: &'a Context,
     instance: Option<&'a str>,
     grounding: Option<Grounding<'a>>,
-    /// Places that were told, each with the length of the memory in which it was looked at.
+    /// Places already listed, each with the length of the memory at that point.
     told: BTreeSet<(Path, usize)>,
 }
 
 impl<'a> Teller<'a> {
-    /// Tells of writes alone.
+    /// Lists only writes.
     pub(super) fn of_writes(context: &'a Context, instance: Option<&'a str>) -> Self {
         Self { context, instance, grounding: None, told: BTreeSet::new() }
     }
 
-    /// What had written a place when memory had this many messages.
+    /// The writes of a place when memory had this many messages.
     fn tell(&mut self, path: &Path, before: usize) -> Why {
         let writes = self.writes(path, before);
         let mut why = Why {
@@ -181,7 +179,7 @@ impl<'a> Teller<'a> {
         why
     }
 
-    /// The messages that reach a place, the latest first, back to the one that wrote it as a whole.
+    /// The messages that reach a place, the latest first, back to the one that wrote it whole.
     pub(super) fn writes(&self, path: &Path, before: usize) -> Vec<usize> {
         let mut found = Vec::new();
         let (mut own_is_covered, mut global_is_covered) = (self.instance.is_none(), false);
@@ -195,7 +193,7 @@ impl<'a> Teller<'a> {
             match reach(data, &path.segments) {
                 Reach::Not => continue,
                 Reach::Adds => {}
-                // What an instance has may be merged with what is global, so the one does not cover the other.
+                // An instance's value may be merged with the global one, so one does not cover the other.
                 Reach::Covers if is_own => own_is_covered = true,
                 Reach::Covers => global_is_covered = true,
             }
@@ -248,7 +246,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// What is behind each reference in a parameter, as memory was before the call's result came.
+    /// The provenance of each reference in a parameter, in memory before the call's result.
     fn behind(&mut self, value: &Value, before: usize) -> Vec<Why> {
         let Ok(template) = Template::parse(value) else { return Vec::new() };
         let mut paths = Vec::new();
@@ -256,7 +254,7 @@ impl<'a> Teller<'a> {
         paths.iter().map(|path| self.tell(path, before)).collect()
     }
 
-    /// How a literal is grounded in what had been said and read before the call's result came.
+    /// How a literal is grounded in memory before the call's result.
     fn grounded(&self, fields: Option<&Map<String, Value>>, name: &str, value: &Value, before: usize) -> Vec<Grounded> {
         let tool = fields.and_then(|fields| self.context.tool(fields.get("_tool")?.as_str()?));
         let (Some(grounding), Some(tool)) = (&self.grounding, tool) else { return Vec::new() };
@@ -296,13 +294,13 @@ impl<'a> Teller<'a> {
     }
 }
 
-/// What a write does to a place.
+/// The effect of a write on a place.
 enum Reach {
     /// Nothing.
     Not,
-    /// It joins what is there, or is a part of it.
+    /// It adds to the value, or is a part of it.
     Adds,
-    /// What was there before is gone.
+    /// It replaces the value.
     Covers,
 }
 
@@ -312,7 +310,7 @@ fn reach(data: &Data, place: &[Segment]) -> Reach {
         return Reach::Not;
     }
     let from_the_end = path.iter().zip(place).any(|(a, b)| a.counts_from_the_end() || b.counts_from_the_end());
-    // A write below the place, or perhaps beside it, is a part of what is there.
+    // A write below the place, or perhaps beside it, is a part of its value.
     let Some(mut rest) = place.get(path.len()..).filter(|_| !from_the_end && path.len() <= place.len()) else {
         return Reach::Adds;
     };
@@ -323,7 +321,7 @@ fn reach(data: &Data, place: &[Segment]) -> Reach {
             (Method::Merge | Method::Assign, Value::Object(_), None) => return Reach::Adds,
             (Method::Merge | Method::Assign, _, Some((step, _))) if step.counts_from_the_end() => return Reach::Adds,
             (Method::Merge | Method::Assign, Value::Object(fields), Some((step, below))) => {
-                // What is merged leaves alone what it does not name.
+                // A merge does not change what it does not name.
                 let Some(inner) = fields.get(step.key().as_ref()) else { return Reach::Not };
                 let deep = method == Method::Merge && inner.is_object();
                 (value, rest, method) = (inner, below, if deep { method } else { Method::Set });
@@ -361,7 +359,7 @@ impl Writer {
 }
 
 impl Why {
-    /// Every write in it, however far back.
+    /// Visits every write, however far back.
     pub(crate) fn each_write(&mut self, visit: &mut dyn FnMut(&mut Because)) {
         for one in &mut self.because {
             visit(one);
@@ -370,12 +368,12 @@ impl Why {
         }
     }
 
-    /// Whether nothing has ever written there.
+    /// Whether the place was never written.
     pub fn is_absent(&self) -> bool {
         self.because.is_empty() && self.left_out == 0
     }
 
-    /// The form in which other programs read it.
+    /// The JSON for other programs.
     pub fn to_json(&self) -> Value {
         let all = |whys: &[Why]| whys.iter().map(Why::to_json).collect::<Vec<_>>();
         let because = self.because.iter().map(|one| {
@@ -419,8 +417,8 @@ impl Why {
         form
     }
 
-    /// The chain in words, a line for each link, indented by how far back it lies. Nothing in it can pass for
-    /// another line, or hide one.
+    /// The chain as text, one line for each link, indented by its distance. Values are escaped, so that they cannot
+    /// imitate or hide a line.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         self.write(0, "", &mut lines);
@@ -464,7 +462,7 @@ impl Why {
     }
 }
 
-/// A value on one line, not too long.
+/// A value on one line, shortened.
 fn cut(value: &Value) -> String {
     let text = shown(value);
     match text.char_indices().nth(MOST_CHARACTERS) {

@@ -1,7 +1,7 @@
-//! A state that comes from elsewhere: the file of another program, or this session's own with a person's changes.
+//! A state from outside: the file of another program, or this session's own with a person's changes.
 //!
-//! A person's changes count as that person's word: data is written, a confirmation whose status was changed is decided.
-//! A question that came along is asked anew here, under the key and date it had.
+//! A person's changes count as their input: data is written, and a confirmation with a changed status is decided. An
+//! imported question is asked again, with its key and date.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,34 +25,34 @@ use crate::time::Time;
 use obelus_notebook::dialect::blocks::Step;
 use obelus_notebook::plan::Manner;
 
-/// A confirmation as the state has it.
+/// A confirmation in the state.
 struct Entry {
     key: String,
     status: String,
     requested_at: Option<Time>,
     reason: String,
-    /// The step that it is about, as a call.
+    /// Its step, as a call.
     call: Option<Value>,
     whole: Value,
 }
 
-/// A state that fits, in its parts.
+/// A valid state in its parts.
 struct Incoming {
-    /// What is data, by field.
+    /// The data, by field.
     fields: Map<String, Value>,
-    /// Steps that are planned, as calls.
+    /// Planned steps, as calls.
     planned: Vec<Value>,
     entries: Vec<Entry>,
 }
 
 impl Session {
-    /// Whether a state would be taken up, and if not, the place at fault.
+    /// Whether a state would be accepted, and if not, the place at fault.
     pub fn would_take(&self, state: &Value) -> Result<(), Refused> {
         self.incoming(state.clone(), false).map(drop)
     }
 
-    /// Takes up a state. One that does not fit is refused with the place at fault, and nothing has changed. A whole one
-    /// takes the place of what was there.
+    /// Adopts a state. An invalid one is refused with the place at fault, and nothing changes. A whole one replaces
+    /// the current state.
     pub(super) fn adopt(&mut self, state: Value, by: &str, is_whole: bool) -> Result<(), Refused> {
         let Incoming { fields, planned, entries } = self.incoming(state, is_whole)?;
         // Late approvals are ignored, wherever they were written.
@@ -90,7 +90,7 @@ impl Session {
         names.filter(|name| !fields.contains_key(*name)).cloned().collect()
     }
 
-    /// Reads a state and checks all of it, decisions included.
+    /// Parses a state and checks all of it, including decisions.
     fn incoming(&self, state: Value, is_whole: bool) -> Result<Incoming, Refused> {
         self.turn.must_be_at_rest()?;
         let Value::Object(mut fields) = state else {
@@ -110,7 +110,7 @@ impl Session {
         Ok(Incoming { fields, planned, entries })
     }
 
-    /// A yes to other parameters than were asked about must be one that could run.
+    /// An approval of changed parameters must be able to run.
     fn check_approval(&self, entry: &Entry) -> Result<(), Refused> {
         let Some((question, asked)) = self.waiting_for(&entry.key) else { return Ok(()) };
         let at_fault =
@@ -125,7 +125,7 @@ impl Session {
         self.edit_of(question, &params).map(drop).map_err(at_fault)
     }
 
-    /// The call that a confirmation of this key is about, while it waits.
+    /// The open call of a confirmation with this key.
     fn waiting_for(&self, key: &str) -> Option<(QuestionNumber, &AskedCall)> {
         let (question, index) = self.projection.confirmation(key)?;
         let open = self.inbox.get(question).filter(|question| question.is_open())?;
@@ -133,7 +133,7 @@ impl Session {
         Some((question, asked))
     }
 
-    /// Data that breaks the state's schema is refused. What is missing keeps its value.
+    /// Refuses data that violates the state's schema. Missing fields keep their values.
     fn check_state(&self, fields: &Map<String, Value>, is_whole: bool) -> Result<(), Refused> {
         let bad = |text: String| Err(Refused::new("bad_state", text));
         let mut whole = self.state();
@@ -154,7 +154,7 @@ impl Session {
         }
     }
 
-    /// The confirmations of a state, read and checked.
+    /// Parses and checks the confirmations of a state.
     fn entries(&self, confirmations: Value) -> Result<Vec<Entry>, Refused> {
         let entries = match confirmations {
             Value::Null => return Ok(Vec::new()),
@@ -207,9 +207,9 @@ impl Session {
         }
     }
 
-    /// Takes up a confirmation. `planned` are the steps that the state has as planned.
+    /// Adopts a confirmation. `planned` are the planned steps of the state.
     fn adopt_entry(&mut self, entry: Entry, planned: &[BTreeMap<String, Value>], by: &str) -> Result<(), Refused> {
-        // What is offered once more is not decided by reading the same state again.
+        // Reading the same state again does not decide what is offered again.
         if self.projection.is_offered_again(&entry.key, &entry.whole) {
             return Ok(());
         }
@@ -219,7 +219,7 @@ impl Session {
         if self.projection.adopted.get(&entry.key) == Some(&entry.whole) {
             return Ok(());
         }
-        // Until it is asked here, if it can be asked at all, it stays as it came.
+        // Until it is asked here, if possible, it stays unchanged.
         let words = entry.whole["description"].as_str().map(str::to_owned);
         let is_left_undone = |call: &Value| planned.contains(&without_asides(call)) || !self.was_done(&entry, call);
         let is_left_undone = entry.status == "approved" && entry.call.as_ref().is_some_and(is_left_undone);
@@ -228,7 +228,7 @@ impl Session {
             ("requested", Some(call)) if self.can_ask(&call) => {
                 self.ask_as_before(entry.key, entry.requested_at, words, call);
             }
-            // A yes that nobody carried out may be old: it is asked for once more.
+            // An approval that was not carried out may be old: it is asked for again.
             ("approved", Some(call)) if is_left_undone && self.can_ask(&call) => {
                 self.projection.offer_again(entry.key.clone(), entry.whole);
                 self.ask_as_before(entry.key, entry.requested_at, words, call);
@@ -242,8 +242,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the state tells that a call was carried out after its approval: what such a call adds to a list in the
-    /// state (`x-leaves`) is there since then, with the id of the object (`x-entity`).
+    /// Whether the state shows that a call was carried out after its approval: its entry in a list of the state
+    /// (`x-leaves`) is newer, and has the id of the object (`x-entity`).
     fn was_done(&self, entry: &Entry, call: &Value) -> bool {
         let context = &self.memory.context;
         let Some(tool) = call["_tool"].as_str().and_then(|name| context.tool(name)) else { return false };
@@ -263,7 +263,7 @@ impl Session {
         })
     }
 
-    /// A status that a person has changed is a decision; parameters too, with a yes.
+    /// A changed status is a decision; with an approval, changed parameters too.
     fn decide_as_written(
         &mut self,
         number: QuestionNumber,
@@ -281,7 +281,7 @@ impl Session {
                 };
                 self.decide(&Routed::own(number), decision, by, None)?;
             }
-            // The others of the same question still wait.
+            // The others of the same question stay open.
             "denied" => {
                 let decision = Decision::DenySome { only: vec![index], reason: entry.reason.clone() };
                 self.decide(&Routed::own(number), decision, by, None)?;
@@ -291,7 +291,7 @@ impl Session {
         Ok(())
     }
 
-    /// Asks what was asked elsewhere, under the same key and date.
+    /// Asks an imported question again, with the same key and date.
     fn ask_as_before(&mut self, key: String, requested_at: Option<Time>, words: Option<String>, mut call: Value) {
         call["requires_confirmation"] = true.into();
         let hash = self.hash_of_proposal(&call);
@@ -306,12 +306,13 @@ impl Session {
         self.start_step(&[Arc::new(call)], trigger, Manner { sequential: true, keeps_results: true });
     }
 
-    /// Whether a question about this can be answered here: a step that is no call of this agent is kept as it came.
+    /// Whether a question about this call can be answered here; a step that is not a call of this agent stays
+    /// unchanged.
     fn can_ask(&self, call: &Value) -> bool {
         Call::read(&Arc::new(call.clone()), &self.memory.context).1.is_empty()
     }
 
-    /// What a decision about a proposal without references is bound to.
+    /// The hash that a decision about a proposal without references is bound to.
     fn hash_of_proposal(&self, proposal: &Value) -> String {
         let (mut call, _) = Call::read(&Arc::new(proposal.clone()), &self.memory.context);
         call.keep_result();
@@ -321,7 +322,8 @@ impl Session {
     }
 }
 
-/// A yes is for the call that was asked about: other values may be given, but not another action, and nothing left out.
+/// An approval is for the call that was asked about: values may differ, but not the action, and nothing may be
+/// missing.
 fn must_be_what_was_asked(asked: &Value, call: &Value) -> Result<(), String> {
     if call["_tool"] != asked["_tool"] {
         return Err(format!("{} was asked about, not {}", asked["_tool"], call["_tool"]));
@@ -333,13 +335,13 @@ fn must_be_what_was_asked(asked: &Value, call: &Value) -> Result<(), String> {
     }
 }
 
-/// The parameters that a call has otherwise than the one that was asked about.
+/// The parameters that differ from the call that was asked about.
 fn changed(asked: &Value, call: &Value) -> Map<String, Value> {
     let fields = without_asides(call);
     fields.into_iter().filter(|(name, value)| !name.starts_with('_') && asked.get(name) != Some(value)).collect()
 }
 
-/// A call without what only says how it is meant.
+/// A call without its remarks.
 fn without_asides(call: &Value) -> BTreeMap<String, Value> {
     let fields = call.as_object().into_iter().flatten();
     let own = fields.filter(|(name, _)| !crate::call::ASIDES.contains(&name.as_str()));

@@ -1,4 +1,4 @@
-//! Asking people: about calls, about whole plans, about what only they know.
+//! Asks people: about calls, about whole plans, and for values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ struct Group {
 }
 
 impl Session {
-    /// What a decision about a resolved call is bound to.
+    /// The hash that a decision about a resolved call is bound to.
     pub(super) fn hash_of(&self, call: &Call, frozen: &Value) -> String {
         let is_aside = |name: &str| ASIDES.contains(&name) && call.aside(name).is_some();
         hash(&self.id, frozen, is_aside)
     }
 
-    /// A person must decide about a call.
+    /// Asks a person about a call.
     pub(super) fn ask_about_call(&mut self, at: JobRef, call: &Call, reasons: Vec<Reason>) {
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return };
         let described = self.described(at, call, &frozen);
@@ -56,11 +56,11 @@ impl Session {
         self.scheduler.wake_followers(at);
     }
 
-    /// A call about to run, in words, with what is not trusted marked.
+    /// A call about to run as text, with untrusted parts marked.
     pub(super) fn described(&self, at: JobRef, call: &Call, frozen: &Value) -> Described {
         let provenance = self.provenance(at);
         let origins = |part: Part<'_>| match part {
-            // That it was proposed after reading is among the reasons.
+            // The reasons already say that it was proposed after reading.
             Part::Proposal => Origins::default(),
             Part::Value(place, _) => provenance.of_place(call, place),
             Part::Scopes => provenance.of_scopes(call),
@@ -69,7 +69,7 @@ impl Session {
         Described { words: describe(frozen, &is_aside, &origins), marks: marks(frozen, &is_aside, &origins) }
     }
 
-    /// The calls of one template over instances are one question. Says whether something was asked.
+    /// Asks one question about the calls of one template over instances. Returns whether something was asked.
     pub(super) fn ask_about_groups(&mut self) -> bool {
         let mut groups: BTreeMap<Template, Group> = BTreeMap::new();
         let mut seen: BTreeMap<String, (Template, usize)> = BTreeMap::new();
@@ -104,7 +104,7 @@ impl Session {
     }
 
     pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, manner: Manner) {
-        // Of plans that wait, the latest is meant: two of them would do things twice.
+        // Of open plans only the latest counts: two of them would do things twice.
         for number in self.inbox.open_where(|question| question.about == About::Plan) {
             let why = Some("another plan has taken its place");
             self.end_question(number, QuestionStatus::Denied, "the agent", why);
@@ -139,8 +139,8 @@ impl Session {
         self.ask(Draft { manner, before_reading, ..draft });
     }
 
-    /// A call of a plan in words. A person's yes covers its proposal and literals, so those are marked; what its
-    /// references bring is judged when it is there.
+    /// A call of a plan as text. An approval covers its proposal and literals, so those are marked; the values of
+    /// references are judged when they are available.
     fn described_plan(&self, call: &Value, is_own: &dyn Fn(&str) -> bool) -> Described {
         let tool = call.get("_tool").and_then(Value::as_str).and_then(|name| self.memory.context.tool(name));
         let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
@@ -155,12 +155,12 @@ impl Session {
         Described { words: describe(call, &is_aside, &origins), marks: marks(call, &is_aside, &origins) }
     }
 
-    /// A person is asked for something else than a yes.
+    /// Asks a person for a value.
     pub(super) fn ask_for_input(&mut self, words: &str, schema: Option<Value>) -> QuestionNumber {
         self.ask(Draft { schema, ..Draft::new(About::Input, Vec::new(), crate::visible(words)) })
     }
 
-    /// A denial that nobody had asked for is kept like any other.
+    /// Records a denial that nobody was asked for.
     pub(super) fn record_denial(&mut self, call: &Arc<Value>, hash: &str, reason: &str) {
         let mut asked = AskedCall::new(call.clone(), hash.to_owned(), Vec::new());
         asked.decide(false, self.memory.now(), Some(reason));
@@ -188,7 +188,7 @@ impl Session {
         number
     }
 
-    /// Gives a question the names of the values that it shows.
+    /// Adds the names of the values in a question.
     pub(super) fn name_values(&mut self, number: QuestionNumber) {
         let Some(question) = self.inbox.get(number) else { return };
         let names = self.naming().names_in(question);

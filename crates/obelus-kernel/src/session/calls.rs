@@ -1,4 +1,4 @@
-//! A call's way from blocked to running, and its end.
+//! A call from blocked to running, and its end.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use obelus_notebook::plan::{Who, who_runs};
 use obelus_notebook::steps::StepNode;
 
 impl Session {
-    /// Looks at every job that something has changed for, and starts what may run.
+    /// Processes every job that has changed, and starts what may run.
     pub(super) fn advance(&mut self) {
         loop {
             if let Some(at) = self.scheduler.next_dirty() {
@@ -54,7 +54,7 @@ impl Session {
         }
     }
 
-    /// Everything is there: resolves the call, validates it, and sees who runs it and whether it may.
+    /// All values are available: resolves and validates the call, and decides who runs it and whether it may.
     fn prepare(&mut self, at: JobRef) {
         let call = Arc::clone(self.scheduler.call(at));
         let Some(tool) = &call.tool else { return self.close(at, Status::Failed) };
@@ -77,7 +77,7 @@ impl Session {
         if call.has_refs()
             && let Err(fault) = fit(&mut fields, call.params.len(), tool, &self.memory.context)
         {
-            // A fault quotes the value, so its words carry the value's origins.
+            // A fault quotes the value, so its text has the value's origins.
             self.scheduler.add_origins(at, &origins);
             return self.fail_by(at, &fault);
         }
@@ -96,14 +96,14 @@ impl Session {
         }
     }
 
-    /// A reference has a value that cannot stand where it is wanted, such as an object in a text (CTX-13).
+    /// A reference has a value that does not fit, such as an object in a text (CTX-13).
     fn end_without_value(&mut self, at: JobRef, expr: Option<Expr>) {
         let step = self.scheduler.step_of(at);
         let mut is_fed = false;
         if let Some(expr) = &expr {
             expr.each_ref(&mut |path| is_fed |= !step.graph.edges_by(at.index(), path).is_empty());
         }
-        // Where no value came at all, the call that was to bring it is named.
+        // If no value came at all, the call that should have brought it is named.
         let is_missing = is_fed && step.missing(at.index(), &self.memory.context).is_some();
         let Some(expr) = expr.filter(|_| !is_missing) else { return self.skip(at) };
         let text = format!("{expr} has no value that can stand in a text");
@@ -116,7 +116,7 @@ impl Session {
         self.close(at, Status::Skipped);
     }
 
-    /// A value that it needs never came: its report says which.
+    /// Skips a job whose needed value never came: its report says which.
     fn skip(&mut self, at: JobRef) {
         let missing = self.scheduler.step_of(at).missing(at.index(), &self.memory.context);
         if let Some(job) = self.scheduler.job_mut(at) {
@@ -125,19 +125,19 @@ impl Session {
         self.close(at, Status::Skipped);
     }
 
-    /// The model has brought the result of its call, or is asked for it.
+    /// A model call has its result, or the model is asked for it.
     fn prepare_model_call(&mut self, at: JobRef, call: &Call) {
         let Some(output) = call.output.as_ref().filter(|_| brings_output(call)) else {
             return self.scheduler.make_ready(at);
         };
         self.scheduler.begin_model_call(at);
-        // The model had everything in view that it had been shown.
+        // The model had seen everything that it had been shown.
         let shown = self.scheduler.step_of(at).literal.clone();
         self.scheduler.add_origins(at, &shown);
         self.finish_model_call(at, (**output).clone(), None);
     }
 
-    /// Where the values of a job's call come from.
+    /// The origins of the values of a job's call.
     pub(super) fn provenance(&self, at: JobRef) -> Provenance<'_> {
         let instance = self.scheduler.job(at).instance.as_deref();
         let literal = &self.scheduler.step_of(at).literal;
@@ -152,7 +152,7 @@ impl Session {
         }
     }
 
-    /// Decides whether a call that acts may run: by what people have said of it before, else by the gate.
+    /// Decides whether an acting call may run: by people's earlier decisions, else by the gate.
     fn judge(&mut self, at: JobRef, call: &Arc<Call>) {
         let Some(tool) = &call.tool else { return };
         if self.settle_by_earlier_word(at, call) {
@@ -170,7 +170,7 @@ impl Session {
             self.projection.expects(hash)
         };
         match verdict.ruling() {
-            // A question from elsewhere waits here in every mode; the mode is looked at again before the call runs.
+            // An imported question waits in every mode; the mode is checked again before the call runs.
             Ruling::Refuse if !(verdict.is_by_mode() && is_from_elsewhere()) => self.refuse(at, &verdict),
             _ => self.ask_about_call(at, call, verdict.into_reasons()),
         }
@@ -180,7 +180,7 @@ impl Session {
         self.propose(at, (call, tool), &self.provenance(at), |proposal| self.gate().judge(proposal))
     }
 
-    /// Shows somebody the call of a job as the gate is shown it.
+    /// Passes the call of a job to a function as the gate sees it.
     pub(super) fn propose<T>(
         &self,
         at: JobRef,
@@ -207,8 +207,9 @@ impl Session {
     fn refuse(&mut self, at: JobRef, verdict: &Verdict) {
         let rule = if verdict.is_by_mode() { Rule::Pol1 } else { Rule::Pol2 };
         let reason = verdict.reasons().first();
-        self.record_error(at, fault_data(&Fault::new(rule, reason.map(ToString::to_string).unwrap_or_default())));
-        // The model reads the words. Channels have words of their own, and find them by the reason.
+        let words = reason.map(ToString::to_string).unwrap_or_default();
+        self.record_error(at, fault_data(&Fault::new(rule, words)), false);
+        // The model reads the text. Channels have their own, chosen by the reason.
         if let Some(error) = self.scheduler.job_mut(at).and_then(|job| job.error.as_deref_mut()) {
             error["reason"] = json!(reason);
         }
@@ -228,18 +229,18 @@ impl Session {
         if let Some(verdict) = verdict.filter(|verdict| !verdict.is_allowed()) {
             return self.refuse(at, &verdict);
         }
-        // So may the policy (POL-9): what it refuses now does not run on an old yes.
+        // So may the policy (POL-9): an old approval does not override a current refusal.
         if let Some(verdict) = self.refusal_of_today(at) {
             return self.refuse(at, &verdict);
         }
-        // What a person runs or has approved as a whole is bounded by its own size (LOOP-2).
+        // What a person runs or has approved as a whole is limited by its own size (LOOP-2).
         let is_bounded = !self.scheduler.step_of(at).is_by_person;
         if is_bounded && self.turn.calls >= self.settings.max_calls {
             self.scheduler.put_back(at);
             return self.turn.must_end_at(Limit::Calls(self.settings.max_calls.into()));
         }
         self.turn.calls += u32::from(is_bounded);
-        // Nobody waits for the end of a call whose result is not kept.
+        // The end of a call whose result is not stored is not waited for.
         self.turn.has_moved |= call.output_path.is_none();
         self.scheduler.run(at);
         if let Some(delegate) = &call.delegate {
@@ -251,7 +252,7 @@ impl Session {
         }
     }
 
-    /// Starts the same call once more, under the same key.
+    /// Starts the same call again, with the same key.
     pub(super) fn start_again(&mut self, at: JobRef) {
         self.close_elicitations(at);
         // The mode may have been lowered since it was started.
@@ -266,7 +267,8 @@ impl Session {
         self.hand_out(at);
     }
 
-    /// What a call's scopes show now. Its result is made of that too, and memory may have changed since it was judged.
+    /// The current values of a call's scopes. Its result depends on them too, and memory may have changed since it
+    /// was judged.
     fn scope_of(&mut self, at: JobRef) -> Vec<Value> {
         let call = self.scheduler.call(at);
         if call.scopes.is_empty() {
@@ -293,7 +295,7 @@ impl Session {
         self.tasks.push_back(Task::Call(Box::new(start)));
     }
 
-    /// A call as a driver gets it: the first attempt, without scope.
+    /// A call for a driver: the first attempt, without scope.
     pub(super) fn start_of(&self, id: CallId, tool: &Arc<Tool>, named: Option<&str>, call: Arc<Value>) -> Start {
         Start {
             key: format!("{}:{id}", self.id),
@@ -308,8 +310,7 @@ impl Session {
         }
     }
 
-    /// A call that was handed out has come to its end. An end that is known already is ignored, and so is one of a call
-    /// that nobody has in hand.
+    /// Takes the outcome of a call. One that is already known, or of a call that is not running, is ignored.
     pub(super) fn take_outcome(&mut self, call: LocalCall, outcome: Outcome) {
         match call {
             LocalCall::Look { question, call } => self.take_look(question, call, &outcome),
@@ -333,24 +334,28 @@ impl Session {
         }
     }
 
-    /// Ends a job whose call is itself at fault: the model can mend it.
+    /// Ends a job whose call is invalid: the model can correct it.
     pub(super) fn fail_by(&mut self, at: JobRef, fault: &Fault) {
         self.turn.is_faulty = true;
-        self.record_error(at, fault_data(fault));
+        self.record_error(at, fault_data(fault), true);
         self.close(at, Status::Failed);
     }
 
     /// Ends a job whose activity failed.
     pub(super) fn fail_with(&mut self, at: JobRef, error: &CallError) {
-        self.record_error(at, json!({"code": error.code, "message": error.message}));
+        self.record_error(at, json!({"code": error.code, "message": error.message}), true);
         self.close(at, Status::Failed);
     }
 
-    pub(super) fn record_error(&mut self, at: JobRef, error: Value) {
+    /// `has_run`: whether the words may be those of the tool. A refused call has never run.
+    pub(super) fn record_error(&mut self, at: JobRef, error: Value, has_run: bool) {
         if self.scheduler.find(at).is_none() {
             return;
         }
-        let own = self.settings.origin_of_error(self.scheduler.call(at));
+        let own = match has_run || !self.settings.denials_are_trusted {
+            true => self.settings.origin_of_error(self.scheduler.call(at)),
+            false => Origins::default(),
+        };
         let name = self.scheduler.identity(at);
         let raw = Arc::clone(&self.scheduler.call(at).raw);
         let words = error.to_string();
@@ -361,13 +366,13 @@ impl Session {
             let origins = job.origins.clone().joined(&own);
             step.errors.push((error_data((*call).clone(), error), origins));
         }
-        // How often a node of a graph may fail is for the graph to say, by its counters and its limit.
+        // The graph's own counters and limit decide how often its nodes may fail.
         if !matches!(self.graph.as_ref().and_then(super::GraphRun::current), Some(StepNode::Call { .. })) {
             self.turn.note_failure(&name, &words);
         }
     }
 
-    /// Brings a job to a final status, with everything that hangs on it.
+    /// Sets a job's final status, and updates everything that depends on it.
     pub(super) fn close(&mut self, at: JobRef, status: Status) {
         if !self.scheduler.close(at, status) {
             return;
@@ -386,8 +391,7 @@ impl Session {
         }
     }
 
-    /// At the end of a turn that must stop, calls that have not begun are skipped. Calls that wait for a person still
-    /// wait.
+    /// At the end of a turn that must stop, skips calls that have not begun. Calls that wait for a person stay.
     pub(super) fn drop_open_jobs(&mut self) {
         for at in self.scheduler.drop_open() {
             if let Some(job) = self.scheduler.job_mut(at) {
@@ -399,7 +403,7 @@ impl Session {
         self.scheduler.clear_queues();
     }
 
-    /// Whether a call that has come whole, in an answer that has not, may start now. If so, say so by
+    /// Whether a complete call of an incomplete answer may start now. If so, send
     /// [`Input::Partial`](super::Input::Partial).
     pub fn may_start_early(&self, id: &super::RequestId, index: u32, call: &Value) -> bool {
         let mut below = id.clone();
@@ -409,20 +413,20 @@ impl Session {
         }
     }
 
-    /// Whether a request is for the solution of the session's own turn, whose words are for the user.
+    /// Whether a request is for the solution of the session's own turn, whose text is for the user.
     pub fn is_solving(&self, id: &super::RequestId) -> bool {
         id.local().is_some_and(|number| self.turn.phase() == Phase::Asking(number.0))
     }
 
-    /// Starts a call that has come whole, in an answer that has not.
+    /// Starts a complete call of an incomplete answer.
     pub(super) fn start_early(&mut self, request: u64, index: u32, call: &Value) {
         let Some(start) = self.early_call(request, index, call) else { return };
         self.scheduler.early.add((request, index), Arc::clone(&start.call));
         self.tasks.push_back(Task::Call(Box::new(start)));
     }
 
-    /// The call as it would be handed out, if it may start: a read that an activity carries out once, with nothing in
-    /// it that comes from memory, which the gate allows and of which nobody has spoken before.
+    /// The call to start early, if it may: a read by an activity, without references, allowed by the gate and without
+    /// earlier decisions about it.
     fn early_call(&self, request: u64, index: u32, call: &Value) -> Option<Start> {
         let is_time = self.turn.phase() == Phase::Asking(request)
             && self.plan_mode() == PlanMode::Eager
@@ -476,7 +480,7 @@ impl Session {
         Some(self.start_of(id, &tool, call.activity.as_deref(), Arc::new(frozen)))
     }
 
-    /// A job is to be handed out: whether its call is under way already, or has even ended.
+    /// Uses the early start of a job's call, running or ended, if there is one.
     fn claim_early_call(&mut self, at: JobRef) -> bool {
         if self.scheduler.early.is_empty() {
             return false;

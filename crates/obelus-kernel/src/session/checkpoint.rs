@@ -1,8 +1,8 @@
-//! A session at rest, as it is kept, so that restoring it does not depend on how old it is.
+//! The stored form of a resting session, so that the cost of restoring it does not depend on its age.
 //!
-//! The checkpoint has what the session has become: the fold of its memory with the latest messages, what was asked and
-//! said, and where its turn came to rest. Earlier messages stay in the journal, and are read when somebody needs them.
-//! Work under way is not kept: a turn has limits, so the journal after a rest is never long.
+//! The checkpoint has the current state: the fold of its memory with the latest messages, questions and decisions,
+//! and how its turn ended. Earlier messages stay in the journal and are read on demand. Running work is not included:
+//! a turn has limits, so the journal after a rest is never long.
 
 use std::borrow::Cow;
 
@@ -25,10 +25,10 @@ use crate::message::Message;
 use crate::policy::Mode;
 use crate::time::Time;
 
-/// The form of a checkpoint. Another form is not read: the journal has everything.
+/// The version of the format. Other versions are not read: the journal has everything.
 const FORM: u32 = 4;
 
-/// Written from where the data is, without a copy: it is as long as the memory of the session.
+/// Serialised in place without a copy, because it is as large as the session's memory.
 #[derive(Serialize, Deserialize)]
 struct Checkpoint<'a> {
     form: u32,
@@ -48,7 +48,7 @@ struct Checkpoint<'a> {
     #[serde(default)]
     attached: Cow<'a, [Picture]>,
     paused: Cow<'a, Option<String>>,
-    /// What the agent's file said last, where that is not what the session was made with.
+    /// The latest settings of the agent's file, if they differ from the session's initial ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rules: Option<Cow<'a, Settings>>,
     #[serde(default)]
@@ -57,9 +57,9 @@ struct Checkpoint<'a> {
 }
 
 impl Session {
-    /// What is needed to go on from here, as JSON; none while something is under way, or a call waits for a person.
+    /// The checkpoint as JSON; none while work is running, or a call waits for a person.
     pub fn checkpoint(&self) -> Option<String> {
-        // Every field stands here, so that a new one is kept, or left out on purpose.
+        // All fields are listed, so that a new one is stored, or left out on purpose.
         let Self {
             id,
             settings,
@@ -73,7 +73,7 @@ impl Session {
             graph,
             projection,
             delegates: _,
-            // It is made of the context and the inbox.
+            // Derived from the context and the inbox.
             grounds: _,
             spent,
             tasks,
@@ -109,9 +109,8 @@ impl Session {
         serde_json::to_string(&checkpoint).ok()
     }
 
-    /// Restores what [`Session::checkpoint`] kept, in a session that was made as the kept one was made and has been
-    /// told nothing yet. `past` brings the messages that were left out: [`Session::past`] of the session as its journal
-    /// had made it at that point.
+    /// Restores a [`Session::checkpoint`] in a new session that was created like the original. `past` loads the
+    /// messages that were left out: [`Session::past`] of the session as its journal had it at that point.
     pub fn restore(mut self, kept: &str, past: LoadPast) -> Result<Self, String> {
         let kept: Checkpoint<'_> = serde_json::from_str(kept).map_err(|error| error.to_string())?;
         if kept.form != FORM {

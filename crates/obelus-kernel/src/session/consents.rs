@@ -1,5 +1,5 @@
-//! Standing consent (ASK-9): what a person may agree to along with a yes, what has been agreed to, and for which calls
-//! it has answered.
+//! Standing consent (ASK-9): what a person may agree to along with an approval, given consents, and the calls that
+//! they covered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::tool::Tool;
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Consents {
     all: Vec<StandingConsent>,
-    /// The calls that ran because of one, by step.
+    /// The calls that ran by one, by step.
     used: BTreeMap<u32, Vec<ConsentUse>>,
 }
 
-/// A call that ran because of a consent.
+/// A call that ran by a consent.
 #[derive(Clone, Serialize, Deserialize)]
 struct ConsentUse {
     job: u32,
     /// The number of the consent.
     consent: u64,
-    /// The call as it was proposed.
+    /// The proposed call.
     call: Arc<Value>,
 }
 
@@ -52,7 +52,7 @@ impl Consents {
         Ok(())
     }
 
-    /// A call runs because of a consent.
+    /// Records a call that runs by a consent.
     pub(super) fn note_use(&mut self, at: JobRef, number: u64, call: Arc<Value>) {
         if let Some(consent) = self.all.iter_mut().find(|consent| consent.number == number) {
             consent.uses += 1;
@@ -60,43 +60,43 @@ impl Consents {
         self.used.entry(at.step).or_default().push(ConsentUse { job: at.job, consent: number, call });
     }
 
-    /// The consent because of which a call ran that was proposed so.
+    /// The consent by which a proposed call ran.
     pub(super) fn of_proposal(&self, call: &Value) -> Option<u64> {
         self.used.values().flatten().find(|one| *one.call == *call).map(|one| one.consent)
     }
 }
 
 impl Session {
-    /// The gate that judges calls now.
+    /// The current gate.
     pub(super) fn gate(&self) -> Gate<'_> {
         self.settings.gate().with_consents(&self.consents.all, self.memory.now())
     }
 
-    /// What people have agreed to for the rest of the session, ended consents included.
+    /// The standing consents, including ended ones.
     pub fn consents(&self) -> &[StandingConsent] {
         &self.consents.all
     }
 
-    /// The consent because of which a call ran, by the place in its report.
+    /// The consent by which a call ran, by the place in its report.
     pub fn consent_of(&self, place: (u32, u32)) -> Option<&StandingConsent> {
         let used = self.consents.used.get(&place.0)?.iter().find(|one| one.job == place.1)?;
         self.consents.all.iter().find(|consent| consent.number == used.consent)
     }
 
-    /// What a person may agree to along with a yes to a question, narrow scopes first; empty where no consent may stand.
+    /// The consents that may be given along with an approval, narrow scopes first; empty if none is possible.
     pub fn consent_offers(&self, id: &QuestionId) -> Vec<ConsentTerms> {
         let question = id.local().and_then(|number| self.inbox.get(number));
         question.filter(|question| question.is_open()).map(|question| self.offers(question)).unwrap_or_default()
     }
 
-    /// Why no consent may stand for the calls of a question, where that is so whatever the scope.
+    /// Why no consent is possible for the calls of a question, whatever its scope.
     pub fn never_standing(&self, id: &QuestionId) -> Option<NeverStanding> {
         let question = self.inbox.get(id.local()?)?;
         let (tool, calls) = self.calls_asked(question)?;
         calls.iter().find_map(|params| never(tool, params))
     }
 
-    /// The tool of a question's calls, and the parameters of those that are open. None where they have several tools.
+    /// The tool of a question's calls, and the parameters of the open ones. None if they have several tools.
     fn calls_asked(&self, question: &Question) -> Option<(&Tool, Vec<Value>)> {
         if question.about != About::Call {
             return None;
@@ -134,7 +134,7 @@ impl Session {
         terms.filter(|terms| terms.answer(&question.reasons) && self.may_stand(question, terms)).collect()
     }
 
-    /// Whether a consent of these terms would answer for every open call of a question.
+    /// Whether a consent with these terms would cover every open call of a question.
     fn may_stand(&self, question: &Question, terms: &ConsentTerms) -> bool {
         let (grounds, gate) = (self.current_grounds(), self.gate());
         question.open_calls().flat_map(|index| &question.calls[index].jobs).all(|at| {
@@ -148,7 +148,7 @@ impl Session {
         })
     }
 
-    /// The records of the list that a call's record stands in, or of all the calls of a question.
+    /// The records of the list that contains a call's record, or of all the calls of a question.
     fn list_scope(&self, tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
         let path = tool.record()?;
         let own: Vec<Value> = calls.iter().filter_map(|params| params.get(path).cloned()).collect();
@@ -166,7 +166,7 @@ impl Session {
         Some(ConsentScope::Records { path: path.to_owned(), values, others: same_targets(tool, calls)? })
     }
 
-    /// A person says yes, and agrees to more of the same.
+    /// A person approves, and gives a standing consent.
     pub(super) fn consent(
         &mut self,
         number: QuestionNumber,
@@ -190,20 +190,19 @@ impl Session {
         Ok(())
     }
 
-    /// A person takes a consent back. What runs already goes on.
+    /// Revokes a consent. Running calls continue.
     pub(super) fn revoke(&mut self, number: u64, by: &str) -> Result<(), Refused> {
         self.consents.revoke(number, by, self.memory.now())
     }
 }
 
-/// Whoever the calls are addressed to, if that is the same in all of them.
+/// The addressee of the calls, if all have the same.
 fn person_scope(tool: &Tool, calls: &[Value]) -> Option<ConsentScope> {
     let values = same_targets(tool, calls).filter(|values| !values.is_empty() && tool.target.is_some())?;
     Some(ConsentScope::Person { values })
 }
 
-/// The targets of the calls besides their records, and what says of which kind a record is; none if they are not the
-/// same in all the calls.
+/// The targets of the calls besides their records, and the kind of the record; none if they differ between the calls.
 fn same_targets(tool: &Tool, calls: &[Value]) -> Option<Vec<(String, Value)>> {
     let declared = tool.target.iter().flatten().map(String::as_str);
     let mut paths: Vec<&str> = Vec::new();
@@ -230,7 +229,7 @@ fn same_targets(tool: &Tool, calls: &[Value]) -> Option<Vec<(String, Value)>> {
     Some(values)
 }
 
-/// The one site that all addresses in the calls are of.
+/// The one site of all addresses in the calls.
 fn site_scope(calls: &[Value]) -> Option<ConsentScope> {
     let mut found = calls.iter().map(hosts);
     let first = found.next()?.filter(|first| first.len() == 1)?;

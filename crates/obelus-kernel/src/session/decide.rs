@@ -1,4 +1,4 @@
-//! What people decide, and what that does.
+//! People's decisions and their effects.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::scheduler::{Status, Trigger};
 use super::{Refused, Session, error_data};
 
 impl Session {
-    /// A person decided. A decision that does not fit is refused, and the question stays.
+    /// Takes a decision. An invalid one is refused, and the question stays open.
     pub(super) fn decide(
         &mut self,
         id: &QuestionId,
@@ -35,7 +35,7 @@ impl Session {
         Ok(())
     }
 
-    /// The number of a question that a decision can be about now.
+    /// The number of a question that can be decided now.
     pub(super) fn decidable(&self, id: &QuestionId, decision: &Decision) -> Result<QuestionNumber, Refused> {
         let found = id.local().and_then(|number| Some((number, self.inbox.get(number)?)));
         let Some((number, question)) = found else {
@@ -63,8 +63,8 @@ impl Session {
         Ok(number)
     }
 
-    /// An answer that names what was shown counts for just that (ASK-1). Whoever edits has seen the question as it stands, or
-    /// as the edit makes it.
+    /// An answer with a digest counts only for what was shown (ASK-1). Before an edit, a person has seen the question
+    /// as it is, or as edited.
     fn must_be_as_shown(
         &self,
         number: QuestionNumber,
@@ -107,7 +107,7 @@ impl Session {
         Ok(())
     }
 
-    /// A yes to what the mode does not permit would be lost: it is refused, and the question stays.
+    /// An approval that the mode does not permit would be lost: it is refused, and the question stays open.
     pub(super) fn check_mode(&self, question: &Question, chosen: &[usize]) -> Result<(), Refused> {
         let tools = chosen.iter().filter_map(|index| {
             let name = question.calls.get(*index)?.call.get("_tool")?.as_str()?;
@@ -147,11 +147,11 @@ impl Session {
 
     fn decide_about_doubt(&mut self, number: QuestionNumber, decision: Decision, by: &str) -> Result<(), Refused> {
         let outcome = match decision {
-            // An unknown result is not written, and breaks no schema: the effect is there all the same.
+            // An unknown result is not written and not validated: the effect has happened.
             Decision::Happened { result: Value::Null } => Some(Outcome::Messages(Vec::new())),
             Decision::Happened { result } => Some(Outcome::Value(result)),
             Decision::DidNot => None,
-            // Nobody repeats an effect by a yes (ASK-8).
+            // An approval does not repeat an effect (ASK-8).
             other => {
                 let text = format!(
                     "`{}` does not say whether it happened: answer `happened` if it did, or `did-not` to do it now",
@@ -182,7 +182,7 @@ impl Session {
         Ok(())
     }
 
-    /// Calls of a question run, exactly as shown.
+    /// Lets calls of a question run, exactly as shown.
     pub(super) fn approve(&mut self, number: QuestionNumber, indexes: &[usize], by: &str) {
         let ruled = Ruled { status: QuestionStatus::Approved, at: self.memory.now(), by, reason: None };
         let released = self.inbox.decide_calls(number, indexes, true, ruled);
@@ -198,7 +198,7 @@ impl Session {
         }
     }
 
-    /// Calls of a question are dropped.
+    /// Denies calls of a question.
     pub(super) fn deny(&mut self, number: QuestionNumber, indexes: &[usize], reason: &str, by: &str) {
         let Some(is_plan) = self.inbox.get(number).map(|question| question.about == About::Plan) else { return };
         let ruled = Ruled { status: QuestionStatus::Denied, at: self.memory.now(), by, reason: Some(reason) };
@@ -214,7 +214,7 @@ impl Session {
         }
     }
 
-    /// A call is denied, and an identical one will be too.
+    /// Denies a call, and future identical ones.
     pub(super) fn deny_job(&mut self, at: JobRef, hash: &str, reason: &str) {
         self.inbox.note_denial(hash.to_owned(), self.memory.context.length());
         self.drop_denied(at, reason);
@@ -227,13 +227,13 @@ impl Session {
         self.close(at, Status::Denied);
     }
 
-    /// One job runs for another one as well.
+    /// Makes one job's result count for another one as well.
     pub(super) fn join(&mut self, at: JobRef, primary: JobRef) {
         self.scheduler.set_status(at, Status::Waiting);
         self.inbox.join(at, primary);
     }
 
-    /// Reminds whoever may answer of questions that will lapse.
+    /// Reminds people of questions that will expire.
     pub(super) fn remind(&mut self) {
         for number in self.inbox.take_reminders(self.memory.now()) {
             let id = Routed::own(number);
@@ -241,7 +241,7 @@ impl Session {
         }
     }
 
-    /// Questions that nobody answered in time lapse.
+    /// Expires questions that were not answered in time.
     pub(super) fn expire(&mut self) {
         let now = self.memory.now();
         for number in self.inbox.open_where(|question| question.expires_at <= now) {
@@ -277,11 +277,17 @@ impl Session {
 }
 
 pub(super) fn unfit(question: &Question, decision: &Decision) -> Refused {
-    let text = format!("a question about `{}` cannot be answered by `{}`", question.about.name(), decision.name());
+    let fit = match question.about {
+        About::Call | About::Plan => "`approve`, `deny` or `edit`",
+        About::Input => "`value` or `deny`",
+        About::InDoubt => "`happened` or `did-not`",
+    };
+    let (about, name) = (question.about.name(), decision.name());
+    let text = format!("a question about `{about}` cannot be answered by `{name}`: answer {fit}");
     Refused::new("unfit_answer", text)
 }
 
-/// The calls of a question that a decision is about: those it names, or all that are still open.
+/// The calls that a decision concerns: those it names, or all open ones.
 fn chosen(question: &Question, only: Option<Vec<usize>>) -> Result<Vec<usize>, Refused> {
     let open: Vec<usize> = question.open_calls().collect();
     let chosen = only.unwrap_or_else(|| open.clone());

@@ -1,4 +1,4 @@
-//! Delegates: calls carried out by a session of their own, which sees nothing but what it is given.
+//! Delegates: sessions that carry out calls and see only what they are given.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::message::Message;
 use crate::origin::{Origin, Origins};
 
-/// The delegates at work, by the job that each carries out.
+/// The running delegates, by job.
 #[derive(Default)]
 pub(super) struct Delegates(BTreeMap<JobRef, Box<Session>>);
 
@@ -50,7 +50,7 @@ impl Delegates {
 }
 
 impl Session {
-    /// Starts the delegate that carries out a call, or asks for the file that says what it is.
+    /// Starts the delegate of a call, or requests its file.
     pub(super) fn start_delegate(&mut self, at: JobRef, delegate: &str, scope: Vec<Value>) {
         if let Some(job) = self.scheduler.job_mut(at) {
             job.scope = scope;
@@ -65,7 +65,7 @@ impl Session {
         self.tasks.push_back(Task::Load { id: call_id(at), path: delegate.to_owned() });
     }
 
-    /// The saved request of a delegate was read, or could not be.
+    /// Takes the saved request of a delegate, or the error.
     pub(super) fn take_loaded(&mut self, at: JobRef, request: Result<Value, String>) {
         let Some(job) = self.scheduler.find(at) else { return };
         let is_expected = job.status == Status::Running
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// The child's context: the saved request's own, then what the scopes name, then the parameters as input.
+    /// The child's context: the saved request's own, then the scopes, then the parameters as input.
     fn make_child(&self, at: JobRef, request: Value) -> Result<Session, CallError> {
         if self.brief.depth >= self.settings.max_depth {
             let text = format!("delegates are nested deeper than {} levels", self.settings.max_depth);
@@ -105,7 +105,7 @@ impl Session {
             Some(Value::Array(messages)) => messages.clone(),
             Some(_) => return Err(CallError::new("delegate_unreadable", "its `context` is not an array")),
         };
-        // Where plans are made before reading, whoever reads untrusted data has no tools.
+        // If plans are made before reading, a delegate that reads untrusted data has no tools.
         let reads_only = self.settings.plans_before_reading() && !job.origins.is_trusted();
         let is_tool = |message: &Value| message["type"] == "tool";
         messages.retain(|message| !(reads_only && is_tool(message)));
@@ -122,7 +122,7 @@ impl Session {
             return Err(CallError::new("DEL-2", text));
         }
         let schema = request.get("schema").filter(|schema| !schema.is_null()).or(tool.output()).cloned();
-        // A delegate may take half of what its caller may; otherwise limits would multiply with every level.
+        // A delegate gets half of its caller's limits; otherwise limits would multiply with every level.
         let mut settings = (*self.settings).clone();
         settings.max_requests = (settings.max_requests / 2).max(2);
         settings.max_calls = (settings.max_calls / 2).max(2);
@@ -136,15 +136,14 @@ impl Session {
         Ok(child)
     }
 
-    /// The context that a question's calls belong to: that of the delegate that asks, or the session's own.
+    /// The context of a question's calls: the delegate's that asks, or the session's own.
     pub fn context_of(&self, id: &QuestionId) -> &Context {
         let mut below = id.clone();
         let child = below.pop_job().and_then(|job| self.delegates.get(job));
         child.map_or_else(|| self.context(), |child| child.context_of(&below))
     }
 
-    /// Passes an input to the delegate of a job. One for a delegate that is gone is ignored, unless somebody waits for
-    /// an answer.
+    /// Passes an input to the delegate of a job. If the delegate is gone it is ignored, unless an answer is expected.
     pub(super) fn pass_down(&mut self, at: JobRef, input: Input) -> Result<(), Refused> {
         let elicited = match &input {
             Input::Elicit { id, key, .. } => Some((id.clone().below(at), key.clone())),
@@ -170,19 +169,19 @@ impl Session {
         }
     }
 
-    /// Tells the delegate of a job something that it cannot refuse.
+    /// Gives the delegate of a job an input that it cannot refuse.
     pub(super) fn tell_child(&mut self, at: JobRef, input: Input) {
         let _ = self.with_child(at, input);
     }
 
-    /// Tells every delegate the same.
+    /// Gives an input to every delegate.
     pub(super) fn tell_children(&mut self, input: &Input) {
         for at in self.delegates.jobs() {
             self.tell_child(at, input.clone());
         }
     }
 
-    /// Tells a delegate something, and takes up what it wants done. None where there is no such delegate.
+    /// Gives a delegate an input, and collects its tasks. None if there is no such delegate.
     fn with_child(&mut self, at: JobRef, input: Input) -> Option<Result<(), Refused>> {
         let now = self.memory.now();
         let child = self.delegates.get_mut(at)?;
@@ -192,7 +191,7 @@ impl Session {
         let mut reply = None;
         while let Some(task) = child.poll() {
             match task {
-                // A delegate speaks to whoever called it, by its output.
+                // A delegate speaks to its caller by its output.
                 Task::Say(_) => {}
                 Task::Rest(rest) => reply = Some(rest),
                 task => self.tasks.push_back(task.below(at)),
@@ -216,13 +215,13 @@ impl Session {
             self.delegates.get(at).map(|child| child.transcript.shown().clone().joined(&child.output_origins()));
         self.scheduler.add_origins(at, &shown.unwrap_or_default().joined(&Origins::of(Origin::Model)));
         match reply.ends {
-            // Somebody answered below, and something else still waits there.
+            // A question was answered there, and another is still open.
             Ends::Waiting if was_waiting => self.turn.reopen(),
             Ends::Waiting => {}
             Ends::Output => self.finish(at, Outcome::Value(reply.output)),
             Ends::Degraded | Ends::Limit | Ends::Stopped => {
                 let why = reply.reason.unwrap_or_else(|| CallError::new("ended", "it ended without a result"));
-                // Said once, however many delegates it came through.
+                // The prefix is added once, however many delegates it came through.
                 let code = why.code.strip_prefix("delegate_").unwrap_or(&why.code);
                 let error = CallError::new(format!("delegate_{code}"), crate::wording::short(&why.message));
                 self.finish(at, Outcome::Error(error));
@@ -247,7 +246,7 @@ fn labelled(messages: impl Iterator<Item = Value>, origins: &Origins) -> Result<
     messages.map(read).collect()
 }
 
-/// A delegate's file lies in the agent's own folder, or at an address that the configuration allows.
+/// A delegate's file must be in the agent's folder, or at an address that the settings allow.
 fn may_be_read(path: &str, allowed: &[String]) -> Result<(), &'static str> {
     if path.contains("://") {
         let is_allowed = allowed.iter().any(|known| path == known || is_below(path, known));
@@ -256,7 +255,7 @@ fn may_be_read(path: &str, allowed: &[String]) -> Result<(), &'static str> {
     stays_inside(path)
 }
 
-/// Whether an address lies below one that ends in `/`. What could lead elsewhere is not below anything.
+/// Whether an address is below one that ends in `/`. An ambiguous address is not.
 fn is_below(address: &str, upper: &str) -> bool {
     let rest = address.strip_prefix(upper).filter(|_| upper.ends_with('/') && !upper.ends_with("//"));
     rest.is_some_and(|rest| !rest.contains("..") && !rest.contains(['%', '\\', '?', '#', '@', ' ']))

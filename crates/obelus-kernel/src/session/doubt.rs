@@ -1,4 +1,4 @@
-//! Effects of which nobody knows whether they happened (DUR-4).
+//! Effects in doubt: it is unknown whether they happened (DUR-4).
 
 use super::Session;
 use super::ids::{JobRef, LocalCall, QuestionNumber};
@@ -6,19 +6,18 @@ use super::inbox::{About, AskedCall, Draft, QuestionStatus};
 use super::input::{CallError, Outcome};
 use crate::policy::Reason;
 
-/// A read whose answer gets lost is tried this often in all; then it is an error.
+/// The number of attempts at a read whose answers are lost; then it is an error.
 const MOST_READS: u32 = 3;
 
-/// A call that did not happen is started this often in all: one that brings its driver down must not do so for ever.
+/// The number of attempts at a call that did not happen: one that crashes its driver must not do so for ever.
 const MOST_ATTEMPTS: u32 = 10;
 
 impl Session {
-    /// After a crash it is not known whether a call happened: idempotent calls are made again, about others a person is
-    /// asked.
+    /// After a crash: idempotent calls are repeated, and a person is asked about others.
     pub(super) fn take_doubt(&mut self, call: LocalCall) {
         let at = match call {
             LocalCall::Look { question, call } => return self.look_again(question, call),
-            // An early call starts as any other, when its time has come.
+            // An early call is started like any other, later.
             LocalCall::Early { request, index } => match self.scheduler.early.drop_call((request, index)) {
                 Some(at) => at,
                 None => return,
@@ -32,7 +31,7 @@ impl Session {
         }
     }
 
-    /// A call went out and its answer was lost. Unlike after a crash, whatever loses it may go on losing it.
+    /// Handles a lost answer. Unlike after a crash, the cause may recur.
     pub(super) fn lose(&mut self, at: JobRef, message: &str) {
         if !self.is_idempotent(at) {
             return self.ask_about_doubt(at, Reason::AnswerLost(crate::visible(message)));
@@ -44,7 +43,7 @@ impl Session {
         self.finish(at, Outcome::Error(error));
     }
 
-    /// Somebody looked, and this attempt had no effect. Word of an earlier attempt says nothing about the latest.
+    /// A reconciliation found that this attempt had no effect. A report on an earlier attempt is ignored.
     pub(super) fn take_did_not(&mut self, at: JobRef, attempt: u32) {
         let Some(at) = self.scheduler.in_hand(at).filter(|at| self.scheduler.job(*at).attempt == attempt) else {
             return;
@@ -66,7 +65,7 @@ impl Session {
         self.scheduler.job(at).attempt < most && !self.turn.stops()
     }
 
-    /// Asks a person whether a call has happened; once, however often the doubt is told.
+    /// Asks a person whether a call has happened, once.
     fn ask_about_doubt(&mut self, at: JobRef, known: Reason) {
         self.close_elicitations(at);
         let (job, call) = (self.scheduler.job(at), self.scheduler.call(at));
@@ -79,13 +78,13 @@ impl Session {
         self.scheduler.set_awaits_user(at, true);
     }
 
-    /// The open question whether this job's effect has happened.
+    /// The open question about this job's effect.
     pub(super) fn doubt_about(&self, at: JobRef) -> Option<QuestionNumber> {
         let mut doubts = self.inbox.open().filter(|question| question.about == About::InDoubt);
         doubts.find(|question| question.calls.iter().any(|asked| asked.jobs == [at])).map(super::Question::number)
     }
 
-    /// It is known whether an effect happened: it ended so, or it is done now.
+    /// Resolves a doubt: the effect happened with this outcome, or is carried out now.
     pub(super) fn settle_doubt(&mut self, number: QuestionNumber, by: &str, outcome: Option<Outcome>) {
         let job = self.inbox.get(number).and_then(|question| question.calls.first()?.jobs.first().copied());
         let Some(at) = job else { return };

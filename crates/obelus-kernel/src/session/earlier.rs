@@ -1,4 +1,4 @@
-//! What people have said of a call before: a question that waits, a no, a yes, words in conversation.
+//! Earlier decisions about a call: an open question, a denial, an approval, a message.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::settings::ModelMayConfirm;
 use crate::call::Call;
 
 impl Session {
-    /// Whether people have spoken of exactly this call before, or are being asked; then that settles it.
+    /// Whether exactly this call was decided before, or is being asked about; that settles it.
     pub(super) fn settle_by_earlier_word(&mut self, at: JobRef, call: &Call) -> bool {
         let refuses = call.aside("confirmation_decision").is_some_and(|said| said == "deny");
         if self.inbox.is_blank() && !refuses {
@@ -29,7 +29,7 @@ impl Session {
             || self.settle_by_approval(at, call, &hash)
     }
 
-    /// The model reports that the user declined: that is always honoured.
+    /// The model reports that the user declined, which is always accepted.
     fn take_claimed_denial(&mut self, at: JobRef, call: &Call, frozen: &Arc<Value>, hash: &str) {
         let silent = Said::Declined.words(self.settings.language.as_deref());
         let reason = call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or(silent);
@@ -40,10 +40,10 @@ impl Session {
         self.deny_job(at, hash, reason);
     }
 
-    /// A call that was denied is dropped, unless it is asked anew after later words of the user.
+    /// Drops a denied call, unless it is requested again after a later message of the user.
     fn settle_by_denial(&mut self, at: JobRef, call: &Call, hash: &str) -> bool {
         let Some(since) = self.inbox.denied(hash) else { return false };
-        // A graph has no words of its own to ask by: that the user has spoken since is enough.
+        // A graph has no way to request it: a later message of the user suffices.
         let asks = says(call, "requires_confirmation") || self.graph.is_some();
         if asks && self.memory.words_since(since).is_some() {
             self.inbox.forget_denial(hash);
@@ -65,7 +65,7 @@ impl Session {
         true
     }
 
-    /// A confirmed call that a person let run before joins that result instead of running again.
+    /// A confirmed call that a person approved before uses that result instead of running again.
     fn settle_by_approval(&mut self, at: JobRef, call: &Call, hash: &str) -> bool {
         match self.inbox.approved(hash).filter(|_| says(call, "confirmed")) {
             None => return false,
@@ -78,7 +78,7 @@ impl Session {
         true
     }
 
-    /// The model claims that the user agreed: whether there is evidence.
+    /// Whether there is evidence for the model's claim that the user agreed.
     fn has_consent(&self, number: QuestionNumber) -> bool {
         let Some(question) = self.inbox.get(number) else { return false };
         let consents = |words: &str| question.is_consent(&self.settings.consent, words);

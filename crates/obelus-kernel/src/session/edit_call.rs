@@ -1,7 +1,7 @@
-//! A person changes the parameters of a call that waits (ASK-3).
+//! Edits the parameters of a waiting call (ASK-3).
 //!
-//! The changed call is checked and judged again. A channel shows it before it counts: the question as the edit makes it
-//! has a digest of its own, which goes with the answer.
+//! The edited call is checked and judged again. A channel shows it before it counts: the edited question has its own
+//! digest, which the answer must have.
 
 use std::sync::Arc;
 
@@ -20,21 +20,20 @@ use crate::policy::{Place, Proposal, Reason, Ruling};
 use crate::tool::Tool;
 use crate::wording::closest;
 
-/// What an edit makes of a question.
+/// The result of an edit.
 pub(super) struct CallEdit {
-    /// The place of the call in the question.
+    /// The index of the call in the question.
     pub(super) index: usize,
     /// The job that will run.
     pub(super) at: JobRef,
-    /// What it will run.
+    /// The call to run.
     pub(super) frozen: Frozen,
-    /// The question, as it is shown then.
+    /// The question, as it is then shown.
     pub(super) question: Question,
 }
 
 impl Session {
-    /// A question about a call as it would be with other parameters, for people to see before the edit counts. Nothing
-    /// changes by this.
+    /// A question about a call with other parameters, to show before the edit counts. Nothing changes.
     pub fn edited_question(&self, id: &QuestionId, params: &Map<String, Value>) -> Result<Question, Refused> {
         let unknown = || Refused::new("unknown_question", format!("there is no question `{id}`"));
         let mut below = id.clone();
@@ -50,7 +49,7 @@ impl Session {
         }
     }
 
-    /// The call with other parameters is let run.
+    /// Lets the call run with other parameters.
     pub(super) fn edit(
         &mut self,
         number: QuestionNumber,
@@ -68,7 +67,7 @@ impl Session {
         Ok(())
     }
 
-    /// What other parameters make of the only open call of a question, if it may run so.
+    /// The only open call of a question with other parameters, if it may run.
     pub(super) fn edit_of(
         &self,
         number: QuestionNumber,
@@ -102,7 +101,7 @@ impl Session {
         Ok(Some(CallEdit { index, at, frozen, question }))
     }
 
-    /// Judges a call whose values a person has seen and changed: why it would be asked about, unless it is refused.
+    /// Judges an edited call: why it would need a person, unless it is refused.
     fn reasons_of_edit(&self, call: &Call, tool: &Tool, params: &Value) -> Result<Vec<Reason>, Refused> {
         let by_person = Origins::of(Origin::User);
         let verdict = self.settings.gate().judge(&Proposal {
@@ -112,7 +111,7 @@ impl Session {
             origins: &|_: Place<'_>| Some(by_person.clone()),
             proposer: &by_person,
             may_follow: &|_| false,
-            // What a person has written needs no other ground.
+            // A person's values need no other grounding.
             grounding: None,
         });
         if verdict.ruling() == Ruling::Refuse {
@@ -122,7 +121,7 @@ impl Session {
         Ok(verdict.into_reasons())
     }
 
-    /// The question with the call as it will run: values that stay keep their marks, those of the person bear none.
+    /// The question with the edited call: unchanged values keep their marks, the person's have none.
     fn question_with(
         &self,
         question: &Question,
@@ -163,7 +162,7 @@ impl Session {
     }
 }
 
-/// Has the changes of a call end in its new parameters. Of a field that is new, nobody looked what is there.
+/// Updates the changes of a call to its new parameters. The current value of a new field is unknown.
 fn change_after(question: &mut Question, index: usize, tool: &Tool, params: &Value) {
     let Some(before) = &tool.before else { return };
     let (own, others): (Vec<Change>, Vec<Change>) =
@@ -189,7 +188,7 @@ fn change_after(question: &mut Question, index: usize, tool: &Tool, params: &Val
     question.changes.sort_by_key(|change| change.call);
 }
 
-/// What lies at a place of a call.
+/// The value at a place of a call.
 fn value_at<'v>(call: &'v Value, place: &[Segment]) -> Option<&'v Value> {
     place.iter().try_fold(call, |value, step| match step {
         Segment::Index(index) => value.get(usize::try_from(*index).ok()?),
@@ -197,19 +196,19 @@ fn value_at<'v>(call: &'v Value, place: &[Segment]) -> Option<&'v Value> {
     })
 }
 
-/// What lies at a dotted path.
+/// The value at a dotted path.
 fn dotted_value<'v>(call: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('.').try_fold(call, |value, name| value.get(name))
 }
 
-/// The parameters that a call of a tool may have, as far as the tool names them.
+/// The parameters of a tool's call, as far as the tool names them.
 fn param_names<'a>(tool: &'a Tool, params: &'a Value) -> Vec<&'a str> {
     let declared = tool.params().get("properties").and_then(Value::as_object);
     let own = params.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     declared.into_iter().flatten().map(|(name, _)| name.as_str()).chain(own).collect()
 }
 
-/// A person sets what is no parameter.
+/// The refusal of an unknown parameter.
 pub(super) fn unknown_param(tool: &Tool, params: &Value, name: &str) -> Refused {
     let (name, near) = (crate::visible(name), closest(name, &param_names(tool, params)).map(str::to_owned));
     let hint = near.as_ref().map(|near| format!("; did you mean `{near}`?"));

@@ -1,7 +1,7 @@
-//! A person changes a plan that waits for approval (PLAN-9).
+//! Edits a plan that waits for approval (PLAN-9).
 //!
-//! The changed plan is checked again, and takes the place of the one that waited: it has a question of its own, so that
-//! nobody approves by an old question what it did not show.
+//! The edited plan is checked again and replaces the waiting one. It has a new question, so that an old question
+//! cannot approve what it did not show.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::message::{Message, Plan, PlanMode, depth};
 use crate::path::MAX_DEPTH;
 use obelus_notebook::plan;
 
-/// The name under which an edit gives the whole plan.
+/// The field of an edit with the whole plan.
 const WHOLE: &str = "plan";
 
 impl Session {
-    /// Changes calls of a plan by their index, or the whole plan, and asks about the outcome.
+    /// Changes calls of a plan by index, or the whole plan, and asks again.
     pub(super) fn edit_plan(
         &mut self,
         number: QuestionNumber,
@@ -74,7 +74,7 @@ impl Session {
         Ok(calls)
     }
 
-    /// Parameters take the place of those of the same names.
+    /// Replaces parameters of the same names.
     fn change_call(&self, call: &mut Value, params: &Map<String, Value>) -> Result<(), Refused> {
         let read = Call::read(&Arc::new(call.clone()), &self.memory.context).0;
         let Some(tool) = &read.tool else { return Ok(()) };

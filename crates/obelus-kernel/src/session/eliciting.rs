@@ -1,4 +1,4 @@
-//! Elicitations: what calls at work ask people, and what they are told.
+//! Elicitations: questions of running calls, and their answers.
 
 use serde_json::Value;
 
@@ -11,18 +11,18 @@ use super::input::Decision;
 use super::output::{ElicitationAnswer, Task};
 use super::{Refused, Session};
 
-/// How often one call may ask.
+/// The limit of questions of one call.
 const MOST_TIMES: usize = 20;
 
 /// The reason with which the open elicitations of an ended call are closed.
 const CALL_HAS_ENDED: &str = "the call that asked it is not at work any more";
 
 impl Session {
-    /// A call at work asks a person something.
+    /// Takes a question of a running call.
     pub(super) fn elicit(&mut self, id: &CallId, key: String, words: String, schema: Value) {
         let asked = ElicitationRequest { key, words, schema };
         let (job, asked) = match id.local() {
-            // Nobody is asked before it is known whose call it is.
+            // Nobody is asked before it is known which job the call belongs to.
             Some(LocalCall::Early { request, index }) => match self.scheduler.early.elicit((request, index), asked) {
                 None => return,
                 Some(found) => found,
@@ -41,7 +41,7 @@ impl Session {
         let ElicitationRequest { key, words, schema } = asked;
         let is_of_job = |question: &Question| question.elicitation.as_ref().is_some_and(|known| known.job == at);
         let is_same = |question: &Question| question.elicitation.as_ref().is_some_and(|known| known.key == key);
-        // The same elicitation once more is ignored.
+        // A repeated elicitation is ignored.
         if self.inbox.open().any(|question| is_of_job(question) && is_same(question)) {
             return;
         }
@@ -70,12 +70,12 @@ impl Session {
         self.scheduler.set_awaits_user(at, true);
     }
 
-    /// Whether a call at work waits for a person, here or in a delegate.
+    /// Whether a running call waits for a person, here or in a delegate.
     pub fn has_elicitations(&self) -> bool {
         self.inbox.has_elicitations() || self.delegates.iter().any(|(_, child)| child.has_elicitations())
     }
 
-    /// A person decided about an elicitation.
+    /// Takes a decision about an elicitation.
     pub(super) fn decide_elicitation(
         &mut self,
         number: QuestionNumber,
@@ -92,7 +92,7 @@ impl Session {
         Ok(())
     }
 
-    /// Ends an elicitation, and tells the call.
+    /// Ends an elicitation, and answers the call.
     pub(super) fn settle_elicitation(
         &mut self,
         number: QuestionNumber,
@@ -116,7 +116,7 @@ impl Session {
         self.answer_elicitation_of(call, key, answer);
     }
 
-    /// A job is at work no more, or begins anew: nobody waits for what it asked.
+    /// Closes the elicitations of a job that has ended or is restarted.
     pub(super) fn close_elicitations(&mut self, at: JobRef) {
         if !self.inbox.has_elicitations() {
             return;
@@ -134,12 +134,12 @@ impl Session {
         }
     }
 
-    /// The process that carried out the calls has gone, and their elicitations with it.
+    /// Drops all elicitations: the process that carried out the calls has ended.
     pub(super) fn drop_elicitations(&mut self) {
         self.inbox.eliciting_jobs().into_iter().for_each(|at| self.close_elicitations(at));
     }
 
-    /// A delegate has ended: nobody answers what its calls, which may still be at work, have asked.
+    /// Drops the elicitations of an ended delegate, whose calls may still be running.
     pub(super) fn drop_elicitations_of(&mut self, at: JobRef, child: &Session) {
         for (call, key) in child.open_elicitations() {
             self.answer_elicitation_of(call.below(at), key, ElicitationAnswer::Gone);
@@ -160,7 +160,7 @@ impl Session {
         self.tasks.push_back(Task::AnswerElicitation { id, key, answer });
     }
 
-    /// Drops early calls that no job has claimed; nobody answers what they asked.
+    /// Drops early calls that no job has claimed, and their questions.
     pub(super) fn drop_early_calls(&mut self) {
         for (call, key) in self.scheduler.early.drop_unclaimed() {
             self.answer_elicitation_of(Routed::own(call), key, ElicitationAnswer::Gone);

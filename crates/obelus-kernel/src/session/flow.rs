@@ -17,7 +17,7 @@ use crate::policy::GroundIndex;
 use obelus_notebook::plan::Manner;
 
 impl Session {
-    /// Begins a turn, with the user's words if there are some.
+    /// Begins a turn, with the user's message if there is one.
     pub(super) fn begin(&mut self, words: Option<Words>) {
         if !self.brief.persistent && self.turn.phase() == Phase::Rested(Ends::Output) {
             self.forget_state();
@@ -50,12 +50,12 @@ impl Session {
         }
     }
 
-    /// Steps that the mode keeps back stay planned until there is another plan, whatever the turns after it bring.
+    /// Steps that the mode holds back stay planned across turns until there is another plan.
     pub(super) fn keep_planned(&mut self) {
         self.projection.plan = self.projection.kept_back(&self.calls(), &self.memory.context);
     }
 
-    /// A one-off request leaves its words behind, and nothing else.
+    /// A one-off request keeps only its texts.
     fn forget_state(&mut self) {
         if let Some(place_of) = self.memory.keep_texts_only() {
             self.inbox.move_dates(place_of);
@@ -64,7 +64,7 @@ impl Session {
         }
     }
 
-    /// Words of the user begin a turn, at once or when the one at work has come to rest.
+    /// A message of the user begins a turn, at once or when the current one rests.
     pub(super) fn hear(&mut self, text: String) {
         if self.is_answer(&text) {
             return;
@@ -77,14 +77,14 @@ impl Session {
         }
     }
 
-    /// The question about one call that waits now, if nothing else does, here or in a delegate.
+    /// The only open question, if it is about one call, here or in a delegate.
     pub(super) fn only_question(&self) -> Option<QuestionId> {
         let mut open = self.questions().into_iter().filter(Question::is_open);
         let (only, None) = (open.next()?, open.next()) else { return None };
         (only.open_calls().count() == 1).then_some(only.id)
     }
 
-    /// Runs the plan that the request brought, as it is. A model's own plan runs when a person approves it (PLAN-12).
+    /// Runs the request's plan. A model's own plan runs when a person approves it (PLAN-12).
     pub(super) fn run_plan(&mut self) -> Result<(), Refused> {
         self.turn.must_be_at_rest()?;
         let Some(plan) = self.memory.given_plan().cloned() else {
@@ -97,7 +97,7 @@ impl Session {
         Ok(())
     }
 
-    /// Begins a turn that asks no model for calls or output.
+    /// Begins a turn without model requests for calls or output.
     pub(super) fn begin_without_model(&mut self) {
         self.keep_planned();
         self.transcript.reset();
@@ -129,15 +129,15 @@ impl Session {
         self.tasks.push_back(Task::AskModel { id: Routed::own(RequestNumber(number)) });
     }
 
-    /// Words of tools that nobody has checked count as untrusted data that is shown (POL-8). No planner is spared them.
+    /// Unchecked descriptions of tools count as shown untrusted data (POL-8), for every planner.
     fn show_words_of_tools(&mut self) {
         let sources = self.memory.context.tools().filter_map(|tool| tool.words_of());
         let origins: Origins = sources.map(|name| Origin::Tool { name: name.into(), trusted: false }).collect();
         self.transcript.show(&origins);
     }
 
-    /// The origins of everything that a request shows: memory, the calls with their references resolved, and what
-    /// delegates ask.
+    /// The origins of everything that a request shows: memory, calls with resolved references, and delegates'
+    /// questions.
     fn in_view(&self) -> Origins {
         let mut all = self.memory.context.all_origins();
         all.join(self.transcript.history_origins());
@@ -149,7 +149,7 @@ impl Session {
         all
     }
 
-    /// A person stops the turn: nothing more is started.
+    /// Stops the turn: nothing more is started.
     pub(super) fn stop(&mut self) {
         let stops = match self.turn.phase() {
             Phase::Asking(_) | Phase::Working => true,
@@ -157,7 +157,7 @@ impl Session {
                 self.withdraw_questions(Said::Stopped);
                 true
             }
-            // A call is still at work, and its result would set the turn to work again.
+            // The result of a running call would continue the turn.
             Phase::Rested(Ends::Waiting) => self.has_elicitations(),
             Phase::New | Phase::Rested(_) => false,
         };
@@ -168,7 +168,7 @@ impl Session {
         self.tell_children(&Input::Stop);
     }
 
-    /// Lets everything move that can, and brings the turn to rest when nothing does.
+    /// Advances everything that can, and brings the turn to rest when nothing does.
     pub(super) fn go_on(&mut self) {
         loop {
             self.advance();
@@ -184,7 +184,7 @@ impl Session {
         }
     }
 
-    /// Whether no turn is at work: none has begun, or the latest has come to rest.
+    /// Whether no turn is running: none has begun, or the latest rests.
     pub fn is_at_rest(&self) -> bool {
         self.turn.is_at_rest()
     }
@@ -203,7 +203,7 @@ impl Session {
             || (self.scheduler.has_detached() && self.delegates.iter().any(|(_, child)| asks(child)))
     }
 
-    /// Nothing moves any more: decides how the turn goes on.
+    /// Nothing moves: decides how the turn continues.
     fn settle(&mut self) {
         if let Some((ends, reason)) = self.turn.take_stop() {
             self.drop_open_jobs();
@@ -216,7 +216,7 @@ impl Session {
             return self.request();
         }
         let waits = self.inbox.open().next().is_some() || self.scheduler.awaits_user();
-        // What the model said after its calls is for the user now; what it said along with them is held back (LOOP-1).
+        // Text after the calls is shown now; text along with them is held back (LOOP-1).
         let is_last_word = until_done && !self.turn.came_with_calls;
         if waits && (self.turn.over.is_some() || (!is_last_word && self.is_asked_in_turn())) {
             return self.rest(Ends::Waiting, None);
@@ -246,7 +246,7 @@ impl Session {
         self.rest(done, None);
     }
 
-    /// Whether a call or a plan of this very turn waits for a person. What an earlier turn asked holds nothing back.
+    /// Whether a call or a plan of this turn waits for a person. Earlier turns' questions hold nothing back.
     fn is_asked_in_turn(&self) -> bool {
         let (first_step, length) = self.turn.began;
         let is_new = |question: &Question| question.about == About::Plan && question.asked_after > length;
@@ -254,7 +254,7 @@ impl Session {
         !is_alone || self.scheduler.has_steps_since(first_step) || self.inbox.open().any(is_new)
     }
 
-    /// Tells the result as words, because a question still waits, and the turn rests on that.
+    /// Shows the result as text, because a question is still open, and the turn rests on that.
     fn say_output(&mut self) {
         let Ok(Value::String(words)) = self.output_for_people() else { return };
         let Value::String(output) = std::mem::take(&mut self.turn.output) else { return };
@@ -265,7 +265,7 @@ impl Session {
         }
     }
 
-    /// The result does not fit: the model is told, and asked again unless it has failed so too often.
+    /// The result is invalid: the model is told, and asked again unless it has failed too often.
     fn refuse_output(&mut self, fault: &Fault) {
         let output = std::mem::take(&mut self.turn.output);
         self.turn.note_failure(&output.to_string(), &fault.text);
@@ -277,14 +277,14 @@ impl Session {
         }
     }
 
-    /// What is wrong with the result.
+    /// The error in the result.
     fn fault_of_output(&self) -> Option<Fault> {
         let output = match self.output_for_people() {
             Ok(output) => output,
             Err(fault) => return Some(fault),
         };
         let breach = crate::schema::breaches(self.brief.validator.as_ref()?, &output).into_iter().next()?;
-        // A planner is not told values of the result that it has not been shown.
+        // A planner must not see values of the result that it has not been shown.
         let what = if self.output_origins().is_trusted() { breach.text } else { format!("`{}`", breach.keyword) };
         Some(Fault::new(Rule::Loop1, format!("the output breaks its schema: {what}")))
     }
@@ -301,7 +301,7 @@ impl Session {
         self.turn.reason = reason;
         let is_said = self.turn.output.as_str().is_some_and(|words| self.turn.said.iter().any(|said| said == words));
         if ends == Ends::Waiting && is_said && self.follow_up() != FollowUp::Always {
-            // The words have reached the user: no result is held back for a decision.
+            // The text has reached the user: no result is held back for a decision.
             self.turn.output = Value::Null;
         }
         if let Value::String(words) = &self.turn.output
@@ -320,7 +320,7 @@ impl Session {
         }
     }
 
-    /// Whether a turn that ended so has a result. A limit and a stop have one where the graph has words for them.
+    /// Whether a turn that ended this way has a result. A limit or a stop has one if the graph has a text for it.
     fn gives_output(&self, ends: Ends) -> bool {
         match ends {
             Ends::Output => true,
@@ -329,7 +329,7 @@ impl Session {
         }
     }
 
-    /// How the latest turn came to rest; none before the first one and while one is at work.
+    /// The reply of the latest turn; none before the first one, and during a turn.
     pub fn reply(&self) -> Option<Reply> {
         let Phase::Rested(ends) = self.turn.phase() else { return None };
         let waiting = self.questions().into_iter().filter(Question::is_open).map(|question| question.id);
@@ -345,15 +345,15 @@ impl Session {
         })
     }
 
-    /// Errors become messages when the step has come to rest, so that the next request can correct itself.
+    /// Reports errors as messages when the step rests, so that the model can correct them with the next request.
     pub(super) fn report_errors(&mut self) {
         let own = self.transcript.take_errors().into_iter().map(|error| (error, Origins::of(Origin::Model)));
         let own: Vec<(Value, Origins)> = own.collect();
-        // What went wrong with a call that was started is told with the call.
+        // The error of a started call is reported with the call.
         own.iter().for_each(|(error, origins)| self.tell_fault(error, origins));
         let errors: Vec<(Value, Origins)> = own.into_iter().chain(self.scheduler.take_errors()).collect();
         for (error, origins) in errors {
-            // All of them will be shown, though `†error` reads only the latest.
+            // All of them are shown, although `†error` reads only the latest.
             self.transcript.show(&self.settings.in_sight(origins.clone()));
             let mut data = Data::plain("error", error);
             data.origins = Some(origins);

@@ -1,4 +1,4 @@
-//! Whether the model is asked again (LOOP-7): after calls and decisions, with what came of them.
+//! Whether the model is asked again (LOOP-7): after calls and decisions, with their results.
 
 use super::Session;
 use super::ids::QuestionNumber;
@@ -7,8 +7,8 @@ use super::settings::FollowUp;
 use crate::policy::Mode;
 
 impl Session {
-    /// When the model is asked again. A delegate and a graph of steps are no conversation: one ends with its output, the
-    /// other with a node that says so.
+    /// When the model is asked again. Delegates and graphs of steps are not conversations: a delegate ends with its
+    /// output, a graph with an end node.
     pub(super) fn follow_up(&self) -> FollowUp {
         match self.settings.follow_up {
             FollowUp::UntilDone if self.brief.depth > 0 || self.graph.is_some() => FollowUp::Always,
@@ -16,7 +16,7 @@ impl Session {
         }
     }
 
-    /// Whether the model has to see what came of its calls, whatever still waits for a person.
+    /// Whether the model must see the results of its calls, even while questions are open.
     pub(super) fn must_follow_up(&self) -> bool {
         if !self.turn.asks_model || self.turn.over.is_some() || self.graph.is_some() {
             return false;
@@ -31,12 +31,12 @@ impl Session {
         }
     }
 
-    /// In the mode `shadow` one solution is enough, if the model has nothing to mend in it.
+    /// In the mode `shadow` one solution suffices, unless the model must correct it.
     pub(super) fn is_shadow_enough(&self) -> bool {
         self.settings.mode == Mode::Shadow && !self.turn.is_faulty && self.turn.requests > 0
     }
 
-    /// Whether a person has decided one of several questions that were raised together, and not yet the last.
+    /// Whether some, but not all, of several questions raised together are decided.
     fn awaits_decisions(&self) -> bool {
         let is_of = |step: u32| self.turn.decided.contains(&step);
         let asks = |question: &Question| question.jobs().any(|job| is_of(job.step));
@@ -47,12 +47,12 @@ impl Session {
                 .any(|(at, child)| is_of(at.step) && child.questions().iter().any(Question::is_open))
     }
 
-    /// The steps whose calls a question is about.
+    /// The steps of a question's calls.
     pub(super) fn steps_of_question(&self, number: QuestionNumber) -> Vec<u32> {
         self.inbox.get(number).into_iter().flat_map(Question::jobs).map(|job| job.step).collect()
     }
 
-    /// A person has decided. After the end of a turn that begins a new one.
+    /// Records a decision. After the end of a turn it begins a new one.
     pub(super) fn note_decision(&mut self, steps: &[u32], was_at_rest: bool) {
         if self.follow_up() != FollowUp::UntilDone {
             return;

@@ -1,4 +1,4 @@
-//! A call with its references resolved, as an activity receives it and as a person is shown it.
+//! A call with resolved references, as an activity and a person see it.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::path::Path;
 use crate::schema::without_nulls;
 use crate::tool::Tool;
 
-/// The call as an activity receives it, and as a person is shown it.
+/// The call as an activity and a person see it.
 pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
     let Value::Object(mut fields) = params else { return params };
     fields.shift_insert(0, "_tool".to_owned(), call.tool_name().into());
@@ -20,9 +20,9 @@ pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) ->
     Value::Object(fields)
 }
 
-/// The tool and the parameters with their values; nothing if one has none.
+/// The tool and the parameters with their values; none if a value is missing.
 pub(super) fn filled<'a>(call: &Call, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Option<Map<String, Value>> {
-    // Most calls have two meta-properties: their tool and where the result goes.
+    // Most calls have two meta-properties: their tool and the path of the result.
     let mut fields = Map::with_capacity(call.params.len() + 2);
     fields.insert("_tool".to_owned(), call.tool_name().into());
     for (name, template) in &call.params {
@@ -31,8 +31,8 @@ pub(super) fn filled<'a>(call: &Call, read: &impl Fn(&Path) -> Option<Cow<'a, Va
     Some(fields)
 }
 
-/// Holds the first parameters of a call, which follow its tool, against the tool's schema. What references brought has
-/// the names that the tool declares then.
+/// Validates the first parameters of a call, which follow its tool, against the tool's schema. Names inside values of
+/// references are normalised to the declared ones.
 pub(super) fn fit(fields: &mut Map<String, Value>, params: usize, tool: &Tool, context: &Context) -> Result<(), Fault> {
     if let Some(respelled) = context.respelled(fields, tool)? {
         *fields = respelled;
@@ -52,8 +52,8 @@ pub(super) fn fit(fields: &mut Map<String, Value>, params: usize, tool: &Tool, c
     Ok(())
 }
 
-/// The parameters as the tool takes them. A null that it does not take, where a parameter is optional, means that the
-/// parameter is absent (TOOL-8).
+/// The parameters as the tool accepts them. An unaccepted null of an optional parameter means that it is absent
+/// (TOOL-8).
 pub(super) fn fitted(params: Value, tool: &Tool) -> Result<Value, Fault> {
     if tool.breaches(&params).is_empty() {
         return Ok(params);
@@ -65,7 +65,7 @@ pub(super) fn fitted(params: Value, tool: &Tool) -> Result<Value, Fault> {
     }
 }
 
-/// A proposal that has all fields in their places, with the values of its parameters.
+/// A complete proposal with the values of its parameters.
 pub(super) fn refilled<'a>(
     raw: &Map<String, Value>,
     call: &Call,
@@ -78,8 +78,8 @@ pub(super) fn refilled<'a>(
     Some(fields)
 }
 
-/// The fields of a proposal, if they are the very fields, in their order, that the call has when it is frozen: the tool,
-/// the parameters, and in words where the result goes. Their names need not be put in their places once more.
+/// The fields of a proposal, if they are exactly those of the frozen call, in order: the tool, the parameters, and
+/// the result's path as text. Then they need not be rebuilt.
 pub(super) fn whole_proposal<'a>(call: &'a Call, instance: Option<&str>) -> Option<&'a Map<String, Value>> {
     let raw = call.raw.as_object().filter(|raw| raw.len() == call.params.len() + 2)?;
     let mut names = raw.keys().map(String::as_str);
@@ -94,7 +94,7 @@ pub(super) fn whole_proposal<'a>(call: &'a Call, instance: Option<&str>) -> Opti
     is_whole.then_some(raw)
 }
 
-/// Adds to the tool and the parameters what else an activity receives of a call, and a person is shown.
+/// Adds the other fields that an activity and a person see.
 pub(super) fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<&str>) {
     let asides = call.asides.iter().flat_map(|asides| asides.iter());
     fields.extend(asides.map(|(name, value)| (name.clone(), value.clone())));
@@ -103,10 +103,10 @@ pub(super) fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: 
             fields.insert(chosen.to_owned(), name.clone());
         }
     }
-    // What a person is asked about, and what is bound to the answer, is what was proposed.
+    // People are asked about the proposal, and their answer is bound to it.
     let own_path = call.output_path.as_ref().filter(|_| !call.keeps_by_default);
     if let Some(path) = own_path {
-        // The words of the proposal, where it has some, are cheaper than writing the path out again.
+        // The proposal's own text is cheaper than formatting the path again.
         let said = call.said("_outputPath").filter(|said| said.is_string()).cloned();
         fields.insert("_outputPath".to_owned(), said.unwrap_or_else(|| path.to_string().into()));
     }

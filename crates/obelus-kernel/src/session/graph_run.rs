@@ -1,13 +1,13 @@
 //! A turn along a graph of steps, instead of the plain loop.
 //!
-//! [`GraphRun`] owns where the turn is in its graph and what it has counted on the way. The session asks it what the
-//! current node wants, does that, and comes back when nothing moves any more.
+//! [`GraphRun`] owns the position of the turn in its graph and its counters. The session asks it what the current
+//! node wants, does that, and comes back when nothing moves.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `words` | what filters see, and the words and ways they make |
+//! | `words` | the input of filters, and the texts and edges they choose |
 //! | `planned` | calls that one node plans for another |
-//! | `waiting` | what people say while a node waits for them |
+//! | `waiting` | messages while a node waits for a person |
 
 mod planned;
 mod waiting;
@@ -38,28 +38,28 @@ use crate::schema::Breach;
 use obelus_notebook::plan::Manner;
 use obelus_notebook::steps::{CallNode, StepNode, Steps};
 
-/// A turn on its way through a graph.
+/// A turn in a graph.
 pub(super) struct GraphRun {
     graph: Arc<Steps>,
     cursor: Cursor,
     /// The step that carries out the call of the node.
     call: Option<u32>,
-    /// Validators of the nodes' outputs and answers, made once.
+    /// Validators of the nodes' outputs and answers, cached.
     validators: BTreeMap<String, Arc<Validator>>,
 }
 
-/// Where a turn is in its graph, and what it has counted on the way.
+/// The position of a turn in its graph, and its counters.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Cursor {
     node: String,
     steps: u32,
-    /// How often each node was come to.
+    /// How often each node was entered.
     visits: BTreeMap<String, u32>,
-    /// How often in a row the call of each node came to nothing.
+    /// How often in a row the call of each node failed.
     failed: BTreeMap<String, u32>,
-    /// What became of the last call (its tool, status and error), or of the last question.
+    /// The result of the last call (its tool, status and error), or of the last question.
     last: Value,
-    /// The same of the last call of each node.
+    /// The same for the last call of each node.
     calls: BTreeMap<String, Value>,
     /// The number of the question that the node has asked.
     asked: Option<u64>,
@@ -71,17 +71,17 @@ impl GraphRun {
         Self { graph, cursor, call: None, validators: BTreeMap::new() }
     }
 
-    /// The name of the node where the turn is.
+    /// The name of the current node.
     pub(super) fn node(&self) -> &str {
         &self.cursor.node
     }
 
-    /// The node where the turn is.
+    /// The current node.
     pub(super) fn current(&self) -> Option<&StepNode> {
         self.graph.nodes.get(&self.cursor.node)
     }
 
-    /// Every node.
+    /// All nodes.
     pub(super) fn nodes(&self) -> impl Iterator<Item = &StepNode> {
         self.graph.nodes.values()
     }
@@ -103,13 +103,13 @@ impl GraphRun {
         json!(self.cursor)
     }
 
-    /// A turn begins at the usual first node, until a way leads elsewhere.
+    /// Begins a turn at the default first node.
     fn begin(&mut self) {
         let node = self.graph.start.usual().to_owned();
         self.cursor = Cursor { node, ..Cursor::default() };
     }
 
-    /// Comes to a node. Refused at the limit of steps.
+    /// Enters a node. Refused at the limit of steps.
     fn enter(&mut self, name: &str) -> Result<(), CallError> {
         name.clone_into(&mut self.cursor.node);
         if self.cursor.steps >= self.graph.max_steps {
@@ -120,7 +120,7 @@ impl GraphRun {
         Ok(())
     }
 
-    /// What became of the call of this node, for predicates.
+    /// Records the result of this node's call, for predicates.
     fn note_call(&mut self, report: Option<CallReport>) {
         let came_to_nothing = report.as_ref().is_some_and(|report| report.status.came_to_nothing());
         let last =
@@ -135,19 +135,19 @@ impl GraphRun {
         self.cursor.last = last;
     }
 
-    /// Whether it is the question of the node where the turn is.
+    /// Whether the question belongs to the current node.
     fn has_asked(&self, number: QuestionNumber) -> bool {
         self.cursor.asked == Some(number.0)
     }
 
-    /// What became of the question of this node, for predicates.
+    /// Records the answer to this node's question, for predicates.
     fn note_answer(&mut self, question: Option<&Question>) {
         let said = question.map(|question| json!({"status": question.status, "reason": question.reason}));
         self.cursor.last = said.unwrap_or_default();
         self.cursor.asked = None;
     }
 
-    /// The end that the graph has for a turn that a limit or a person has ended.
+    /// The graph's end for a turn that a limit or a person has ended.
     fn forced_end(&self, ends: Ends) -> Option<&str> {
         match ends {
             Ends::Limit => self.graph.at_limit.as_deref(),
@@ -156,7 +156,7 @@ impl GraphRun {
         }
     }
 
-    /// What is wrong with a value by the schema of the node where the turn is.
+    /// The violation of the current node's schema by a value, if any.
     fn breach(&mut self, schema: Option<&Value>, value: &Value) -> Option<Breach> {
         let schema = schema?;
         if !self.validators.contains_key(&self.cursor.node) {
@@ -167,7 +167,7 @@ impl GraphRun {
         crate::schema::breaches(validator, value).into_iter().next()
     }
 
-    /// Who proposes the call of a node: the author, or whoever named the tool.
+    /// The proposer of a node's call: the author, or whoever named the tool.
     pub(super) fn proposer(&self, context: &Context) -> Origins {
         let tool = match self.current() {
             Some(StepNode::Call { call, .. }) => call.tool.as_str(),
@@ -184,7 +184,7 @@ impl GraphRun {
     }
 }
 
-/// A call node as a call. References stay references, so that origins are not lost.
+/// A call node as a call. References are kept, so that origins are not lost.
 fn call_of(node: &CallNode, context: &Context) -> Result<Value, String> {
     let mut call = Map::new();
     let tool = match node.tool.starts_with('†') {
@@ -219,7 +219,7 @@ fn call_of(node: &CallNode, context: &Context) -> Result<Value, String> {
     Ok(Value::Object(call))
 }
 
-/// Whether the plan that a node's tool is read from asks for a person.
+/// Whether the plan from which a node's tool is read asks for a person.
 fn asks_for_person(tool: &str, context: &Context) -> bool {
     let Ok(Expr::Ref(path)) = Expr::parse(tool) else { return false };
     let mut plan = Path::clone(&path);
@@ -229,7 +229,7 @@ fn asks_for_person(tool: &str, context: &Context) -> bool {
 }
 
 impl Session {
-    /// Goes to the first node.
+    /// Enters the first node.
     pub(super) fn begin_graph(&mut self) {
         let Some(run) = &mut self.graph else { return };
         run.begin();
@@ -240,8 +240,8 @@ impl Session {
         }
     }
 
-    /// Goes on at the node where a limit stopped the turn before (LOOP-2). A graph with a node for that begins anew: its
-    /// author says what happens then.
+    /// Continues at the node where a limit stopped the previous turn (LOOP-2). A graph with a node for limits starts
+    /// anew instead: its author defines what happens.
     pub(super) fn continue_graph(&mut self) {
         match &mut self.graph {
             Some(run) if run.graph.at_limit.is_none() => {
@@ -253,7 +253,7 @@ impl Session {
         }
     }
 
-    /// Comes to a node and does what it says.
+    /// Enters a node and carries it out.
     fn enter_node(&mut self, name: &str) {
         let Some(run) = &mut self.graph else { return };
         if let Err(limit) = run.enter(name) {
@@ -301,7 +301,7 @@ impl Session {
         Ok(())
     }
 
-    /// Nothing moves any more at this node: writes what it brought, and goes on.
+    /// Nothing moves at this node: writes its output, and continues.
     pub(super) fn leave_node(&mut self) {
         let Some(run) = &self.graph else { return };
         let graph = Arc::clone(&run.graph);
@@ -340,7 +340,7 @@ impl Session {
         }
     }
 
-    /// What became of the call of this node.
+    /// The report of this node's call.
     fn report_of_node(&self) -> Option<CallReport> {
         let number = self.graph.as_ref()?.call?;
         let under_way = self.scheduler.step(number).and_then(|step| step.report(number).last());
@@ -348,7 +348,7 @@ impl Session {
         under_way.or_else(ended)
     }
 
-    /// The model's answer does not fit: it is told why, and asked again.
+    /// The model's answer is invalid: it is told why, and asked again.
     fn ask_again(&mut self, call: Value, fault: &Fault) {
         self.turn.output = Value::Null;
         self.transcript.tell_error(super::error_data(call, super::fault_data(fault)));
@@ -356,14 +356,14 @@ impl Session {
         self.turn.note_failure(&name, &fault.text);
     }
 
-    /// The agent's file is at fault: the turn cannot go on.
+    /// Ends the turn because of an error in the agent's file.
     fn end_lost(&mut self, why: String) {
         let node = self.node().unwrap_or_default();
         let text = format!("at the node `{node}`: {why}");
         self.rest(Ends::Degraded, Some(CallError::new("graph", text)));
     }
 
-    /// A turn that a limit or a person has ended comes to the end that the graph has for that.
+    /// Moves a turn that a limit or a person has ended to the graph's end for that.
     pub(super) fn come_to_forced_end(&mut self, ends: Ends, reason: &mut Option<CallError>) {
         let Some(run) = &mut self.graph else { return };
         let graph = Arc::clone(&run.graph);
@@ -380,7 +380,7 @@ impl Session {
         }
     }
 
-    /// Writes the output of a request node where the node says.
+    /// Writes the output of a request node to the node's path.
     fn keep_output(&mut self, node: &StepNode, output: Value) -> Result<(), Fault> {
         let schema = node.request().and_then(|request| request.schema.as_ref());
         if let Some(breach) = self.graph.as_mut().and_then(|run| run.breach(schema, &output)) {
@@ -390,7 +390,7 @@ impl Session {
         self.write_for_node(node.output_path(), output, &origins)
     }
 
-    /// Writes what a node brings, in the node's name.
+    /// Writes a value in the node's name.
     fn write_for_node(&mut self, path: Option<&str>, value: Value, origins: &Origins) -> Result<(), Fault> {
         let Some(text) = path else { return Ok(()) };
         let path = OutputPath::parse(text)?;

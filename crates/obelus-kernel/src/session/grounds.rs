@@ -1,4 +1,4 @@
-//! What values of calls are found in (POL-7): kept up while the policy says that grounded values may be used.
+//! The index for grounding (POL-7), maintained if the policy uses grounded values.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,22 +13,22 @@ use crate::origin::Origins;
 use crate::policy::{AfterReading, Callee, GroundIndex, Grounded, Grounding};
 
 impl Session {
-    /// Whether it matters for a call that its literals may be grounded: they are not trusted as they are, somebody else
-    /// is handed them, or a rule asks where they come from.
+    /// Whether grounding matters for a call: its literals are untrusted, somebody else gets them, or a rule asks for
+    /// origins.
     fn needs_grounds(&self, literal: &Origins, call: &Call) -> bool {
         let policy = &self.settings.policy;
         policy.after_reading() == AfterReading::Grounded
             && (!literal.is_trusted() || call.delegate.is_some() || policy.looks_at_origins())
     }
 
-    /// Takes in what has been said and read, where that matters for the call of a job.
+    /// Updates the index if it matters for the call of a job.
     pub(super) fn catch_up_grounds(&mut self, at: JobRef) {
         if self.needs_grounds(&self.scheduler.step_of(at).literal, self.scheduler.call(at)) {
             self.grounds.catch_up(&self.memory.context, self.inbox.written());
         }
     }
 
-    /// The same where it matters for what the model proposes after all that it has been shown.
+    /// The same if it matters for the model's proposals after what it has been shown.
     pub(super) fn catch_up_grounds_of_shown(&mut self) {
         let is_used = self.settings.policy.after_reading() == AfterReading::Grounded;
         if is_used && !self.transcript.shown().is_trusted() {
@@ -36,7 +36,7 @@ impl Session {
         }
     }
 
-    /// Finds values of a call, where that matters. Not if something is not taken in yet: then a person is asked.
+    /// Finds values of a call, if it matters. None if the index is not up to date: then a person is asked.
     pub(super) fn grounding<'a>(
         &'a self,
         instance: Option<&'a str>,
@@ -52,8 +52,7 @@ impl Session {
         Grounding { context: &self.memory.context, index, base: self.memory.base, instance }
     }
 
-    /// Everything that has been said and read, for whoever asks where a value comes from. None where the policy does not
-    /// look at it.
+    /// The up-to-date index, for provenance queries. None if the policy does not use it.
     pub(super) fn current_grounds(&self) -> Option<Cow<'_, GroundIndex>> {
         let (context, written) = (&self.memory.context, self.inbox.written());
         if self.settings.policy.after_reading() != AfterReading::Grounded {
@@ -66,15 +65,15 @@ impl Session {
         Some(grounds)
     }
 
-    /// How the values of a job's call are grounded, for whoever is asked about it.
+    /// How the values of a job's call are grounded, for the person who is asked.
     pub(super) fn grounded_values(&self, at: JobRef, call: &Call) -> Vec<Grounded> {
         let (Some(grounding), Some(tool)) = (self.provenance(at).grounding, &call.tool) else { return Vec::new() };
         let params = self.scheduler.frozen(at).map(|frozen| frozen.params(call)).unwrap_or_default();
         grounding.found_in(Callee { tool, params: &params }, "", &params)
     }
 
-    /// What a person writes in a decision counts as the user's own words: a reason, the value that was asked for, and
-    /// what an edit puts in the place of what was shown.
+    /// A person's text in a decision counts as the user's own: a reason, the requested value, and new values of an
+    /// edit.
     pub(super) fn words_of_decision(&self, number: QuestionNumber, decision: &Decision) -> Vec<String> {
         let Some(question) = self.inbox.get(number) else { return Vec::new() };
         let mut words = Vec::new();
@@ -85,7 +84,7 @@ impl Session {
                 question.calls.iter().for_each(|asked| tokens(&asked.call, &mut shown));
                 params.values().for_each(|value| each_text(value, &mut |text| fresh(text, &shown, &mut words)));
             }
-            // What a call at work asks is its own affair, and the choices that it gives are its own words.
+            // An elicitation's answer is for its call only, and its choices are the call's own.
             Decision::Value { value } if question.elicitation.is_none() => {
                 each_text(value, &mut |text| words.push(text.to_owned()));
             }
@@ -96,7 +95,7 @@ impl Session {
     }
 }
 
-/// Every text and number in a value, as a text.
+/// Visits every text and number in a value, as text.
 fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
     match value {
         Value::String(text) => visit(text),
@@ -107,12 +106,12 @@ fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Everything between blanks in the texts of a call.
+/// Adds all words of the texts of a call.
 fn tokens(call: &Value, found: &mut BTreeSet<String>) {
     each_text(call, &mut |text| found.extend(text.split_whitespace().map(str::to_owned)));
 }
 
-/// The parts of a text that were not shown before: whoever edits a text leaves the rest as somebody else wrote it.
+/// The words of a text that were not shown before: in an edited text, the rest is somebody else's.
 fn fresh(text: &str, shown: &BTreeSet<String>, words: &mut Vec<String>) {
     let tokens: Vec<&str> = text.split_whitespace().collect();
     words.extend(tokens.split(|token| shown.contains(*token)).map(|part| part.join(" ")));

@@ -1,19 +1,19 @@
-//! What makes a call this one, and binds a decision to it.
+//! The identity of a call, which binds decisions to it.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::canonical::write_sorted;
 
-/// What binds a decision to a call: its tool, parameters and meta-properties, in this session. A decision holds whatever
-/// the mode becomes (ASK-3).
+/// The hash that binds a decision to a call: its tool, parameters and meta-properties, in this session. A decision is
+/// independent of the mode (ASK-3).
 pub(super) fn hash(session: &str, call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
     let text = identity(call, is_aside);
     let digest = Sha256::digest(format!("{}\n{text}", Value::from(session)));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A call as text, without its reasoning and what is said beside it. Equal calls have equal text.
+/// A call as text, without its reasoning and remarks. Equal calls have equal text.
 pub(super) fn identity(call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
     let mut text = String::new();
     if let Value::Object(fields) = call {

@@ -1,8 +1,8 @@
 //! Ids of calls, requests and questions.
 //!
-//! An id names something in one session: a call `2.0`, a request `7`, a question `q3`. Something in a delegate is named
-//! by the jobs that lead there, outermost first: `2.0/q3`. Ids are parsed once, where they come in, and are written as
-//! text everywhere outside.
+//! An id names something in one session: a call `2.0`, a request `7`, a question `q3`. In a delegate, the jobs that
+//! lead there come first, outermost first: `2.0/q3`. Ids are parsed once, at the boundary, and are text everywhere
+//! outside.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ impl JobRef {
 
 impl fmt::Display for JobRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Every call is named this way, and the machinery of `write!` costs several times as much.
+        // Every call has such an id, and `write!` is several times slower.
         f.write_str(itoa::Buffer::new().format(self.step))?;
         f.write_str(".")?;
         f.write_str(itoa::Buffer::new().format(self.job))
@@ -49,7 +49,7 @@ impl FromStr for JobRef {
     }
 }
 
-/// The id of a call that was handed out.
+/// The id of a started call.
 pub type CallId = Routed<LocalCall>;
 /// The id of a request to the model.
 pub type RequestId = Routed<RequestNumber>;
@@ -64,12 +64,12 @@ pub struct Routed<T> {
     local: T,
 }
 
-/// A call, as one session knows it.
+/// A call within one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LocalCall {
     /// A call of a step.
     Job(JobRef),
-    /// A call that was started before the answer that proposes it was whole.
+    /// A call that was started before its answer was complete.
     Early {
         /// The request that is being answered.
         request: u64,
@@ -93,7 +93,7 @@ pub struct RequestNumber(pub(crate) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QuestionNumber(pub(crate) u64);
 
-/// A text that is no id.
+/// A text that is not an id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an id")]
 pub struct BadId(String);
@@ -116,14 +116,14 @@ impl<T> Routed<T> {
         self
     }
 
-    /// Takes the first job off the way, if it leads to a delegate.
+    /// Removes the first job of the route, if there is one.
     pub(crate) fn pop_job(&mut self) -> Option<JobRef> {
         (!self.route.is_empty()).then(|| self.route.remove(0))
     }
 }
 
 impl Routed<LocalCall> {
-    /// The step of a call of the session itself, and its place there, as in its report.
+    /// The step and index of a call of the session itself, as in its report.
     pub fn place(&self) -> Option<(u32, u32)> {
         match self.local()? {
             LocalCall::Job(at) => Some((at.step, at.job)),
@@ -133,7 +133,7 @@ impl Routed<LocalCall> {
 }
 
 impl<T: Copy> Routed<T> {
-    /// What it is in its own session; none where it is in a delegate.
+    /// The id within the session; none if it is in a delegate.
     pub(crate) fn local(&self) -> Option<T> {
         self.route.is_empty().then_some(self.local)
     }

@@ -1,7 +1,7 @@
-//! The inbox: what waits for people, and what people have said.
+//! The inbox: open questions, and people's decisions.
 //!
-//! It owns questions, decisions about calls, elicitations of calls at work, and the reads that show what a question
-//! would change. It knows nothing of jobs beyond their names: a decision hands back the jobs it sets free.
+//! It owns questions, decisions about calls, elicitations of running calls, and the reads that show what a question
+//! would change. It knows only the ids of jobs: a decision returns the jobs it releases.
 
 mod consent;
 mod describe;
@@ -33,30 +33,30 @@ pub use value_names::Named;
 /// Questions and decisions of a session.
 #[derive(Default)]
 pub(super) struct Inbox {
-    /// The number before that of the first question (ASK-1).
+    /// The number before the first question's (ASK-1).
     before_first: u64,
     all: BTreeMap<u64, Question>,
-    /// Numbers of those that wait.
+    /// Numbers of the open ones.
     open: BTreeSet<u64>,
-    /// Where each call was last asked about: the question's number and the call's place in it.
+    /// The latest question about each call: its number and the call's index in it.
     places: BTreeMap<String, (u64, usize)>,
-    /// Hashes of denied calls, with the length of the context at that moment.
+    /// Hashes of denied calls, with the length of the context at that time.
     denied: BTreeMap<String, usize>,
-    /// Hashes of calls that a person let run.
+    /// Hashes of approved calls.
     approved: BTreeMap<String, Approved>,
     /// The hashes of approved calls that have not ended, by job.
     granted: BTreeMap<JobRef, String>,
-    /// Jobs that wait for another one to run for them.
+    /// Jobs that wait for the result of another one.
     joined: BTreeMap<JobRef, Vec<JobRef>>,
-    /// Jobs that need a person, to be asked about together with their siblings of other instances.
+    /// Jobs that need a person, to be asked about together with those of other instances.
     asking: Vec<Asking>,
     /// Open elicitations, by job.
     elicitations: BTreeMap<JobRef, Vec<QuestionNumber>>,
     /// Reads that show what a question would change.
     pub(super) looks: Looks,
-    /// The question that the user's latest words can be an answer to.
+    /// The question that the user's latest message may answer.
     pub(super) answerable: Option<QuestionId>,
-    /// What people wrote in reasons, answers and edits.
+    /// People's texts in reasons, answers and edits.
     written: Vec<String>,
 }
 
@@ -68,13 +68,13 @@ pub(super) struct Asking {
     pub(super) grounded: Vec<Grounded>,
 }
 
-/// A call in words, and what of it is not trusted.
+/// A call as text, and its untrusted values.
 pub(super) struct Described {
     pub(super) words: String,
     pub(super) marks: Vec<ValueMark>,
 }
 
-/// What became of a call that a person let run.
+/// The state of an approved call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Approved {
     Running(JobRef),
@@ -89,10 +89,10 @@ pub(super) struct Ruled<'a> {
     pub(super) reason: Option<&'a str>,
 }
 
-/// Calls of a question that were decided: each with its hash and the jobs that waited for it.
+/// Decided calls of a question: each with its hash and its waiting jobs.
 pub(super) type Released = Vec<(String, Vec<JobRef>)>;
 
-/// What is kept of an inbox while no job is under way.
+/// The stored part of an inbox while no job is running.
 #[derive(Serialize, Deserialize)]
 pub(super) struct InboxCheckpoint<'a> {
     all: Cow<'a, BTreeMap<u64, Question>>,
@@ -121,7 +121,7 @@ impl From<InboxCheckpoint<'_>> for Inbox {
 }
 
 impl Inbox {
-    /// What is to be kept; none while a job waits or runs for a question.
+    /// The stored part; none while a job waits or runs for a question.
     pub(super) fn checkpoint(&self) -> Option<InboxCheckpoint<'_>> {
         let is_idle = self.granted.is_empty()
             && self.joined.is_empty()
@@ -138,7 +138,7 @@ impl Inbox {
         })
     }
 
-    /// What people wrote in reasons, answers and edits, oldest first.
+    /// People's texts in reasons, answers and edits, oldest first.
     pub(super) fn written(&self) -> &[String] {
         &self.written
     }
@@ -147,17 +147,17 @@ impl Inbox {
         self.written.extend(words);
     }
 
-    /// The number before that of the first question.
+    /// The number before the first question's.
     pub(super) fn before_first(&self) -> u64 {
         self.before_first
     }
 
-    /// Numbers the questions that are to come after this number.
+    /// Numbers future questions after this number.
     pub(super) fn number_after(&mut self, number: u64) {
         self.before_first = number;
     }
 
-    /// Adds a question; its number.
+    /// Adds a question; returns its number.
     pub(super) fn add(&mut self, draft: Draft, terms: Terms) -> QuestionNumber {
         let number = self.all.last_key_value().map_or(self.before_first, |(last, _)| *last) + 1;
         let question = Question::new(number, draft, terms);
@@ -193,12 +193,12 @@ impl Inbox {
         self.open.contains(&number.0)
     }
 
-    /// Numbers of the open questions for which something holds.
+    /// Numbers of the open questions that satisfy a condition.
     pub(super) fn open_where(&self, holds: impl Fn(&Question) -> bool) -> Vec<QuestionNumber> {
         self.open().filter(|question| holds(question)).map(Question::number).collect()
     }
 
-    /// The open question about exactly this call, and its place in it.
+    /// The open question about exactly this call, and its index in it.
     pub(super) fn about(&self, hash: &str) -> Option<(QuestionNumber, usize)> {
         let &(number, index) = self.places.get(hash)?;
         let question = self.all.get(&number).filter(|question| question.is_open())?;
@@ -206,20 +206,20 @@ impl Inbox {
         (asked.decided.is_none() && asked.hash == hash).then_some((QuestionNumber(number), index))
     }
 
-    /// A job waits for a call that is asked about already.
+    /// Makes a job wait for a call that is already asked about.
     pub(super) fn join_question(&mut self, number: QuestionNumber, index: usize, at: JobRef) {
         if let Some(question) = self.get_mut(number) {
             question.calls[index].jobs.push(at);
         }
     }
 
-    /// When something is due: a reminder, or the end of a question.
+    /// When the next reminder or expiry is due.
     pub(super) fn timeout(&self) -> Option<Time> {
         let due = |question: &Question| question.remind_at.unwrap_or(question.expires_at).min(question.expires_at);
         self.open().map(due).min()
     }
 
-    /// Questions whose reminder is due; each is reminded of once.
+    /// Questions whose reminder is due; each has one reminder.
     pub(super) fn take_reminders(&mut self, now: Time) -> Vec<QuestionNumber> {
         let due = self.open_where(|question| question.remind_at.is_some_and(|at| at <= now));
         for number in &due {
@@ -230,7 +230,7 @@ impl Inbox {
         due
     }
 
-    /// Decides calls of a question, and ends it when none is open; what that sets free.
+    /// Decides calls of a question, and ends it when none is open; returns what that releases.
     pub(super) fn decide_calls(
         &mut self,
         number: QuestionNumber,
@@ -258,58 +258,58 @@ impl Inbox {
         }
     }
 
-    /// A person let a call run: this job does.
+    /// Records that an approved call runs as this job.
     pub(super) fn grant(&mut self, hash: String, at: JobRef) {
         self.granted.insert(at, hash.clone());
         self.approved.insert(hash, Approved::Running(at));
     }
 
-    /// What became of a call that a person let run, if it was this one.
+    /// The state of this call, if a person approved it.
     pub(super) fn approved(&self, hash: &str) -> Option<Approved> {
         self.approved.get(hash).copied()
     }
 
-    /// A person denied a call when the context had this many messages.
+    /// Records a denial, with the length of the context.
     pub(super) fn note_denial(&mut self, hash: String, length: usize) {
         self.denied.insert(hash, length);
     }
 
-    /// How long the context was when a call was denied.
+    /// The length of the context when a call was denied.
     pub(super) fn denied(&self, hash: &str) -> Option<usize> {
         self.denied.get(hash).copied()
     }
 
-    /// A call that was denied may be asked about anew.
+    /// A denied call may be asked about again.
     pub(super) fn forget_denial(&mut self, hash: &str) {
         self.denied.remove(hash);
     }
 
-    /// Whether people have spoken of exactly this call, or are being asked about it.
+    /// Whether exactly this call was decided, or is being asked about.
     pub(super) fn knows(&self, hash: &str) -> bool {
         self.about(hash).is_some() || self.denied.contains_key(hash) || self.approved.contains_key(hash)
     }
 
-    /// Whether nothing was ever asked or denied, so that no call can have a history.
+    /// Whether nothing was ever asked or denied, so that no call has a history.
     pub(super) fn is_blank(&self) -> bool {
         self.all.is_empty() && self.denied.is_empty()
     }
 
-    /// One job runs for another one as well.
+    /// Makes one job's result count for another one as well.
     pub(super) fn join(&mut self, at: JobRef, primary: JobRef) {
         self.joined.entry(primary).or_default().push(at);
     }
 
-    /// A job has ended: its approval is used up, unless it is done. The jobs that it ran for.
+    /// Ends a job: an approval is removed unless the job is done. Returns the jobs that waited for it.
     pub(super) fn close_job(&mut self, at: JobRef, is_done: bool) -> Vec<JobRef> {
         if self.granted.is_empty() && self.joined.is_empty() {
             return Vec::new();
         }
         let granted = self.granted.remove(&at);
-        // The same call may have been granted anew in the meantime.
+        // The same call may have been approved again meanwhile.
         if let Some(hash) = granted.filter(|hash| self.approved.get(hash) == Some(&Approved::Running(at))) {
             match is_done {
                 true => self.approved.insert(hash, Approved::Done),
-                // To try again, a person is asked again.
+                // Another attempt needs another approval.
                 false => self.approved.remove(&hash),
             };
         }
@@ -325,13 +325,13 @@ impl Inbox {
         std::mem::take(&mut self.asking)
     }
 
-    /// The context has become shorter: every length that something is dated by is another one now.
+    /// The context has become shorter: updates all stored lengths.
     pub(super) fn move_dates(&mut self, length: impl Fn(usize) -> usize) {
         self.denied.values_mut().for_each(|since| *since = length(*since));
         self.all.values_mut().for_each(|question| question.asked_after = length(question.asked_after));
     }
 
-    /// Whether a call at work waits for a person.
+    /// Whether a running call waits for a person.
     pub(super) fn has_elicitations(&self) -> bool {
         !self.elicitations.is_empty()
     }
@@ -341,7 +341,7 @@ impl Inbox {
         self.elicitations.keys().copied().collect()
     }
 
-    /// An elicitation has been answered: it is open no more.
+    /// An elicitation has been answered.
     pub(super) fn close_elicitation(&mut self, job: JobRef, number: QuestionNumber) {
         if let Some(open) = self.elicitations.get_mut(&job) {
             open.retain(|known| *known != number);
@@ -351,7 +351,7 @@ impl Inbox {
         }
     }
 
-    /// The open elicitations of a job that is at work no more.
+    /// Removes the open elicitations of a job that no longer runs.
     pub(super) fn take_elicitations(&mut self, job: JobRef) -> Option<Vec<QuestionNumber>> {
         self.elicitations.remove(&job)
     }

@@ -1,4 +1,4 @@
-//! What a session is told.
+//! The inputs of a session.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,36 +11,36 @@ use crate::policy::{ConsentTerms, Mode};
 use crate::time::Time;
 use obelus_notebook::dialect::Solution;
 
-/// Something that happened, told to the session by its driver. Inputs in order are the session's journal.
+/// An event that the driver reports to the session. The inputs in order are the session's journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
-    /// The request is to be worked on as it stands.
+    /// Work on the request without a message.
     Start,
-    /// The plan in the context is to be run as it is, without asking a model for calls or output.
+    /// Run the plan in the context, without asking a model for calls or output.
     RunPlan,
-    /// The user said something.
+    /// The user sent a message.
     User {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// The user shows a picture, which goes with the words that come next.
+    /// The user shows a picture, which belongs to the next message.
     Picture(Picture),
-    /// The state was put in place from outside: brought along from elsewhere, or edited by a person.
+    /// The state was replaced from outside: imported, or edited by a person.
     State {
         /// The whole state.
         state: Value,
         /// Who, and from where.
         by: String,
-        /// Whether fields that are not given are removed. Else they stay as they are.
+        /// Whether missing fields are removed. Otherwise they stay.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_whole: bool,
     },
-    /// A service told something of its own accord. Nobody believes it, and it sets nothing to work.
+    /// A service sent an event. It is untrusted, and starts nothing.
     Event {
-        /// What the event is known by: the same one once more is no news.
+        /// Its id: a repeated event is ignored.
         id: String,
-        /// What was told.
+        /// The event.
         event: Value,
     },
     /// The model answered a request.
@@ -50,62 +50,62 @@ pub enum Input {
         /// The answer.
         answer: Answer,
     },
-    /// A request to the model took this: told once for each attempt, whatever came of it.
+    /// The usage of a model request: sent once for each attempt, whatever its result.
     Used {
         /// The request's id.
         id: RequestId,
-        /// What it took.
+        /// The usage.
         used: Used,
     },
-    /// While the model still writes, a call has come whole that may start: see `Session::may_start_early`.
+    /// While the model still writes, a complete call may start: see `Session::may_start_early`.
     Partial {
         /// The request's id.
         id: RequestId,
-        /// The call's place in the answer.
+        /// The call's index in the answer.
         index: u32,
         /// The call.
         call: Value,
     },
-    /// A call came to its end.
+    /// A call has ended.
     Ended {
         /// The call's id.
         id: CallId,
-        /// What it brought.
+        /// Its outcome.
         outcome: Outcome,
     },
-    /// A call at work asks a person something. Words and schema are its own, and unchecked.
+    /// A running call asks a person. Text and schema are its own, and untrusted.
     #[serde(rename = "asks")]
     Elicit {
         /// The call's id.
         id: CallId,
-        /// What the answer is known by; the call may have asked something else already.
+        /// The key of the answer; the call may have asked before.
         key: String,
-        /// What it wants to know, in its words.
+        /// The question's text.
         words: String,
-        /// What an answer must look like.
+        /// The schema of the answer.
         schema: Value,
     },
     /// A delegate's saved request was read, or could not be.
     Loaded {
         /// The call's id.
         id: CallId,
-        /// The request, or why there is none.
+        /// The request, or the error.
         request: Result<Value, String>,
     },
-    /// A call was under way when its driver died: whether it happened is not known.
+    /// A call was running when its driver died: it is unknown whether it happened.
     InDoubt {
         /// The call's id.
         id: CallId,
     },
-    /// It was looked whether a call in doubt has happened, and it has not: it is done again under the same key.
+    /// A call in doubt was found not to have happened: it is repeated with the same key.
     DidNot {
         /// The call's id.
         id: CallId,
         /// The attempt that had no effect.
         attempt: u32,
     },
-    /// The process that drove the session has ended: its observations (see [`super::Observation`]) and the calls behind
-    /// open elicitations are lost.
+    /// The process that drove the session has ended: its observations (see [`super::Observation`]) and the calls
+    /// behind open elicitations are lost.
     #[serde(rename = "forgotten")]
     ProcessLost,
     /// A person decided.
@@ -116,49 +116,49 @@ pub enum Input {
         decision: Decision,
         /// Who, and from where.
         by: String,
-        /// What was shown, as [`Question::digest`](super::Question::digest) names it. The answer is refused where the
-        /// question is another one by now.
+        /// The [`Question::digest`](super::Question::digest) of what was shown. The answer is refused if the question
+        /// has changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<String>,
     },
-    /// A person takes back a standing consent.
+    /// A person revokes a standing consent.
     Revoke {
         /// Its number.
         consent: u64,
         /// Who, and from where.
         by: String,
     },
-    /// How far the session may go from now on: a person has changed it.
+    /// A person changed the mode.
     Mode {
         /// The mode.
         mode: Mode,
     },
-    /// The agent's file says otherwise than when the session was last opened (POL-9).
+    /// The agent's file has changed since the session was last opened (POL-9).
     Rules {
-        /// What it says now. The mode is taken over where that of the file has changed.
+        /// The current settings. The mode is changed only if the file's mode has changed.
         settings: Box<Settings>,
-        /// Tools that are new or defined otherwise.
+        /// New and changed tools.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         tools: Map<String, Value>,
     },
-    /// A person lets the session pause: what runs goes on to its end, and nothing starts.
+    /// A person pauses the session: running work continues to its end, and nothing new starts.
     Pause {
         /// Who, and from where.
         by: String,
     },
-    /// A person lets a paused session go on.
+    /// A person resumes a paused session.
     Resume {
         /// Who, and from where.
         by: String,
     },
-    /// The turn is to stop: nothing more is started.
+    /// Stop the turn: nothing more is started.
     Stop,
     /// Time has passed.
     Tick,
 }
 
 impl Input {
-    /// Takes the first job off the id, if the input is for a delegate.
+    /// Removes the first job of the id, if the input is for a delegate.
     pub(super) fn pop_job(&mut self) -> Option<JobRef> {
         match self {
             Input::Answer { id, .. } | Input::Partial { id, .. } => id.pop_job(),
@@ -174,7 +174,7 @@ impl Input {
             | Input::Picture(_)
             | Input::State { .. }
             | Input::Event { .. }
-            // What delegates take is counted here too.
+            // The usage of delegates is counted here too.
             | Input::Used { .. }
             | Input::ProcessLost
             | Input::Revoke { .. }
@@ -188,7 +188,7 @@ impl Input {
     }
 }
 
-/// What the model answered.
+/// The model's answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -199,25 +199,25 @@ pub enum Answer {
         /// Tokens used by this request.
         tokens: u64,
     },
-    /// Something that could not be read as a solution.
+    /// An answer that could not be parsed as a solution.
     OutOfFormat {
-        /// The text as it came.
+        /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The error.
         error: String,
         /// Tokens used by this request.
         tokens: u64,
     },
-    /// Nothing: the model could not be asked.
+    /// The model could not be asked.
     Failed {
-        /// A stable name of the cause: `unreachable`, `unauthorised`, `quota`, …
+        /// A stable code: `unreachable`, `unauthorised`, `quota`, …
         code: String,
-        /// What happened, in words.
+        /// The description.
         message: String,
     },
 }
 
-/// What a call brought.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -227,9 +227,9 @@ pub enum Outcome {
     Messages(Vec<Value>),
     /// An error.
     Error(CallError),
-    /// The call went out, and its answer was lost: whether it happened is not known.
+    /// The call was sent, and its answer was lost: it is unknown whether it happened.
     Lost {
-        /// What is known, in words.
+        /// What is known, as text.
         message: String,
     },
 }
@@ -237,11 +237,11 @@ pub enum Outcome {
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallError {
-    /// A stable name of the cause.
+    /// A stable code.
     pub code: String,
-    /// What happened, in words.
+    /// The description.
     pub message: String,
-    /// The limit that was met, if it was one.
+    /// The limit that was reached, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -283,51 +283,51 @@ impl std::fmt::Display for Limit {
     }
 }
 
-/// What a person decided.
+/// A person's decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// Yes, as it was shown; of several calls, those with these indexes, or all.
+    /// Approve as shown; of several calls, those with these indexes, or all.
     Approve {
-        /// Indexes of calls in the question; none means all that are still open.
+        /// Indexes of calls in the question; none means all open ones.
         only: Option<Vec<usize>>,
     },
-    /// Yes, and for the rest of the session also to other calls of these terms, as they were shown (ASK-9).
+    /// Approve, and give a standing consent with these terms, as they were shown (ASK-9).
     Consent {
-        /// What else is agreed to.
+        /// The terms.
         terms: ConsentTerms,
         /// When that ends; none for the end of the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Time>,
     },
-    /// No.
+    /// Deny.
     Deny {
         /// Why.
         reason: String,
     },
-    /// No to some of the calls; the others still wait.
+    /// Deny some of the calls; the others stay open.
     DenySome {
         /// Indexes of calls in the question.
         only: Vec<usize>,
         /// Why.
         reason: String,
     },
-    /// Yes, with these parameters instead.
+    /// Approve with these parameters instead.
     Edit {
         /// The parameters that replace those of the same name.
         params: serde_json::Map<String, Value>,
     },
-    /// The value that was asked for.
+    /// The requested value.
     Value {
         /// The value.
         value: Value,
     },
-    /// The effect in doubt did happen.
+    /// The effect in doubt has happened.
     Happened {
         /// Its result, if it is known.
         result: Value,
     },
-    /// The effect in doubt did not happen: it is to be done.
+    /// The effect in doubt has not happened: carry it out.
     DidNot,
 }
 

@@ -1,5 +1,5 @@
-//! The parts of a prompt around the transcript: the recipes of memory, which stay the same, and what changes with every
-//! request: the state without what the transcript says, and the calls that have not come to their end.
+//! The parts of a prompt around the transcript: descriptions of memory, which stay the same, and what changes with
+//! every request: the state without what the transcript tells, and unfinished calls.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use crate::path::Path;
 use crate::tool::Tool;
 use obelus_notebook::steps::StepNode;
 
-/// Characters of a value in the state whose result is not in sight any more.
+/// The limit of characters of a state value whose result is no longer visible.
 const MOST_OF_VALUE: usize = 400;
 
-/// Characters of a text in the state that may stand twice.
+/// The limit of characters of a text in the state that may be repeated.
 const SHORT: usize = 40;
 
-/// A value that a call has brought, and that the transcript tells.
+/// A call's result that the transcript tells.
 struct ToldValue<'a> {
     path: Path,
     instance: Option<&'a str>,
-    /// As it is told; none where only a line is left of it.
+    /// As it is told; none if only a line is left of it.
     result: Option<&'a Value>,
     tool: Option<&'a Tool>,
 }
 
 impl Session {
-    /// Schemas and descriptions of the kinds that the request itself brought (PROMPT-1).
+    /// Schemas and descriptions of the request's own kinds (PROMPT-1).
     pub(super) fn recipes(&self) -> Vec<Value> {
         let of = |(kind, view): (&str, &View)| {
             let mut recipe = json!({"kind": kind});
@@ -48,7 +48,7 @@ impl Session {
         given.map(of).filter(|recipe| recipe.as_object().is_some_and(|fields| fields.len() > 1)).collect()
     }
 
-    /// Values that the request itself brought and that nothing has changed: they are told once, before everything else.
+    /// Unchanged values of the request itself: they are told once, before everything else.
     pub(super) fn given_part(&self) -> Vec<Value> {
         let unchanged = self.memory.context.views().filter(|(kind, _)| self.memory.is_unchanged(kind));
         let value = |(kind, view): (&str, &View)| {
@@ -58,8 +58,8 @@ impl Session {
         unchanged.filter_map(value).collect()
     }
 
-    /// What memory holds and neither [`Self::given_part`] nor the transcript says. Values of other kinds were brought by
-    /// calls: each stands in the transcript, with its path.
+    /// The memory that neither [`Self::given_part`] nor the transcript tells. Values of other kinds are results of
+    /// calls: each is in the transcript, with its path.
     pub(super) fn state_part(&self) -> Vec<Value> {
         let told = self.told_values();
         let mut kinds = Vec::new();
@@ -99,7 +99,7 @@ impl Session {
         Some(value)
     }
 
-    /// Whether an answer of the model that is in sight has this very value, so that the state need not repeat it.
+    /// Whether a visible answer of the model has this value, so that the state need not repeat it.
     fn is_in_an_answer(&self, value: &Value) -> bool {
         let is_long = match value {
             Value::String(text) => text.chars().count() > SHORT,
@@ -113,7 +113,7 @@ impl Session {
             })
     }
 
-    /// What is different in each instance.
+    /// What differs between instances.
     fn instances_left(&self, kind: &str, view: &View, told: &[ToldValue<'_>]) -> Map<String, Value> {
         let global = view.read(&[], None);
         let left = |name: &String| {
@@ -127,11 +127,11 @@ impl Session {
             }
             (!is_empty(&value)).then(|| (name.clone(), value))
         };
-        // Instances that calls have brought are in the transcript, like everything else that calls bring.
+        // Instances from calls are in the transcript, like all results of calls.
         self.memory.given_instances().filter_map(left).collect()
     }
 
-    /// The state without the goals, deeds and denials that the transcript tells.
+    /// The state without the goals, results and denials that the transcript tells.
     fn untold_state(&self) -> Value {
         let mut state = self.state_for_model();
         if let Some(Value::Object(confirmations)) =
@@ -168,7 +168,7 @@ impl Session {
         confirmation["status"] == "denied" && self.transcript.sent().iter().any(is_told)
     }
 
-    /// The values that calls have brought, as the transcript tells them.
+    /// The results of calls, as the transcript tells them.
     fn told_values(&self) -> Vec<ToldValue<'_>> {
         let mut told = Vec::new();
         for entry in self.transcript.sent() {
@@ -184,7 +184,7 @@ impl Session {
         told
     }
 
-    /// The calls that have not come to their end, as far as no question tells of them, and those that are only planned.
+    /// Unfinished calls that no question tells of, and those that are only planned.
     pub(super) fn open_calls(&self) -> Vec<CallReport> {
         let is_planner = self.settings.plans_before_reading();
         let under_way = self.scheduler.steps().flat_map(|(number, step)| match is_planner {
@@ -208,7 +208,7 @@ impl Session {
     }
 }
 
-/// Takes out of a kind's value what the transcript tells. Of what it told once and tells no more, the head stays.
+/// Removes from a kind's value what the transcript tells. Of what it no longer tells, the beginning stays.
 fn subtract(value: &mut Value, kind: &str, instance: Option<&str>, told: &[ToldValue<'_>]) {
     for told in told.iter().rev().filter(|told| told.path.kind == kind && told.instance == instance) {
         let Some((last, above)) = told.path.segments.split_last() else {

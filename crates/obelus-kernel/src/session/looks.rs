@@ -1,4 +1,4 @@
-//! Reading what a question would change, for whoever decides about it.
+//! Reads what a question would change, for the person who decides.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::policy::{Place, Proposal};
 use crate::tool::Effect;
 
 impl Session {
-    /// Takes a look for every call of a question whose tool says how.
+    /// Starts a look for every call of a question whose tool declares one.
     pub(super) fn look_before(&mut self, number: QuestionNumber) {
         if !self.settings.before {
             return;
@@ -25,7 +25,7 @@ impl Session {
         self.start_looks();
     }
 
-    /// The look for one call, if there is one and nobody need be asked about it.
+    /// The look for one call, if there is one and it needs no person.
     fn look(&self, question: QuestionNumber, index: usize, at: JobRef) -> Option<Look> {
         self.scheduler.find(at)?;
         let call = self.scheduler.call(at);
@@ -34,7 +34,7 @@ impl Session {
         let (read, faults) = Call::read(&proposal, &self.memory.context);
         let tool = read.tool.clone().filter(|tool| faults.is_empty() && tool.effect == Effect::Read)?;
         self.settings.activity_of(&tool, read.activity.as_deref()).filter(|_| read.delegate.is_none())?;
-        // The parameters of the read are parts of the call that is asked about, and come from where those come from.
+        // The read's parameters are parts of the call, and have their origins.
         let provenance = self.provenance(at);
         let of = |name: &str| {
             let path = before.params.iter().find(|(known, _)| known == name).map(|(_, path)| path.as_str());
@@ -80,7 +80,7 @@ impl Session {
         self.inbox.looks.begin(look);
     }
 
-    /// A look has come to its end.
+    /// Takes the outcome of a look.
     pub(super) fn take_look(&mut self, question: u64, call: u32, outcome: &Outcome) {
         let Some(look) = self.inbox.looks.end(question, call) else { return };
         if let Outcome::Value(result) = outcome {
@@ -89,15 +89,15 @@ impl Session {
         self.start_looks();
     }
 
-    /// A look was under way when its driver died: it is taken again.
+    /// Repeats a look that was running when its driver died.
     pub(super) fn look_again(&mut self, question: u64, call: u32) {
         let Some(look) = self.inbox.looks.end(question, call) else { return };
         self.hand_out_look(look);
         self.start_looks();
     }
 
-    /// The reads that would show what an open question changes, each with the place of its call. A driver may carry them
-    /// out once more to see whether something has changed since; nothing of that is told to the session.
+    /// The reads that show what an open question changes, each with the index of its call. A driver may repeat them
+    /// to see whether something has changed; the session is not told.
     pub fn fresh_looks(&self, id: &QuestionId) -> Vec<(usize, Start)> {
         let looks = self.looks_of(id).into_iter().take(MOST_LOOKS);
         let start = |look: Look| {
@@ -107,7 +107,7 @@ impl Session {
         looks.map(start).collect()
     }
 
-    /// What an open question would change in a record that a fresh look found.
+    /// What an open question would change in a record from a fresh look.
     pub fn fresh_changes(&self, id: &QuestionId, index: usize, result: &Value) -> Vec<Change> {
         let look = self.looks_of(id).into_iter().find(|look| look.index == index);
         look.and_then(|look| self.changes_by(&look, result)).unwrap_or_default()
@@ -120,7 +120,7 @@ impl Session {
         jobs.filter_map(|(index, at)| self.look(question, index, at)).collect()
     }
 
-    /// Shows what is there now beside what would be.
+    /// Adds the current values to the question.
     fn note_changes(&mut self, look: &Look, result: &Value) {
         if !self.inbox.is_open(look.question) {
             return;

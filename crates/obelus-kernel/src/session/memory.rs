@@ -1,7 +1,7 @@
 //! The session's memory: its context, the time, and everything that is written there.
 //!
-//! It takes results, texts, events and edits, holds them against the schemas of their kinds, and appends them with
-//! their call, date and origins. It knows nothing of jobs, policy or people.
+//! It takes results, texts, events and edits, validates them against the schemas of their kinds, and appends them
+//! with their call, date and origins. It knows nothing of jobs, policy or people.
 
 mod instances;
 mod observations;
@@ -27,25 +27,25 @@ use crate::time::Time;
 pub(super) use observations::{DigestPlace, mentions};
 pub(super) use results::{Author, Failure, ReadMessages, Written};
 
-/// The context of a session, and what is needed to write to it.
+/// The context of a session, and the caches for writing to it.
 pub(super) struct Memory {
     pub(super) context: Context,
-    /// Messages that the request itself brought.
+    /// The number of the request's own messages.
     pub(super) base: usize,
-    /// Kinds that the request itself brought, each with its value then.
+    /// The request's own kinds, each with its initial value.
     given: BTreeMap<Name, Option<Value>>,
-    /// Instances that the request itself brought.
+    /// The request's own instances.
     given_instances: Instances,
     now: Time,
-    /// `now` as text, because many results bear the same date.
+    /// `now` as text, because many results have the same date.
     date: Option<(Time, Arc<str>)>,
     /// Validators for parts of kinds' schemas.
     validators: BTreeMap<PartOfKind, (Value, Arc<Validator>)>,
-    /// Where digests of observations were written.
+    /// The places of observations' digests.
     digests: Vec<DigestPlace>,
 }
 
-/// A kind, an instance, and what the kind's schema says of a part.
+/// A kind, an instance, and the schema path of a part.
 type PartOfKind = (Name, Option<String>, String);
 
 impl Memory {
@@ -62,19 +62,19 @@ impl Memory {
         Self { context, base, given, given_instances, now: Time::default(), date: None, validators, digests }
     }
 
-    /// Whether the request itself brought a kind.
+    /// Whether a kind is the request's own.
     pub(super) fn is_given(&self, kind: &str) -> bool {
         self.given.contains_key(kind)
     }
 
-    /// Whether a kind still has the value that the request itself brought.
+    /// Whether a kind still has its initial value.
     pub(super) fn is_unchanged(&self, kind: &str) -> bool {
         let given = self.given.get(kind).and_then(Option::as_ref);
         let now = || self.context.view(kind).filter(|view| !view.is_instanced())?.read(&[], None);
         given.is_some_and(|given| now().is_some_and(|now| *now == *given))
     }
 
-    /// The plan that the request itself brought. A plan that a model has proposed since then is not looked at.
+    /// The request's own plan, not one that a model has proposed since.
     pub(super) fn given_plan(&self) -> Option<&Plan> {
         self.context.opening(self.base).iter().rev().find_map(|message| match message {
             Message::Plan(plan) => Some(plan),
@@ -82,12 +82,12 @@ impl Memory {
         })
     }
 
-    /// The instances that the request itself brought.
+    /// The request's own instances.
     pub(super) fn given_instances(&self) -> impl Iterator<Item = &String> {
         self.given_instances.iter()
     }
 
-    /// Takes the time that a driver tells. It does not run backwards.
+    /// Sets the time. It does not run backwards.
     pub(super) fn set_now(&mut self, now: Time) {
         self.now = self.now.max(now);
     }
@@ -101,7 +101,7 @@ impl Memory {
         self.now
     }
 
-    /// The time as results bear it.
+    /// The date of results.
     pub(super) fn date(&mut self) -> Arc<str> {
         match &self.date {
             Some((time, words)) if *time == self.now => words.clone(),
@@ -113,13 +113,13 @@ impl Memory {
         }
     }
 
-    /// Appends a message that nothing can refuse: texts, plans and errors fold into nothing.
+    /// Appends a message that cannot be refused: texts, plans and errors are not folded.
     pub(super) fn remember(&mut self, message: Message) {
         let appended = self.context.append(vec![message]);
         debug_assert!(appended.is_ok());
     }
 
-    /// Writes a value at a path, by a call that only says whose word it is.
+    /// Writes a value at a path, by a call that only names the author.
     pub(super) fn write(
         &mut self,
         call: Value,
@@ -136,14 +136,14 @@ impl Memory {
         self.context.append(vec![Message::Data(Box::new(data))])
     }
 
-    /// Writes a part of the state for a person. What was there before may still be in it, so its origins stay.
+    /// Writes a part of the state for a person. Its origins stay, because the old value may still be in it.
     pub(super) fn write_state(&mut self, path: Path, value: Value) {
         let origins = self.context.origins(&path, None).joined(&Origins::of(Origin::User));
         let written = self.write(json!({"_tool": "user"}), Arc::new(path), None, Method::Set, value, origins);
         debug_assert!(written.is_ok());
     }
 
-    /// Puts a state of these fields in the place of the former one, for a person. Origins of fields stay.
+    /// Replaces the state by these fields, for a person. Origins of fields stay.
     pub(super) fn replace_state(&mut self, fields: &Map<String, Value>) {
         let origins_of = |name: &String| {
             let known = self.context.origins(&Path::field("state", name.clone()), None);
@@ -161,7 +161,7 @@ impl Memory {
         debug_assert!(written.is_ok());
     }
 
-    /// The user's latest words, if they came after the context had this many messages.
+    /// The user's latest message, if it came after this many messages.
     pub(super) fn words_since(&self, length: usize) -> Option<&str> {
         let since = self.context.length().saturating_sub(length);
         self.context.latest().take(since).find_map(|message| match message {
@@ -170,8 +170,8 @@ impl Memory {
         })
     }
 
-    /// Drops everything but the request and the words. Gives the new place of a message by its old one; none if the
-    /// words do not stand without the rest, and then nothing was dropped.
+    /// Drops everything but the request and the texts. Returns a map from old to new indexes; none if the texts are
+    /// invalid without the rest, and then nothing was dropped.
     pub(super) fn keep_texts_only(&mut self) -> Option<impl Fn(usize) -> usize + use<>> {
         let base = self.base;
         let stays = |(index, message): &(usize, &Message)| *index < base || matches!(message, Message::Text(_));

@@ -1,9 +1,9 @@
-//! Observations: what the model is shown and nobody keeps, such as a page and a picture of it.
+//! Observations: data that the model sees but nothing stores, such as a page and its picture.
 //!
-//! A tool with `x-keep: digest` brings an observation. The driver takes it off before the session hears of the call's
-//! end, so that no journal, log or state ever has it, and keeps it in memory. The session has a digest, at the place that
-//! the call writes and in its transcript. Requests show the observation there, and earlier ones as long as the transcript
-//! has room for them. When the driver has lost them, as after a restart, the session is told, and the places become null.
+//! A tool with `x-keep: digest` returns an observation. The driver removes it before the session gets the call's
+//! outcome, so that no journal, log or state has it, and keeps it in memory. The session has a digest, at the path
+//! that the call writes and in its transcript. Requests show the observation there, and earlier ones as long as there
+//! is room. When the driver has lost them, as after a restart, the session is told, and the paths become null.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,18 +12,17 @@ use serde::Serialize;
 
 use super::picture::digest;
 
-/// What a call brought to be looked at. Its words and its picture are written nowhere: where this is serialised or
-/// printed for a developer, only the digest is.
+/// An observation. Its text and picture are never written: serialised or in debug output it is only its digest.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Observation {
     /// The tool.
     pub tool: String,
-    /// SHA-256 of what is shown, as `sha256:` and 64 hexadecimal digits.
+    /// SHA-256 of its content, as `sha256:` and 64 hexadecimal digits.
     pub digest: String,
-    /// What there is to read.
+    /// Its text.
     #[serde(skip_serializing)]
     pub text: String,
-    /// What of it changed since the observation before, where that is enough for whoever has seen that one.
+    /// The changes since the previous observation, if they suffice for a model that has seen that one.
     #[serde(skip_serializing)]
     pub changes: Option<String>,
     /// The file of the picture, if there is one.
@@ -32,13 +31,13 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// What a tool brought.
+    /// An observation of a tool.
     pub fn new(tool: impl Into<String>, text: impl Into<String>, image: Option<PathBuf>) -> Self {
         let text = text.into();
         Self { tool: tool.into(), digest: digest(&text), text, changes: None, image }
     }
 
-    /// The same, shown by what changed since the observation before.
+    /// Sets the changes since the previous observation.
     #[must_use]
     pub fn with_changes(self, changes: Option<String>) -> Self {
         let digest = changes.as_deref().map_or(self.digest, digest);

@@ -1,4 +1,4 @@
-//! What a session wants done, and what a turn adds up to.
+//! The tasks of a session, and the result of a turn.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::scheduler::{NO_ROWS, NOT_CHOSEN};
 use crate::time::Time;
 use crate::tool::Tool;
 
-/// Something for the driver to do.
+/// A task for the driver.
 #[derive(Clone, Debug)]
 pub enum Task {
-    /// Ask the model. What it is shown is read by `Session::prompt`.
+    /// Ask the model. `Session::prompt` has the content.
     AskModel {
         /// The request's id, for the answer.
         id: RequestId,
@@ -28,36 +28,36 @@ pub enum Task {
         /// A path inside the agent's folder.
         path: String,
     },
-    /// Deliver words to the user.
+    /// Show a text to the user.
     Say(String),
-    /// Show a question to whoever may answer it.
+    /// Show a question to people.
     Ask {
         /// The question's id.
         id: QuestionId,
     },
-    /// Show a question once more.
+    /// Show a question again.
     AskAgain {
         /// The question's id.
         id: QuestionId,
         /// Why.
         because: AskedAgain,
     },
-    /// Tell a call at work what became of something that it asked.
+    /// Answer a question of a running call.
     AnswerElicitation {
         /// The call's id.
         id: CallId,
-        /// What it asked is known by this.
+        /// The key of the question.
         key: String,
-        /// What became of it.
+        /// The answer.
         answer: ElicitationAnswer,
     },
-    /// The turn has come to rest.
+    /// The turn rests.
     Rest(Box<Reply>),
 }
 
 impl Task {
-    /// The same task of a delegate, seen from the session whose job the delegate carries out. Words and the end of a
-    /// delegate's turn are for its caller alone.
+    /// The same task of a delegate, seen from the session whose job the delegate carries out. A delegate's text and
+    /// the end of its turn are only for its caller.
     pub(super) fn below(self, job: JobRef) -> Self {
         match self {
             Task::AskModel { id } => Task::AskModel { id: id.below(job) },
@@ -79,26 +79,26 @@ impl Task {
     }
 }
 
-/// What became of something that a call at work asked a person.
+/// The answer to a question of a running call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ElicitationAnswer {
     /// A person gave this value, and it fits.
     Value(Value),
-    /// It is not answered.
+    /// It is declined.
     Declined {
         /// Why.
         reason: String,
     },
-    /// Nobody can answer any more, or nobody did in time.
+    /// Nobody can answer, or nobody did in time.
     Gone,
 }
 
-/// Why a question that waits is shown once more.
+/// Why an open question is shown again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AskedAgain {
-    /// What it would change is known now.
+    /// What it would change is now known.
     MoreIsKnown,
-    /// Nobody has answered, and it will lapse.
+    /// It will expire soon.
     ItWillLapse,
 }
 
@@ -107,21 +107,21 @@ pub enum AskedAgain {
 pub struct Start {
     /// Its id, for the outcome.
     pub id: CallId,
-    /// The activity that runs it, where that is not the one of the tool's name.
+    /// The activity that runs it, if it is not the one with the tool's name.
     pub named: Option<String>,
     /// The call with references resolved, and its meta-properties.
     pub call: Arc<Value>,
     /// Its tool.
     pub tool: Arc<Tool>,
-    /// What the call may see of the context.
+    /// The part of the context that the call may see.
     pub scope: Vec<Value>,
-    /// Always the same for the same call of the same session, so that an effect can be told from its repetition.
+    /// The idempotency key: always the same for the same call of the same session.
     pub key: String,
-    /// How often it has been started, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// Seconds it may take, where its activity says nothing.
+    /// The time limit in seconds, if its activity has none.
     pub seconds: u64,
-    /// The number of the standing consent because of which it runs without a question.
+    /// The number of the standing consent by which it runs without a question.
     pub consent: Option<u64>,
 }
 
@@ -136,7 +136,7 @@ impl Start {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ends {
-    /// With a result, or with everything done that was to be done.
+    /// With a result, or with everything done.
     Output,
     /// Waiting for a person.
     Waiting,
@@ -148,50 +148,50 @@ pub enum Ends {
     Stopped,
 }
 
-/// What a turn adds up to.
+/// The result of a turn.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reply {
     /// How it came to rest.
     pub ends: Ends,
     /// The result; null if there is none.
     pub output: Value,
-    /// Words that were said on the way.
+    /// Texts that were shown on the way.
     pub said: Vec<String>,
-    /// What happened to each call of the turn.
+    /// The reports of the turn's calls.
     pub calls: Vec<CallReport>,
-    /// Ids of the questions that wait.
+    /// Ids of the open questions.
     pub waiting: Vec<QuestionId>,
-    /// Why it ended without the model, or which limit was met.
+    /// Why it ended without the model, or which limit was reached.
     pub reason: Option<CallError>,
-    /// The name of the end, where the agent's graph of steps came to one.
+    /// The name of the end, if the agent's graph of steps came to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
     /// When.
     pub at: Time,
 }
 
-/// What happened to one call.
+/// The report of one call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CallReport {
-    /// Its step, and its place among the calls of that step. A call that is started bears them as its id.
+    /// Its step, and its index in that step, which form the id of a started call.
     #[serde(skip)]
     pub place: (u32, u32),
-    /// The call: as it ran, else as it was proposed.
+    /// The call: as it ran, else as proposed.
     pub call: Arc<Value>,
     /// Its status.
     pub status: CallStatus,
-    /// What went wrong.
+    /// Its error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
 }
 
-/// The status of a call, as others see it.
+/// The status of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
-    /// It is part of a plan that nobody has set to work.
+    /// It is part of a plan that has not been started.
     Planned,
-    /// Something it needs is not there yet.
+    /// A needed value is missing.
     Blocked,
     /// It may run as soon as there is room.
     Ready,
@@ -203,7 +203,7 @@ pub enum CallStatus {
     Done,
     /// It failed.
     Failed,
-    /// A value that it needs never came.
+    /// A needed value never came.
     Skipped,
     /// A person said no.
     Denied,
@@ -212,7 +212,7 @@ pub enum CallStatus {
 }
 
 impl CallReport {
-    /// Whether the call was skipped because its branch was not chosen, or its list has no rows: nothing is amiss then.
+    /// Whether the call was skipped because its branch was not chosen, or its list is empty, which is not a failure.
     pub fn is_off_branch(&self) -> bool {
         let is_not_chosen = |error: &Value| error["code"] == NOT_CHOSEN || error["code"] == NO_ROWS;
         self.status == CallStatus::Skipped && self.error.as_ref().is_some_and(is_not_chosen)
@@ -236,7 +236,7 @@ impl CallStatus {
         }
     }
 
-    /// Whether the call was to run and did not, or not to its end.
+    /// Whether the call should have run and did not, or did not succeed.
     pub fn came_to_nothing(self) -> bool {
         matches!(self, CallStatus::Failed | CallStatus::Refused | CallStatus::Skipped)
     }

@@ -5,33 +5,33 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A picture that the user shows. It goes with the words that come next, and is shown to the model for that turn.
+/// A picture that the user shows. It belongs to the next message, and the model sees it in that turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
-    /// The name of its file among those of the session; made of the digest, and never of what its owner called it.
+    /// The name of its file among the session's; made from the digest, never from its original name.
     pub name: String,
     /// SHA-256 of the file, as `sha256:` and 64 hexadecimal digits.
     pub digest: String,
-    /// Where the file is, for the model's client; put here by the driver, and kept nowhere.
+    /// The path of the file, for the model's client; set by the driver, and not stored.
     #[serde(skip)]
     pub path: Option<PathBuf>,
 }
 
 impl Picture {
-    /// The largest file that is taken, in bytes.
+    /// The size limit, in bytes.
     pub const MOST_BYTES: u64 = 4_000_000;
-    /// Pictures that go with one message at most.
+    /// The limit of pictures of one message.
     pub const MOST_AT_ONCE: usize = 8;
 
-    /// The picture that a file of these bytes is, if it is one.
+    /// The picture of these bytes, if they are one.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let ending = Self::kind(bytes)?.strip_prefix("image/")?;
         let digest = digest(bytes);
         Some(Self { name: format!("user-{}.{ending}", &digest[7..23]), digest, path: None })
     }
 
-    /// What a picture is by its first bytes, whatever its name says, so that no other file is sent by mistake:
-    /// `image/png`, `image/jpeg`, `image/webp` or `image/gif`.
+    /// The type by the first bytes, whatever the name, so that no other file is sent by mistake: `image/png`,
+    /// `image/jpeg`, `image/webp` or `image/gif`.
     pub fn kind(bytes: &[u8]) -> Option<&'static str> {
         match bytes {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
@@ -42,7 +42,7 @@ impl Picture {
         }
     }
 
-    /// Whether its name can be that of a file here, and nothing else.
+    /// Whether its name is a valid file name here.
     pub(super) fn is_plainly_named(&self) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         !self.name.is_empty()
@@ -52,7 +52,7 @@ impl Picture {
     }
 }
 
-/// SHA-256 in the form in which digests are kept.
+/// SHA-256 in the stored form of digests.
 pub(super) fn digest(bytes: impl AsRef<[u8]>) -> String {
     let hex: String = Sha256::digest(bytes.as_ref()).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")

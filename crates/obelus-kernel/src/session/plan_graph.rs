@@ -1,4 +1,4 @@
-//! The calls of a turn as a graph: how each stands, and which values flow between them.
+//! The calls of a turn as a graph: their statuses, and the values between them.
 
 use std::sync::Arc;
 
@@ -13,25 +13,25 @@ use crate::call::{Call, Manner};
 use crate::path::Path;
 use obelus_notebook::plan::{Graph, PlanNode, Who};
 
-/// The calls of a turn, and which values flow between them.
+/// The calls of a turn, and the values between them.
 #[derive(Clone, Debug, Default)]
 pub struct PlanGraph {
-    /// The calls, those that have ended first.
+    /// The calls, ended ones first.
     pub calls: Vec<PlannedCall>,
-    /// What they read.
+    /// The values they read.
     pub flows: Vec<ValueFlow>,
-    /// How many more calls there are.
+    /// The number of calls left out.
     pub left_out: usize,
 }
 
 /// A call of a turn.
 #[derive(Clone, Debug)]
 pub struct PlannedCall {
-    /// How it stands.
+    /// Its report.
     pub report: CallReport,
-    /// Whether it is part of a plan that is not at work: it has no id then.
+    /// Whether its plan has not been started: then it has no id.
     pub is_only_planned: bool,
-    /// The call as it was proposed, with its references.
+    /// The proposed call, with its references.
     pub proposed: Arc<Value>,
     /// The paths that it may write.
     pub writes: Vec<Path>,
@@ -47,7 +47,7 @@ impl PlannedCall {
 /// A value that a call reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueFlow {
-    /// The call that may write it, by its place in the list; none where it was there before.
+    /// The index of the call that may write it; none if it existed before.
     pub from: Option<usize>,
     /// The call that reads it.
     pub to: usize,
@@ -55,7 +55,7 @@ pub struct ValueFlow {
     pub path: Arc<Path>,
 }
 
-/// The calls of a step as they were proposed.
+/// The proposed calls of a step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ProposedStep {
     number: u32,
@@ -81,23 +81,23 @@ impl ProposedStep {
     }
 }
 
-/// A call, and what the graph needs to know of it.
+/// A call, and its data for the graph.
 struct Node {
     planned: PlannedCall,
     call: Call,
-    /// Its step, and whether the calls of that run in their order.
+    /// Its step, and whether that step is sequential.
     step: (u32, bool),
     who: Who,
 }
 
 impl Session {
-    /// What became of the turn's calls, and the status of those under way.
+    /// The reports of the turn's calls, ended and running.
     pub fn calls(&self) -> Vec<CallReport> {
         self.transcript.ended().iter().cloned().chain(self.scheduler.reports()).collect()
     }
 
-    /// The calls of the turn as a graph, no more than so many. A plan that waits for a person, or that nobody has set to
-    /// work, is behind them.
+    /// The calls of the turn as a graph, at most `most`. A plan that waits for a person, or has not been started,
+    /// comes last.
     pub fn plan_graph(&self, most: usize) -> PlanGraph {
         let under_way = self.scheduler.proposed();
         let steps: Vec<&ProposedStep> = self.transcript.proposed().iter().chain(&under_way).collect();
@@ -134,11 +134,11 @@ impl Session {
     }
 }
 
-/// What the calls read, and which of them may have written it.
+/// The values that calls read, and their possible writers.
 fn flows(nodes: &[Node]) -> Vec<ValueFlow> {
     let of_plan: Vec<PlanNode<'_>> =
         nodes.iter().map(|node| PlanNode { call: &node.call, who: node.who.clone() }).collect();
-    // What is written later cannot be read before.
+    // A later write cannot be read before.
     let may_feed = |from: usize, to: usize| {
         let (earlier, later) = (nodes[from].step, nodes[to].step);
         earlier.0 < later.0 || (earlier.0 == later.0 && (!later.1 || from < to))

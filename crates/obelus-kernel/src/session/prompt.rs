@@ -1,4 +1,4 @@
-//! What the model is shown, as data: in a fixed order, stable parts first. Drivers turn it into words.
+//! What the model is shown, as data: in a fixed order, stable parts first. Drivers render it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,11 +32,11 @@ pub enum Purpose {
     Solve,
     /// The result of one call that the model carries out itself.
     Think {
-        /// The call, references resolved.
+        /// The call, with resolved references.
         call: Value,
         /// Its tool.
         tool: Value,
-        /// What it may see of the context.
+        /// The part of the context it may see.
         scope: Vec<Value>,
     },
 }
@@ -46,7 +46,7 @@ pub enum Purpose {
 pub struct Prompt {
     /// What is asked.
     pub purpose: Purpose,
-    /// The step of the agent's graph that asks, where it has one.
+    /// The step of the agent's graph that asks, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// The agent's instructions.
@@ -54,75 +54,75 @@ pub struct Prompt {
     /// Whether a step of the agent's graph asks.
     #[serde(skip_serializing)]
     pub is_step: bool,
-    /// What holds for this step of the agent's graph alone.
+    /// Instructions of this step of the agent's graph.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub step: Vec<String>,
-    /// Whether calls run, now or once they are approved; else a step of a graph plans them for another step.
+    /// Whether calls run, now or once approved; otherwise a step of a graph plans them for another step.
     #[serde(skip_serializing)]
     pub runs_calls: bool,
     /// Every tool that some step of the agent offers.
     #[serde(skip_serializing)]
     pub catalogue: Vec<Arc<Tool>>,
-    /// The tools on offer now. Written down, each is its name and its schema.
+    /// The tools on offer now. Serialised, each is its name and schema.
     #[serde(serialize_with = "names_and_schemas")]
     pub tools: Vec<Arc<Tool>>,
-    /// How far the session may go.
+    /// The session's mode.
     pub mode: &'static str,
-    /// Whether the calls run as they are written, or are planned first.
+    /// Whether the calls run at once, or are planned first.
     pub plan_mode: &'static str,
     /// When the model is asked again.
     #[serde(skip_serializing)]
     pub follow_up: FollowUp,
     /// Each kind, folded, with its schema and description.
     pub kinds: Vec<Value>,
-    /// Schemas and descriptions of the kinds that the request itself brought.
+    /// Schemas and descriptions of the request's own kinds.
     #[serde(skip_serializing)]
     pub recipes: Vec<Value>,
-    /// Values that the request itself brought and that nothing has changed.
+    /// Unchanged values of the request itself.
     #[serde(skip_serializing)]
     pub given: Vec<Value>,
-    /// The session so far, as the model is told it.
+    /// The transcript of the session.
     #[serde(serialize_with = "without_times", skip_serializing_if = "Vec::is_empty")]
     pub transcript: Vec<TranscriptEntry>,
-    /// What memory holds beyond that, and the transcript does not say.
+    /// The memory that neither `given` nor the transcript tells.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<Value>,
-    /// Whether the state tells of questions about calls.
+    /// Whether the state contains questions about calls.
     #[serde(skip_serializing)]
     pub state_has_questions: bool,
-    /// Calls that have not come to their end, and those that are only planned.
+    /// Unfinished calls, and those that are only planned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<CallReport>,
-    /// The calls of this turn, and what became of them.
+    /// The calls of this turn with their reports.
     pub plan: Vec<CallReport>,
-    /// Questions that wait for a person.
+    /// Open questions.
     pub questions: Vec<Value>,
     /// The latest errors.
     pub errors: Vec<Value>,
     /// The conversation: role and text, oldest first, as much as fits.
     pub texts: Vec<(String, String)>,
-    /// The form in which the answer is to be written.
+    /// The form of the answer.
     #[serde(skip_serializing_if = "Dialect::is_json")]
     pub dialect: Dialect,
-    /// The language of the agent's words, where its author says so.
+    /// The agent's language, if its author gives one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
-    /// What time it is, for words such as "tomorrow". No part of the form: a recording is played at another hour.
+    /// The time, for words such as "tomorrow". It is not serialised: a recording is replayed at another time.
     #[serde(skip_serializing)]
     pub now: Time,
-    /// The time zone of the people it works for, where its author says so.
+    /// The time zone of the agent's users, if its author gives one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
-    /// The latest observation, put here by the driver, for the session does not have it.
+    /// The latest observation, added by the driver, because the session does not have it.
     #[serde(rename = "seen", skip_serializing_if = "Option::is_none")]
     pub observation: Option<Arc<Observation>>,
-    /// What the observations of the transcript show, by digest, as far as the driver has it.
+    /// The texts of the transcript's observations, by digest, as far as the driver has them.
     #[serde(skip_serializing)]
     pub observed: BTreeMap<String, Arc<str>>,
-    /// Pictures that the user shows with the words that began the turn.
+    /// Pictures of the message that began the turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
-    /// An answer that could not be read, and what was wrong with it.
+    /// An unreadable answer, and its error.
     pub out_of_format: Option<Value>,
     /// The schema of the answer.
     #[serde(flatten)]
@@ -138,7 +138,7 @@ fn names_and_schemas<S: Serializer>(tools: &[Arc<Tool>], to: S) -> Result<S::Ok,
     to.collect_seq(tools.iter().map(|tool| Shown { name: &tool.name, schema: &tool.schema }))
 }
 
-/// The entries without their times: a recording is played at another hour.
+/// The entries without their times: a recording is replayed at another time.
 fn without_times<S: Serializer>(entries: &[TranscriptEntry], to: S) -> Result<S::Ok, S::Error> {
     let timeless = |entry: &TranscriptEntry| {
         let mut form = serde_json::to_value(entry).unwrap_or_default();
@@ -148,21 +148,21 @@ fn without_times<S: Serializer>(entries: &[TranscriptEntry], to: S) -> Result<S:
     to.collect_seq(entries.iter().map(timeless))
 }
 
-/// Errors shown at once.
+/// The limit of errors.
 const MOST_ERRORS: usize = 10;
-/// Questions shown at once, where the state tells of them too.
+/// The limit of questions, if the state contains them too.
 const MOST_WAITING: usize = 5;
-/// What is said of calls where they are planned for a later step.
+/// The instruction for calls that are planned for a later step.
 const PLANNING: &str = "`calls` has at most one call, without `_outputPath`, beside the `output` of this step; you are \
     shown what came of it.";
-/// What is said of calls where a step of a graph lets the model call tools itself.
+/// The instruction for calls in a step of a graph that lets the model call tools itself.
 const RUNNING: &str = "Calls run as soon as you have answered: each one when the values it refers to are there, \
     independent ones at once. Leave `output` null while a call still has to bring something you need.";
-/// Characters of conversation shown.
+/// The limit of characters of conversation.
 const MOST_TEXT: usize = 24_000;
 
 impl Session {
-    /// What the model is shown for a request that was handed out as [`super::Task::AskModel`].
+    /// The content of a request that was started by [`super::Task::AskModel`].
     pub fn prompt(&self, id: &RequestId) -> Option<Prompt> {
         let mut below = id.clone();
         if let Some(job) = below.pop_job() {
@@ -178,7 +178,7 @@ impl Session {
         Some(prompt)
     }
 
-    /// Whether a request that was handed out shows the observation of this digest.
+    /// Whether a started request shows the observation with this digest.
     pub fn shows_observation(&self, id: &RequestId, digest: &str) -> bool {
         let mut below = id.clone();
         if let Some(job) = below.pop_job() {
@@ -186,7 +186,7 @@ impl Session {
         }
         let Some(number) = id.local() else { return false };
         if let Some(at) = self.scheduler.model_call(number.0) {
-            // Whoever carries out one call sees what that call was given.
+            // A model call sees what the call was given.
             return self.scheduler.find(at).is_some_and(|job| {
                 let call = job.frozen.as_ref().is_some_and(|frozen| mentions(&frozen.call, digest));
                 call || job.scope.iter().any(|message| mentions(message, digest))
@@ -197,12 +197,12 @@ impl Session {
         let is_shown = |path: &crate::Path, instance: Option<&str>| {
             !is_redacted || self.memory.context.origins(path, instance).is_trusted()
         };
-        // A delegate may have been given the digest along with its task.
+        // A delegate may have been given the digest with its task.
         let was_given = || self.brief.depth > 0 && !is_redacted && self.memory.mentions_digest(digest);
         own.any(|(path, of)| is_shown(&path, of.instance.as_deref())) || was_given()
     }
 
-    /// Whether a digest stands anywhere in the session, so that an observation is meant to be shown.
+    /// Whether the session has a digest, so that an observation is to be shown.
     pub fn has_observations(&self) -> bool {
         self.memory.standing_digests().next().is_some()
             || self.delegates.iter().any(|(_, child)| child.has_observations())
@@ -265,7 +265,7 @@ impl Session {
         }
     }
 
-    /// What the result of the request at work looks like, where somebody says so.
+    /// The schema of the current request's result, if there is one.
     pub(super) fn output_schema(&self) -> Option<&Value> {
         let node = self.graph.as_ref().and_then(|run| run.current()?.request());
         node.map_or(self.brief.schema.as_ref(), |node| node.schema.as_ref())
@@ -345,7 +345,7 @@ impl Session {
         kinds
     }
 
-    /// Adds schemas and descriptions that instances have of their own: once where all have the same, else by instance.
+    /// Adds schemas and descriptions of instances: once if all are equal, else by instance.
     pub(super) fn show_recipes_of_instances(&self, view: &View, shown: &mut Value) {
         let names: Vec<&String> =
             self.memory.context.instances().in_order().into_iter().filter(|name| view.has_instance(name)).collect();
@@ -355,12 +355,12 @@ impl Session {
         show_own(shown, &names, "schema", schemas);
     }
 
-    /// A kind's value, or what the author lets the model see of it. A filter that fails hides nothing.
+    /// A kind's value, filtered as the author says. A failing filter hides nothing.
     fn value_shown(&self, kind: &str, view: &View) -> Option<Value> {
         self.filtered(kind, view, || self.state_for_model())
     }
 
-    /// The same, of a state that is told otherwise.
+    /// The same for a state in another form.
     pub(super) fn filtered(&self, kind: &str, view: &View, state: impl FnOnce() -> Value) -> Option<Value> {
         let whole = view.read(&[], None)?;
         let filter = self.transcript.view(kind);
@@ -373,7 +373,7 @@ impl Session {
         Some(part.unwrap_or_else(|| whole.into_owned()))
     }
 
-    /// What became of the calls.
+    /// The calls with their reports.
     fn plan_shown(&self) -> Vec<CallReport> {
         let mut room = self.most_waiting();
         let mut fits = |report: &CallReport| {
@@ -386,7 +386,7 @@ impl Session {
         calls.chain(self.planned_calls()).collect()
     }
 
-    /// The calls of a plan that nobody has set to work. One that waits for a person is told by its question.
+    /// The calls of a plan that has not been started. A question already tells of one that waits for a person.
     pub(super) fn planned_calls(&self) -> Vec<CallReport> {
         let plan = self.memory.context.plan().filter(|_| !self.transcript.has_started());
         let is_asked = self.inbox.open().any(|question| question.about == About::Plan);
@@ -402,16 +402,16 @@ impl Session {
         (0..).zip(calls).map(report).collect()
     }
 
-    /// How much of what waits for a person is shown. Where the state tells of it, the first ones are enough.
+    /// The limit of open questions. If the state contains them, the first ones suffice.
     fn most_waiting(&self) -> usize {
         if self.settings.managed.confirmations.is_some() { MOST_WAITING } else { usize::MAX }
     }
 
     fn latest_errors(&self) -> Vec<Value> {
-        // What went wrong before the model last brought something to an end has been told.
+        // Errors before the model last completed a step have been shown.
         let since = self.memory.context.length().saturating_sub(self.transcript.reported_messages());
         let recent = self.memory.context.latest().take(since).take_while(|message| {
-            // Errors before the user's last words are of an earlier turn.
+            // Errors before the user's last message belong to an earlier turn.
             !matches!(message, Message::Text(text) if text.role == Role::User)
         });
         let mut errors: Vec<Value> = recent
@@ -434,7 +434,7 @@ impl Session {
                 continue;
             }
             let length = text.text.chars().count();
-            // The latest words are shown whatever their length.
+            // The latest message is shown whatever its length.
             if length > room && !texts.is_empty() {
                 break;
             }
@@ -446,7 +446,7 @@ impl Session {
     }
 }
 
-/// Shows what instances have of their own in a field: in that field where all have the same, else in one that maps them.
+/// Shows a field of instances: directly if all are equal, else as a map by instance.
 fn show_own(shown: &mut Value, names: &[&String], field: &str, of_each: Vec<Option<Value>>) {
     let are_alike = of_each.windows(2).all(|pair| pair[0] == pair[1]);
     if let (Some(Some(one)), true, None) = (of_each.first(), are_alike, shown.get(field)) {
@@ -460,7 +460,7 @@ fn show_own(shown: &mut Value, names: &[&String], field: &str, of_each: Vec<Opti
     }
 }
 
-/// The paths among which the result of a call goes to one.
+/// The alternative paths of a call's result.
 fn alternatives(call: &Call) -> Vec<String> {
     let groups = call.output_path.iter().flat_map(|path| &path.alternatives);
     groups.map(|group| group.iter().map(ToString::to_string).collect::<Vec<_>>().join(" && ")).collect()

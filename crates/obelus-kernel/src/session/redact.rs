@@ -1,9 +1,9 @@
-//! Planning before reading: a planner is shown the shape of untrusted values, not the values.
+//! Planning before reading: a planner sees the shape of untrusted values, not the values.
 //!
 //! The plan is made lazily from what people and the author said. Untrusted values are handled by model calls and by
 //! delegates without tools, and flow by reference. When a plan has ended and the model is asked again, an untrusted
-//! value is shown by its type and length, and by those of its keys that schemas and plans name. So what the planner has
-//! been shown stays trusted, and so do its proposals.
+//! value is shown by its type and length, and by those of its keys that schemas and plans name. So the planner sees
+//! only trusted data, and its proposals are trusted.
 
 use std::collections::BTreeSet;
 
@@ -21,16 +21,16 @@ use crate::origin::Origins;
 use crate::path::{Path, Segment};
 use crate::template::Template;
 
-/// What the planner is told of values that it does not see.
+/// The note to the planner on hidden values.
 const NOTE: &str = "Values of untrusted origin are not shown to you: in their place stands their shape, such as \
 ‹text, 120 characters›. Refer to them by their †path, in calls and in the output. To have one read, plan a call that \
 is carried out by the model or by a delegate, with the value as its parameter.";
 
-/// What stands for the words of an error that are not shown.
+/// Replaces the text of an error that is hidden.
 const UNSHOWN: &str = "its words are not shown: they come from what is not trusted";
 
 impl Session {
-    /// Takes out of a planner's prompt everything that is not trusted.
+    /// Removes everything untrusted from a planner's prompt.
     pub(super) fn redact_untrusted(&self, prompt: &mut Prompt) {
         prompt.instructions.push(NOTE.to_owned());
         let known = self.known_names();
@@ -66,7 +66,7 @@ impl Session {
         }
     }
 
-    /// The result as whoever asked for it gets it: a planner that has not read it can still refer to it.
+    /// The result with resolved references: a planner can refer to values that it has not read.
     pub(super) fn output_for_people(&self) -> Result<Value, Fault> {
         let output = &self.turn.output;
         if !self.settings.plans_before_reading() || self.graph.is_some() {
@@ -78,7 +78,7 @@ impl Session {
             .map_err(|missing| Fault::new(Rule::Plan4, format!("{} has no value", missing.0)).at("output"))
     }
 
-    /// Where the values come from that the result refers to.
+    /// The origins of the values that the result refers to.
     pub(super) fn output_origins(&self) -> Origins {
         let mut all = Origins::default();
         if let (true, Ok(template)) = (self.settings.plans_before_reading(), Template::parse(&self.turn.output)) {
@@ -87,13 +87,13 @@ impl Session {
         all
     }
 
-    /// The value at a path, as a planner is shown it.
+    /// The value at a path, as a planner sees it.
     pub(super) fn shape_at(&self, path: &Path, instance: Option<&str>) -> Option<Value> {
         let value = self.memory.context.read(path, instance)?;
         Some(shorten(&self.shape_of(&value, &mut path.clone(), instance, &self.known_names()), MOST_OF_READ))
     }
 
-    /// Errors whose words are not trusted.
+    /// Errors with untrusted text.
     fn untrusted_errors(&self) -> Vec<std::borrow::Cow<'_, Value>> {
         let errors = self.memory.context.latest().filter_map(|message| match message {
             Message::Data(data) if data.kind == "error" && !data.all_sources().is_trusted() => Some(data.data()),
@@ -102,7 +102,7 @@ impl Session {
         errors.collect()
     }
 
-    /// Names that the author's schemas and the planner's own paths have: as keys they tell nothing new.
+    /// Names in the author's schemas and the planner's own paths: as keys they reveal nothing.
     fn known_names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         for tool in self.memory.context.tools() {
@@ -121,7 +121,7 @@ impl Session {
         names
     }
 
-    /// A value with everything of untrusted origin replaced by its shape.
+    /// A value with all untrusted parts replaced by their shape.
     fn shape_of(&self, value: &Value, path: &mut Path, instance: Option<&str>, known: &BTreeSet<String>) -> Value {
         if self.memory.context.origins(path, instance).is_trusted() {
             return value.clone();
@@ -139,7 +139,7 @@ impl Session {
                 let mut unnamed = 0;
                 for (name, inner) in fields {
                     let (trusted, shape) = below(Segment::Key(name.into()), inner);
-                    // A key that somebody trusted wrote is theirs, and one that a schema names is the author's.
+                    // A key that a trusted writer wrote, or that a schema names, may be shown.
                     if trusted || known.contains(name) {
                         shapes.insert(name.clone(), shape);
                     } else {
@@ -167,7 +167,7 @@ impl Session {
 }
 
 impl Step {
-    /// What became of the calls, each as it was proposed: references stay references.
+    /// The reports of calls as proposed, with references unresolved.
     pub(super) fn report_plainly(&self, number: u32) -> Vec<CallReport> {
         let plainly = |(report, job): (CallReport, &Job)| {
             let call = &self.calls[job.call];
@@ -184,7 +184,7 @@ impl Step {
     }
 }
 
-/// An error without the reason that is for channels: its words say the same.
+/// An error without its structured reason, which is for channels.
 fn without_reason(mut error: Value) -> Value {
     if let Value::Object(fields) = &mut error {
         fields.remove("reason");
@@ -192,7 +192,7 @@ fn without_reason(mut error: Value) -> Value {
     error
 }
 
-/// That there was an error, and by which rule.
+/// Only that there was an error, and its rule.
 pub(super) fn plain_error(error: &Value) -> Value {
     let mut plain = json!({"message": UNSHOWN});
     if let Some(rule) = error.get("rule") {

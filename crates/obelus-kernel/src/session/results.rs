@@ -1,4 +1,4 @@
-//! What a call brings.
+//! Results of calls.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::tool::{Effect, Tool};
 use obelus_notebook::dialect::Solution;
 
 impl Session {
-    /// Takes in what came of something that was handed out. Ids that name nothing here are ignored.
+    /// Takes the outcome of a task. Unknown ids are ignored.
     pub(super) fn take_completion(&mut self, completion: Input) {
         match completion {
             Input::Answer { id, answer } => {
@@ -57,7 +57,7 @@ impl Session {
         }
     }
 
-    /// An activity, or a delegate, has come to its end.
+    /// Takes the outcome of an activity or a delegate.
     pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
         self.close_elicitations(at);
         self.scheduler.stop_running(at);
@@ -95,13 +95,13 @@ impl Session {
         self.end_with(at, written);
     }
 
-    /// Ends a call whose result is not kept. Its failure is a matter of the log: the turn may have ended long ago.
+    /// Ends a call whose result is not stored. Its failure is only logged: the turn may have ended long ago.
     fn close_unkept(&mut self, at: JobRef, error: Option<CallError>) {
         let status = if error.is_some() { Status::Failed } else { Status::Done };
         let own = self.settings.origin_of_error(self.scheduler.call(at));
         if let (Some(error), Some(job)) = (error, self.scheduler.job_mut(at)) {
             job.error = Some(Box::new(json!({"code": error.code, "message": error.message})));
-            // The next request tells the model why, in the words of the tool.
+            // The next request tells the model why, in the tool's text.
             job.origins.join(&own);
         }
         self.close(at, status);
@@ -143,7 +143,7 @@ impl Session {
         }
     }
 
-    /// Writes what the call's tool declares beside its result. What cannot be written is told to the model.
+    /// Writes what the call's tool declares beside its result. Errors are told to the model.
     fn write_side_writes(&mut self, at: JobRef, call: &Arc<Call>, result: &Value, written: &Written) {
         let job = self.scheduler.job(at);
         let Some(frozen) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { return };
@@ -179,7 +179,7 @@ impl Session {
         }
     }
 
-    /// The result of a model call. A breach of its schema is a structural error: the model can mend it.
+    /// The result of a model call. A violation of its schema is a structural error: the model can correct it.
     pub(super) fn finish_model_call(&mut self, at: JobRef, output: Value, chosen: Option<&[Arc<Path>]>) {
         let call = Arc::clone(self.scheduler.call(at));
         self.scheduler.stop_running(at);
@@ -190,7 +190,7 @@ impl Session {
         let author = Author { call: &call, instance, edited: None, made_of, own: Origins::NONE, mints: false };
         let written = match breach {
             Some(breach) => Err(Failure::Structural(Fault::new(Rule::Call3, breach.text).at("_output"))),
-            // A thought without a path is for this step alone.
+            // A result without a path is for this step only.
             None if call.output_path.is_none() => Ok(None),
             None => self.memory.write_value(&author, output, chosen).map_err(Failure::Structural),
         };
@@ -210,15 +210,15 @@ impl Session {
             Err(Failure::Structural(fault)) => self.fail_by(at, &fault),
             Err(Failure::Runtime(error)) => self.fail_with(at, &error),
             Err(Failure::Rule(rule, text)) => {
-                self.record_error(at, json!({"rule": rule.name(), "message": text}));
+                self.record_error(at, json!({"rule": rule.name(), "message": text}), true);
                 self.close(at, Status::Failed);
             }
         }
     }
 }
 
-/// The origin of the words of whoever carries out a call. The model and a delegate have none of their own: what they
-/// say carries what they were shown, whatever the tool says of itself.
+/// The origin of an executor's own output. The model and a delegate have none: their output has the origins of what
+/// they were shown, whatever the tool declares.
 fn own_origin(call: &Call, is_model_call: bool) -> &Origins {
     match call.tool.as_deref() {
         Some(tool) if call.delegate.is_none() && !is_model_call => tool.origin(),
@@ -226,7 +226,7 @@ fn own_origin(call: &Call, is_model_call: bool) -> &Origins {
     }
 }
 
-/// A result that is too large, or not what the tool promised, is an error of the activity.
+/// A result that is too large or invalid is an error of the activity.
 fn fault_of_result(settings: &Settings, call: &Call, outcome: &Outcome) -> Option<CallError> {
     let most = usize::try_from(settings.max_result_bytes).unwrap_or(usize::MAX);
     let bytes = match outcome {
@@ -246,7 +246,7 @@ fn fault_of_result(settings: &Settings, call: &Call, outcome: &Outcome) -> Optio
     }
 }
 
-/// Why a value is not what the tool promised to return.
+/// The violation of the tool's output schema, if any.
 fn bad_result(tool: &Tool, value: &Value) -> Option<CallError> {
     if tool.keeps_digest && !value["digest"].is_string() {
         let text = "of what this tool brings only a digest is kept, and there is none";
@@ -260,7 +260,7 @@ fn bad_result(tool: &Tool, value: &Value) -> Option<CallError> {
 /// A result of a model call, and the alternative that was chosen for it.
 type Chosen = (Value, Option<Group>);
 
-/// What the request of a model call brought: plain output, or one call of the tool with its output and its path.
+/// The result of a model call's request: plain output, or one call of the tool with its output and path.
 pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<Chosen, String> {
     let [answer] = solution.calls.as_slice() else {
         return match solution.calls.len() {
@@ -283,7 +283,7 @@ pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<Chosen, S
     Ok((output, chosen))
 }
 
-/// The alternative that a path names; none where it still names several.
+/// The alternative with a path; none if several have it.
 fn chosen_path(call: &Call, text: &str) -> Result<Option<Group>, String> {
     let said = OutputPath::parse(text).map_err(|fault| fault.to_string())?;
     let mut allowed = call.output_path.iter().flat_map(|path| &path.alternatives);
@@ -294,7 +294,7 @@ fn chosen_path(call: &Call, text: &str) -> Result<Option<Group>, String> {
     }
 }
 
-/// About how many bytes a value takes as JSON; counting stops past `most`.
+/// The approximate size of a value as JSON; counting stops beyond `most`.
 fn size(value: &Value, most: usize) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 4,

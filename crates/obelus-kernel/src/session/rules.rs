@@ -1,4 +1,4 @@
-//! The rules of today: what the agent's file says now holds for a session that was made earlier (POL-9).
+//! The current rules: the agent's current file applies to sessions created earlier (POL-9).
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::{Mode, Session};
 use crate::message::Message;
 use crate::policy::{Ruling, Verdict};
 
-/// What the agent's file said when the session was last opened.
+/// The agent's file when the session was last opened.
 pub(super) struct FileRules {
-    /// The mode of the file. A person may have chosen another one for the session since.
+    /// The file's mode. A person may have chosen another one for the session.
     mode: Mode,
-    /// The settings of the file, where they are not those that the session was made with.
+    /// The file's settings, if they differ from the session's initial ones.
     pub(super) told: Option<Box<Settings>>,
 }
 
@@ -25,7 +25,7 @@ impl FileRules {
 }
 
 impl Session {
-    /// The settings of the agent's file, as the session knows them.
+    /// The settings of the agent's file.
     pub fn rules(&self) -> &Settings {
         self.rules.told.as_deref().unwrap_or(&self.settings)
     }
@@ -35,7 +35,7 @@ impl Session {
         self.rules.mode
     }
 
-    /// Goes on under other rules: settings, and tools that are new or defined otherwise.
+    /// Continues under other rules: settings, and new or changed tools.
     pub(super) fn take_rules(&mut self, settings: Settings, tools: Map<String, Value>) {
         self.set_rules(settings);
         if !tools.is_empty() {
@@ -43,8 +43,8 @@ impl Session {
         }
     }
 
-    /// Puts the settings of the file in place. The mode changes only where that of the file has changed: a person's
-    /// choice for this session stays.
+    /// Applies the file's settings. The mode changes only if the file's mode has changed: a person's choice for this
+    /// session stays.
     pub(super) fn set_rules(&mut self, settings: Settings) {
         let mode = if settings.mode == self.rules.mode { self.settings.mode } else { settings.mode };
         let Settings { activities, persistent, orders_rows, .. } = (*self.settings).clone();
@@ -58,11 +58,11 @@ impl Session {
         }
     }
 
-    /// Why a call that was allowed or approved earlier does not run under the rules of today.
+    /// Why a call that was allowed or approved earlier is refused under the current rules.
     pub(super) fn refusal_of_today(&self, at: JobRef) -> Option<Verdict> {
         let call = self.scheduler.call(at);
         let tool = call.tool.as_deref().filter(|_| self.rules.told.is_some())?;
-        // The definition of the tool may be another one today.
+        // The tool's definition may have changed.
         let tool = self.memory.context.tool(&tool.name).map_or(tool, AsRef::as_ref);
         Some(self.verdict_on(at, call, tool)).filter(|verdict| verdict.ruling() == Ruling::Refuse)
     }

@@ -1,7 +1,7 @@
-//! The scheduler: which calls are under way, which may run, and how many do.
+//! The scheduler: which calls are active, which may run, and how many do.
 //!
-//! It owns the steps and their jobs. It knows nothing of policy, people or memory: the session asks it what comes next,
-//! does that, and tells it what came of it.
+//! It owns the steps and their jobs. It knows nothing of policy, people or memory: the session asks it what comes
+//! next, does that, and reports the result.
 
 mod active_steps;
 mod early;
@@ -27,40 +27,40 @@ pub(crate) use missing::{NO_ROWS, NO_VALUE, NOT_CHOSEN};
 use step::Settled;
 pub(crate) use step::{Frozen, Job, Status, Step, Trigger, with_instance};
 
-/// The calls under way.
+/// The active calls.
 #[derive(Default)]
 pub(super) struct Scheduler {
     steps: ActiveSteps,
     next_step: u32,
-    /// Jobs to be looked at again, because something they need has changed.
+    /// Jobs to be checked again, because something they need has changed.
     dirty: VecDeque<JobRef>,
     /// Jobs that may run as soon as there is room.
     ready: VecDeque<JobRef>,
-    /// Jobs that run, the detached ones included.
+    /// The number of running jobs, including detached ones.
     running: u32,
-    /// Of the running ones, those that nobody waits for and that do not await a person.
+    /// How many of them are detached and do not wait for a person.
     detached: u32,
-    /// Of the running ones, those that await a person.
+    /// How many of them wait for a person.
     awaiting_user: u32,
-    /// The jobs behind requests to the model that are not the turn's own.
+    /// The jobs of model requests other than the turn's own.
     model_calls: BTreeMap<u64, JobRef>,
     next_request: u64,
-    /// Calls that were started before their solution was there.
+    /// Calls that were started before their solution was complete.
     pub(super) early: EarlyCalls,
 }
 
 /// Whether a blocked job may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readiness {
-    /// Something it needs may still come.
+    /// A needed value may still come.
     NotYet,
-    /// Everything is there.
+    /// All values are available.
     Now,
-    /// Something it needs can no longer come.
+    /// A needed value can no longer come.
     Never,
 }
 
-/// The numbers that a checkpoint keeps.
+/// The numbers that a checkpoint has.
 #[derive(Clone, Copy)]
 pub(super) struct Counters {
     pub(super) next_step: u32,
@@ -68,7 +68,7 @@ pub(super) struct Counters {
 }
 
 impl Scheduler {
-    /// Adds a step; its number.
+    /// Adds a step; returns its number.
     pub(super) fn add(&mut self, step: Step) -> u32 {
         let number = self.next_step;
         self.next_step += 1;
@@ -85,7 +85,7 @@ impl Scheduler {
         self.steps.get(number)
     }
 
-    /// The step of a job that is under way.
+    /// The step of an active job.
     pub(super) fn step_of(&self, at: JobRef) -> &Step {
         &self.steps[at.step]
     }
@@ -94,17 +94,17 @@ impl Scheduler {
         self.steps.get_mut(number)
     }
 
-    /// The steps under way, by number.
+    /// The active steps, by number.
     pub(super) fn steps(&self) -> impl Iterator<Item = (u32, &Step)> {
         self.steps.iter()
     }
 
-    /// A job that is under way.
+    /// An active job.
     pub(super) fn job(&self, at: JobRef) -> &Job {
         &self.steps[at.step].jobs[at.index()]
     }
 
-    /// A job, if it is still there.
+    /// A job, if it still exists.
     pub(super) fn find(&self, at: JobRef) -> Option<&Job> {
         self.steps.get(at.step)?.jobs.get(at.index())
     }
@@ -113,14 +113,14 @@ impl Scheduler {
         self.steps.get_mut(at.step)?.jobs.get_mut(at.index())
     }
 
-    /// Keeps a result that is added to what was there, if another call of the step reads it.
+    /// Stores an added result, if another call of the step reads it.
     pub(super) fn note_added(&mut self, at: JobRef, value: &Value) {
         if let Some(step) = self.steps.get_mut(at.step) {
             step.note_added(at.index(), value);
         }
     }
 
-    /// The call of a job that is under way.
+    /// The call of an active job.
     pub(super) fn call(&self, at: JobRef) -> &Arc<Call> {
         self.steps[at.step].call(at.index())
     }
@@ -130,7 +130,7 @@ impl Scheduler {
         self.find(at)?.frozen.as_ref()
     }
 
-    /// What makes the call of a job this one.
+    /// The identity of a job's call.
     pub(super) fn identity(&self, at: JobRef) -> String {
         self.steps[at.step].identity(at.index())
     }
@@ -141,14 +141,14 @@ impl Scheduler {
         }
     }
 
-    /// The result of a job is made of this as well.
+    /// Adds origins to the result of a job.
     pub(super) fn add_origins(&mut self, at: JobRef, more: &Origins) {
         if let Some(job) = self.job_mut(at) {
             job.origins.join(more);
         }
     }
 
-    /// The job of a call that an activity has in hand.
+    /// The job of a call that is running in an activity.
     pub(super) fn in_hand(&self, at: JobRef) -> Option<JobRef> {
         let step = self.steps.get(at.step)?;
         let job = step.jobs.get(at.index())?;
@@ -156,12 +156,12 @@ impl Scheduler {
         (job.status == Status::Running && by_activity).then_some(at)
     }
 
-    /// Has a job looked at again.
+    /// Queues a job to be checked again.
     pub(super) fn look_again(&mut self, at: JobRef) {
         self.dirty.push_back(at);
     }
 
-    /// The next job to be looked at.
+    /// The next job to check.
     pub(super) fn next_dirty(&mut self) -> Option<JobRef> {
         self.dirty.pop_front()
     }
@@ -171,12 +171,12 @@ impl Scheduler {
         self.ready.pop_front()
     }
 
-    /// Whether one more job may run. Jobs that await a person take no room.
+    /// Whether one more job may run. Jobs that wait for a person do not count.
     pub(super) fn has_room(&self, most: u32) -> bool {
         self.running - self.awaiting_user < most.max(1)
     }
 
-    /// Whether one more call may start before its solution is there.
+    /// Whether one more call may start early.
     pub(super) fn has_room_for_early(&self, most: u32) -> bool {
         self.running.saturating_sub(self.awaiting_user).saturating_add(self.early.unclaimed()) < most
     }
@@ -186,24 +186,24 @@ impl Scheduler {
         self.ready.push_back(at);
     }
 
-    /// Puts a job back that could not start.
+    /// Requeues a job that could not start.
     pub(super) fn put_back(&mut self, at: JobRef) {
         self.ready.push_front(at);
     }
 
-    /// Whether a blocked job may run by now.
+    /// Whether a blocked job may run.
     pub(super) fn readiness(&self, at: JobRef, context: &Context) -> Readiness {
         let Some(step) = self.steps.get(at.step) else { return Readiness::NotYet };
         let index = at.index();
         if step.jobs[index].status != Status::Blocked || step.is_held_back(index) {
             return Readiness::NotYet;
         }
-        // When all that feeds it has ended, what is there is there for good: that shows when it is read.
+        // When all its feeders have ended, available values are final; reading shows the rest.
         if step.jobs[index].open_feeders == 0 {
             return Readiness::Now;
         }
         let call = step.call(index);
-        // While plain references are open there is nothing to find out.
+        // With open plain references it must wait.
         if !call.has_choice() {
             return Readiness::NotYet;
         }
@@ -213,7 +213,7 @@ impl Scheduler {
             Settled::Dead => dead = true,
             Settled::Present | Settled::Null => {}
         });
-        // Scopes need no value, but what feeds them comes first.
+        // Scopes need no value, but their feeders run first.
         let open = |edge: &obelus_notebook::plan::Edge| !step.jobs[edge.from].status.is_final();
         pending |= call.scopes.iter().any(|scope| match scope {
             Scope::Path(path) => step.graph.edges_by(index, path).iter().any(open),
@@ -226,7 +226,7 @@ impl Scheduler {
         }
     }
 
-    /// A job starts to run. One that nobody waits for is detached: whoever comes next does not look at it any more.
+    /// Marks a job as running. If nothing waits for it, it is detached and no longer checked.
     pub(super) fn run(&mut self, at: JobRef) {
         let Some(step) = self.steps.get_mut(at.step) else { return };
         let is_awaited = step.is_awaited(at.index());
@@ -241,7 +241,7 @@ impl Scheduler {
         }
     }
 
-    /// The model is asked for the result of a job; the request.
+    /// Asks the model for the result of a job; returns the request.
     pub(super) fn run_model_call(&mut self, at: JobRef, scope: Vec<Value>) -> RequestId {
         let id = self.number_request();
         if let Some(job) = self.job_mut(at) {
@@ -252,18 +252,18 @@ impl Scheduler {
         Routed::own(RequestNumber(id))
     }
 
-    /// A call that the model carries out runs, its result at hand or asked for.
+    /// Marks a model call as running, with or without its result.
     pub(super) fn begin_model_call(&mut self, at: JobRef) {
         self.set_status(at, Status::Running);
         self.running += 1;
     }
 
-    /// Whether a request is for a model call.
+    /// The job of a model call's request.
     pub(super) fn model_call(&self, request: u64) -> Option<JobRef> {
         self.model_calls.get(&request).copied()
     }
 
-    /// The same, answered.
+    /// Removes it once answered.
     pub(super) fn take_model_call(&mut self, request: u64) -> Option<JobRef> {
         self.model_calls.remove(&request)
     }
@@ -273,7 +273,7 @@ impl Scheduler {
         self.next_request
     }
 
-    /// A job runs no more. Its status is set by [`Scheduler::close`].
+    /// A job no longer runs. [`Scheduler::close`] sets its status.
     pub(super) fn stop_running(&mut self, at: JobRef) {
         self.running -= 1;
         if !self.job(at).is_model_call && !self.step_of(at).is_awaited(at.index()) {
@@ -281,7 +281,7 @@ impl Scheduler {
         }
     }
 
-    /// A running job awaits a person from now on, or no more.
+    /// Sets whether a running job waits for a person.
     pub(super) fn set_awaits_user(&mut self, at: JobRef, awaits: bool) {
         let Some(step) = self.steps.get_mut(at.step) else { return };
         let is_detached = u32::from(!step.is_awaited(at.index()));
@@ -300,7 +300,7 @@ impl Scheduler {
         }
     }
 
-    /// Brings a job to a final status, and has those looked at again that waited for it. Says whether it was open.
+    /// Sets a job's final status, and queues those that waited for it. Returns whether it was open.
     pub(super) fn close(&mut self, at: JobRef, status: Status) -> bool {
         let Some(step) = self.steps.get_mut(at.step) else { return false };
         let index = at.index();
@@ -325,14 +325,14 @@ impl Scheduler {
         true
     }
 
-    /// In a sequential step the next job waits for nothing but its turn.
+    /// In a sequential step the next job only waits for its turn.
     pub(super) fn wake_followers(&mut self, at: JobRef) {
         let Some(step) = self.steps.get_mut(at.step).filter(|step| step.sequential) else { return };
         let next = step.next_in_order();
         self.dirty.extend(next.into_iter().map(|job| JobRef::new(at.step, job)));
     }
 
-    /// Takes off everything that waits to begin, and says which jobs have not begun.
+    /// Clears the queues; returns the jobs that have not begun.
     pub(super) fn drop_open(&mut self) -> Vec<JobRef> {
         self.clear_queues();
         let is_open = |job: &Job| matches!(job.status, Status::Blocked | Status::Ready | Status::Asking);
@@ -348,12 +348,12 @@ impl Scheduler {
         self.ready.clear();
     }
 
-    /// Whether something is ready and only waits for room.
+    /// Whether a job is ready and only waits for a free slot.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Whether something runs that the turn waits for.
+    /// Whether a job runs that the turn waits for.
     pub(super) fn is_running(&self) -> bool {
         self.running > self.detached + self.awaiting_user
     }
@@ -366,39 +366,39 @@ impl Scheduler {
         self.awaiting_user > 0
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is active.
     pub(super) fn is_idle(&self) -> bool {
         self.steps.is_empty() && self.model_calls.is_empty()
     }
 
-    /// Whether a step with this number, or a later one, is under way.
+    /// Whether a step with this number or a later one is active.
     pub(super) fn has_steps_since(&self, number: u32) -> bool {
         self.steps.iter().any(|(active, _)| active >= number)
     }
 
-    /// Takes the errors of all steps, each with whose words it is.
+    /// Takes the errors of all steps, each with its origins.
     pub(super) fn take_errors(&mut self) -> Vec<(Value, Origins)> {
         self.steps.iter_mut().flat_map(|step| std::mem::take(&mut step.errors)).collect()
     }
 
-    /// Takes the steps of which every job has ended.
+    /// Removes the steps whose jobs have all ended.
     pub(super) fn take_ended(&mut self) -> Vec<(u32, Step)> {
         let is_over = |step: &Step| step.open == 0 && !step.has_running();
         let ended: Vec<u32> = self.steps.iter().filter(|(_, step)| is_over(step)).map(|(number, _)| number).collect();
         ended.into_iter().filter_map(|number| Some((number, self.steps.remove(number)?))).collect()
     }
 
-    /// What became of the calls under way so far.
+    /// The reports of the active calls.
     pub(super) fn reports(&self) -> impl Iterator<Item = CallReport> {
         self.steps.iter().flat_map(|(number, step)| step.report(number))
     }
 
-    /// The steps under way, as they were proposed.
+    /// The active steps, as proposed.
     pub(super) fn proposed(&self) -> Vec<ProposedStep> {
         self.steps.iter().map(|(number, step)| ProposedStep::of(number, step)).collect()
     }
 
-    /// The origins of everything the calls under way are made of.
+    /// The origins of the inputs of all active calls.
     pub(super) fn origins(&self) -> impl Iterator<Item = &Origins> {
         self.steps.iter().flat_map(|(_, step)| step.jobs.iter().map(|job| &job.origins))
     }
@@ -413,7 +413,7 @@ impl Scheduler {
     }
 }
 
-/// The id by which a driver knows a job.
+/// The driver's id of a job.
 pub(super) fn call_id(at: JobRef) -> super::CallId {
     Routed::own(LocalCall::Job(at))
 }

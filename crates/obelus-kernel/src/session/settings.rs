@@ -1,4 +1,4 @@
-//! What an agent's author decides: mode, limits, policy, who may confirm.
+//! The author's settings of an agent: mode, limits, policy, approval.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,18 @@ use crate::policy::{Gate, Mode, Policy};
 use crate::tool::Tool;
 use obelus_notebook::dialect::Dialect;
 
-/// Whether the model's `confirmed: true` can count at all.
+/// Whether the model's `confirmed: true` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelMayConfirm {
-    /// When the user's own words since the question consent.
+    /// If the user's messages since the question consent.
     #[default]
     AfterConsent,
     /// Never.
     Never,
 }
 
-/// Who lets a lazy plan run.
+/// Who approves a lazy plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
@@ -33,14 +33,14 @@ pub enum Approval {
     Checked,
 }
 
-/// What whoever plans may see.
+/// What a planner may see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Planning {
     /// Everything in memory.
     #[default]
     WhileReading,
-    /// What is trusted, and of everything else its shape: plans are made before reading.
+    /// Trusted data, and the shape of everything else: plans are made before reading.
     BeforeReading,
 }
 
@@ -48,106 +48,104 @@ pub enum Planning {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FollowUp {
-    /// Until there is an output: a request that is no conversation (LOOP-1).
+    /// Until there is an output: for requests that are not conversations (LOOP-1).
     #[default]
     Always,
     /// In a conversation, after calls and decisions, until an answer has no calls (LOOP-7).
     UntilDone,
-    /// After calls that read something or failed, so that it can answer from that.
+    /// After calls that read or failed, so that it can answer from that.
     AfterReads,
     /// Never: one request for each message.
     Never,
 }
 
-/// Parts of the state that the session itself keeps up, each by the name of its field. Calls write the rest.
+/// Fields of the state that the session itself maintains, by name. Calls write the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ManagedFields {
-    /// What the user wished for, newest first.
+    /// The user's requests, newest first.
     pub goals: Option<String>,
     /// What waits for a value or a decision.
     pub in_progress: Option<String>,
-    /// Calls that are planned and have not run: those that wait, and those that the mode keeps back.
+    /// Planned calls that have not run: waiting ones, and those that the mode holds back.
     pub planned: Option<String>,
-    /// What people were asked and what they said, by what changes.
+    /// Questions and decisions, by what changes.
     pub confirmations: Option<String>,
 }
 
-/// Everything an agent's author decides about how its sessions run.
+/// All settings of an agent's sessions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// How far it may go.
+    /// The mode.
     pub mode: Mode,
-    /// What may happen.
+    /// The policy.
     pub policy: Policy,
     /// Whether the model may report a consent.
     pub model_may_confirm: ModelMayConfirm,
-    /// What counts as a consent.
+    /// The words of consent.
     pub consent: ConsentWords,
-    /// Who lets a lazy plan run.
+    /// Who approves a lazy plan.
     pub approval: Approval,
-    /// What whoever plans may see.
+    /// What a planner may see.
     pub planning: Planning,
     /// When the model is asked again.
     pub follow_up: FollowUp,
-    /// What of the state the session keeps up by itself.
+    /// Fields of the state that the session itself maintains.
     #[serde(rename = "kept")]
     pub managed: ManagedFields,
-    /// What the model is shown of a kind, as a jq filter over its value; without one, all of it.
+    /// A jq filter for what the model sees of a kind; without one, all of it.
     pub show: BTreeMap<String, String>,
-    /// The language of words for people, such as `ru`.
+    /// The language for people, such as `ru`.
     pub language: Option<String>,
-    /// The time zone of the people it works for, such as `Europe/Moscow`.
+    /// The time zone of the agent's users, such as `Europe/Moscow`.
     pub time_zone: Option<String>,
     /// The form of the model's answers.
     pub dialect: Dialect,
-    /// Requests that may follow an answer out of format, showing the error.
+    /// The number of repair requests after an unreadable answer.
     pub repairs: u32,
-    /// Requests to the model in one turn.
+    /// The limit of model requests in one turn.
     pub max_requests: u32,
-    /// Calls started in one turn.
+    /// The limit of calls in one turn.
     pub max_calls: u32,
-    /// Tokens used in one turn; none means no limit.
+    /// The limit of tokens in one turn; none means no limit.
     pub max_tokens: Option<u64>,
-    /// Calls running at once.
+    /// The limit of concurrent calls.
     pub max_parallel: u32,
-    /// Bytes of a result that the context keeps.
+    /// The limit of bytes of a result in the context.
     pub max_result_bytes: u64,
-    /// Characters of the session that a request tells, before the oldest results become lines.
+    /// The limit of characters of the transcript, beyond which the oldest results become lines.
     pub transcript_chars: u64,
-    /// Depth of delegates below this session.
+    /// The depth limit of delegates.
     pub max_depth: u32,
-    /// Seconds that one call may take, where its activity says nothing.
+    /// The time limit of a call in seconds, if its activity has none.
     pub call_seconds: u64,
-    /// Seconds after which a question lapses.
+    /// Seconds after which a question expires.
     pub question_seconds: u64,
-    /// Seconds before a question lapses at which whoever may answer is reminded; 0 for never.
+    /// Seconds before the expiry of a question at which people are reminded; 0 for never.
     pub reminder_seconds: u64,
-    /// Whether questions show what is there now beside what would be, where a tool says how to read it.
+    /// Whether questions show current values, if a tool declares how to read them.
     pub before: bool,
-    /// Addresses at which saved requests of delegates may lie: each one address, or all below one that ends in `/`.
+    /// Allowed addresses of delegates' saved requests: exact ones, or all below one that ends in `/`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub delegates: Vec<String>,
-    /// Names of the activities that exist.
+    /// The names of existing activities.
     #[serde(skip_deserializing, skip_serializing_if = "BTreeSet::is_empty")]
     pub activities: BTreeSet<String>,
-    /// Whether state is carried from turn to turn, whatever the request's context says.
+    /// Whether state is kept from turn to turn, whatever the request's context says.
     pub persistent: bool,
-    /// Whether the rows of a list become instances for the calls of the same step. Sessions that began before there was
-    /// such a setting replay without it.
+    /// Whether rows of a list become instances for calls of the same step. Older sessions replay without it.
     #[serde(default)]
     pub expands_rows: bool,
-    /// Whether names are guarded: an instance has a number where nobody vouches for its name, and parameters have the
-    /// spelling that their tool declares. Sessions that began before there was such a setting replay without it.
+    /// Whether names are guarded: an instance with an untrusted name gets a number, and parameters get the spelling
+    /// of their tool's schema. Older sessions replay without it.
     #[serde(default)]
     pub guards_names: bool,
-    /// Whether instances are treated in the order in which they came, and not in that of their names. Sessions that began
-    /// before there was such a setting go on without it.
+    /// Whether instances are processed in order of arrival, not by name. Older sessions continue without it.
     #[serde(default)]
     pub orders_rows: bool,
-    /// Whether the words about a call that was denied, refused or skipped are not those of its tool, which never spoke.
-    /// Sessions that began before there was such a setting replay without it.
+    /// Whether the text about a denied, refused or skipped call counts as ours, because its tool never ran. Older
+    /// sessions replay without it.
     #[serde(default)]
     pub denials_are_trusted: bool,
 }
@@ -191,16 +189,16 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Settings that are on in every new session, and off in those that began before there were such settings.
+    /// Settings that are on in new sessions, and off in those that began before the settings existed.
     pub const OF_NEW_SESSIONS: [&str; 4] = ["expands_rows", "guards_names", "orders_rows", "denials_are_trusted"];
 
-    /// Seconds after which somebody is reminded of a question: never in the first half of its time.
+    /// Seconds until the reminder of a question: never in the first half of its time.
     pub(super) fn remind_after(&self) -> Option<u64> {
         let before = self.reminder_seconds.min(self.question_seconds / 2);
         (before > 0).then(|| self.question_seconds - before)
     }
 
-    /// The gate that judges calls under these settings.
+    /// The gate of these settings.
     pub(super) fn gate(&self) -> Gate<'_> {
         Gate::new(&self.policy, self.mode)
     }
@@ -209,12 +207,12 @@ impl Settings {
         self.planning == Planning::BeforeReading
     }
 
-    /// The part of origins that counts as shown: where plans are made before reading, only the trusted part is shown.
+    /// The origins that count as shown: if plans are made before reading, only the trusted ones.
     pub(super) fn in_sight(&self, origins: Origins) -> Origins {
         if self.plans_before_reading() { origins.believed() } else { origins }
     }
 
-    /// The activity that carries out a call of a tool, if not the model itself.
+    /// The activity of a tool's call; none if the model carries it out.
     pub(super) fn activity_of<'a>(&self, tool: &'a Tool, named: Option<&'a str>) -> Option<&'a str> {
         self.known_activity(named).or_else(|| self.known_activity(Some(&tool.name)))
     }
@@ -233,7 +231,7 @@ impl Settings {
         call.delegate.is_none() && self.activity_of(tool, call.activity.as_deref()).is_none()
     }
 
-    /// The origin of the words of an error: annotations of parts of a result do not hold for it.
+    /// The origin of an error's text: annotations of parts of a result do not apply to it.
     pub(super) fn origin_of_error(&self, call: &Call) -> Origins {
         match call.tool.as_deref() {
             Some(tool) if call.delegate.is_none() && !self.is_model_call(call, tool) => {

@@ -1,4 +1,4 @@
-//! What the model answered, set to work.
+//! Processes the model's answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use obelus_notebook::dialect::Solution;
 use obelus_notebook::plan::{self, Check, Manner, Who};
 
 impl Session {
-    /// The answer to a request of the turn, or of a call that the model carries out. Any other is ignored.
+    /// Takes the answer to a request of the turn or of a model call. Others are ignored.
     pub(super) fn take_answer(&mut self, number: u64, answer: Answer) {
         if let Some(at) = self.scheduler.take_model_call(number) {
             return self.take_model_call_answer(at, answer);
@@ -87,7 +87,7 @@ impl Session {
         }
         self.turn.is_faulty = false;
         let manner = solution.manner();
-        // A result that came with calls stands until there is another one.
+        // A result that came with calls remains until there is another one.
         if !(solution.output.is_null() && self.follow_up() == FollowUp::UntilDone) {
             self.turn.came_with_calls = !solution.calls.is_empty();
             self.turn.output = match self.output_schema() {
@@ -100,13 +100,13 @@ impl Session {
             return;
         }
         let calls: Vec<Arc<Value>> = calls.into_iter().map(Arc::new).collect();
-        // Another plan takes the place of the one that the mode kept back; calls that cannot be read are none.
+        // A new plan replaces the one that the mode held back; unreadable calls do not count.
         let is_readable = |call: &Arc<Value>| Call::read(call, &self.memory.context).1.is_empty();
         if !self.projection.plan.is_empty() && calls.iter().any(is_readable) {
             self.projection.plan.clear();
         }
         let mode = self.plan_mode();
-        // An entry that is no call is an error of the step, and no part of a plan that can be read again.
+        // An entry that is not a call is an error of the step, and not part of the plan.
         let readable = calls.iter().filter(|call| call.is_object()).cloned().collect();
         self.memory.remember(Message::Plan(Plan { calls: readable, mode }));
         self.transcript.note_plan();
@@ -119,7 +119,7 @@ impl Session {
         }
     }
 
-    /// A lazy plan is checked and offered to a person as a whole; a faulty one goes back to the model.
+    /// Checks a lazy plan and asks a person about it as a whole; a faulty one goes back to the model.
     fn offer_plan(&mut self, calls: Vec<Arc<Value>>, manner: Manner) {
         let check = plan::check_in_manner(&calls, PlanMode::Lazy, manner, &self.memory.context);
         if !check.is_valid() {
@@ -135,8 +135,8 @@ impl Session {
         }
         self.catch_up_grounds_of_shown();
         let before_reading = self.transcript.shown().is_trusted();
-        // A plan that was made before reading is steered by nobody, and a call that needs a person asks by itself when
-        // its values are there to be seen: one question, not two.
+        // A plan made before reading cannot be influenced, and a call that needs a person asks by itself when its
+        // values are available: one question, not two.
         let asks_itself = self.settings.plans_before_reading() && before_reading;
         if self.settings.approval == Approval::Checked && (asks_itself || !self.needs_person(&check)) {
             self.start_step(&calls, Trigger::Approved { by_person: false, before_reading }, manner);
@@ -152,7 +152,7 @@ impl Session {
             let (context, said) = (&self.memory.context, self.transcript.said());
             let grounding = self.grounding(None, shown, call);
             let provenance = Provenance { context, instance: None, literal: shown, said, grounding, foretold: None };
-            // What a reference will bring is not known yet.
+            // The value of a reference is not known yet.
             let origins = |place: Place<'_>| match call.has_refs() {
                 true => Some(shown.clone()),
                 false => provenance.of(call, place),
@@ -178,7 +178,7 @@ impl Session {
         })
     }
 
-    /// Sets the calls of a solution or an approved plan to work.
+    /// Starts the calls of a solution or an approved plan.
     pub(super) fn start_step(&mut self, calls: &[Arc<Value>], trigger: Trigger, manner: Manner) {
         self.transcript.note_start();
         let context = &self.memory.context;
@@ -208,8 +208,8 @@ impl Session {
         }
     }
 
-    /// Counts the faulty calls of a plan that does not begin, each for itself: the others may change from one answer to
-    /// the next (LOOP-3).
+    /// Counts the faulty calls of a plan that does not begin, each by itself, because the others may change between
+    /// answers (LOOP-3).
     fn note_faults(&mut self, calls: &[Arc<Value>], faults: &[Fault]) {
         let mut by_call: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for fault in faults {
@@ -223,7 +223,7 @@ impl Session {
         by_call.iter().for_each(|(name, faults)| self.turn.note_failure(name, &faults.join("\n")));
     }
 
-    /// A call as it is known again: without what is said beside it (CALL-1).
+    /// The identity of a call, without remarks (CALL-1).
     fn known_as(&self, call: &Value) -> String {
         let tool = call["_tool"].as_str().and_then(|name| self.memory.context.tool(name));
         identity(call, |name| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none()))
@@ -234,7 +234,7 @@ impl Session {
         calls.iter().map(|call| self.known_as(call)).collect::<Vec<_>>().join("\n")
     }
 
-    /// Nothing of a step with a cycle runs.
+    /// Refuses a whole step with a cycle.
     fn refuse_step(&mut self, number: u32, calls: &[Arc<Value>], cycle: &Fault) {
         let call = cycle.call.map_or(Value::Null, |index| (*calls[index]).clone());
         self.transcript.tell_error(error_data(call, fault_data(cycle)));
@@ -247,11 +247,11 @@ impl Session {
         }
     }
 
-    /// A job of a new step is blocked until it is looked at, unless its call is faulty.
+    /// Begins a job of a new step: it is blocked until it is checked, unless its call is faulty.
     fn begin_job(&mut self, at: JobRef, trigger: Trigger, faults: &BTreeMap<usize, Fault>) {
         let step = self.scheduler.step_of(at);
         let call = step.jobs[at.index()].call;
-        // A fault of the template is one fault, however many instances it was meant for.
+        // A template's fault counts once, however many instances it has.
         let is_first = at.job == 0 || step.jobs[at.index() - 1].call != call;
         let of_template = faults.get(&call).cloned();
         match of_template.or_else(|| self.model_call_fault(step, at.index(), trigger)) {
@@ -264,16 +264,16 @@ impl Session {
         }
     }
 
-    /// What is wrong with a call that the model carries out itself.
+    /// The fault of a model call, if any.
     fn model_call_fault(&self, step: &Step, job: usize, trigger: Trigger) -> Option<Fault> {
-        // Where the calls were approved first, the model is asked for its results when their turn comes.
+        // For approved calls, the model is asked for results when their turn comes.
         let Trigger::Eager { first } = trigger else { return None };
         let call = step.call(job);
         let tool = call.tool.as_deref()?;
         if !self.settings.is_model_call(call, tool) {
             return None;
         }
-        // A result that was thought up before its input was read is none; without one, the model is asked in time.
+        // A result made before its input was read is not used; the model is asked later.
         if step.is_fed(job, &self.memory.context) {
             let text = "its input comes from another call: leave `_output` null, and you are asked when it is there";
             return brings_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
@@ -293,7 +293,7 @@ impl Session {
     }
 }
 
-/// Whether a model call comes with its result.
+/// Whether a model call has its result.
 pub(super) fn brings_output(call: &Call) -> bool {
     let may_be_null = || call.tool.as_deref().is_some_and(|t| t.output().is_some_and(crate::schema::admits_null));
     call.output.as_ref().is_some_and(|output| !output.is_null() || may_be_null())

@@ -1,4 +1,4 @@
-//! What asking the model takes: tokens, and money where there is a price.
+//! The usage of the model: tokens, and money if there is a price.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::input::Answer;
 
-/// An amount of money in the currency of the price that was given: whole billionths of it, so that a sum is the same
-/// whenever and wherever it is made. It is written as a plain number.
+/// An amount of money in the price's currency, in whole billionths, so that sums are exact and reproducible. It is
+/// serialised as a plain number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "f64", into = "f64")]
 pub struct Money(u64);
@@ -15,7 +15,7 @@ pub struct Money(u64);
 const BILLION: f64 = 1e9;
 
 impl From<f64> for Money {
-    /// The nearest amount; nothing is less than nothing.
+    /// The nearest amount, at least zero.
     fn from(amount: f64) -> Self {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates, and that is meant")]
         Self((amount * BILLION).round() as u64)
@@ -30,27 +30,27 @@ impl From<Money> for f64 {
 }
 
 impl fmt::Display for Money {
-    /// With as many digits as a small amount needs to be seen.
+    /// With enough digits to show a small amount.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let amount = f64::from(*self);
         if amount == 0.0 || amount >= 1.0 { write!(f, "{amount:.2}") } else { write!(f, "{amount:.4}") }
     }
 }
 
-/// What one request to a model took, or several together.
+/// The usage of one or several model requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Used {
     /// Tokens read by the model.
     pub input: u64,
-    /// Tokens written by it, what it thought included.
+    /// Tokens written by it, including reasoning.
     pub output: u64,
-    /// What that costs; none where no price was given.
+    /// The cost; none without a price.
     pub cost: Option<Money>,
 }
 
 impl Used {
-    /// Both together. A sum with something of unknown cost has the cost of what is known.
+    /// Adds another. If a cost is unknown, the sum has the known part.
     pub fn add(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
@@ -60,20 +60,20 @@ impl Used {
         };
     }
 
-    /// Whether it took nothing, as far as anybody said.
+    /// Whether no usage was reported.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What the model was asked for, and what it took.
+/// The number of requests and their usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Requests that have an answer, those of delegates included.
+    /// Answered requests, including those of delegates.
     pub requests: u64,
-    /// Tokens of the answers, as far as the models said.
+    /// Tokens of the answers, as far as reported.
     pub tokens: u64,
-    /// Tokens read and written apart, and money, as far as the models told: requests that failed are in it too.
+    /// Tokens read and written, and money, as far as reported, including failed requests.
     #[serde(flatten)]
     pub used: Used,
 }
@@ -87,14 +87,14 @@ impl Spent {
         });
     }
 
-    /// Both together.
+    /// Adds another.
     pub fn add(&mut self, other: Self) {
         self.requests += other.requests;
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.used.add(other.used);
     }
 
-    /// Tokens of everything that was asked, those of requests that failed included where a model tells them.
+    /// All tokens, including those of failed requests if reported.
     pub fn all_tokens(&self) -> u64 {
         self.tokens.max(self.used.input.saturating_add(self.used.output))
     }

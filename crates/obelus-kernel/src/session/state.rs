@@ -15,14 +15,14 @@ use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::{Because, last_write};
 
-/// Goals kept; older ones are forgotten.
+/// The limit of goals; older ones are dropped.
 const MOST_GOALS: usize = 500;
 
-/// The kind in which events are kept, oldest first.
+/// The kind of events, oldest first.
 const EVENTS: &str = "events";
 
 impl Session {
-    /// What wrote the value of an expression last, such as `†state.deal.title`; none where nothing has.
+    /// The last write of an expression's value, such as `†state.deal.title`; none if it was never written.
     pub fn last_write(&self, expr: &str, instance: Option<&str>) -> Result<Option<Because>, Fault> {
         let told = last_write(&self.memory.context, &Expr::parse(expr)?, instance);
         Ok(told.map(|write| {
@@ -35,7 +35,7 @@ impl Session {
         }))
     }
 
-    /// The folded state, with the fields that the session keeps up by itself.
+    /// The folded state, with the fields that the session maintains.
     pub fn state(&self) -> Value {
         let context = &self.memory.context;
         let root = context.read(&Path::root("state"), None);
@@ -54,7 +54,7 @@ impl Session {
         state
     }
 
-    /// The same for the model, where confirmations that came from elsewhere are marked as `imported`.
+    /// The same for the model, with imported confirmations marked as `imported`.
     pub(super) fn state_for_model(&self) -> Value {
         let mut state = self.state();
         if let Some(name) = &self.settings.managed.confirmations {
@@ -67,7 +67,7 @@ impl Session {
         state
     }
 
-    /// What waits for a value or a decision: questions, and what the agent asked for with its last words.
+    /// What waits for a value or a decision: questions, and what the agent asked for in its last message.
     fn in_progress(&self) -> Value {
         let naming = self.naming();
         let entry = |question: &Question| json!({"description": naming.headline(question), "requested_at": question.requested_at.to_string()});
@@ -76,12 +76,12 @@ impl Session {
         self.questions().iter().filter(|question| question.is_open()).map(entry).chain(said).collect()
     }
 
-    /// The call that a confirmation of this key is about: its question, and its place there.
+    /// The call of a confirmation with this key: its question, and its index there.
     pub fn confirmation(&self, key: &str) -> Option<(QuestionId, usize)> {
         self.projection.confirmation(key).map(|(number, index)| (Routed::own(number), index))
     }
 
-    /// The user's wish is put in front of earlier ones.
+    /// Adds the user's request before earlier goals.
     pub(super) fn note_goal(&mut self, words: &str) {
         let Some(name) = self.settings.managed.goals.clone() else { return };
         if self.brief.depth > 0 || self.settings.consent.only_answers(words) {
@@ -99,8 +99,8 @@ impl Session {
         self.memory.write_state(path, goals.into());
     }
 
-    /// An event has come. It is kept once, shown with the next request, and sets nothing to work: it is no wish, no
-    /// words of the user and no consent, whatever it says.
+    /// Takes an event. It is stored once, shown with the next request, and starts nothing: whatever it says, it is
+    /// not a request, a message or a consent of the user.
     pub(super) fn take_event(&mut self, id: String, event: Value) -> Result<(), Refused> {
         if self.projection.knows_event(&id) {
             return Ok(());

@@ -1,6 +1,6 @@
-//! The state as the agent's author and its people know it: what calls have written, and beside it what the session
-//! keeps up. Goals are written to memory; what waits, what is planned and what was confirmed are looked up each time,
-//! so that they never differ from the questions and calls they speak of.
+//! The state for the agent's author and people: what calls have written, and the fields that the session maintains.
+//! Goals are written to memory; open items, planned calls and confirmations are computed each time, so that they
+//! always match the questions and calls.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -19,40 +19,40 @@ use crate::time::Time;
 use crate::tool::{Effect, Tool};
 use obelus_notebook::dialect::blocks::Step;
 
-/// Letters of a confirmation's key.
+/// The longest key of a confirmation.
 const LONGEST_KEY: usize = 80;
 
-/// Ids of events that are remembered, to know an event that comes a second time.
+/// The limit of remembered event ids, to detect repetitions.
 const MOST_EVENTS: usize = 1_000;
 
-/// What the session knows of confirmations, plans and events beside the questions themselves.
+/// Data of confirmations, plans and events besides the questions themselves.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct StateProjection {
-    /// The key of each call asked about, with its question and its place there, in the order of asking.
+    /// The key of each call asked about, with its question and index there, in the order of asking.
     keys: Vec<(String, u64, usize)>,
-    /// Confirmations from elsewhere: those that are decided, and those that cannot be asked here.
+    /// Imported confirmations: decided ones, and those that cannot be asked here.
     pub(super) adopted: Map<String, Value>,
-    /// Keys and dates of questions from elsewhere that are asked anew, by the hash of the call.
+    /// Keys and dates of imported questions that are asked again, by the hash of the call.
     expected: BTreeMap<String, (String, Option<Time>)>,
-    /// The descriptions that such questions came with, by key.
+    /// Their descriptions, by key.
     descriptions: BTreeMap<String, String>,
-    /// Confirmations from elsewhere that were approved there and are asked about once more, as they came.
+    /// Confirmations that were approved elsewhere and are asked about again, unchanged.
     #[serde(default)]
     offered_again: Map<String, Value>,
-    /// The plan of an earlier turn, or one from elsewhere, until there is another one.
+    /// The plan of an earlier turn, or an imported one, until there is another one.
     pub(super) plan: Vec<Value>,
     /// Ids of the latest events.
     events: VecDeque<String>,
 }
 
 impl StateProjection {
-    /// The call that a confirmation of this key is about: its question, and its place there.
+    /// The call of a confirmation with this key: its question, and its index there.
     pub(super) fn confirmation(&self, key: &str) -> Option<(QuestionNumber, usize)> {
         let (_, number, index) = self.keys.iter().find(|(known, ..)| known == key)?;
         Some((QuestionNumber(*number), *index))
     }
 
-    /// A question from elsewhere is about to be asked under this key and date.
+    /// Expects an imported question with this key and date.
     pub(super) fn expect(&mut self, hash: String, key: String, requested_at: Option<Time>, words: Option<String>) {
         if let Some(words) = words {
             self.descriptions.insert(key.clone(), words);
@@ -60,22 +60,22 @@ impl StateProjection {
         self.expected.insert(hash, (key, requested_at));
     }
 
-    /// A confirmation that was approved elsewhere is asked about once more.
+    /// Records a confirmation that was approved elsewhere and is asked about again.
     pub(super) fn offer_again(&mut self, key: String, entry: Value) {
         self.offered_again.insert(key, entry);
     }
 
-    /// Whether this very confirmation is asked about once more.
+    /// Whether exactly this confirmation is asked about again.
     pub(super) fn is_offered_again(&self, key: &str, entry: &Value) -> bool {
         self.offered_again.get(key) == Some(entry)
     }
 
-    /// Whether a call comes from a question from elsewhere.
+    /// Whether a call belongs to an imported question.
     pub(super) fn expects(&self, hash: impl FnOnce() -> String) -> bool {
         !self.expected.is_empty() && self.expected.contains_key(&hash())
     }
 
-    /// Gives the calls of a new question the keys by which the state knows them.
+    /// Gives the calls of a new question their keys in the state.
     pub(super) fn name_confirmations(
         &mut self,
         number: QuestionNumber,
@@ -98,7 +98,7 @@ impl StateProjection {
             headline = headline.or_else(|| self.descriptions.get(&key));
             self.keys.push((key, number.0, index));
             if let Some(at) = at {
-                // It lapses by the time of the import, not by that of the other program.
+                // It expires by the time of the import, not of the other program.
                 question.requested_at = at;
             }
         }
@@ -113,7 +113,7 @@ impl StateProjection {
         numbered.find(|key| !is_taken(key)).unwrap_or(key)
     }
 
-    /// What people were asked and what they said, by key.
+    /// Questions and decisions, by key.
     pub(super) fn confirmations(&self, inbox: &Inbox, naming: Naming<'_>) -> Value {
         let mut all = self.adopted.clone();
         for (key, number, index) in &self.keys {
@@ -139,12 +139,12 @@ impl StateProjection {
         Value::Object(all)
     }
 
-    /// The steps that the mode keeps back: of the latest plan, be it of this turn or of an earlier one.
+    /// The steps that the mode holds back, of the latest plan of this or an earlier turn.
     pub(super) fn kept_back(&self, calls: &[CallReport], context: &Context) -> Vec<Value> {
         let mut steps = self.plan.clone();
         let by_mode = |report: &CallReport| report.error.as_ref().is_some_and(|error| error["rule"] == "POL-1");
         let is_refused = |report: &CallReport| report.status == CallStatus::Refused && by_mode(report);
-        // What depends on a refused step stays planned with it.
+        // Steps that depend on a refused one stay planned with it.
         let any_refused = calls.iter().any(is_refused);
         let stays = |report: &&CallReport| is_refused(report) || (any_refused && report.status == CallStatus::Skipped);
         for report in calls.iter().filter(stays) {
@@ -153,12 +153,12 @@ impl StateProjection {
         steps
     }
 
-    /// A plan that the mode keeps back as a whole.
+    /// Stores a plan that the mode holds back as a whole.
     pub(super) fn keep_plan(&mut self, calls: &[Arc<Value>], context: &Context) {
         self.plan = calls.iter().map(|call| step_form(call, false, context)).collect();
     }
 
-    /// The steps that wait, by themselves or in a plan, and those that the mode keeps back.
+    /// The waiting steps, alone or in a plan, and those that the mode holds back.
     pub(super) fn planned(&self, calls: &[CallReport], inbox: &Inbox, context: &Context) -> Value {
         let mut steps = self.kept_back(calls, context);
         let plans = inbox.open().filter(|question| question.about == About::Plan);
@@ -183,7 +183,7 @@ impl StateProjection {
     }
 }
 
-/// What changes: the entity, its id where it has one, and the fields that deserve a person.
+/// The key of a change: the entity, its id if it has one, and the risky fields.
 fn key_of(call: &Value, context: &Context) -> String {
     let name = call["_tool"].as_str().unwrap_or_default();
     let tool = context.tool(name);
@@ -197,7 +197,7 @@ fn key_of(call: &Value, context: &Context) -> String {
     key.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).take(LONGEST_KEY).collect()
 }
 
-/// A call as a step of the conversation's plan: what the model wrote, with references resolved.
+/// A call as a step of the plan: what the model wrote, with resolved references.
 fn step_form(call: &Value, waits: bool, context: &Context) -> Value {
     let tool = call["_tool"].as_str().and_then(|name| context.tool(name));
     let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| tool.param(name).is_some()));
@@ -207,7 +207,7 @@ fn step_form(call: &Value, waits: bool, context: &Context) -> Value {
     step.to_json()
 }
 
-/// Adds a step that is not among them yet, whatever is said beside it.
+/// Adds a step unless it is already there, ignoring remarks.
 fn add_step(steps: &mut Vec<Value>, step: Value) {
     let same = |known: &Value| {
         let bare = |step: &Value| {
@@ -222,19 +222,19 @@ fn add_step(steps: &mut Vec<Value>, step: Value) {
     }
 }
 
-/// The fields that a call sets and that deserve a person: in a creation those are its targets.
+/// The risky fields that a call sets; in a creation, its targets.
 fn risky_fields(call: &Value, tool: &Tool) -> Vec<String> {
     let Value::Object(fields) = call else { return Vec::new() };
     let set = fields.iter().filter(|(name, _)| !name.starts_with('_')).filter_map(|(_, value)| value.as_object());
     let last = |path: &String| path.rsplit('.').next().unwrap_or_default().to_lowercase();
     let targets = tool.target.iter().flatten().filter(|_| tool.effect == Effect::Create);
     let risky: Vec<String> = tool.risky.iter().chain(targets).map(last).collect();
-    // By the name that the tool has for it, whatever the call's spelling.
+    // In the tool's spelling, whatever the call's.
     let named = |name: &String| risky.iter().find(|known| alike(known, name)).cloned();
     set.flat_map(|inner| inner.keys()).filter_map(named).collect()
 }
 
-/// A value as it is said.
+/// A value as plain text.
 pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,7 +1,7 @@
-//! What happens, as the model is told it (PROMPT-2).
+//! Adds events to the transcript, as the model sees them (PROMPT-2).
 //!
-//! Each part is told when it happens and never again. A planner that does not read untrusted data is told calls as they
-//! were proposed, and of results their shape.
+//! Each event is told once, when it happens. A planner that does not read untrusted data is told calls as proposed,
+//! and the shape of results.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::path::{Path, Segment};
 use crate::tool::{Effect, Tool};
 use obelus_notebook::dialect::Solution;
 
-/// Characters that are shown of what the model thought.
+/// The limit of characters of the model's thought.
 const MOST_OF_THOUGHT: usize = 60;
 
 impl Session {
-    /// The conversation that the request itself brought.
+    /// Tells the request's own conversation.
     pub(super) fn tell_given_texts(&mut self) {
         let texts: Vec<(Role, String)> = self
             .memory
@@ -41,7 +41,7 @@ impl Session {
         texts.into_iter().for_each(|(role, text)| self.tell_words(role, text));
     }
 
-    /// Somebody spoke. The model's own words are told with its answer.
+    /// Tells a message. The model's own text is told with its answer.
     pub(super) fn tell_words(&mut self, role: Role, text: String) {
         let what = match role {
             Role::User => Happened::User { text, time: self.memory.now() },
@@ -51,22 +51,22 @@ impl Session {
         self.transcript.tell(what, &Origins::of(role.into()));
     }
 
-    /// The model answered.
+    /// Tells the model's answer.
     pub(super) fn tell_answer(&mut self, solution: &Solution) {
         let Solution { thought, say, calls, output, .. } = solution.clone();
-        // Thoughts are for the log. Their beginning stays, so that the form of an answer can be seen.
+        // Thoughts are for the log. Their beginning stays, to show the form of an answer.
         let thought = thought.map(|thought| clip(&thought, MOST_OF_THOUGHT));
         let calls = calls.iter().map(without_null_fields).collect();
         let node = self.node().map(str::to_owned);
         self.transcript.tell(Happened::Answer { node, thought, say, calls, output }, &Origins::of(Origin::Model));
     }
 
-    /// A person decided about something that is no call of its own.
+    /// Tells a decision that does not belong to a single call.
     pub(super) fn tell_decision(&mut self, decision: Value) {
         self.transcript.tell(Happened::Decision { decision }, &Origins::of(Origin::User));
     }
 
-    /// Something went wrong that belongs to no call that was started.
+    /// Tells an error that does not belong to a started call.
     pub(super) fn tell_fault(&mut self, error: &Value, origins: &Origins) {
         let mut error = error.clone();
         if self.settings.plans_before_reading() {
@@ -81,7 +81,7 @@ impl Session {
         self.transcript.tell(Happened::Error { error }, &self.settings.in_sight(origins.clone()));
     }
 
-    /// Something came from outside.
+    /// Tells an event from outside.
     pub(super) fn tell_event(&mut self, event: &Value, origins: &Origins) {
         let event = match self.settings.plans_before_reading() {
             true => json!("an event: it is in †events, and its words are not shown"),
@@ -90,11 +90,11 @@ impl Session {
         self.transcript.tell(Happened::Event { event }, &self.settings.in_sight(origins.clone()));
     }
 
-    /// A call came to its end.
+    /// Tells the end of a call.
     pub(super) fn tell_call(&mut self, at: JobRef, status: Status) {
         let call = Arc::clone(self.scheduler.call(at));
         self.tell_end(at, &call, status);
-        // A planner is shown an observation that it may see as long as its digest stands.
+        // A planner sees an allowed observation as long as its digest is in memory.
         let observes = call.tool.as_ref().is_some_and(|tool| tool.keeps_digest);
         if observes && status == Status::Done && !self.settings.plans_before_reading() {
             self.tell_observation(at, &call);
@@ -124,18 +124,18 @@ impl Session {
             _ => with_instance(&call.raw, job.instance.as_deref()),
         };
         let paths = if status == Status::Done { self.paths_of_result(job, call) } else { Vec::new() };
-        // What the model has thought up itself stands in its answer.
+        // The model's own result is in its answer.
         let is_own = job.is_model_call && brings_output(call);
         let path = paths.first().filter(|_| !is_own);
         let result = path.and_then(|path| self.result_at(call.tool_name(), path, job.instance.as_deref()));
-        // A value that stands in memory counts as shown with the request; the words of an error are here alone.
+        // A value in memory counts as shown with the request; the text of an error is only here.
         let mut origins = job.origins.clone();
         let has_spoken = status == Status::Failed || !self.settings.denials_are_trusted;
         if job.error.is_some() && has_spoken {
             origins.join(&self.settings.origin_of_error(call));
         }
         let error = job.error.as_deref().map(|error| self.error_for_model(job, call, error));
-        // What a graph makes of the model's own proposal is told without its details.
+        // In a graph, the model's own proposals are told without details.
         let details = call.tool.as_deref().filter(|_| self.graph.is_some());
         let entry = CallEntry {
             place: (at.step, at.job),
@@ -150,9 +150,9 @@ impl Session {
         self.transcript.tell(Happened::Call(Box::new(entry)), &self.settings.in_sight(origins));
     }
 
-    /// Calls that wait for a person are told once, as they were proposed: else a model takes them for lost.
+    /// Tells calls that wait for a person, once and as proposed: otherwise a model takes them for lost.
     pub(super) fn tell_waiting_calls(&mut self) {
-        // In a graph, the step itself says what waits.
+        // In a graph, the step itself tells what waits.
         if self.graph.is_some() {
             return;
         }
@@ -174,7 +174,7 @@ impl Session {
                     changes: call.tool.as_ref().is_some_and(|tool| tool.effect != Effect::Read),
                     approved: false,
                 };
-                // Names of instances are data; the rest is what the model wrote.
+                // Names of instances are data; the rest is the model's own.
                 let origins = job.instance.as_ref().map_or_else(|| Origins::of(Origin::Model), |_| job.origins.clone());
                 (Happened::Call(Box::new(entry)), self.settings.in_sight(origins))
             })
@@ -182,7 +182,7 @@ impl Session {
         told.into_iter().for_each(|(what, origins)| self.transcript.tell(what, &origins));
     }
 
-    /// What stands at the path of a result, as the model is told it.
+    /// The value at a result's path, as the model sees it.
     fn result_at(&self, tool: &str, path: &Path, instance: Option<&str>) -> Option<Value> {
         let tool = self.memory.context.tool(tool);
         if self.settings.plans_before_reading() {
@@ -197,7 +197,7 @@ impl Session {
         Some(told_form(tool.map(AsRef::as_ref), &*self.memory.context.read(path, instance)?))
     }
 
-    /// A result that was written over before anybody saw it is not shown, and counts for nothing.
+    /// Drops a result that was overwritten before it was shown; it counts for nothing.
     pub(super) fn forget_overwritten(&mut self) {
         let is_gone = |call: &CallEntry| {
             let path = call.at.first().and_then(|path| OutputPath::parse(path).ok());
@@ -224,7 +224,7 @@ impl Session {
         error
     }
 
-    /// Where the result of a call stands: the place in the list, where it was added to one.
+    /// The paths of a call's result: with its index, if it was added to a list.
     fn paths_of_result(&self, job: &Job, call: &Call) -> Vec<Path> {
         let is_result = |path: &Path| call.writes().any(|own| **own == *path);
         let mut paths: Vec<Path> = match &job.written {
@@ -242,7 +242,7 @@ impl Session {
     }
 }
 
-/// A result as the model is told it: the fields that its tool's author names, without what is empty, in short.
+/// A result as the model sees it: the fields that the tool's author names, without empty ones, shortened.
 pub(super) fn told_form(tool: Option<&Tool>, value: &Value) -> Value {
     let most = match tool.is_none_or(|tool| tool.effect == Effect::Read) {
         true => MOST_OF_READ,
@@ -254,7 +254,7 @@ pub(super) fn told_form(tool: Option<&Tool>, value: &Value) -> Value {
     }
 }
 
-/// Records with these fields alone, wherever they stand in a value. What has none of them is no record.
+/// Records with only these fields, anywhere in a value. An object with none of them is not a record.
 fn with_fields(value: &Value, names: &[&str]) -> Value {
     match value {
         Value::Array(rows) => rows.iter().map(|row| with_fields(row, names)).collect(),
@@ -268,7 +268,7 @@ fn with_fields(value: &Value, names: &[&str]) -> Value {
     }
 }
 
-/// A proposal without the fields that a strict schema makes the model write.
+/// A proposal without the fields that only a strict schema requires.
 fn without_null_fields(call: &Value) -> Value {
     match call {
         Value::Object(fields) => fields
@@ -280,7 +280,7 @@ fn without_null_fields(call: &Value) -> Value {
     }
 }
 
-/// A call without the parameters that its tool calls details.
+/// A call without the parameters that its tool declares as details.
 fn without_details(value: Value, tool: Option<&Tool>, place: &str) -> Value {
     let Some(tool) = tool else { return value };
     let Value::Object(fields) = value else { return value };
@@ -290,7 +290,7 @@ fn without_details(value: Value, tool: Option<&Tool>, place: &str) -> Value {
     told.map(|(place, name, value)| (name, without_details(value, Some(tool), &place))).collect()
 }
 
-/// A call without what is said about it: its tool, its instance and its parameters.
+/// A call without remarks: its tool, its instance and its parameters.
 fn params_alone(shown: &Value, call: &Call) -> Value {
     let stays = |name: &str| match name.starts_with('_') {
         true => matches!(name, "_tool" | "_instance"),

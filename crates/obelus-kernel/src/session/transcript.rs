@@ -1,14 +1,13 @@
-//! The transcript: what the model has been shown, and what it has still to be told.
+//! The transcript: what the model has been shown, and what to tell it next.
 //!
-//! It owns the session as the model is told it, the origins of everything that was shown, the reports of the turn's
-//! calls that have ended, and the errors that the next request tells. What a prompt is made of beyond that is read from
-//! memory (see `prompt`).
+//! It owns the session as told to the model, the origins of everything shown, the reports of the turn's ended calls,
+//! and the errors for the next request. The other parts of a prompt are read from memory (see `prompt`).
 //!
 //! | file | subject |
 //! |---|---|
-//! | `entry` | what happened, and the line that is left of it |
-//! | `history` | the entries in order, and room for them |
-//! | `shorten` | results in short |
+//! | `entry` | an event, and the line that replaces it |
+//! | `history` | the entries in order, and their limit |
+//! | `shorten` | shortened results |
 
 mod entry;
 mod history;
@@ -30,47 +29,47 @@ use obelus_notebook::compose;
 use obelus_notebook::jq::Filter;
 pub(super) use shorten::{MOST_OF_CHANGE, MOST_OF_READ, is_empty, shorten};
 
-/// What the model has been shown and has still to be told.
+/// What the model has been shown, and what to tell it next.
 #[derive(Default)]
 pub(super) struct Transcript {
     record: TranscriptRecord,
-    /// What the model is shown of kinds that are not shown whole.
+    /// Filters of kinds that are not shown whole.
     views: BTreeMap<String, Filter>,
     /// The schema of the latest request's answer.
     composed: compose::Latest,
 }
 
-/// The part of a transcript that a checkpoint keeps.
+/// The stored part of a transcript.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct TranscriptRecord {
-    /// Where everything comes from that the model has been shown.
+    /// The origins of everything that the model has been shown.
     shown: Origins,
-    /// Where the agent's own words of this session come from: everything it had been shown when it spoke.
+    /// The origins of the agent's own messages: of everything it had been shown at that time.
     said: Origins,
     /// The turn's calls that have ended.
     #[serde(with = "reports")]
     ended: Vec<CallReport>,
-    /// The same as they were proposed, for a planner that does not see untrusted values.
+    /// The same as proposed, for a planner that does not see untrusted values.
     #[serde(with = "reports")]
     ended_plainly: Vec<CallReport>,
-    /// The same step by step, for whoever looks at the plan.
+    /// The same step by step, for views of the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     proposed: Vec<ProposedStep>,
-    /// The ended calls, and the messages, that there were when the model last brought a step of a graph to its end.
+    /// The numbers of ended calls and messages when the model last completed a step of a graph.
     reported: (usize, usize),
-    /// Whether calls of the latest plan were set to work.
+    /// Whether calls of the latest plan were started.
     has_started: bool,
-    /// What a person said who denied the latest plan as a whole.
+    /// A person's denial of the latest plan as a whole.
     plan_denied: Option<Value>,
     /// Whether something was read, or failed, since the latest request.
     has_news: bool,
-    /// Errors that belong to no call under way.
+    /// Errors that belong to no active call.
     errors: Vec<Value>,
-    /// The session as the model is told it.
+    /// The session as told to the model.
     history: History,
-    /// Where everything in it, and in the ended calls, comes from.
+    /// The origins of everything in it, and in the ended calls.
     history_origins: Origins,
-    /// How many elements at the end of a list of the state, or at the beginning of the goals, the history tells of.
+    /// How many elements at the end of a list of the state, or at the beginning of the goals, the history tells.
     told: BTreeMap<String, usize>,
 }
 
@@ -87,33 +86,33 @@ impl Transcript {
         self.record = record;
     }
 
-    /// A turn begins.
+    /// Begins a turn.
     pub(super) fn begin_turn(&mut self) {
         let (has_started, plan_denied) = (self.record.has_started, self.record.plan_denied.take());
         self.reset();
         (self.record.has_started, self.record.plan_denied) = (has_started, plan_denied);
     }
 
-    /// A turn begins with a decision, and what came of that has still to be told.
+    /// Begins a turn with a decision, whose result is yet to be told.
     pub(super) fn begin_turn_by_decision(&mut self) {
         let (errors, has_news) = (self.take_errors(), self.record.has_news);
         self.begin_turn();
         (self.record.errors, self.record.has_news) = (errors, has_news);
     }
 
-    /// Forgets the turn's calls. What the model was told of them stays.
+    /// Clears the turn's calls. What the model was told of them stays.
     pub(super) fn reset(&mut self) {
         let TranscriptRecord { shown, said, history, history_origins, told, .. } = std::mem::take(&mut self.record);
         self.record = TranscriptRecord { shown, said, history, history_origins, told, ..TranscriptRecord::default() };
     }
 
-    /// Something happened that the model is told of, with where that comes from.
+    /// Adds an event for the model, with its origins.
     pub(super) fn tell(&mut self, what: Happened, origins: &Origins) {
         self.record.history_origins.join(origins);
         self.record.history.push(what);
     }
 
-    /// Where everything comes from that the model is told of.
+    /// The origins of everything that the model is told.
     pub(super) fn history_origins(&self) -> &Origins {
         &self.record.history_origins
     }
@@ -123,7 +122,7 @@ impl Transcript {
         self.record.history.sent()
     }
 
-    /// Calls that no request has told of yet, each with its place.
+    /// Calls that no request has told yet, each with its index.
     pub(super) fn unsent_calls(&self) -> impl Iterator<Item = (usize, &CallEntry)> {
         self.record.history.unsent_calls()
     }
@@ -133,27 +132,27 @@ impl Transcript {
         self.record.history.tells_waiting(place)
     }
 
-    /// The result of a call that no request has told of is not shown.
+    /// Removes a result that no request has told yet.
     pub(super) fn forget_result(&mut self, at: usize) {
         self.record.history.forget_result(at);
     }
 
-    /// Whether the model's latest answer has these words.
+    /// Whether the model's latest answer has this text.
     pub(super) fn answer_has(&self, words: &str) -> bool {
         self.record.history.answer_has(words)
     }
 
-    /// The history tells of one more element of a list of the state.
+    /// The history tells one more element of a list of the state.
     pub(super) fn note_told(&mut self, field: &str) {
         *self.record.told.entry(field.to_owned()).or_default() += 1;
     }
 
-    /// How many elements of a list of the state the history tells of.
+    /// How many elements of a list of the state the history tells.
     pub(super) fn told(&self, field: &str) -> usize {
         self.record.told.get(field).copied().unwrap_or_default()
     }
 
-    /// A field of the state is another one: the history tells nothing of what is in it.
+    /// A field of the state was replaced: the history no longer tells its content.
     pub(super) fn forget_told(&mut self, field: &str) {
         self.record.told.remove(field);
     }
@@ -163,18 +162,18 @@ impl Transcript {
         self.record.history.forget_observations();
     }
 
-    /// The state is forgotten; words stay.
+    /// Keeps only texts.
     pub(super) fn keep_words_only(&mut self) {
         self.record.history.keep_words_only();
         self.record.told.clear();
     }
 
-    /// Where everything comes from that the model has been shown.
+    /// The origins of everything that the model has been shown.
     pub(super) fn shown(&self) -> &Origins {
         &self.record.shown
     }
 
-    /// What the agent's own words carry.
+    /// The origins of the agent's own messages.
     pub(super) fn said(&self) -> &Origins {
         &self.record.said
     }
@@ -183,7 +182,7 @@ impl Transcript {
         self.record.shown.join(origins);
     }
 
-    /// The agent spoke: its words carry what it had been shown.
+    /// The agent sent a message: it has the origins of what the agent had been shown.
     pub(super) fn note_said(&mut self) {
         self.record.said.join(&self.record.shown);
     }
@@ -194,12 +193,12 @@ impl Transcript {
         self.record.history.note_request(budget);
     }
 
-    /// The model brought a step of a graph to its end: the next request shows what happens from here on.
+    /// The model completed a step of a graph: the next request shows what follows.
     pub(super) fn note_step_end(&mut self, messages: usize) {
         self.record.reported = (self.record.ended.len(), messages);
     }
 
-    /// How many messages there were when the model last brought a step of a graph to its end.
+    /// The number of messages when the model last completed a step of a graph.
     pub(super) fn reported_messages(&self) -> usize {
         self.record.reported.1
     }
@@ -214,7 +213,7 @@ impl Transcript {
         self.record.has_news
     }
 
-    /// A step has ended.
+    /// Adds an ended step.
     pub(super) fn add_ended(&mut self, number: u32, step: &Step, plainly: bool) {
         step.jobs.iter().for_each(|job| self.record.history_origins.join(&job.origins));
         if plainly {
@@ -224,27 +223,27 @@ impl Transcript {
         self.record.proposed.push(ProposedStep::of(number, step));
     }
 
-    /// The turn's steps that have ended, as they were proposed.
+    /// The turn's ended steps, as proposed.
     pub(super) fn proposed(&self) -> &[ProposedStep] {
         &self.record.proposed
     }
 
-    /// The turn's calls that have ended.
+    /// The turn's ended calls.
     pub(super) fn ended(&self) -> &[CallReport] {
         &self.record.ended
     }
 
-    /// The same since the model last brought a step of a graph to its end, as they were proposed.
+    /// Those since the model last completed a step of a graph, as proposed.
     pub(super) fn ended_plainly(&self) -> impl Iterator<Item = &CallReport> {
         self.record.ended_plainly.iter().skip(self.record.reported.0)
     }
 
-    /// How many ended calls the model need not be shown any more.
+    /// The number of ended calls that the model need not see again.
     pub(super) fn reported_calls(&self) -> usize {
         self.record.reported.0
     }
 
-    /// There is a plan, and nothing of it has been set to work.
+    /// There is a plan, and nothing of it has been started.
     pub(super) fn note_plan(&mut self) {
         self.record.has_started = false;
         self.record.plan_denied = None;
@@ -255,22 +254,22 @@ impl Transcript {
         self.record.plan_denied = Some(error);
     }
 
-    /// What a person said who denied the plan as a whole.
+    /// A person's denial of the plan as a whole.
     pub(super) fn plan_denied(&self) -> Option<&Value> {
         self.record.plan_denied.as_ref()
     }
 
-    /// Calls are set to work.
+    /// Calls are started.
     pub(super) fn note_start(&mut self) {
         self.record.has_started = true;
     }
 
-    /// Whether calls of the latest plan were set to work.
+    /// Whether calls of the latest plan were started.
     pub(super) fn has_started(&self) -> bool {
         self.record.has_started
     }
 
-    /// Something that the model has to know with the next request.
+    /// Adds an error for the next request.
     pub(super) fn tell_error(&mut self, error: Value) {
         self.record.errors.push(error);
     }
@@ -279,7 +278,7 @@ impl Transcript {
         std::mem::take(&mut self.record.errors)
     }
 
-    /// What the model is shown of a kind, if not all of it.
+    /// The filter of a kind, if it is not shown whole.
     pub(super) fn view(&self, kind: &str) -> Option<&Filter> {
         self.views.get(kind)
     }
@@ -288,13 +287,13 @@ impl Transcript {
         &self.composed
     }
 
-    /// The schema of an answer is large, and sessions may be at rest for long.
+    /// Frees the schema of an answer: it is large, and sessions may rest for long.
     pub(super) fn drop_composed(&mut self) {
         self.composed = compose::Latest::default();
     }
 }
 
-/// Reports as a checkpoint keeps them: with their places, which other programs do not see.
+/// Stored reports include their places, which other programs do not see.
 mod reports {
     use std::sync::Arc;
 

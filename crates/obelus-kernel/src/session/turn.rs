@@ -1,4 +1,4 @@
-//! A turn: from what was asked to what came of it.
+//! A turn: from a request to its result.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,16 +15,16 @@ use super::spent::Spent;
 use crate::origin::Origins;
 use crate::time::Time;
 
-/// What the turn is doing.
+/// The phase of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Phase {
-    /// Nothing yet.
+    /// Not begun.
     New,
     /// The model has been asked; the request's number.
     Asking(u64),
-    /// Calls are at work.
+    /// Calls are running.
     Working,
-    /// It came to rest.
+    /// It rests.
     Rested(Ends),
 }
 
@@ -32,59 +32,59 @@ pub(super) enum Phase {
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Turn {
     phase: Phase,
-    /// Whether a model is asked for calls and output at all.
+    /// Whether a model is asked for calls and output.
     pub(super) asks_model: bool,
-    /// Whether it is asked once a person has decided: the turn was begun by a state from elsewhere.
+    /// Whether it is asked after a person's decision: an imported state began the turn.
     #[serde(default)]
     pub(super) asks_when_decided: bool,
     pub(super) requests: u32,
     pub(super) calls: u32,
     pub(super) tokens: u64,
-    /// What the model took altogether, delegates and model calls included; limits look at the turn's own.
+    /// The total usage of the model, including delegates and model calls; limits apply to the turn's own.
     pub(super) spent: Spent,
     pub(super) repairs_left: u32,
-    /// The last answer that was out of format, and what was wrong with it.
+    /// The last unreadable answer, and its error.
     pub(super) out_of_format: Option<(String, String)>,
-    /// Whether the latest solution breaks a rule, so that the model has something to mend.
+    /// Whether the latest solution is faulty, so that the model must correct it.
     pub(super) is_faulty: bool,
-    /// The result, held back while something waits for a person.
+    /// The result, held back while a question is open.
     pub(super) output: Value,
-    /// Whether the result came along with calls: it was written before anything came of them.
+    /// Whether the result came along with calls: it was written before their results.
     #[serde(default)]
     pub(super) came_with_calls: bool,
     /// Whether something ran, failed or was decided since the latest request (LOOP-7).
     #[serde(default)]
     pub(super) has_moved: bool,
-    /// The steps whose questions people have decided, in a turn that began with a decision and has asked nobody yet.
+    /// The steps of decided questions, in a turn that began with a decision and has made no request yet.
     #[serde(default)]
     pub(super) decided: Vec<u32>,
-    /// Where it began: the number of its first step, and how many messages the context had. Steps and questions from
-    /// before are those of earlier turns.
+    /// Its beginning: the number of its first step, and the number of messages in the context. Earlier steps and
+    /// questions belong to earlier turns.
     #[serde(default)]
     pub(super) began: (u32, usize),
     pub(super) said: Vec<String>,
-    /// What the agent asked the user for with its last words, and when; until the user's next message.
+    /// What the agent asked the user in its last message, and when; until the user's next message.
     #[serde(default)]
     pub(super) asked_for: Option<(String, Time)>,
-    /// The call that a node of a graph has planned, and where its parts come from.
+    /// The call that a node of a graph has planned, and its origins.
     #[serde(default)]
     pub(super) planned: Option<(Value, Origins)>,
-    /// Pictures that the user shows with the words that began it.
+    /// Pictures of the message that began it.
     #[serde(default)]
     pub(super) pictures: Vec<Picture>,
-    /// The name of the end, where a graph of steps came to one.
+    /// The name of the end, if a graph of steps came to one.
     pub(super) named_end: Option<String>,
-    /// How often in a row a call failed in the same way.
+    /// How often in a row each call failed in the same way.
     failures: BTreeMap<String, (String, u32)>,
-    /// Why it came to rest, where that needs a reason.
+    /// Why it came to rest, if there is a reason.
     pub(super) reason: Option<CallError>,
     /// Why the turn must end.
     stop: Option<(Ends, CallError)>,
-    /// How it has ended, where only the user's words begin anew: decisions change nothing in that.
+    /// How it ended, if only a message of the user can begin another: decisions do not change it.
     pub(super) over: Option<(Ends, CallError)>,
 }
 
-/// The same call failing the same way this often ends the turn.
+/// After this many equal failures of the same call the turn ends.
 const SAME_FAILURES: u32 = 3;
 
 impl Turn {
@@ -121,11 +121,11 @@ impl Turn {
         self.phase
     }
 
-    /// The only place where the phase changes.
+    /// The only function that changes the phase.
     pub(super) fn enter(&mut self, phase: Phase) {
         let is_legal = match (self.phase, phase) {
             (_, Phase::New) => false,
-            // A request is answered, or given up, before anything else happens.
+            // A request is answered or given up before anything else happens.
             (Phase::Asking(_), Phase::Asking(_)) => false,
             _ => true,
         };
@@ -133,17 +133,17 @@ impl Turn {
         self.phase = phase;
     }
 
-    /// Whether nothing is at work: no turn has begun, or the latest came to rest.
+    /// Whether nothing is running: no turn has begun, or the latest rests.
     pub(super) fn is_at_rest(&self) -> bool {
         matches!(self.phase, Phase::New | Phase::Rested(_))
     }
 
-    /// Whether it is at rest until a person says something.
+    /// Whether it rests until a person acts.
     pub(super) fn is_waiting(&self) -> bool {
         self.phase == Phase::Rested(Ends::Waiting)
     }
 
-    /// A turn can begin when the one before it has come to rest.
+    /// A turn can begin only when the previous one rests.
     pub(super) fn must_be_at_rest(&self) -> Result<(), Refused> {
         match self.is_at_rest() {
             true => Ok(()),
@@ -172,7 +172,7 @@ impl Turn {
         Some(stop)
     }
 
-    /// Counts failures of the same kind; the third in a row ends the turn.
+    /// Counts equal failures; the third in a row ends the turn.
     pub(super) fn note_failure(&mut self, call: &str, error: &str) {
         let (last, count) = self.failures.entry(call.to_owned()).or_default();
         *count = if last == error { *count + 1 } else { 1 };
@@ -183,14 +183,14 @@ impl Turn {
         }
     }
 
-    /// A call succeeded; it is named only if any has failed before.
+    /// Records a success; the call is identified only if any has failed before.
     pub(super) fn note_success(&mut self, call: impl FnOnce() -> String) {
         if !self.failures.is_empty() {
             self.failures.remove(&call());
         }
     }
 
-    /// The turn ends with words: if they end with a question, the user is asked for something.
+    /// The turn ends with a message: if that ends with a question, the user is asked for something.
     pub(super) fn note_last_words(&mut self, now: Time) {
         let last = self.output.as_str().or(self.said.last().map(String::as_str));
         if let Some(words) = last.map(str::trim).filter(|words| !words.is_empty()) {
@@ -199,23 +199,23 @@ impl Turn {
         }
     }
 
-    /// A person's decision sets a turn at rest to work again.
+    /// A person's decision reopens a resting turn.
     pub(super) fn reopen(&mut self) {
         let Phase::Rested(ends) = self.phase else { return };
         if ends == Ends::Limit {
-            // The limit was for the agent; what a person lets run, runs.
+            // The limit was for the agent; approved calls still run.
             self.calls = 0;
         }
         self.said.clear();
-        // Of several questions, the model is asked after the last decision, whichever turn raised them.
+        // With several questions, the model is asked after the last decision, whichever turn raised them.
         self.began = (0, 0);
         self.named_end = None;
         self.asks_model |= self.asks_when_decided;
         self.enter(Phase::Working);
     }
 
-    /// A decision after the end of a turn has reopened it: what follows is a turn of its own, with limits of its own. A
-    /// result that is held back is still held back.
+    /// A decision has reopened a turn after its end: what follows counts as a new turn with new limits. A result that
+    /// is held back stays so.
     pub(super) fn renew(&mut self, settings: &Settings) {
         let fresh = Self { phase: self.phase, asks_model: self.asks_model, ..Self::new(settings) };
         let ended = std::mem::replace(self, fresh);
@@ -226,7 +226,7 @@ impl Turn {
         self.asked_for = ended.asked_for;
     }
 
-    /// Which limit a further request to the model would break.
+    /// The limit that another model request would exceed, if any.
     pub(super) fn limit_of_requests(&self, settings: &Settings) -> Option<CallError> {
         if self.requests >= settings.max_requests {
             return Some(CallError::at(Limit::Requests(settings.max_requests.into())));
@@ -249,26 +249,26 @@ impl Turn {
     }
 }
 
-/// What the user said.
+/// A message of the user.
 pub(super) struct Words {
     pub(super) text: String,
-    /// The question that was waiting, and the only one, when it was said.
+    /// The only open question at that time, if there was exactly one.
     pub(super) only_question: Option<QuestionId>,
-    /// The pictures shown with it.
+    /// Its pictures.
     pub(super) pictures: Vec<Picture>,
 }
 
-/// Words and pictures of the user that no turn has taken yet.
+/// The user's messages and pictures that no turn has taken yet.
 #[derive(Default)]
 pub(super) struct PendingWords {
-    /// Words that came while the turn was at work.
+    /// Messages that came during the turn.
     pub(super) queue: VecDeque<Words>,
-    /// Pictures for the words that come next.
+    /// Pictures for the next message.
     pub(super) attached: Vec<Picture>,
 }
 
 impl PendingWords {
-    /// A picture for the next words of the user.
+    /// Adds a picture to the user's next message.
     pub(super) fn attach(&mut self, picture: Picture) -> Result<(), Refused> {
         if !picture.is_plainly_named() {
             return Err(Refused::new("bad_picture", "the name of a picture is that of a file, and nothing else"));

@@ -381,3 +381,21 @@ fn after_a_denial_nothing_of_the_tool_that_never_ran_was_read() {
         assert_eq!(harness.asked.len(), asked, "sessions of earlier versions replay as they were");
     }
 }
+
+/// POL-4: a mode or a policy that refuses a call speaks for itself, and the tool has said nothing.
+#[test]
+fn after_a_refusal_nothing_of_the_tool_that_never_ran_was_read() {
+    for (denials_are_trusted, asked) in [(true, 0), (false, 1)] {
+        let tools = json!([{"type": "tool", "tool": {
+            "drop": {"x-effect": "delete", "x-target": [], "properties": {"id": {}}},
+        }}]);
+        let mut harness = Harness::on(tools, json!({"denials_are_trusted": denials_are_trusted}));
+        harness.tell(Input::Mode { mode: Mode::Shadow }).unwrap();
+        harness.start();
+        harness.solve(json!([call("drop", "a", json!({"id": 5}))]), json!("over"));
+        harness.tell(Input::Mode { mode: Mode::Full }).unwrap();
+        harness.user("now write it down");
+        harness.solve(json!([call("make", "b", json!({"q": "another"}))]), json!("over"));
+        assert_eq!(harness.asked.len(), asked, "sessions of earlier versions replay as they were");
+    }
+}

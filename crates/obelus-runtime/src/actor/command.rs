@@ -1,4 +1,4 @@
-//! What handles say to an actor.
+//! Commands from handles to an actor.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,56 +11,56 @@ use crate::connector::Services;
 use crate::images::ImageError;
 use crate::store::InputId;
 
-/// What a handle says.
+/// A command.
 pub(crate) enum Command {
-    /// Tell the session something.
+    /// Give the session an input.
     Tell(Box<Tell>),
-    /// Take a picture that goes with the next words.
+    /// Store a picture for the next message.
     Attach { path: PathBuf, answer: oneshot::Sender<Result<(), ImageError>> },
-    /// Look at the session.
+    /// Read from the session.
     Inspect(Box<dyn FnOnce(&Session) + Send>),
-    /// Say when nothing moves any more.
+    /// Answer when the session rests.
     Wait { what: WaitFor, answer: oneshot::Sender<Waited> },
-    /// Say what was started for the session.
+    /// Return the session's services.
     Services { answer: oneshot::Sender<Option<Arc<dyn Services>>> },
-    /// Say what carries out the session's calls.
+    /// Return the session's activities.
     Activities { answer: oneshot::Sender<Arc<Activities>> },
-    /// End as soon as nothing is under way: there are many others.
+    /// End as soon as nothing runs, because too many sessions are in memory.
     LetGo,
-    /// End. What is under way is taken up by whoever opens the session next.
+    /// End. Running work is resumed when the session is next opened.
     End,
 }
 
-/// How a session came to rest; none if it has not begun, or is paused in the middle of a turn.
+/// How a session came to rest; none if it has not begun, or is paused within a turn.
 pub(crate) type Waited = Result<Option<Reply>, Refused>;
 
-/// What somebody waits for.
+/// What a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitFor {
-    /// The turn has come to rest.
+    /// The turn rests.
     Rest,
-    /// Nothing is under way at all.
+    /// Nothing runs.
     Stillness,
 }
 
-/// Something that is told to the session from outside. Whoever told it hears when it is durable, or refused.
+/// An input from outside. The sender is told when it is durable or refused.
 pub(crate) struct Tell {
     pub(crate) input: Input,
-    /// The same id again acts once (DUR-13).
+    /// An input with the same id is taken once (DUR-13).
     pub(crate) id: Option<InputId>,
     pub(crate) answer: oneshot::Sender<Result<u64, Refused>>,
 }
 
 impl Tell {
-    /// Says with which record it was taken.
+    /// Answers with the number of its record.
     pub(crate) fn answer(self, taken: Result<u64, Refused>) {
-        // Whoever told it may have left.
+        // The sender may be gone.
         let _ = self.answer.send(taken);
     }
 }
 
 impl Command {
-    /// Says that nothing will be done. Who looks or attaches hears it from the channel.
+    /// Refuses the command. `Inspect` and `Attach` are answered by closing the channel.
     pub(crate) fn refuse(self, refused: &Refused) {
         match self {
             Self::Tell(tell) => tell.answer(Err(refused.clone())),

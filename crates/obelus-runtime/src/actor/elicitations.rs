@@ -1,4 +1,4 @@
-//! What calls at work ask people: it becomes an input of the session, and what comes of it is told to the call.
+//! Questions from running calls: each becomes an input of the session, and its answer goes back to the call.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use tokio::sync::{mpsc, oneshot};
 use crate::elicitor::{Asking, Elicited, Elicitor};
 use obelus_kernel::session::CallId;
 
-/// Where calls ask, and who waits for an answer.
+/// The channel for questions, and the calls that wait for an answer.
 pub(super) struct Elicitations {
     sender: mpsc::UnboundedSender<Asking>,
     receiver: mpsc::UnboundedReceiver<Asking>,
-    /// The latest call's.
+    /// The elicitor of the latest call.
     elicitor: Elicitor,
-    /// By the call, and by what it knows its question by.
+    /// By call and question key.
     waiting: BTreeMap<(CallId, String), oneshot::Sender<Elicited>>,
     next: u64,
-    /// Nobody is there who could answer.
+    /// Nobody can answer.
     unattended: bool,
 }
 
@@ -27,7 +27,7 @@ impl Elicitations {
         Self { sender, receiver, elicitor: Elicitor::nobody(), waiting: BTreeMap::new(), next: 0, unattended }
     }
 
-    /// A call's way to ask.
+    /// The elicitor of a call.
     pub(super) fn elicitor(&mut self, call: &CallId) -> Elicitor {
         if !self.elicitor.renewed(call) {
             self.elicitor = Elicitor::of(call, self.sender.clone());
@@ -38,12 +38,12 @@ impl Elicitations {
     pub(super) async fn next(&mut self) -> Asking {
         match self.receiver.recv().await {
             Some(asking) => asking,
-            // It never closes while its sender is kept beside it.
+            // It cannot close while its sender is here.
             None => std::future::pending().await,
         }
     }
 
-    /// The input that asks; none where nobody could answer.
+    /// The input for a question; none if nobody can answer.
     pub(super) fn take(&mut self, asking: Asking) -> Option<Input> {
         let Asking { call, words, schema, answer } = asking;
         if self.unattended {
@@ -56,7 +56,7 @@ impl Elicitations {
         Some(Input::Elicit { id: call, key, words, schema })
     }
 
-    /// Tells a call what became of its question. One that has given up hears nothing.
+    /// Sends the answer to the call, unless it has given up.
     pub(super) fn tell(&mut self, call: CallId, key: String, answer: ElicitationAnswer) {
         let Some(waiting) = self.waiting.remove(&(call, key)) else { return };
         let _ = waiting.send(match answer {
@@ -66,7 +66,7 @@ impl Elicitations {
         });
     }
 
-    /// A call has ended: nobody waits for what it asked.
+    /// A call has ended: removes its questions.
     pub(super) fn forget(&mut self, call: &CallId) {
         if !self.waiting.is_empty() {
             self.waiting.retain(|(of, _), _| of != call);

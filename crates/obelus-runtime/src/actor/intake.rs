@@ -22,19 +22,19 @@ impl Incoming {
     }
 }
 
-/// An input that the session has taken and that is not durable yet.
+/// An input that the session has taken and that is not yet durable.
 pub(super) struct Taken {
     pub(super) at: Time,
     pub(super) input: Arc<Input>,
-    /// What the session wants done about it.
+    /// The resulting tasks.
     pub(super) tasks: Vec<Task>,
     /// Whether it changed the memory.
     pub(super) is_news: bool,
-    /// What is told of it, if anybody had subscribed when it was taken.
+    /// The resulting events, if there was a subscriber when it was taken.
     pub(super) events: Option<Vec<EventBody>>,
 }
 
-/// Where the inputs of a session are kept.
+/// The journal of a session.
 pub(crate) struct Journal {
     store: Arc<dyn Store>,
     id: Arc<str>,
@@ -47,7 +47,7 @@ impl Journal {
         Self { store, id: id.into(), remake, _lock: lock }
     }
 
-    /// The record with which the input of this id was taken before. Another input than that one is refused.
+    /// The record of an input with this id that was taken before. A different input is refused.
     pub(super) fn taken(&self, id: &InputId, input: &Input) -> Result<Option<u64>, Refused> {
         let damaged = |error: StoreError| Refused::new(DAMAGED, error.to_string());
         let Some(seq) = self.store.taken(&self.id, id).map_err(damaged)? else { return Ok(None) };
@@ -67,22 +67,22 @@ impl Journal {
 }
 
 impl Actor {
-    /// The time, which does not run backwards for a session.
+    /// The time, which never runs backwards for a session.
     pub(super) fn now(&mut self) -> Time {
         self.latest = self.latest.max((self.clock)());
         self.latest
     }
 
-    /// Takes in what was done, and what else has been meanwhile, so that one commit serves all of it.
+    /// Takes an outcome and all others that are ready, so that one commit serves them.
     pub(super) async fn take_outcomes(&mut self, first: Option<Input>) {
         let now = self.now();
         let mut batch = std::mem::take(&mut self.room);
         batch.extend(first.map(|input| Incoming::new(now, input)));
         let mut is_whole = batch.iter().any(|incoming| matches!(incoming.input, Input::Answer { .. }));
         while batch.len() < MOST_AT_ONCE {
-            // What was told of an answer comes before the answer, which may be among these.
+            // Parts of an answer come before the answer, which may be among these.
             if let Some(part) = self.work.parts.ready() {
-                // With the whole answer at hand nothing is early any more.
+                // Once the answer is complete, early calls are not needed.
                 let input = self.take_part(part).filter(|part| !is_whole || matches!(part, Input::Used { .. }));
                 batch.extend(input.map(|input| Incoming::new(now, input)));
             } else if let Some(done) = self.work.ready() {
@@ -93,19 +93,19 @@ impl Actor {
             }
         }
         if !batch.is_empty() {
-            // A failure is noted where it arises.
+            // A failure is recorded where it occurs.
             let _ = self.take(batch).await;
         }
     }
 
-    /// Takes in inputs that came by themselves.
+    /// Takes inputs that have no sender.
     pub(super) async fn take_inputs(&mut self, inputs: impl IntoIterator<Item = Input>) -> Result<(), Refused> {
         let now = self.now();
         self.take(inputs.into_iter().map(|input| Incoming::new(now, input)).collect()).await
     }
 
-    /// Has the session take inputs, keeps them, and performs what follows. An input that is refused ends the batch;
-    /// what came before it is taken.
+    /// Gives inputs to the session, stores them, and performs the resulting tasks. A refused input ends the batch;
+    /// those before it are taken.
     pub(super) async fn take(&mut self, mut batch: Vec<Incoming>) -> Result<(), Refused> {
         if std::mem::take(&mut self.forgets) {
             let now = self.now();
@@ -191,8 +191,8 @@ impl Actor {
         }
     }
 
-    /// Goes back to what the store holds, because the latest inputs could not be kept. Outcomes among them are
-    /// offered again later. After a failed sync the store may have kept some of them all the same: those count.
+    /// Restores the session from the store, because the latest inputs could not be stored. Outcomes among them are
+    /// offered again later. After a failed sync the store may have some of them; those count.
     fn take_back(&mut self, mut taken: Vec<Taken>, refused: Refused) -> Result<(), Refused> {
         let restored = match &self.journal {
             None => Err("it is not kept".to_owned()),
@@ -225,7 +225,7 @@ impl Actor {
     }
 }
 
-/// Whether an input tells what became of something that was handed out, or what it asks.
+/// Whether an input is the outcome of a task, or a question from a call.
 fn is_outcome(input: &Input) -> bool {
     matches!(
         input,

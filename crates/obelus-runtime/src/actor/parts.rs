@@ -1,15 +1,14 @@
-//! Parts of answers, while the model still writes them.
+//! Partial answers, while the model still writes.
 
 use tokio::sync::mpsc;
 
 use crate::model::{Part, Parts};
 use obelus_kernel::session::RequestId;
 
-/// A part, and the request that it answers.
+/// A part, and its request.
 pub(super) type PartOf = (RequestId, Part);
 
-/// Where models tell parts of their answers. It is there from the first request on: where no model is asked, as in
-/// the run of a plan, there is nothing to look at after every call.
+/// The channel for partial answers. It is created by the first request, so that runs without a model do not check it.
 #[derive(Default)]
 pub(super) struct PartsInlet(Option<Ends>);
 
@@ -19,7 +18,7 @@ struct Ends {
 }
 
 impl PartsInlet {
-    /// For the answer to a request.
+    /// The sender for a request.
     pub(super) fn of(&mut self, id: &RequestId) -> Parts {
         let ends = self.0.get_or_insert_with(|| {
             let (sender, receiver) = mpsc::unbounded_channel();
@@ -28,12 +27,12 @@ impl PartsInlet {
         Parts::to(id.clone(), ends.sender.clone())
     }
 
-    /// The next part, if there is one by now.
+    /// The next part, if one is ready.
     pub(super) fn ready(&mut self) -> Option<PartOf> {
         self.0.as_mut()?.receiver.try_recv().ok()
     }
 
-    /// The next part. After the first request there is always somebody who may tell one.
+    /// Waits for the next part. After the first request a sender always exists.
     pub(super) async fn next(&mut self) -> PartOf {
         if let Some(ends) = &mut self.0
             && let Some(part) = ends.receiver.recv().await

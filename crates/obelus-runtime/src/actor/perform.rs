@@ -1,4 +1,4 @@
-//! What a session hands out: it is performed, and told to whoever watches.
+//! Performs the tasks of a session, and publishes events.
 
 use obelus_kernel::Time;
 use obelus_kernel::dialect::Piece;
@@ -14,7 +14,7 @@ use crate::store::Rest;
 use obelus_kernel::session::RequestId;
 
 impl Actor {
-    /// Performs what follows from inputs that are durable.
+    /// Performs the tasks of durable inputs.
     pub(super) fn perform_taken(&mut self, all: Vec<Taken>) {
         let mut rest = None;
         let mut latest = self.latest;
@@ -25,7 +25,7 @@ impl Actor {
             if let Some(files) = &mut self.report.files {
                 files.heard(at, &input);
             }
-            // Where somebody has subscribed since it was taken, they are made of what is known now.
+            // If somebody has subscribed since it was taken, events are created from the current session.
             self.publish(at, || events.unwrap_or_else(|| EventBody::of(&self.session, at, &input, is_news, &tasks)));
             for task in tasks {
                 rest = self.perform(task).or(rest);
@@ -34,14 +34,14 @@ impl Actor {
         self.finish(latest, rest);
     }
 
-    /// A call that has ended asks nothing any more.
+    /// Removes the questions of a call that has ended.
     pub(super) fn before(&mut self, input: &Input) {
         if let Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } = input {
             self.work.elicitations.forget(id);
         }
     }
 
-    /// Performs a task; says how the turn came to rest, if that is what it tells.
+    /// Performs a task; returns the reply if the turn comes to rest.
     pub(super) fn perform(&mut self, task: Task) -> Option<Box<Reply>> {
         match task {
             Task::Call(start) => {
@@ -60,7 +60,7 @@ impl Actor {
                 self.is_settling = false;
                 return Some(reply);
             }
-            // Those who watch are told.
+            // Subscribers are told by events.
             Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } => {}
         }
         None
@@ -76,7 +76,7 @@ impl Actor {
         self.work.ask(id, prompt);
     }
 
-    /// Goes on with what an earlier process had under way. A paused session leaves it where it is.
+    /// Resumes the tasks of an earlier process, unless the session is paused.
     pub(super) fn start_held(&mut self) {
         if self.held.is_empty() || self.session.paused().is_some() || self.forgets {
             return;
@@ -95,11 +95,10 @@ impl Actor {
         }
     }
 
-    /// What a part of an answer is for the session: a call that may start early, or what the request took. Words are
-    /// for whoever watches.
+    /// The input for a partial answer: a call that may start early, or the request's usage. Text is only published.
     pub(super) fn take_part(&mut self, (id, part): PartOf) -> Option<Input> {
         match part {
-            // Words of a delegate, or of a thought, are for whoever gave the task.
+            // Text of a delegate or a latent call is not shown to the user.
             Part::Piece(Piece::Words(text)) => {
                 if self.session.is_solving(&id) {
                     self.tell_passing(EventBody::Writing { text });
@@ -115,7 +114,7 @@ impl Actor {
         }
     }
 
-    /// The end of a batch: how steps stand now, files, and now and then what is kept of a session at rest.
+    /// Ends a batch: publishes steps, writes files, and checkpoints a resting session now and then.
     pub(super) fn finish(&mut self, at: Time, rest: Option<Box<Reply>>) {
         if self.report.feed.is_watched() {
             let moved = self.report.moved(&self.session);
@@ -124,7 +123,7 @@ impl Actor {
         let is_at_rest = self.session.is_at_rest();
         match &rest {
             Some(reply) => self.about_files(|files, session| files.at_rest(session, reply)),
-            // A state from outside need not begin a turn.
+            // A state from outside may come without a turn.
             None if is_at_rest => self.about_files(SessionFiles::if_put),
             None => {}
         }
@@ -133,12 +132,12 @@ impl Actor {
         }
     }
 
-    /// Whether the session is at rest, and not kept so yet. A broken one has taken what its journal does not have.
+    /// Whether the session rests and is not yet checkpointed. A broken one differs from its journal.
     pub(super) fn is_unkept(&self) -> bool {
         self.record > self.kept && self.journal.is_some() && self.session.is_at_rest() && !self.is_broken()
     }
 
-    /// Keeps a session at rest: a checkpoint, and its open questions.
+    /// Stores a resting session: a checkpoint and its open questions.
     pub(super) fn keep_rest(&mut self) {
         let Some(journal) = self.journal.as_ref().filter(|_| self.is_unkept()) else { return };
         let open = self.session.questions().into_iter().filter(Question::is_open);
@@ -147,7 +146,7 @@ impl Actor {
         self.kept = self.record;
     }
 
-    /// Has something done about the files, and tells what people should know of it.
+    /// Works on the files, and publishes notices.
     fn about_files(&mut self, work: impl FnOnce(&mut SessionFiles, &obelus_kernel::session::Session) -> Vec<FileNews>) {
         if let Some(files) = &mut self.report.files {
             let news = work(files, &self.session);
@@ -163,14 +162,14 @@ impl Actor {
         self.tell_passing(EventBody::Failed { code: refused.code, text: refused.text.clone() });
     }
 
-    /// Tells something that has no number of its own.
+    /// Publishes an event without a number of its own.
     fn tell_passing(&mut self, body: EventBody) {
         if self.report.feed.is_on() {
             self.report.feed.pass_on(self.latest, [body]);
         }
     }
 
-    /// Publishes what is told of the latest record.
+    /// Publishes the events of the latest record.
     pub(super) fn publish(&self, at: Time, events: impl FnOnce() -> Vec<EventBody>) {
         if !self.report.feed.pass(self.record) {
             self.report.feed.publish(self.record, at, events());

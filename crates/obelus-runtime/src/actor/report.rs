@@ -1,4 +1,4 @@
-//! What is told of a session: events for whoever watches, and files for people.
+//! Reports of a session: events for subscribers, and files for people.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::report::missing_data;
 use crate::session_files::SessionFiles;
 use crate::words::Language;
 
-/// Who is told what.
+/// Where reports go.
 pub(crate) struct Report {
     pub(crate) feed: Arc<Feed>,
-    /// What is kept for people beside the journal.
+    /// The files for people beside the journal.
     pub(crate) files: Option<Box<SessionFiles>>,
     language: Language,
-    /// How the steps stood when they were last told, by their places.
+    /// The last published status of each step, by place.
     steps: HashMap<(u32, u32), CallStatus>,
 }
 
@@ -25,15 +25,14 @@ impl Report {
         Self { feed, files: files.map(Box::new), language: Language::named(language), steps: HashMap::new() }
     }
 
-    /// How the session stands, with the steps that have moved since this was last told.
+    /// The session's progress, with the steps that have changed since the last report.
     pub(crate) fn moved(&mut self, session: &Session) -> EventBody {
         let mut calls = session.calls();
-        // Places are not used again: those of an earlier turn can go.
+        // Places are not reused: those of earlier turns can be removed.
         if self.steps.len() > calls.len() {
             self.steps.retain(|place, _| calls.iter().any(|report| report.place == *place));
         }
-        // A step is told when its status is another one. The words for one that is under way may get better as names
-        // become known.
+        // A step is reported when its status changes. The text of a running one may improve as names become known.
         calls.retain(|report| {
             let before = self.steps.insert(report.place, report.status);
             matches!(report.status, CallStatus::Running | CallStatus::Waiting) || before != Some(report.status)

@@ -1,6 +1,6 @@
-//! What a session has under way: calls, requests to the model, and files that are read.
+//! The running work of a session: calls, model requests and file reads.
 //!
-//! Work runs as futures on the actor's own task, so that a call that needs no waiting costs no hand-over between
+//! Work runs as futures on the actor's own task, so that a call that completes at once needs no switch between
 //! threads.
 
 use std::collections::VecDeque;
@@ -25,30 +25,30 @@ use obelus_kernel::session::{CallId, RequestId};
 
 type Pending = Pin<Box<dyn Future<Output = Input> + Send>>;
 
-/// What comes of work.
+/// A result of running work.
 pub(super) enum News {
-    /// A part of an answer.
+    /// A partial answer.
     Part(PartOf),
-    /// Something to tell the session.
+    /// An input for the session.
     Outcome(Input),
-    /// Nothing that the session needs to know.
+    /// Nothing that concerns the session.
     Nothing,
 }
 
-/// What a session has under way.
+/// The running work of a session.
 pub(super) struct RunningWork {
     activities: Arc<Activities>,
     model: Arc<dyn Model>,
-    /// Where the files of delegates lie.
+    /// The folder of delegates' files.
     folder: PathBuf,
     /// Reads saved requests of delegates at addresses.
     requests: Option<Arc<dyn RequestSource>>,
     pending: FuturesUnordered<Pending>,
-    /// Outcomes that the session has not been told yet.
+    /// Outcomes not yet given to the session.
     done: VecDeque<Input>,
-    /// Ends everything when a person says stop.
+    /// Stops all work when a person says stop.
     stop: Arc<Notify>,
-    /// What the model has before its eyes.
+    /// The observation that the model sees.
     pub(super) slot: Arc<ObservationSlot>,
     pub(super) elicitations: Elicitations,
     pub(super) parts: PartsInlet,
@@ -82,24 +82,24 @@ impl RunningWork {
         !self.done.is_empty()
     }
 
-    /// The next outcome, if one is there by now.
+    /// The next outcome, if one is ready.
     pub(super) fn ready(&mut self) -> Option<Input> {
         if let Some(done) = self.done.pop_front() {
             return Some(done);
         }
-        // To ask is not free even where nothing is there.
+        // Polling costs something even if there is nothing.
         if self.pending.is_empty() {
             return None;
         }
         self.pending.next().now_or_never().flatten()
     }
 
-    /// Waits for the next thing that comes of the work. Nothing is lost if the waiting is given up.
+    /// Waits for the next result. It is cancel-safe.
     pub(super) async fn next(&mut self) -> News {
         let Self { parts, pending, elicitations, .. } = self;
         tokio::select! {
             biased;
-            // What was told of an answer comes before the answer.
+            // Parts of an answer come before the answer.
             part = parts.next() => News::Part(part),
             Some(ended) = pending.next() => News::Outcome(ended),
             asking = elicitations.next() => match elicitations.take(asking) {
@@ -109,17 +109,17 @@ impl RunningWork {
         }
     }
 
-    /// Keeps outcomes that could not be made durable, to offer them again first.
+    /// Queues outcomes that could not be stored, ahead of others.
     pub(super) fn give_back(&mut self, outcomes: impl DoubleEndedIterator<Item = Input>) {
         outcomes.rev().for_each(|input| self.done.push_front(input));
     }
 
-    /// Outcomes that the session is told later.
+    /// Queues outcomes for the session.
     pub(super) fn add_outcomes(&mut self, outcomes: impl IntoIterator<Item = Input>) {
         self.done.extend(outcomes);
     }
 
-    /// Ends everything that is at work, calls included.
+    /// Stops all running work, including calls.
     pub(super) fn stop_all(&self) {
         self.stop.notify_waiters();
     }
@@ -148,7 +148,7 @@ impl RunningWork {
     pub(super) fn start(&mut self, start: Start) {
         let elicitor = self.elicitations.elicitor(&start.id);
         match RunningCall::start(&self.activities, start, elicitor, &self.slot) {
-            // What needs no waiting needs no clock either, and no place among those that wait.
+            // A call that completes at once needs no timer and no place in the queue.
             Err(ended) => self.done.push_back(ended),
             Ok(call) => {
                 let stopped = Arc::clone(&self.stop).notified_owned();
@@ -157,7 +157,7 @@ impl RunningWork {
         }
     }
 
-    /// A call that was under way when an earlier process ended. Its activity may be able to tell what became of it.
+    /// Reconciles a call that was running when an earlier process ended, if its activity can.
     pub(super) fn reconcile(&mut self, start: Start) {
         match effect::reconcile(&self.activities, start, &self.slot) {
             Err(unknown) => self.done.push_back(unknown),

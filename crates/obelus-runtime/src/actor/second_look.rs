@@ -1,4 +1,4 @@
-//! A second look at what a question would change: the same reads once more, for whoever decides late. Nothing of it is kept.
+//! Repeats the reads of a question for a person who decides late. The results are not stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::elicitor::Elicitor;
 use crate::handle::SessionHandle;
 
 impl SessionHandle {
-    /// Reads once more what an open question would change: for each call, by its place, what it would change in the record
-    /// as it is now. A call whose record cannot be read is left out. None where no call says how its record is read.
+    /// Reads again the records that an open question would change: the changes of each call, by index, against the
+    /// current record. Calls whose record cannot be read are left out. None if no call says how to read its record.
     pub async fn look_again(&self, question: &QuestionId) -> Result<Option<Vec<(usize, Vec<Change>)>>, Refused> {
         let id = question.clone();
         let looks = self.inspect(move |session| session.fresh_looks(&id)).await?;
@@ -30,7 +30,7 @@ impl SessionHandle {
     }
 }
 
-/// Carries out a read; what it found, if it found something in time.
+/// Carries out a read; its result, if it succeeds in time.
 async fn read(activities: &Activities, start: Start) -> Option<serde_json::Value> {
     let activity = activities.get(start.activity())?;
     let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));

@@ -1,4 +1,4 @@
-//! What people say to a session, and what they change in its state's file.
+//! Inputs from people, and their edits of the state file.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::secret::without_secrets_of;
 use crate::state_file::StateNews;
 
 impl Actor {
-    /// Tells the session something now, or once it has done what an edit of its state's file wants done.
+    /// Takes an input now, or after a pending edit of the state file.
     pub(super) async fn hear(&mut self, tell: Tell) {
         match concerns_turn(&tell.input) && !self.deferred.is_empty() {
             true => self.deferred.push_back(tell),
@@ -18,14 +18,14 @@ impl Actor {
         }
     }
 
-    /// Tells the session something, and whoever said it what became of it.
+    /// Takes an input and answers its sender.
     pub(super) async fn tell(&mut self, tell: Tell) {
         match self.is_taken(&tell) {
             Ok(None) => {}
             Ok(Some(record)) => return tell.answer(Ok(record)),
             Err(refused) => return tell.answer(Err(refused)),
         }
-        // There may be room again.
+        // The disk may have space again.
         self.failure = None;
         if concerns_turn(&tell.input) {
             match self.adopt_edits().await {
@@ -38,7 +38,7 @@ impl Actor {
         tell.answer(taken);
     }
 
-    /// The record with which the same input was taken before (DUR-13). Another input under its id is refused.
+    /// The record of the same input if it was taken before (DUR-13). A different input with its id is refused.
     fn is_taken(&self, tell: &Tell) -> Result<Option<u64>, Refused> {
         match (&tell.id, &self.journal) {
             (None, _) => Ok(None),
@@ -50,7 +50,7 @@ impl Actor {
     async fn take_told(&mut self, tell: &Tell) -> Result<u64, Refused> {
         let now = self.now();
         let mut batch = Vec::new();
-        // What has lapsed meanwhile cannot be answered any more.
+        // Expired questions can no longer be answered.
         if self.session.timeout().is_some_and(|due| due <= now) {
             batch.push(Incoming::new(now, Input::Tick));
         }
@@ -76,7 +76,7 @@ impl Actor {
         Ok(record)
     }
 
-    /// Takes a picture from a file. It goes with the words that begin the next turn, and is shown for that turn.
+    /// Stores a picture from a file. It belongs to the message that begins the next turn, and is shown in that turn.
     pub(super) fn attach(&mut self, path: &Path) -> Result<(), ImageError> {
         if self.attached.len() >= Picture::MOST_AT_ONCE {
             return Err(ImageError::TooMany(path.to_owned()));
@@ -88,7 +88,7 @@ impl Actor {
         Ok(())
     }
 
-    /// Tells the session what a person has changed in the state's file (DUR-7), if something was.
+    /// Gives the session a person's changes of the state file (DUR-7), if there are any.
     async fn adopt_edits(&mut self) -> Result<bool, Refused> {
         let may = self.session.is_at_rest() && self.session.paused().is_none();
         let Some(files) = self.report.files.as_mut().filter(|_| may) else { return Ok(false) };
@@ -110,7 +110,7 @@ impl Actor {
     }
 }
 
-/// Whether an input begins a turn, or moves one: what stands in the state's file comes before it.
+/// Whether an input begins or advances a turn: edits of the state file are taken before it.
 fn concerns_turn(input: &Input) -> bool {
     matches!(input, Input::User { .. } | Input::Start | Input::RunPlan | Input::Decide { .. })
 }

@@ -1,11 +1,11 @@
-//! Who waits for a session to come to rest.
+//! Callers that wait for a session to come to rest.
 
 use obelus_kernel::session::{Refused, Reply};
 use tokio::sync::oneshot;
 
 use super::command::{WaitFor, Waited};
 
-/// Who waits, and for what.
+/// Callers, and what each waits for.
 #[derive(Default)]
 pub(crate) struct Waiters(Vec<(WaitFor, oneshot::Sender<Waited>)>);
 
@@ -18,7 +18,7 @@ impl Waiters {
         self.0.push((what, answer));
     }
 
-    /// Answers those whose wait is over. Those who have left are forgotten.
+    /// Answers those whose wait is over, and drops those who have left.
     pub(crate) fn answer(&mut self, is_over: impl Fn(WaitFor) -> Option<Option<Reply>>) {
         let waiting = std::mem::take(&mut self.0);
         for (what, answer) in waiting.into_iter().filter(|(_, answer)| !answer.is_closed()) {
@@ -29,7 +29,7 @@ impl Waiters {
         }
     }
 
-    /// Tells all of them that they wait for nothing.
+    /// Refuses all of them.
     pub(crate) fn refuse(&mut self, refused: &Refused) {
         for (_, answer) in self.0.drain(..) {
             let _ = answer.send(Err(refused.clone()));

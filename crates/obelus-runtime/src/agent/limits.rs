@@ -1,9 +1,9 @@
-//! How much a turn of an agent may take.
+//! The limits of an agent's turn.
 
 use obelus_kernel::session::Settings;
 use serde::Deserialize;
 
-/// How much a turn may take; what is not said keeps its default.
+/// The limits of a turn; missing ones have defaults.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Limits {

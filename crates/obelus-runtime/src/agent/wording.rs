@@ -1,7 +1,7 @@
-//! Texts of an agent's file in several languages: `{ru: …, en: …}` wherever a text can stand.
+//! Texts of an agent's file in several languages: `{ru: …, en: …}` in place of a text.
 //!
-//! A session speaks one of the agent's languages from its beginning to its end, so texts are chosen when the file is
-//! read. What people are shown of a tool (`x-title`, `x-labels`) keeps all languages: each reader has their own.
+//! A session has one language, so texts are chosen when the file is read. A tool's texts for people (`x-title`,
+//! `x-labels`) keep all languages, because readers differ.
 
 use std::fmt;
 
@@ -11,21 +11,21 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// Annotations that people read, each in their own language.
+/// Annotations for people, who read them in their own language.
 const FOR_READERS: [&str; 2] = ["x-title", "x-labels"];
 
-/// The languages that an agent speaks: one, or a list that begins with its own.
+/// The agent's languages: one, or a list with the default first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Languages(Vec<String>);
 
 impl Languages {
-    /// The language of a session: the wanted one if the agent speaks it, else the agent's own.
+    /// The language of a session: the requested one if the agent has it, else the default.
     pub(super) fn choose(&self, wanted: Option<&str>) -> Option<String> {
         let wanted = wanted.and_then(|wanted| self.0.iter().find(|known| *known == wanted));
         wanted.or_else(|| self.0.first()).cloned()
     }
 
-    /// Whether an object has one text for each of several languages.
+    /// Whether the object has one text for each of several languages.
     fn are_keys_of(&self, texts: &Map<String, Value>) -> bool {
         !texts.is_empty() && texts.iter().all(|(key, text)| self.0.contains(key) && text.is_string())
     }

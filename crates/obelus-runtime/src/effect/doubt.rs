@@ -1,4 +1,4 @@
-//! DUR-4: what is done about a call whose answer was lost, whether by a peer, a time limit or a crash.
+//! DUR-4: handles a call whose answer was lost by a peer, a time limit or a crash.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use obelus_kernel::session::{CallError, Input, Outcome};
 use crate::activity::{Activity, ReconcileFuture, Reconciled, Work};
 use obelus_kernel::session::CallId;
 
-/// A call whose answer gets lost is tried this often in all.
+/// The number of attempts at a call whose answers are lost.
 const MOST_ATTEMPTS: u32 = 3;
 
-/// A call of which nobody knows whether it happened.
+/// A call of which it is unknown whether it happened.
 pub(crate) struct Doubt {
     pub(crate) id: CallId,
     pub(crate) activity: Arc<dyn Activity>,
     pub(crate) work: Work,
-    /// How long a look may take.
+    /// The time limit of reconciling.
     pub(crate) limit: Duration,
 }
 
 impl Doubt {
-    /// Looks whether it happened, where its activity can; else the session is told what is known, and asks a person.
+    /// Checks whether it happened, if its activity can; otherwise the session gets what is known and asks a person.
     pub(crate) async fn settle(self, known: String) -> Input {
         let Self { id, activity, work, limit } = self;
         let attempt = work.attempt;
         let take_off = work.take_off();
         let Some(look) = activity.reconcile(work) else { return lost(id, known) };
         match without_observation(found(id, attempt, limit, look, &known).await, take_off) {
-            // Whatever loses it goes on losing it. After a crash that is another matter.
+            // The cause would recur. After a crash that is different.
             Input::DidNot { id, attempt } if attempt >= MOST_ATTEMPTS => {
                 let words = format!("its answer was lost {attempt} times, and it has not happened: {known}");
                 Input::Ended { id, outcome: Outcome::Error(CallError::new("lost", words)) }
@@ -40,7 +40,7 @@ impl Doubt {
     }
 }
 
-/// What a look found, as the session is told.
+/// The input for the result of reconciling.
 pub(crate) async fn found(id: CallId, attempt: u32, limit: Duration, look: ReconcileFuture, known: &str) -> Input {
     let looked = tokio::time::timeout(limit, AssertUnwindSafe(look).catch_unwind()).await;
     let nothing = |why: &str| lost(id.clone(), format!("{known}; {why}"));
@@ -53,7 +53,7 @@ pub(crate) async fn found(id: CallId, attempt: u32, limit: Duration, look: Recon
     }
 }
 
-/// The same, where a call that was to bring something to look at has happened: that stays out of it.
+/// The same without the observation of a call that has happened.
 pub(crate) fn without_observation(input: Input, take_off: impl Fn(Outcome) -> Outcome) -> Input {
     match input {
         Input::Ended { id, outcome } => Input::Ended { id, outcome: take_off(outcome) },

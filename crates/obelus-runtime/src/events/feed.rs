@@ -1,4 +1,4 @@
-//! The latest events of one session, and those who read them.
+//! The latest events of one session, and its subscribers.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -11,26 +11,26 @@ use tokio::sync::Notify;
 use super::{EventBody, EventNumber, SessionEvent};
 use crate::host::NewsSender;
 
-/// The latest events of one session. Only so many are held: a reader that is slower is told that it missed some.
+/// The latest events of one session. Their number is limited: a slow reader is told that it missed some.
 pub(crate) struct Feed {
     inner: Mutex<Inner>,
     news: Notify,
     subscribers: AtomicUsize,
-    /// Whether events are held: as soon as somebody has subscribed. A journal has those before.
+    /// Whether events are kept: since the first subscription. Earlier ones are in the journal.
     is_on: AtomicBool,
-    /// The latest record, for those who subscribe before events are recorded.
+    /// The latest record, for those who subscribe before events are kept.
     record: AtomicU64,
     capacity: usize,
-    /// Those who watch all sessions of the host, and the name of this one.
+    /// The watchers of all sessions of the host, and the name of this one.
     watchers: Option<(Arc<str>, NewsSender)>,
 }
 
 #[derive(Default)]
 struct Inner {
     events: VecDeque<Arc<SessionEvent>>,
-    /// How many events were dropped before the first one that is held.
+    /// The number of events dropped before the first one kept.
     dropped: u64,
-    /// Everything after this number is held.
+    /// All events after this number are kept.
     complete_after: EventNumber,
     latest: EventNumber,
     is_closed: bool,
@@ -49,13 +49,12 @@ impl Feed {
         }
     }
 
-    /// The same, whose events are told to those who watch all sessions.
+    /// Also sends its events to the watchers of all sessions.
     pub(crate) fn told_to(self, session: &str, news: NewsSender) -> Self {
         Self { watchers: Some((session.into(), news)), ..self }
     }
 
-    /// A session begins to live whose journal has so many records. What happened before is not held here, unless this
-    /// feed was there.
+    /// A session with this many records becomes live. Earlier events are not kept here, unless this feed existed.
     pub(crate) fn begin(&self, record: u64) {
         if self.record.swap(record, Ordering::Relaxed) != record {
             let mut inner = self.lock();
@@ -68,22 +67,22 @@ impl Feed {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is worth while to make an event: for those who have subscribed, or who watch all sessions.
+    /// Whether events are needed: for subscribers, or for watchers of all sessions.
     pub(crate) fn is_on(&self) -> bool {
         self.is_held() || self.watchers.as_ref().is_some_and(|(_, news)| news.has_watchers())
     }
 
-    /// Whether events are held, for those who have subscribed.
+    /// Whether events are kept for subscribers.
     fn is_held(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody reads.
+    /// Whether there is a reader.
     pub(crate) fn is_watched(&self) -> bool {
         self.subscribers.load(Ordering::Relaxed) > 0
     }
 
-    /// A record was taken in of which no events need be made. Says whether that is so: somebody may just have subscribed.
+    /// Skips a record without events. Returns false if somebody has just subscribed.
     pub(crate) fn pass(&self, record: u64) -> bool {
         let _subscribes_later = self.lock();
         let is_off = !self.is_on();
@@ -93,7 +92,7 @@ impl Feed {
         is_off
     }
 
-    /// Adds what followed from a record, in order.
+    /// Adds the events of a record, in order.
     pub(crate) fn publish(&self, record: u64, at: Time, bodies: impl IntoIterator<Item = EventBody>) {
         self.record.store(record, Ordering::Relaxed);
         let next = |latest: EventNumber| match latest.record == record {
@@ -103,7 +102,7 @@ impl Feed {
         self.add(at, bodies, false, next, self.watchers.as_ref());
     }
 
-    /// Adds events that are not told again later, and have the number of the one before.
+    /// Adds transient events, which have the number of the one before.
     pub(crate) fn pass_on(&self, at: Time, bodies: impl IntoIterator<Item = EventBody>) {
         self.add(at, bodies, true, |latest| latest, None);
     }
@@ -142,13 +141,13 @@ impl Feed {
         }
     }
 
-    /// Lets readers know that nothing more comes.
+    /// Tells readers that there will be no more events.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.news.notify_waiters();
     }
 
-    /// Reads on after an event, or from now on.
+    /// Reads events after a number, or from now on.
     pub(crate) fn subscribe(self: &Arc<Self>, from: Option<EventNumber>) -> Subscription {
         let mut inner = self.lock();
         if !self.is_on.swap(true, Ordering::Relaxed) {
@@ -167,28 +166,28 @@ impl Feed {
 
 /// Reads the events of a session, each once, in order.
 pub struct Subscription {
-    /// Events from the journal, which come before those that are held.
+    /// Events from the journal, which precede those kept here.
     earlier: VecDeque<Arc<SessionEvent>>,
     feed: Arc<Feed>,
-    /// The next one to read, counted from the first that ever was.
+    /// The index of the next one, counted from the first event ever.
     next: u64,
-    /// Whether there were events that are not held any more.
+    /// Whether events were dropped before they were read.
     has_missed: bool,
 }
 
 impl Subscription {
-    /// The last event that is not held, if some were missed that came after the one that was named.
+    /// The last dropped event, if some after the requested number were dropped.
     pub(crate) fn missed_upto(&self) -> Option<EventNumber> {
         self.has_missed.then(|| self.feed.lock().complete_after)
     }
 
-    /// Has events from the journal told first. Nothing was missed then.
+    /// Puts events from the journal first. Then none are missed.
     pub(crate) fn tell_first(&mut self, earlier: Vec<Arc<SessionEvent>>) {
         self.earlier = earlier.into();
         self.has_missed = false;
     }
 
-    /// The next event. None, once the session has ended for good. Nothing is lost if the waiting is given up.
+    /// The next event. None once the session has ended for good. It is cancel-safe.
     pub async fn next(&mut self) -> Option<Arc<SessionEvent>> {
         loop {
             let feed = Arc::clone(&self.feed);
@@ -204,7 +203,7 @@ impl Subscription {
         }
     }
 
-    /// The next event, if it is there already.
+    /// The next event, if it is available.
     pub fn try_next(&mut self) -> Option<Arc<SessionEvent>> {
         if let Some(event) = self.earlier.pop_front() {
             return Some(event);

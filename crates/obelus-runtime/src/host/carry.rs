@@ -1,4 +1,4 @@
-//! Sessions that begin where another one was, or come from another store.
+//! Forks, exports and imports of sessions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::restore::{RestoreError, back_to_rest};
 use crate::spec::SessionSpec;
 use crate::store::{Cut, Digest, InputId, Journaled, Record, StoreError};
 
-/// A session as it leaves one store for another.
+/// An exported session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Export {
-    /// Its name there.
+    /// Its name.
     pub id: String,
-    /// When it began.
+    /// Its creation time.
     pub created: Time,
-    /// What it was made of.
+    /// Its spec, as stored.
     pub genesis: Value,
     /// Its journal.
     pub records: Vec<Record>,
@@ -71,50 +71,50 @@ struct ExportLine<'a> {
 /// A session that began where another one was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forked {
-    /// The record of the other one after which it begins.
+    /// The record of the original after which it begins.
     pub at: u64,
-    /// Whether the other one was at work there. The fork is paused then, until a person lets it go on.
+    /// Whether the original was in the middle of a turn there. Then the fork is paused.
     pub is_paused: bool,
 }
 
-/// What a fork at a record would do with the calls of the other session.
+/// What a fork would do with the calls of the original.
 #[derive(Clone, Debug, Default)]
 pub struct ForkForecast {
     /// The record after which it would begin.
     pub at: u64,
-    /// How many records the other one has.
+    /// The number of records of the original.
     pub records: u64,
     /// Whether it would be paused.
     pub is_paused: bool,
-    /// Calls that had ended there: they are not done again.
+    /// Calls that had ended: not repeated.
     pub done: Vec<ForkedCall>,
-    /// Calls under way there whose end the other one knows: it is taken over.
+    /// Running calls whose outcome the original knows: taken over.
     pub known: Vec<ForkedCall>,
-    /// Calls under way there that do no harm: they are done again.
+    /// Running calls that are harmless: repeated.
     pub again: Vec<ForkedCall>,
-    /// Calls under way there of which nobody knows whether they happened: a person is asked.
+    /// Running calls with unknown outcome: a person is asked.
     pub in_doubt: Vec<ForkedCall>,
-    /// Calls that the other one began later. They stay done; the fork does not know of them.
+    /// Calls that the original began later. Their effects remain; the fork does not know of them.
     pub later: Vec<ForkedCall>,
 }
 
-/// A call of a session that is looked at for a fork.
+/// A call in a fork's forecast.
 #[derive(Clone, Debug)]
 pub struct ForkedCall {
     /// Its id.
     pub id: CallId,
     /// The record with which it began.
     pub record: u64,
-    /// When.
+    /// Its time.
     pub at: Time,
     /// The call.
     pub call: Arc<Value>,
-    /// What it brought, if it has ended.
+    /// Its outcome, if it has ended.
     pub outcome: Option<Outcome>,
 }
 
 impl Host {
-    /// What a fork at a record would and would not do again (DUR-6). Nothing is made.
+    /// What a fork at a record would and would not repeat (DUR-6). Nothing is created.
     pub fn fork_forecast(&self, id: &str, at: Option<u64>) -> Result<ForkForecast, HostError> {
         let records = self.inner.whole(id)?;
         let count = records.len() as u64;
@@ -160,7 +160,7 @@ impl Host {
         Ok(forecast)
     }
 
-    /// A session as it is kept, whole.
+    /// Exports a session.
     pub fn export(&self, id: &str) -> Result<Export, HostError> {
         let store = self.inner.store()?;
         let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
@@ -168,8 +168,8 @@ impl Host {
         Ok(Export { id: id.to_owned(), created, genesis, records: self.inner.whole(id)? })
     }
 
-    /// Takes in a session from elsewhere under this name; how many records it has. Under another name it is a copy,
-    /// which does not do once more what the first one had begun.
+    /// Imports a session under this name; returns the number of its records. Under another name it is a copy, which
+    /// does not repeat what the original had begun.
     pub fn import(&self, id: &str, export: Export) -> Result<u64, HostError> {
         let (genesis, records) = match id == export.id {
             true => {
@@ -189,7 +189,7 @@ impl Host {
         Ok(count)
     }
 
-    /// Begins a session where another one was after a record, or where it is now (DUR-6).
+    /// Forks a session after a record, or as it is now (DUR-6).
     pub fn fork(&self, id: &str, new: &str, at: Option<u64>) -> Result<Forked, HostError> {
         let store = self.inner.store()?;
         let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
@@ -210,8 +210,8 @@ impl Host {
         Ok(Forked { at, is_paused })
     }
 
-    /// Takes a session back to its last rest, where this version makes something else of a later record (DUR-12); the
-    /// record of that rest. A session that can be restored stays as it is.
+    /// Takes a session back to its last rest if this version replays a later record differently (DUR-12); returns the
+    /// record of that rest. A session that can be restored is unchanged.
     pub async fn back_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
         self.passivate(id).await;
         let store = self.inner.store()?;
@@ -222,7 +222,7 @@ impl Host {
         Ok(back_to_rest(store, id, &remake(id, &spec, &connections))?)
     }
 
-    /// Removes a session and everything that is kept of it.
+    /// Removes a session and all its data.
     pub async fn remove(&self, id: &str) -> Result<(), HostError> {
         self.passivate(id).await;
         self.inner.store()?.remove(id)?;
@@ -232,7 +232,7 @@ impl Host {
 }
 
 impl Inner {
-    /// What a copy of a session begins with: the same, and a key of its own.
+    /// The genesis of a copy, with a new key.
     fn genesis_of_copy(&self, id: &str, mut genesis: Value) -> Result<Value, HostError> {
         if self.store()?.removed(id)? > 0 {
             return Err(StoreError::NameUsed(id.to_owned()).into());
@@ -241,14 +241,14 @@ impl Inner {
         Ok(genesis)
     }
 
-    /// A session as it is before its first input.
+    /// A session before its first input.
     fn made(&self, id: &str, genesis: &Value) -> Result<Session, HostError> {
         let spec = SessionSpec::from_genesis(genesis.clone())?;
         let connections = self.connector.resume(&spec, None)?;
         Ok(spec.session(id, &connections.activities)?)
     }
 
-    /// A whole journal. A damaged end is an error here.
+    /// A whole journal. A damaged end is an error.
     fn whole(&self, id: &str) -> Result<Vec<Record>, HostError> {
         let Journaled { records, cut, .. } = self.store()?.load(id, 0, None)?;
         match cut {

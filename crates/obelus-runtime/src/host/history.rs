@@ -1,4 +1,4 @@
-//! Events of a session that are not held in memory any more, read from its journal.
+//! Events that are no longer in memory, read from the journal.
 
 use std::sync::Arc;
 
@@ -10,8 +10,7 @@ use crate::store::{Record, StoreError};
 use obelus_kernel::session::Input;
 
 impl Inner {
-    /// The events of a session after one and up to another, as they were told when they happened. Passing ones are not
-    /// among them.
+    /// The events of a session between two numbers, without transient ones.
     pub(crate) fn history(
         &self,
         id: &str,
@@ -23,14 +22,14 @@ impl Inner {
         let spec = SessionSpec::from_genesis(genesis)?;
         let connections = self.connector.resume(&spec, None)?;
         let remake = super::open::remake(id, &spec, &connections);
-        // The record itself may have had more events.
+        // The record itself may have more events.
         let first = after.record.saturating_sub(1);
         let mut session = look_at(store, id, &remake, Some(first))?;
         let mut all = Vec::new();
         for (kept, record) in store.load(id, first, Some(upto.record))?.records.into_iter().zip(first + 1..) {
             let Record { at, input, .. } = kept;
             let before = session.context().length();
-            // Older versions kept inputs before they were taken, refused ones too.
+            // Older versions journaled inputs before they were taken, including refused ones.
             let Ok(Advanced { tasks, .. }) = advance(&mut session, at, Input::clone(&input)) else { continue };
             let bodies = EventBody::of(&session, at, &input, session.context().length() > before, &tasks);
             let numbered = (1..).zip(bodies).map(|(part, body)| (EventNumber { record, part }, body));

@@ -1,4 +1,4 @@
-//! News of all sessions of a host that are kept, for whoever watches more than one.
+//! Events of all stored sessions of a host, for watchers.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use tokio::sync::broadcast::error::RecvError;
 use super::{Host, Inner};
 use crate::events::SessionEvent;
 
-/// News that are held for a watcher. One that is slower misses some.
+/// The number of events queued for a watcher. A slower one misses some.
 const HELD: usize = 1024;
 
-/// Something about one of the sessions.
+/// News about a session.
 #[derive(Clone, Debug)]
 pub enum HostNews {
-    /// It was made, or came from elsewhere.
+    /// It was created or imported.
     Made {
         /// The session.
         session: Arc<str>,
@@ -24,18 +24,18 @@ pub enum HostNews {
         /// The session.
         session: Arc<str>,
     },
-    /// Something happened in it. Passing events are not told here.
+    /// It had an event. Transient events are not included.
     Event {
         /// The session.
         session: Arc<str>,
-        /// What happened.
+        /// The event.
         event: Arc<SessionEvent>,
     },
-    /// Some news came too fast for this watcher.
+    /// The watcher was too slow and missed some.
     Missed,
 }
 
-/// Where the news of a host are told.
+/// Sends the news of a host.
 #[derive(Clone)]
 pub(crate) struct NewsSender(broadcast::Sender<HostNews>);
 
@@ -47,16 +47,16 @@ impl Default for NewsSender {
 
 impl NewsSender {
     pub(crate) fn tell(&self, news: HostNews) {
-        // Nobody may be watching.
+        // There may be no watchers.
         let _ = self.0.send(news);
     }
 
-    /// Whether somebody watches.
+    /// Whether there are watchers.
     pub(crate) fn has_watchers(&self) -> bool {
         self.0.receiver_count() > 0
     }
 
-    /// Tells of an event, if somebody watches.
+    /// Sends an event, if there are watchers.
     pub(crate) fn tell_event(&self, session: &Arc<str>, event: &Arc<SessionEvent>) {
         if self.has_watchers() {
             self.tell(HostNews::Event { session: Arc::clone(session), event: Arc::clone(event) });
@@ -64,11 +64,11 @@ impl NewsSender {
     }
 }
 
-/// Reads the news of a host, from when it was asked for.
+/// Receives the news of a host, from its creation on.
 pub struct NewsFeed(broadcast::Receiver<HostNews>);
 
 impl NewsFeed {
-    /// The next news. None, once the host is gone. Nothing is lost if the waiting is given up.
+    /// The next news. None once the host is gone. It is cancel-safe.
     pub async fn next(&mut self) -> Option<HostNews> {
         match self.0.recv().await {
             Ok(news) => Some(news),
@@ -79,7 +79,7 @@ impl NewsFeed {
 }
 
 impl Host {
-    /// What happens from now on in the sessions that are kept.
+    /// The news of all stored sessions from now on.
     pub fn news(&self) -> NewsFeed {
         NewsFeed(self.inner.news.0.subscribe())
     }

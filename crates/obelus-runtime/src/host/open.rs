@@ -22,21 +22,21 @@ use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
 use crate::store::{Cut, Record, StoreError};
 
-/// How many ids of questions are set aside for each session of one name: more than any session asks.
+/// The number of question ids reserved for each session of one name: more than a session asks.
 const QUESTIONS_OF_A_SESSION: u64 = 10_000;
 
-/// A session that is about to live.
+/// A session about to become live.
 struct Opened {
     session: Session,
     last: u64,
     open: Vec<Task>,
-    /// The states in which it was while its latest turn was at work.
+    /// Its states during its latest turn.
     states: TurnStates,
     cut: Option<Cut>,
     journal: Option<Journal>,
-    /// Whether its state was put in place from elsewhere.
+    /// Whether its state was imported.
     is_put: bool,
-    /// What has changed in the file of its agent.
+    /// Changes of its agent's file.
     rules: Option<RulesChange>,
 }
 
@@ -80,7 +80,7 @@ impl Inner {
         Ok(SessionHandle::new(slot))
     }
 
-    /// Begins a session that is kept. The inputs that it begins with are taken, or nothing is kept.
+    /// Creates a stored session. If its initial inputs are refused, nothing is stored.
     pub(super) async fn create(
         self: &Arc<Self>,
         id: &str,
@@ -119,7 +119,7 @@ impl Inner {
         }
     }
 
-    /// What one process has before its eyes, another one does not see.
+    /// Refuses sessions with observations, because they exist only in one process's memory.
     fn check_workers(&self, spec: &SessionSpec) -> Result<(), HostError> {
         match self.workers.is_some().then(|| spec.context.tools().find(|tool| tool.keeps_digest)).flatten() {
             None => Ok(()),
@@ -132,7 +132,7 @@ impl Inner {
         }
     }
 
-    /// Puts a new session into the store, if it can be made and takes what it begins with.
+    /// Stores a new session, if it can be created and accepts its initial inputs.
     fn keep(
         &self,
         id: &str,
@@ -151,13 +151,13 @@ impl Inner {
         Ok(self.store()?.create(id, now, &spec.genesis()?, records)?)
     }
 
-    /// Has the session in memory, restored if need be.
+    /// Loads the session into memory, if necessary.
     pub(super) async fn ensure(self: &Arc<Self>, slot: &Arc<Slot>, spec: Option<SessionSpec>) -> Result<(), HostError> {
         let _opening = slot.opening.lock().await;
         if slot.is_live() {
             return Ok(());
         }
-        // One that is ending still has the session.
+        // An ending actor still has the session.
         slot.ended().await;
         let id = slot.id();
         let genesis = self.store()?.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
@@ -183,9 +183,9 @@ impl Inner {
         }
     }
 
-    /// Has a session that is not in memory watched: events are numbered from where its journal ends.
+    /// Watches a session that is not in memory: events are numbered from the end of its journal.
     pub(super) async fn watch(self: &Arc<Self>, slot: &Arc<Slot>) -> Result<(), HostError> {
-        // Workers tell what happens only to a host that follows them.
+        // Workers report events only to a host that follows them.
         if self.workers.is_some() {
             return self.ensure(slot, None).await;
         }
@@ -217,7 +217,7 @@ impl Inner {
         Ok(look_at(self.store()?, id, &remake(id, &spec, &connections), at)?)
     }
 
-    /// What a session in the store is made of.
+    /// The spec and connections of a stored session.
     fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
         let genesis = self.store()?.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
         let spec = SessionSpec::from_genesis(genesis)?;
@@ -225,14 +225,14 @@ impl Inner {
         Ok((spec, connections))
     }
 
-    /// The same, as it will be once it is opened after the process that worked at it has ended.
+    /// A session as it will be when it is opened after its process has ended.
     pub(super) fn look_interrupted(&self, id: &str) -> Result<Session, HostError> {
-        // What other processes work at is under way, and not in doubt.
+        // The work of other processes is running, not in doubt.
         if self.workers.is_some() {
             return self.look(id, None);
         }
         let (spec, connections) = self.kept(id)?;
-        // An activity that can look for itself is asked before a person is.
+        // An activity that can reconcile is used before a person is asked.
         let asks = |start: &Start| {
             let activity = connections.activities.get(start.activity());
             let work = Work::new(start.clone(), Elicitor::nobody(), Arc::default());
@@ -245,7 +245,7 @@ impl Inner {
         self.files.as_ref().map(|folder| SessionFiles::pictures(folder, id))
     }
 
-    /// Follows a session that other processes work at; what it is to be told of the rules of today, if anything.
+    /// Follows a session that other processes run; returns the input for changed rules, if any.
     fn follow(
         self: &Arc<Self>,
         slot: &Arc<Slot>,
@@ -278,7 +278,7 @@ impl Inner {
         Ok(input)
     }
 
-    /// Lets an actor live with the session.
+    /// Starts the actor of a session.
     fn begin(
         self: &Arc<Self>,
         slot: &Arc<Slot>,
@@ -298,7 +298,7 @@ impl Inner {
         if let Some(files) = &mut files {
             files.begin(&session, states);
             if is_put {
-                // Trouble with it is told when the file is looked at next.
+                // Errors are reported when the file is next used.
                 let _ = files.put(&session);
             }
         }
@@ -331,7 +331,7 @@ impl Inner {
     }
 }
 
-/// The life of a session that is kept.
+/// Runs the actor of a stored session.
 async fn live_kept(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>, host: Weak<Inner>) {
     let end = actor.live(|commands| slot.close_if_idle(commands)).await;
     slot.close();
@@ -345,7 +345,7 @@ async fn live_kept(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>,
     }
 }
 
-/// The life of a session that is kept nowhere: it ends when nobody can reach it.
+/// Runs the actor of a session that is not stored: it ends when no handle is left.
 async fn live_temporary(mut actor: Actor, slot: Weak<Slot>, over: watch::Sender<bool>) {
     actor.live(|_| false).await;
     if let Some(slot) = slot.upgrade() {
@@ -355,7 +355,7 @@ async fn live_temporary(mut actor: Actor, slot: Weak<Slot>, over: watch::Sender<
     over.send_replace(true);
 }
 
-/// Opens an idle session when its questions lapse or people are to be reminded of them.
+/// Opens an unloaded session when its questions expire or people are to be reminded.
 async fn wake_at(due: Time, id: String, host: Weak<Inner>) {
     let Some(clock) = host.upgrade().map(|host| host.clock) else { return };
     let wait = u64::try_from(due.0.saturating_sub(clock().0)).unwrap_or(0);
@@ -363,23 +363,23 @@ async fn wake_at(due: Time, id: String, host: Weak<Inner>) {
     let Some(host) = host.upgrade() else { return };
     let slot = host.slot(&id);
     if host.ensure(&slot, None).await.is_ok() {
-        // Whoever opens the session next hears of a failure.
+        // A failure is reported when the session is next opened.
         let _ = SessionHandle::new(slot).finished().await;
     }
 }
 
-/// A key that no other session has, in no store.
+/// A globally unique key.
 pub(super) fn drawn_key() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
 
-/// How a session is made anew, as it was when it began.
+/// Returns a function that recreates a session as it was when it began.
 pub fn remake(id: &str, spec: &SessionSpec, connections: &Connections) -> Remake {
     let (id, spec, activities) = (id.to_owned(), spec.clone(), Arc::clone(&connections.activities));
     Arc::new(move || spec.session(&id, &activities).map_err(|error| error.to_string()))
 }
 
-/// Ends what was started for a session that is not opened after all.
+/// Ends the services of a session that could not be opened.
 async fn closed(connections: &Connections, error: HostError) -> HostError {
     if let Some(services) = &connections.services {
         services.close().await;

@@ -1,4 +1,4 @@
-//! The rules of today: when a session is opened, the file of its agent is read again, and what it says now holds (POL-9).
+//! The current rules: when a session is opened, its agent's file is read again, and its rules apply (POL-9).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,31 +14,31 @@ use crate::agent::Agent;
 use crate::bundled::is_folder;
 use crate::spec::SessionSpec;
 
-/// What has changed in the file of a session's agent since the session was last opened.
+/// Changes of the agent's file since the session was last opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RulesChange {
-    /// Whether the policy is another one.
+    /// Whether the policy has changed.
     pub policy: bool,
-    /// The mode of the file before, and now.
+    /// The old and the new mode.
     pub mode: Option<(Mode, Mode)>,
-    /// Whether limits or other settings differ.
+    /// Whether limits or other settings have changed.
     pub settings: bool,
-    /// Tools that are new or defined otherwise.
+    /// New and changed tools.
     pub tools: Vec<String>,
-    /// Tools that the file does not have any more: they do not run.
+    /// Tools that were removed from the file: they do not run.
     pub removed: Vec<String>,
-    /// The file is not there any more, and the session goes on under the rules that it had.
+    /// The file is missing, and the session keeps its rules.
     pub missing: Option<PathBuf>,
 }
 
-/// What the file says now.
+/// The current content of the file.
 struct Today {
     settings: Settings,
-    /// The tools of an agent; those of a request are part of what it is.
+    /// The tools of an agent; those of a request are part of it.
     context: Option<Context>,
 }
 
-/// What a session is to be told of the rules of today, if anything.
+/// The input for changed rules, if any.
 pub(super) fn news(spec: &SessionSpec, session: &Session) -> Result<(Option<Input>, RulesChange), HostError> {
     let today = match today(spec)? {
         Ok(Some(today)) => today,
@@ -76,8 +76,7 @@ pub(super) fn news(spec: &SessionSpec, session: &Session) -> Result<(Option<Inpu
     Ok((Some(Input::Rules { settings: Box::new(now), tools }), change))
 }
 
-/// What the file of a session says now; the file, where it is not there any more; nothing for a request that nobody has
-/// named.
+/// The current content of a session's file; the path if the file is missing; none for a request without a file.
 fn today(spec: &SessionSpec) -> Result<Result<Option<Today>, PathBuf>, HostError> {
     if spec.agent.is_empty() {
         let settings = spec.local.settings.clone();
@@ -94,7 +93,7 @@ fn today(spec: &SessionSpec) -> Result<Result<Option<Today>, PathBuf>, HostError
     Ok(Ok(Some(Today { settings: agent.settings, context: Some(agent.context) })))
 }
 
-/// Tells a session that has just been opened.
+/// Gives the input to a session that was just opened.
 pub(super) async fn tell(slot: &Arc<Slot>, input: Input) -> Result<(), HostError> {
     let (answer, answered) = oneshot::channel();
     slot.send_live(Command::Tell(Box::new(Tell { input, id: None, answer })))?;
@@ -102,7 +101,7 @@ pub(super) async fn tell(slot: &Arc<Slot>, input: Input) -> Result<(), HostError
     Ok(())
 }
 
-/// Bindings of the present file for activities that the session did not know when it was made.
+/// Adds bindings of the current file for activities that the session did not have.
 pub fn with_present_bindings(mut spec: SessionSpec) -> SessionSpec {
     let Some(lot) = spec.activities.first_mut().filter(|_| !spec.agent.is_empty()) else { return spec };
     let Ok(agent) = Agent::load_in(&spec.folder, spec.settings.language.as_deref()) else { return spec };

@@ -1,4 +1,4 @@
-//! Where a session is reached, whether it is in memory or not.
+//! The slot of a session, whether it is in memory or not.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -11,15 +11,15 @@ use crate::actor::{Command, gone};
 use crate::events::{EventNumber, Feed, SessionEvent};
 use crate::store::Cut;
 
-/// The place of one session. Handles hold it; the actor comes and goes.
+/// The slot of one session. Handles hold it; the actor comes and goes.
 pub(crate) struct Slot {
     id: String,
     host: Weak<Inner>,
     feed: Arc<Feed>,
-    /// Whether the session can be restored from a store.
+    /// Whether the session is stored.
     is_kept: bool,
     state: Mutex<State>,
-    /// Held by whoever creates or restores the session.
+    /// Locked while the session is created or restored.
     pub(super) opening: tokio::sync::Mutex<()>,
 }
 
@@ -28,30 +28,30 @@ pub(crate) struct Slot {
 pub struct Reopened {
     /// A damaged end of its journal, which was cut off.
     pub cut: Option<Cut>,
-    /// How many calls and requests were under way when the journal ended.
+    /// The number of calls and requests that were running when the journal ended.
     pub under_way: usize,
-    /// What has changed in the file of its agent, whose present rules hold.
+    /// Changes of its agent's file, whose current rules apply.
     pub rules: Option<RulesChange>,
 }
 
 #[derive(Default)]
 struct State {
-    /// To the actor, if there is one.
+    /// The actor's channel, if there is an actor.
     sender: Option<mpsc::UnboundedSender<Command>>,
     /// Changes when the actor has ended.
     ended: Option<watch::Receiver<bool>>,
     reopened: Reopened,
-    /// When somebody last said something to the actor.
+    /// The time of the last command.
     touched: Option<Instant>,
 }
 
 impl Slot {
-    /// For a session in the host's store.
+    /// For a stored session.
     pub(super) fn kept(id: &str, host: &Arc<Inner>) -> Self {
         Self::new(id, host, true)
     }
 
-    /// For a session that is kept nowhere.
+    /// For a session that is not stored.
     pub(super) fn temporary(id: &str, host: &Arc<Inner>) -> Self {
         Self::new(id, host, false)
     }
@@ -78,7 +78,7 @@ impl Slot {
         &self.id
     }
 
-    /// The folder for pictures and notes of pages, where the session is kept.
+    /// The folder for pictures and page notes, if the session is stored.
     pub(crate) fn pictures(&self) -> Option<std::path::PathBuf> {
         self.host.upgrade().filter(|_| self.is_kept).and_then(|host| host.pictures(&self.id))
     }
@@ -95,13 +95,13 @@ impl Slot {
         self.state().sender.is_some()
     }
 
-    /// When somebody last said something to the actor that lives here.
+    /// The time of the last command to the live actor.
     pub(super) fn touched(&self) -> Option<Instant> {
         let state = self.state();
         state.touched.filter(|_| state.sender.is_some())
     }
 
-    /// An actor begins to live here.
+    /// Registers a new actor.
     pub(super) fn begin(
         &self,
         sender: mpsc::UnboundedSender<Command>,
@@ -111,7 +111,7 @@ impl Slot {
         *self.state() = State { sender: Some(sender), ended: Some(ended), reopened, touched: Some(Instant::now()) };
     }
 
-    /// Closes the way to the actor, unless somebody has just said something.
+    /// Closes the actor's channel, unless a command has just arrived.
     pub(super) fn close_if_idle(&self, commands: &mpsc::UnboundedReceiver<Command>) -> bool {
         let mut state = self.state();
         let is_idle = commands.is_empty();
@@ -121,12 +121,12 @@ impl Slot {
         is_idle
     }
 
-    /// Closes the way to the actor.
+    /// Closes the actor's channel.
     pub(super) fn close(&self) {
         self.state().sender = None;
     }
 
-    /// Says something to the actor. A session that is not in memory is restored first.
+    /// Sends a command to the actor. A session that is not in memory is restored first.
     pub(crate) async fn send(self: &Arc<Self>, mut command: Command) -> Result<(), Refused> {
         for _ in 0..3 {
             command = match self.try_send(command) {
@@ -140,7 +140,7 @@ impl Slot {
         Err(gone())
     }
 
-    /// Says something to the actor that lives here.
+    /// Sends a command to the live actor.
     pub(super) fn send_live(&self, command: Command) -> Result<(), Refused> {
         self.try_send(command).map_err(|_| gone())
     }
@@ -154,7 +154,7 @@ impl Slot {
         }
     }
 
-    /// Events from the journal; none where there is no journal.
+    /// Events from the journal; none without a journal.
     pub(crate) fn history(
         &self,
         after: EventNumber,
@@ -164,17 +164,17 @@ impl Slot {
         host.history(&self.id, after, upto).map(Some)
     }
 
-    /// Has the actor end, and waits for that.
+    /// Ends the actor and waits for that.
     pub(super) async fn end(&self) {
         let _ = self.try_send(Command::End);
         self.ended().await;
     }
 
-    /// Waits until no actor lives here any more.
+    /// Waits until the actor has ended.
     pub(super) async fn ended(&self) {
         let ended = self.state().ended.clone();
         if let Some(mut ended) = ended {
-            // An actor that was dropped has ended, too.
+            // A dropped actor has ended too.
             let _ = ended.wait_for(|ended| *ended).await;
         }
     }

@@ -1,4 +1,4 @@
-//! A file of lines that becomes several, so that it never grows without bound.
+//! A file of lines, rotated by size.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::whole_file;
 
-/// When a file is full, and how many there are.
+/// The size and the number of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rotation {
-    /// Bytes of one file. A line that is longer stands alone.
+    /// The size of a file in bytes. A longer line has a file of its own.
     pub bytes: u64,
-    /// Files kept, the newest included.
+    /// The number of files, including the newest.
     pub files: u32,
 }
 
@@ -36,13 +36,13 @@ impl Lines {
         &self.path
     }
 
-    /// Writes a line in one go.
+    /// Writes a line in one call.
     pub(super) fn append(&mut self, mut line: String) -> io::Result<()> {
         debug_assert!(!line.contains('\n'));
         line.push('\n');
         let appended = self.try_append(line.as_bytes());
         if appended.is_err() {
-            // Whatever has become of the file, the next line looks for it anew.
+            // After an error the next line reopens the file.
             self.file = None;
         }
         appended
@@ -63,7 +63,7 @@ impl Lines {
         if self.file.is_none() {
             let mut file = whole_file::private().read(true).append(true).create(true).open(&self.path)?;
             let mut size = file.metadata()?.len();
-            // A crash may have left half a line: it stays, and the next one begins anew.
+            // A crash may have left half a line: it stays, and the next line begins after it.
             if size > 0 {
                 let mut last = [0];
                 file.seek(SeekFrom::End(-1))?;
@@ -92,7 +92,7 @@ impl Lines {
         Ok(())
     }
 
-    /// The file of this number, the newest being 0.
+    /// The file with this number; the newest is 0.
     fn numbered(&self, number: u32) -> PathBuf {
         if number == 0 { self.path.clone() } else { self.path.with_extension(format!("{number}.jsonl")) }
     }
@@ -123,7 +123,7 @@ mod tests {
         let path = folder.join("s.jsonl");
         let line = |n: usize| format!("{{\"n\":{n:02}}}");
         for n in 0..20 {
-            // A new process every other line: what is there is counted.
+            // A new process every other line: existing lines are counted.
             let mut lines = Lines::new(path.clone(), rotation);
             lines.append(line(2 * n)).unwrap();
             lines.append(line(2 * n + 1)).unwrap();
@@ -138,7 +138,7 @@ mod tests {
             assert!(meta.len() <= 30);
             assert_eq!(meta.permissions().mode() & 0o777, 0o600);
         }
-        // A line longer than a file stands alone and whole.
+        // A line longer than a file is written alone and whole.
         let mut lines = Lines::new(path.clone(), rotation);
         lines.append("x".repeat(100)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap().len(), 101);

@@ -26,7 +26,7 @@ fn session() -> Session {
     Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap()
 }
 
-/// A session with its log, and somebody who answers.
+/// A session with its log, and a fake model.
 struct Harness {
     session: Session,
     log: IterationLog,

@@ -1,13 +1,13 @@
-//! E-mail addresses in a text, those in other alphabets included.
+//! E-mail addresses in a text, in any alphabet.
 
 use super::{EMAIL, replaced};
 
-/// The signs that stand between the two halves of an address, as it is written and as it stands in a URL.
+/// The signs between the two parts of an address, also as written in a URL.
 const SIGNS: [&str; 3] = ["@", "＠", "%40"];
 
-/// The text without addresses; none, if there are none in it.
+/// The text without addresses; none if it has none.
 pub(super) fn masked(text: &str) -> Option<String> {
-    // Most texts are short and have none: one look at their bytes tells.
+    // Most texts are short and have none; checking their bytes is fast.
     let begins_sign = |byte| SIGNS.iter().any(|sign| sign.as_bytes()[0] == byte);
     if !text.bytes().any(begins_sign) {
         return None;
@@ -24,7 +24,7 @@ pub(super) fn masked(text: &str) -> Option<String> {
         }
     }
     found.sort_unstable();
-    // Of two that share letters, as in `a@b.cc@d.ee`, one stands for both.
+    // Overlapping ones, as in `a@b.cc@d.ee`, are merged.
     let mut apart: Vec<(usize, usize)> = Vec::new();
     for (from, to) in found {
         match apart.last_mut() {
@@ -35,18 +35,18 @@ pub(super) fn masked(text: &str) -> Option<String> {
     replaced(text, &apart, EMAIL)
 }
 
-/// Where the half before the sign begins.
+/// The start of the part before the sign.
 fn local_begins(before: &str) -> usize {
     let is_part = |c: char| c.is_alphanumeric() || "._%+-'!#$&*/=?^`{|}~".contains(c);
     let begin =
         before.rfind(|c| !is_part(c)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
-    // What stands before it in a sentence or a URL is no part of it.
+    // Characters of the sentence or URL before it do not belong to it.
     let own = before[begin..].rfind(['/', '=', '?', '&', '{', '|', '\'']).map_or(begin, |at| begin + at + 1);
     let own = &before[own..];
     before.len() - own.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '_').len()
 }
 
-/// The bytes of the domain that a text begins with: names with a dot between them, the last one made of letters.
+/// The length of the domain at the start of a text: names with dots between them, the last one of letters.
 fn domain_length(after: &str) -> usize {
     let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '.';
     let whole = &after[..after.find(|c| !is_part(c)).unwrap_or(after.len())];

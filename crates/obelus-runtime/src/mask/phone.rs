@@ -1,4 +1,4 @@
-//! Phone numbers in a text, told from amounts, dates and ids by how they are written.
+//! Phone numbers in a text, distinguished from amounts, dates and ids by their form.
 
 use super::{PHONE, replaced};
 
@@ -8,12 +8,12 @@ const NAMES: [&str; 9] = ["phone", "phones", "mobile", "tel", "telephone", "fax"
 /// Digits in the shortest phone number.
 const FEWEST_DIGITS: usize = 7;
 
-/// Digits in the longest phone number. More of a text is not looked at, so that the work is linear in its length.
+/// Digits in the longest phone number. The scan stops there, so that its time is linear.
 const MOST_DIGITS: usize = 17;
 
-/// The text without phone numbers; none, if there are none in it.
+/// The text without phone numbers; none if it has none.
 pub(super) fn masked(text: &str) -> Option<String> {
-    // Most texts have fewer: one look at their bytes tells.
+    // Most texts have fewer digits; counting them is fast.
     if text.bytes().filter(u8::is_ascii_digit).count() < FEWEST_DIGITS {
         return None;
     }
@@ -29,7 +29,7 @@ pub(super) fn masked(text: &str) -> Option<String> {
                 begin + length
             }
             None if !text[begin..].starts_with(|c: char| c.is_ascii_digit()) => begin + 1,
-            // The next number may begin behind the rest of this one only.
+            // The next number can begin only after the rest of this one.
             None => {
                 let rest = &text[begin + 1..];
                 begin + 1 + rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())
@@ -39,7 +39,7 @@ pub(super) fn masked(text: &str) -> Option<String> {
     replaced(text, &found, PHONE)
 }
 
-/// Whether a field of this name is there for phone numbers.
+/// Whether the field's name says that it holds phone numbers.
 pub(super) fn names_one(name: &str) -> bool {
     let (mut last, mut was_lower) = (0, false);
     for (at, c) in name.char_indices() {
@@ -57,20 +57,20 @@ pub(super) fn names_one(name: &str) -> bool {
     }
 }
 
-/// Whether this would be a phone number where one is expected.
+/// Whether this would be a phone number in a field for one.
 pub(super) fn could_be(text: &str) -> bool {
     let digits = text.chars().filter(char::is_ascii_digit).count();
     let is_part = |c: char| c.is_ascii_digit() || c.is_whitespace() || "+-()./,–‑".contains(c);
     (5..=20).contains(&digits) && text.chars().all(is_part)
 }
 
-/// Whether a number is a whole phone number of this country, written in one piece.
+/// Whether a number is a complete phone number of this country, written without separators.
 pub(super) fn is_plain(number: u64) -> bool {
     (10_000_000_000..100_000_000_000).contains(&number) && phone_length(&number.to_string(), false) == Some(11)
 }
 
-/// Whether a number can begin behind this. Behind `№` and `#` stands the number of something, behind letters, digits
-/// and strokes the rest of something.
+/// Whether a phone number can begin after this text. After `№` and `#` comes another kind of number; after letters,
+/// digits and strokes, the rest of something.
 fn may_begin(before: &str) -> bool {
     let mut back = before.chars().rev();
     match back.next() {
@@ -80,26 +80,26 @@ fn may_begin(before: &str) -> bool {
     }
 }
 
-/// Whether digits stand before this and only blanks between, so that it may be the rest of an amount.
+/// Whether the text ends with digits and blanks, so that what follows may be the rest of an amount.
 fn follows_digits(before: &str) -> bool {
     let front = before.trim_end();
     front.len() < before.len() && front.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// A number in groups, as it is written.
+/// A number in groups.
 struct Written {
     has_plus: bool,
     has_brackets: bool,
-    /// Whether there is anything but blanks between the groups.
+    /// Whether there are separators other than blanks.
     has_strokes: bool,
-    /// The digits of each group, and where in the text it ends.
+    /// The digits of each group, and its end in the text.
     groups: Vec<(String, usize)>,
 }
 
-/// The bytes of the phone number that a text begins with. `is_rest`: it may be the rest of another number.
+/// The length of the phone number at the start of a text. With `is_rest` it may be the rest of another number.
 fn phone_length(text: &str, is_rest: bool) -> Option<usize> {
     let whole = groups(text);
-    // A number may be followed by another one: the longest beginning that is a phone number counts.
+    // Another number may follow: the longest prefix that is a phone number counts.
     (1..=whole.groups.len()).rev().find_map(|count| {
         let (_, end) = whole.groups[count - 1];
         let part = groups(&text[..end]);
@@ -107,7 +107,7 @@ fn phone_length(text: &str, is_rest: bool) -> Option<usize> {
     })
 }
 
-/// Whether what follows belongs to the same word, so that it is no phone number after all.
+/// Whether the word continues, so that it is not a phone number.
 fn goes_on(after: &str) -> bool {
     let mut next = after.chars();
     match next.next() {
@@ -122,7 +122,7 @@ fn groups(text: &str) -> Written {
     let (mut between, mut digits) = (0, 0);
     for (at, c) in text.char_indices() {
         match c {
-            // One more shows that it is too long.
+            // One more digit shows that it is too long.
             '0'..='9' if digits <= MOST_DIGITS => {
                 digits += 1;
                 match written.groups.last_mut() {
@@ -150,7 +150,7 @@ fn is_phone(number: &Written, is_rest: bool) -> bool {
     let shape: Vec<usize> = number.groups.iter().map(|(digits, _)| digits.len()).collect();
     let digits: String = number.groups.iter().map(|(digits, _)| digits.as_str()).collect();
     let is_spaced = !number.has_strokes && !number.has_brackets;
-    // An amount: groups of three behind the first one.
+    // An amount: groups of three after the first.
     let is_amount = is_spaced && shape.len() > 1 && shape[0] <= 3 && shape[1..].iter().all(|length| *length == 3);
     if number.has_plus {
         return (8..=15).contains(&digits.len()) && !(is_amount && digits.len() < 10) && !digits.starts_with('0');
@@ -162,7 +162,7 @@ fn is_phone(number: &Written, is_rest: bool) -> bool {
         return matches!(digits.len(), 10 | 11) && shape.iter().all(|length| *length <= 7);
     }
     match (digits.len(), &shape[..]) {
-        // Here and in the neighbouring country: 8 or 7, the code of a region or of an operator, the number.
+        // Russia and Kazakhstan: 8 or 7, the area or operator code, the number.
         (11, [11] | [1, 10] | [1, 3, 7] | [4, 7] | [1, 3, 3, 4] | [4, 3, 4] | [1, 3, 3, 2, 2] | [4, 3, 2, 2])
         | (11, [1, 3, 2, 2, 3] | [1, 3, 2, 3, 2] | [1, 4, 2, 2, 2] | [1, 4, 6] | [1, 5, 5] | [1, 5, 1, 2, 2]) => {
             digits.starts_with(['7', '8']) && digits[1..].starts_with(['3', '4', '6', '7', '8', '9'])
@@ -171,7 +171,7 @@ fn is_phone(number: &Written, is_rest: bool) -> bool {
         _ if is_rest => false,
         (10, [3, 3, 2, 2] | [3, 3, 4]) => true,
         (7, [3, 2, 2]) => number.has_strokes,
-        // From abroad.
+        // International prefix.
         (10..=17, [_, _, ..]) => digits.starts_with("00") && !digits.starts_with("000"),
         _ => false,
     }

@@ -137,7 +137,7 @@ fn a_secret_is_blotted_out_wherever_it_stands() {
     assert_eq!(masked(&format!("{}9", key.expose())), "***9");
 }
 
-/// A number and the ways to write it.
+/// A number and its written form.
 fn phone() -> impl Strategy<Value = (String, String)> {
     let digits = proptest::collection::vec(0..10_u8, 9);
     (prop::sample::select(vec!['9', '4', '3', '8']), digits, 0..9_usize).prop_map(|(first, rest, form)| {
@@ -158,7 +158,7 @@ fn phone() -> impl Strategy<Value = (String, String)> {
     })
 }
 
-/// What may stand around something in a sentence.
+/// Text around a number or address in a sentence.
 fn around() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["", " ", "Звонить ", "тел. ", ": ", "\n", "«", "(", "«Рога и копыта», ", "; "])
         .prop_map(str::to_owned)
@@ -171,7 +171,7 @@ proptest! {
     fn no_phone_number_survives((written, digits) in phone(), before in around(), after in around()) {
         let text = format!("{before}{written}{after}");
         let masked = masked(&text).into_owned();
-        // A bracket before it counts as its own.
+        // A bracket before it belongs to it.
         let expected = format!("{before}{PHONE}{after}");
         prop_assert_eq!(masked.replace('(', ""), expected.replace('(', ""), "{}", text);
         let left: String = masked.chars().filter(char::is_ascii_digit).collect();
@@ -228,7 +228,7 @@ proptest! {
     }
 }
 
-/// The time that it takes grows with the length alone: this would take days if it grew with the square.
+/// The time must be linear in the length: quadratic time would take days.
 #[test]
 fn long_texts_of_numbers_and_signs_are_masked_in_time() {
     for part in ["1 ", "12-", "+7 ", "(", "8 9", "a@", "a.", "@", "a@b.", " "] {

@@ -1,8 +1,8 @@
-//! Digests of what an input led to (DUR-12): the tasks that were handed out, and the messages that were appended.
+//! Digests of the consequences of an input (DUR-12): its tasks and the appended messages.
 //!
-//! Both halves are hashes of a canonical form, which must not change: a version that computes another digest would
-//! refuse every session that is under way. It has what a task is about and not how it is done: no time limits, no
-//! prompts, and no idempotency keys, for these begin with the session's name and a fork has another.
+//! Both halves are hashes of a canonical form, which must not change: a version with other digests would refuse every
+//! unfinished session. It covers what a task does and not how: no time limits, no prompts, and no idempotency keys,
+//! because these begin with the session's name and differ in a fork.
 
 use std::fmt::Display;
 
@@ -25,7 +25,7 @@ impl Digest {
     }
 }
 
-/// The digest of what an input led to: its tasks, and the latest `appended` messages.
+/// The digest of an input's consequences: its tasks and the latest `appended` messages.
 pub(crate) fn digest_of(tasks: &[Task], context: &Context, appended: usize) -> Digest {
     let mut of_tasks = Hash::default();
     tasks.iter().for_each(|task| of_tasks.task(task));
@@ -40,12 +40,12 @@ struct Hash(u64);
 
 impl Default for Hash {
     fn default() -> Self {
-        // Any number but 0, which words of 0 would leave as it is.
+        // Any number except 0, which hashing words of 0 would not change.
         Self(0x6f62_656c_7573_0001)
     }
 }
 
-/// The members of an object: their order makes no difference.
+/// The members of an object, in any order.
 #[derive(Default)]
 struct Members {
     count: u64,
@@ -114,7 +114,7 @@ impl Hash {
         self.word(members.sum);
     }
 
-    /// The canonical form of a message. That of data is hashed where it lies: results are long, and each is hashed.
+    /// The canonical form of a message. Data are hashed in place, because results are long.
     fn message(&mut self, message: &Message) {
         let Message::Data(data) = message else { return self.value(&message.to_json()) };
         let mut members = Members::default();
@@ -204,7 +204,7 @@ impl Hash {
         reply.waiting.iter().for_each(|id| self.id(id));
     }
 
-    /// Half of a digest.
+    /// The hash as half of a digest.
     fn half(mut self) -> u64 {
         self.word(0);
         self.0 >> 32
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// These stand in journals: whatever changes them stops every session that is in the middle of a turn.
+    /// Journals contain these digests: changing them would stop every session in the middle of a turn.
     #[test]
     fn the_digests_of_a_known_session_stay_as_they_are() {
         let tool = json!({"type": "object", "properties": {"n": {}}, "x-effect": "create", "x-trust": "trusted"});

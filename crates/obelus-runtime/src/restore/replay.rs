@@ -1,4 +1,4 @@
-//! Replay: the one way in which a session is told again what it was told (DUR-1, DUR-12).
+//! Replay: gives a session the inputs of its journal again (DUR-1, DUR-12).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use super::RestoreError;
 use super::digest::digest_of;
 use crate::store::{Digest, Journaled, Record};
 
-/// What an input led to.
+/// The consequences of an input.
 pub struct Advanced {
-    /// The tasks that were handed out.
+    /// The tasks.
     pub tasks: Vec<Task>,
-    /// The digest of them, and of the messages that were appended.
+    /// The digest of the tasks and of the appended messages.
     pub digest: Digest,
 }
 
-/// Tells a session an input and polls every task. Nothing is done about them yet.
+/// Gives a session an input and collects its tasks. They are not performed.
 pub fn advance(session: &mut Session, at: Time, input: Input) -> Result<Advanced, Refused> {
     let before = session.context().length();
     session.handle(at, input)?;
@@ -28,13 +28,12 @@ pub fn advance(session: &mut Session, at: Time, input: Input) -> Result<Advanced
     Ok(Advanced { tasks, digest })
 }
 
-/// What was handed out and has not ended yet, by its id.
+/// Unfinished tasks, by id.
 #[derive(Default)]
 pub(crate) struct UnderWay(BTreeMap<String, Task>);
 
 impl UnderWay {
-    /// An input may end something. A call in doubt was handed out anew, or a person is asked: either way the session
-    /// has it in hand.
+    /// Removes what an input ends. A call in doubt is either started again or asked about, so it ends here too.
     pub(crate) fn hear(&mut self, input: &Input) {
         let ended = match input {
             Input::Answer { id, .. } => id.to_string(),
@@ -46,7 +45,7 @@ impl UnderWay {
         self.0.remove(&ended);
     }
 
-    /// Something was handed out; how the turn came to rest, if it has.
+    /// Adds new tasks; returns the reply if the turn has come to rest.
     pub(crate) fn hand_out(&mut self, tasks: Vec<Task>) -> Option<Reply> {
         let mut reply = None;
         for task in tasks {
@@ -55,7 +54,7 @@ impl UnderWay {
                 Task::Load { id, .. } => drop(self.0.insert(id.to_string(), task)),
                 Task::Call(start) => drop(self.0.insert(start.id.to_string(), task)),
                 Task::Rest(rest) => reply = Some((**rest).clone()),
-                // Nobody is at work yet who could be told something.
+                // No call is running that could receive an answer.
                 Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::AnswerElicitation { .. } => {}
             }
         }
@@ -86,19 +85,19 @@ impl UnderWay {
     }
 }
 
-/// What a replay has led to.
+/// The result of a replay.
 #[derive(Default)]
 pub(crate) struct Replayed {
-    /// What was under way when the journal ended.
+    /// The unfinished tasks at the end of the journal.
     pub under_way: UnderWay,
-    /// How the turn came to rest, if a replayed record brought it there.
+    /// The reply of the turn, if a replayed record ended it.
     pub reply: Option<Reply>,
-    /// The last record after which the session was at rest, if it was after one of them.
+    /// The last record after which the session rested, if any.
     pub last_rest: Option<u64>,
 }
 
-/// Tells a session the records of its journal, and holds what each leads to against its digest. `visit` is shown the
-/// session after each record, with the record's number and the tasks it led to. Nothing is done.
+/// Replays the records of a journal, and compares the consequences of each with its digest. `visit` gets the session
+/// after each record, with the record's number and tasks. Nothing is performed.
 pub(crate) fn replay(
     session: &mut Session,
     id: &str,
@@ -123,8 +122,8 @@ pub(crate) fn replay(
     Ok(replayed)
 }
 
-/// Tells a session one record of its journal, and holds what it leads to against its digest: the tasks that are handed
-/// out. `rest` is the last record before it after which the session was at rest.
+/// Replays one record, and compares its consequences with its digest; returns its tasks. `rest` is the last record
+/// before it after which the session rested.
 pub(super) fn replay_record(
     session: &mut Session,
     id: &str,
@@ -133,7 +132,7 @@ pub(super) fn replay_record(
     rest: u64,
 ) -> Result<Vec<Task>, RestoreError> {
     let Record { at, mut input, digest, .. } = record;
-    // What a person was shown was held against the question when the answer was taken.
+    // The digest of the question was checked when the answer was taken.
     if let Input::Decide { digest: Some(_), .. } = &*input
         && let Input::Decide { digest, .. } = Arc::make_mut(&mut input)
     {
@@ -146,13 +145,13 @@ pub(super) fn replay_record(
             None => Ok(advanced.tasks),
             Some(what) => Err(differs(what)),
         },
-        // Older versions kept inputs before they were taken; what was refused then is refused now.
+        // Older versions journaled inputs before they were taken; what was refused then is refused now.
         (Err(_), None) => Ok(std::iter::from_fn(|| session.poll()).collect()),
         (Err(refused), Some(_)) => Err(differs(format!("it is refused now: {}", refused.text))),
     }
 }
 
-/// What differs between what a record has led to and what it leads to now, in words.
+/// Describes how the consequences of a record differ from the original.
 fn difference(then: Digest, now: &Advanced) -> Option<String> {
     let tasks = || {
         let names: Vec<String> = now.tasks.iter().map(task_name).collect();

@@ -1,4 +1,4 @@
-//! A session that follows its journal, record by record: for engines whose sessions are worked at in other processes.
+//! A session that follows its journal record by record, for engines that run sessions in other processes.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::replay::{Advanced, UnderWay, advance, replay, replay_record};
 use super::{Remake, RestoreError, begin};
 use crate::store::{Record, Store};
 
-/// A session, how far its journal it is, and what it has handed out that has not ended.
+/// A session, its position in the journal, and its unfinished tasks.
 pub struct Replica {
     id: String,
     session: Session,
@@ -18,9 +18,9 @@ pub struct Replica {
     under_way: UnderWay,
 }
 
-/// What a record led to.
+/// The consequences of a record.
 pub struct Heard {
-    /// The tasks that were handed out.
+    /// The tasks.
     pub tasks: Vec<Task>,
     /// Whether it changed the memory.
     pub is_news: bool,
@@ -32,7 +32,7 @@ impl Replica {
         Self { id: id.to_owned(), session, last: 0, last_rest: 0, under_way: UnderWay::default() }
     }
 
-    /// A session as it was after a record, or as it is now.
+    /// A session after a record, or as it is now.
     pub fn restore(store: &Arc<dyn Store>, id: &str, remake: &Remake, at: Option<u64>) -> Result<Self, RestoreError> {
         let (mut session, journaled) = begin(store, id, remake, at)?;
         let (after, last) = (journaled.after, journaled.last());
@@ -56,8 +56,8 @@ impl Replica {
         self.last
     }
 
-    /// Tells it the next record of its journal. One that leads to something else than it did is an error, and the replica
-    /// is of no use any more.
+    /// Applies the next record of the journal. A different result is an error, after which the replica must not be
+    /// used.
     pub fn hear(&mut self, record: Record) -> Result<Heard, RestoreError> {
         let before = self.session.context().length();
         let input = Arc::clone(&record.input);
@@ -65,7 +65,7 @@ impl Replica {
         Ok(self.heard(&input, before, tasks))
     }
 
-    /// Tells it something new: the record to keep, and what it led to. What is refused changes nothing.
+    /// Takes a new input; returns the record to store, and its consequences. A refused input changes nothing.
     pub fn take(&mut self, at: Time, input: Input) -> Result<(Record, Heard), Refused> {
         let before = self.session.context().length();
         let input = Arc::new(input);
@@ -84,17 +84,17 @@ impl Replica {
         Heard { tasks, is_news: self.session.context().length() > before }
     }
 
-    /// What was handed out under this id and has not ended: a request, a call or a file.
+    /// The unfinished task with this id: a request, a call or a file.
     pub fn task(&self, id: &str) -> Option<&Task> {
         self.under_way.get(id)
     }
 
-    /// All that was handed out and has not ended, with the ids.
+    /// All unfinished tasks, with their ids.
     pub fn under_way(&self) -> impl Iterator<Item = (&str, &Task)> {
         self.under_way.iter()
     }
 
-    /// Whether nothing moves by itself any more.
+    /// Whether nothing runs.
     pub(crate) fn is_still(&self) -> bool {
         let is_done = self.session.is_at_rest() || self.session.paused().is_some();
         is_done && self.under_way.iter().next().is_none()

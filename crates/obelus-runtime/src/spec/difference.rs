@@ -1,4 +1,4 @@
-//! What is given to go on with a session, held against what the session was made of.
+//! Compares a given spec with the stored one of a session.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use obelus_words::{Language, fill};
 
 use super::SessionSpec;
 
-/// Why what is given is not what a session was made of.
+/// How a given spec differs from the session's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecDifference {
-    /// Another agent, or an agent in place of a file. The file that the session was made of.
+    /// Another agent, or an agent instead of a file. The session's file.
     MadeOfFile(String),
-    /// Another agent, or a file in place of an agent. The name and the folder of the agent that the session was made of.
+    /// Another agent, or a file instead of an agent. The name and folder of the session's agent.
     MadeOfAgent(String, PathBuf),
     /// Another plan.
     Plan,
@@ -25,7 +25,7 @@ pub enum SpecDifference {
 }
 
 impl SpecDifference {
-    /// What is another, in words.
+    /// The difference as text for people.
     pub fn in_words(&self, language: Language) -> String {
         let words = &language.words().starting;
         match self {
@@ -42,15 +42,15 @@ impl SpecDifference {
 }
 
 impl SessionSpec {
-    /// Why another spec cannot go on with the session that was made of this one; none where it can. Settings, models,
-    /// activities and servers may differ. An agent is the same while its folder is; its file may have changed.
+    /// Why another spec cannot continue this session; none if it can. Settings, models, activities and servers may
+    /// differ. An agent is the same if its folder is; its file may have changed.
     pub fn difference(&self, given: &SessionSpec) -> Option<SpecDifference> {
         if !self.agent.is_empty() || !given.agent.is_empty() {
             let is_same = !self.agent.is_empty() && !given.agent.is_empty() && is_same(&self.folder, &given.folder);
             if !is_same {
                 return Some(self.made_of());
             }
-            // Its file may have changed; what a person gives with it may not.
+            // Its file may have changed, but not what a person gives with it.
             let kept = self.context.messages();
             let is_new = |message: &&Message| is_input(message) && !kept.contains(message);
             return given.context.messages().iter().any(|message| is_new(&message)).then_some(SpecDifference::Input);
@@ -59,7 +59,7 @@ impl SessionSpec {
             .or_else(|| (self.schema != given.schema).then_some(SpecDifference::Schema))
     }
 
-    /// What a session was made of.
+    /// What a session was created from.
     fn made_of(&self) -> SpecDifference {
         match self.agent.is_empty() {
             true => SpecDifference::MadeOfFile(self.name.clone()),
@@ -68,7 +68,7 @@ impl SessionSpec {
     }
 }
 
-/// Beyond what is given, a kept context has the tools of servers, and an input that need not be given again.
+/// The stored context also has the tools of servers, and an input that need not be given again.
 fn context_difference(kept: &Context, given: &Context) -> Option<SpecDifference> {
     let (kept, given) = (kept.messages(), given.messages());
     let is_same = |index: usize| matches!((kept.get(index), given.get(index)), (Some(kept), Some(given)) if kept.to_json() == given.to_json());

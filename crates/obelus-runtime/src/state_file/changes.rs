@@ -1,8 +1,8 @@
-//! What a person has changed: the session may have gone on since the file was written, and that stays.
+//! Extracts a person's changes. What the session has changed since the file was written stays.
 
 use serde_json::{Map, Value};
 
-/// The parts of a state that are otherwise than in the one they were made from. Confirmations are told one by one.
+/// The parts of a state that differ from its base. Confirmations are compared one by one.
 pub(super) fn of(found: Value, base: &Value, confirmations: Option<&str>) -> Value {
     let (Value::Object(found), Value::Object(base)) = (&found, base) else { return found };
     let mut changed = differing(found, base);

@@ -52,7 +52,7 @@ fn a_pipe_in_place_of_the_file_is_refused_and_nobody_waits_for_its_writer() {
     }
     let (told, said) = std::sync::mpsc::channel();
     let place = folder.clone();
-    // In a thread of its own, so that a wait without end fails the test instead of hanging it.
+    // In a separate thread, so that an endless wait fails the test instead of hanging it.
     std::thread::spawn(move || {
         let session = session();
         let mut file = StateFile::open(&place, "s").unwrap();
@@ -85,7 +85,7 @@ fn dur_7_what_a_person_changed_is_found_also_after_a_restart_and_once() {
     assert_eq!(state, json!({"goals": ["b"]}));
     session.handle(Time(1), Input::State { state, by: "the state's file".to_owned(), is_whole: false }).unwrap();
     assert_eq!(file.edits_adopted(), FileNews::Taken { file: file.path.clone() });
-    // The process dies here: what was taken up is not taken up once more.
+    // The process dies here: an adopted change is not adopted again.
     let mut file = StateFile::open(&folder, "s").unwrap();
     assert_eq!(file.look(&session), StateNews::Nothing);
     file.write(&session.state());
@@ -138,7 +138,7 @@ fn dur_7_what_a_crash_leaves_of_a_turn_at_work_is_no_edit() {
             .unwrap();
         states.push(session.state());
     }
-    // The journal had got further than the file.
+    // The journal was ahead of the file.
     file.write_on(&states[0]);
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.recognise(&session.state(), |visit| states.iter().cloned().for_each(visit));
@@ -164,7 +164,7 @@ fn an_edit_made_while_a_turn_is_at_work_is_told_from_what_stood_there() {
         .handle(Time(2), Input::State { state: json!({"goals": ["c"]}), by: "x".to_owned(), is_whole: false })
         .unwrap();
     file.write_on(&session.state());
-    // Even after a crash, and when nobody knows any more what the turn was about.
+    // Even after a crash, and without the states of the turn.
     for mut file in [file, StateFile::open(&folder, "s").unwrap()] {
         assert_eq!(file.look(&session), StateNews::Edited(json!({"done": ["theirs"]})), "the goals are ours");
     }
@@ -190,12 +190,12 @@ fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
         };
         assert!(found.ends_with(place) && words.contains(why), "{found}: {words}");
         assert_eq!(file.look(&session), StateNews::Nothing, "it is said once");
-        // What the session has come to is not lost, and neither is what the person wrote.
+        // Neither the session's state nor the person's text is lost.
         assert_eq!(file.write(&session.state()), None);
         assert_eq!(fs::read_to_string(&file.path).unwrap(), text);
         assert_eq!(serde_json::from_slice::<Value>(&fs::read(&ours).unwrap()).unwrap(), session.state());
     }
-    // Mended, it is taken up, with what it was about and nothing else.
+    // Once corrected it is adopted, with the person's changes only.
     fs::write(&file.path, "{\"goals\": [\"mended\"]}").unwrap();
     assert_eq!(file.look(&session), StateNews::Edited(json!({"goals": ["mended"]})));
     file.edits_adopted();
@@ -229,13 +229,13 @@ fn a_crash_at_any_point_of_writing_is_no_edit_and_leaves_a_whole_file() {
         .handle(Time(1), Input::State { state: json!({"goals": ["b"]}), by: "x".to_owned(), is_whole: false })
         .unwrap();
     let new = format!("{:#}\n", session.state());
-    // Between the record and the file.
+    // A crash between the record and the file.
     file.note(Known { text: new.clone(), instead_of: Some(old.clone()) }).unwrap();
     drop(whole_file::prepare(&file.path, new.as_bytes()).unwrap());
     let mut file = StateFile::open(&folder, "s").unwrap();
     assert_eq!(fs::read_to_string(&file.path).unwrap(), old);
     assert_eq!(file.look(&session), StateNews::Nothing);
-    // Between the file and its record, and the session goes on before anybody looks.
+    // A crash between the file and its record; the session continues before anybody reads it.
     whole_file::write(&file.path, new.as_bytes()).unwrap();
     session
         .handle(Time(2), Input::State { state: json!({"goals": ["c"]}), by: "x".to_owned(), is_whole: false })

@@ -1,4 +1,4 @@
-//! Why a store cannot be used, or something in it cannot be done.
+//! Errors of a store.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,40 +8,39 @@ use rusqlite::{ErrorCode, ffi};
 
 use super::sqlite::FORM;
 
-/// Why a store cannot be used, or something in it cannot be done.
+/// An error of a store.
 #[derive(Debug)]
 pub enum StoreError {
-    /// Another process has the store.
+    /// Another process holds the store.
     Held {
         /// The store's folder.
         folder: PathBuf,
-        /// Who has it.
+        /// That process.
         holder: String,
     },
-    /// Somebody in this process writes the session.
+    /// The session has a writer in this process.
     Locked(String),
     /// The store was written by a later version.
     Newer {
         /// The store's folder.
         folder: PathBuf,
-        /// Its form.
+        /// Its format.
         found: i64,
     },
-    /// The store was written by an earlier version. It can be read once somebody has opened it to write.
+    /// The store was written by an earlier version. It must be opened for writing before it can be read.
     Older {
         /// The store's folder.
         folder: PathBuf,
-        /// Its form.
+        /// Its format.
         found: i64,
     },
     /// A session of that name exists.
     Exists(String),
-    /// A session of that name was removed, and a copy would use the ids of its questions again.
+    /// A session of that name was removed, and a copy would reuse the ids of its questions.
     NameUsed(String),
     /// There is no session of that name.
     Unknown(String),
-    /// A record cannot be read, or for record 0 what the session was begun with. That session is refused, the others
-    /// are served.
+    /// A record cannot be read; record 0 is the genesis. Only this session is refused.
     Damaged {
         /// The session.
         session: String,
@@ -50,31 +49,31 @@ pub enum StoreError {
         /// What is wrong with it.
         problem: String,
     },
-    /// The index of the store is damaged. It is made anew by whoever opens the store to write.
+    /// The store's index is damaged. It is rebuilt when the store is opened for writing.
     DamagedIndex,
-    /// An input has no written form.
+    /// An input cannot be serialised.
     Unwritable {
         /// The session.
         session: String,
         /// Why.
         problem: String,
     },
-    /// Somebody else has written to the session meanwhile.
+    /// Another writer has appended to the session.
     MovedOn {
         /// The session.
         session: String,
-        /// The last record that the writer knew of.
+        /// The last record that the writer knew.
         after: u64,
-        /// The last record there is.
+        /// The last record.
         found: u64,
     },
-    /// An input of this id was taken before.
+    /// An input with this id was taken before.
     Taken {
         /// The session.
         session: String,
         /// The id of the input.
         input: String,
-        /// The record with which it was taken.
+        /// Its record.
         seq: u64,
     },
     /// Two of the records to be written have the same id.
@@ -84,19 +83,19 @@ pub enum StoreError {
         /// The id of the inputs.
         input: String,
     },
-    /// A text that is no name of a session.
+    /// Not a valid session name.
     BadName(String),
-    /// A text that is no id of an input.
+    /// Not a valid input id.
     BadInputId(usize),
     /// The engine failed: the disk is full, read-only or broken. Nothing was written.
     Disk(rusqlite::Error),
-    /// The same, for all that waited for one commit.
+    /// The same, for all writes of one commit.
     NotWritten(String),
-    /// A sync failed. What is on the disk is known when the store has been opened anew (DUR-9).
+    /// A sync failed. What is on disk is known when the store is reopened (DUR-9).
     OutcomeUnknown(String),
-    /// The server that keeps the sessions cannot be reached, or does not answer as it should.
+    /// The server that stores the sessions cannot be reached, or gives invalid answers.
     Unreachable(String),
-    /// The store was opened to read only.
+    /// The store was opened for reading only.
     OnlyLooking(PathBuf),
     /// The folder cannot be used.
     Folder(PathBuf, std::io::Error),
@@ -111,7 +110,7 @@ impl fmt::Display for StoreError {
 }
 
 impl StoreError {
-    /// What is wrong, and what to do about it.
+    /// The error and the remedy, as text for people.
     pub fn in_words(&self, language: Language) -> String {
         let words = &language.words().store;
         let path = |folder: &Path| folder.display().to_string();
@@ -139,7 +138,7 @@ impl StoreError {
             StoreError::Unreachable(why) => fill(words.unreachable, &[why]),
             StoreError::OnlyLooking(folder) => fill(words.only_looking, &[&path(folder)]),
             StoreError::Folder(folder, why) => fill(words.folder, &[&path(folder), &why.to_string()]),
-            // Only programs meet these.
+            // Only programs see these.
             StoreError::Unwritable { session, problem } => {
                 format!("session `{session}`: an input cannot be written down: {problem}")
             }
@@ -156,14 +155,14 @@ impl StoreError {
     }
 }
 
-// Its words have all that there is to say, so it is no source that would be told once more.
+// The text contains the whole error, so there is no separate source.
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Disk(error)
     }
 }
 
-/// An error of the engine: what happened, and what to do about it.
+/// An error of the engine, and the remedy.
 pub(super) fn words_of(error: &rusqlite::Error, language: Language) -> String {
     let words = &language.words().store;
     match error.sqlite_error() {
@@ -173,7 +172,7 @@ pub(super) fn words_of(error: &rusqlite::Error, language: Language) -> String {
     }
 }
 
-/// Whether there is no room for what the engine wants to write. It needs a small file beside the store even to read.
+/// Whether there is no space for the engine's files. It needs a small file beside the store even to read.
 pub(super) fn is_full(failure: &ffi::Error) -> bool {
     failure.code == ErrorCode::DiskFull || failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE
 }
@@ -181,16 +180,16 @@ pub(super) fn is_full(failure: &ffi::Error) -> bool {
 /// Why records were not appended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// Nothing was written: the disk is full, for example, or somebody else writes the session.
+    /// Nothing was written: for example, the disk is full, or there is another writer.
     #[error("{0}")]
     NotDurable(String),
-    /// A sync failed: the records may be there when the store is opened again, or not.
+    /// A sync failed: the records may or may not exist when the store is reopened.
     #[error("{0}")]
     OutcomeUnknown(String),
 }
 
 impl AppendError {
-    /// The stable code of the refusal.
+    /// The stable refusal code.
     pub fn code(&self) -> &'static str {
         match self {
             AppendError::NotDurable(_) => "not_durable",

@@ -1,4 +1,4 @@
-//! Sessions that end with the process. Nothing is written down, and nobody waits.
+//! Sessions in memory, which end with the process.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,10 +25,10 @@ struct MemorySession {
     created: Time,
     genesis: Value,
     records: Vec<Record>,
-    /// The records with which inputs from outside were taken.
+    /// The records of inputs from outside.
     taken: BTreeMap<InputId, u64>,
     checkpoint: Option<Snapshot>,
-    /// Open questions, and the record after which they were open.
+    /// Open questions, and the record after which they were stored.
     questions: Option<(u64, Vec<Value>)>,
 }
 
@@ -54,7 +54,7 @@ impl MemorySession {
 }
 
 impl MemoryStore {
-    /// A store without sessions.
+    /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }
@@ -153,7 +153,7 @@ impl Store for MemoryStore {
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
         let row = |(id, kept): (&String, &MemorySession)| {
             let current = kept.questions.as_ref().filter(|(seq, _)| *seq == kept.last());
-            // One that has begun and was told nothing yet asks nothing.
+            // A session without records has no questions.
             let new = (kept.last() == 0).then(Vec::new);
             InboxRow { session: id.clone(), questions: current.map(|(_, questions)| questions.clone()).or(new) }
         };

@@ -1,4 +1,4 @@
-//! What a store keeps of a session.
+//! The stored data of a session.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,16 +11,16 @@ use serde_json::Value;
 
 use super::StoreError;
 
-/// One input of a session, as its journal keeps it.
+/// One input of a session in its journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// When the session took it.
     pub at: Time,
-    /// The input, which its session has beside the store until it is durable.
+    /// The input, shared with the session until it is durable.
     pub input: Arc<Input>,
-    /// The id under which somebody outside sent it, if it came from outside.
+    /// The sender's id of an input from outside.
     pub id: Option<InputId>,
-    /// What the input led to. Records of older versions have none.
+    /// The digest of its consequences. Records of older versions have none.
     pub digest: Option<Digest>,
 }
 
@@ -31,16 +31,16 @@ impl Record {
     }
 }
 
-/// The id of an input from outside (DUR-13), chosen by its sender. The same id again acts once.
+/// The id of an input from outside (DUR-13), chosen by its sender. An input with the same id is taken once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct InputId(String);
 
 impl InputId {
-    /// The longest id that is taken, in bytes.
+    /// The longest id, in bytes.
     pub const LONGEST: usize = 200;
 
-    /// An id that no other input has: a sender draws it once, and sends it with every attempt.
+    /// A unique id: a sender generates it once and sends it with every attempt.
     pub fn drawn() -> Self {
         Self(uuid::Uuid::now_v7().simple().to_string())
     }
@@ -82,8 +82,8 @@ impl fmt::Display for InputId {
     }
 }
 
-/// A digest of what an input led to: the upper half is of the tasks, the lower half of the messages. It is written as
-/// 16 hexadecimal digits.
+/// A digest of an input's consequences: the upper half covers the tasks, the lower half the messages. It is written
+/// as 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Digest(pub(crate) u64);
@@ -102,14 +102,14 @@ impl From<Digest> for String {
     }
 }
 
-/// What was read of a journal.
+/// A part of a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Journaled {
     /// The number of the record before the first one.
     pub after: u64,
     /// The records, oldest first.
     pub records: Vec<Record>,
-    /// Where the end is damaged and was left out.
+    /// The damaged end that was left out.
     pub cut: Option<Cut>,
 }
 
@@ -125,25 +125,25 @@ impl Journaled {
 pub struct Cut {
     /// The first record that cannot be read.
     pub seq: u64,
-    /// How many records are left out, this one included.
+    /// The number of records left out, including this one.
     pub records: u64,
     /// What is wrong with it.
     pub problem: String,
 }
 
-/// A session at rest, as `Session::checkpoint` made it.
+/// The checkpoint of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The last record in it.
+    /// Its last record.
     pub seq: u64,
-    /// What `Session::checkpoint` made.
+    /// The result of `Session::checkpoint`.
     pub state: String,
 }
 
-/// What is kept of a session that has come to rest.
+/// The stored data of a resting session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rest {
-    /// What `Session::checkpoint` made, if the session can be kept now.
+    /// The result of `Session::checkpoint`, if the session can be checkpointed now.
     pub checkpoint: Option<String>,
     /// The open questions, as `Question::to_json` makes them.
     pub questions: Vec<Value>,
@@ -156,9 +156,9 @@ pub struct SessionRow {
     pub id: String,
     /// When it began.
     pub created: Time,
-    /// How many records its journal has.
+    /// The number of its records.
     pub records: u64,
-    /// When the last of them came.
+    /// The time of the last one.
     pub last_at: Option<Time>,
 }
 
@@ -167,6 +167,6 @@ pub struct SessionRow {
 pub struct InboxRow {
     /// The session.
     pub session: String,
-    /// Its open questions. None where the session has gone on since they were kept: restore it to know.
+    /// Its open questions. None if the session has continued since they were stored: restore it to know.
     pub questions: Option<Vec<Value>>,
 }

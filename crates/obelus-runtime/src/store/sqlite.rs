@@ -5,15 +5,15 @@
 //! | file | subject |
 //! |---|---|
 //! | `lock` | one process at a time |
-//! | `schema` | the tables, their form, and how older forms become today's |
-//! | `writer` | the thread that writes, and what it writes at once |
-//! | `file` | commits, and what is done when one fails |
-//! | `reader` | reading beside it |
-//! | `sessions` | sessions by their names |
+//! | `schema` | the tables, their format, and migrations |
+//! | `writer` | the writer thread, and its batches |
+//! | `file` | commits, and recovery after failures |
+//! | `reader` | concurrent reads |
+//! | `sessions` | sessions by name |
 //! | `journal` | records |
-//! | `index` | where the records of a session lie |
+//! | `index` | the positions of a session's records |
 //! | `rest` | checkpoints and open questions |
-//! | `sum` | how damage is found |
+//! | `sum` | checksums |
 
 mod file;
 mod index;
@@ -56,30 +56,30 @@ pub struct SqliteStore {
 
 struct OpenStore {
     reader: SharedReader,
-    /// None where the store is only read.
+    /// None if the store is read-only.
     writer: Option<StoreWriter>,
     locks: Locks,
-    /// Whether a damaged index was made anew.
+    /// Whether a damaged index was rebuilt.
     is_rebuilt: AtomicBool,
     folder: PathBuf,
-    /// Holds the lock as long as the store is open; after the writer, which must be done first.
+    /// The lock of the store. Dropped after the writer, which must finish first.
     _lock: Option<File>,
 }
 
-/// Reads have a connection of their own, and never wait for a sync. There is none after a failed sync, until the file
-/// has been opened again.
+/// A separate connection for reads, which never waits for a sync. None after a failed sync, until the file is
+/// reopened.
 #[derive(Clone, Default)]
 struct SharedReader(Arc<Mutex<Option<StoreReader>>>);
 
 impl SharedReader {
     fn get(&self) -> MutexGuard<'_, Option<StoreReader>> {
-        // A panic elsewhere leaves nothing half done: it only reads.
+        // Reads leave nothing half done after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl SqliteStore {
-    /// Opens the store in a folder, which is made if it is not there.
+    /// Opens the store in a folder, which is created if necessary.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let lock = lock::take(folder)?;
         let reader = SharedReader::default();
@@ -89,7 +89,7 @@ impl SqliteStore {
         Ok(Self::of(folder, reader, Some(writer), Some(lock)))
     }
 
-    /// Opens a store to read it only, beside whoever holds it.
+    /// Opens a store for reading only, also while another process holds it.
     pub fn look(folder: &Path) -> Result<Self, StoreError> {
         if !schema::exists(folder) {
             let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no store here");
@@ -100,7 +100,7 @@ impl SqliteStore {
         Ok(Self::of(folder, reader, None, None))
     }
 
-    /// Whether a process holds the store now, to work at its sessions.
+    /// Whether a process holds the store for writing.
     pub fn is_held(&self) -> bool {
         lock::is_held(self.folder())
     }
@@ -119,7 +119,7 @@ impl SqliteStore {
         }
     }
 
-    /// The same store, for whoever does not care which engine it is.
+    /// The same store as a trait object.
     pub fn shared(&self) -> Arc<dyn Store> {
         Arc::new(self.clone())
     }
@@ -129,7 +129,7 @@ impl SqliteStore {
         &self.inner.folder
     }
 
-    /// Reads the store as it is at one moment. An index that is found to be damaged is made anew, once.
+    /// Reads a consistent snapshot of the store. A damaged index is rebuilt, once.
     fn read<T>(&self, work: impl Fn(&Connection, &RecordIndex) -> Result<T, StoreError>) -> Result<T, StoreError> {
         match self.read_once(&work) {
             Err(StoreError::DamagedIndex)
@@ -155,7 +155,7 @@ impl SqliteStore {
         }
     }
 
-    /// If records are still missing when the index was made anew, the session is damaged and not the index.
+    /// If records are missing after the index was rebuilt, the session is damaged and not the index.
     fn missing_records(&self, id: &str, error: StoreError) -> StoreError {
         match error {
             StoreError::DamagedIndex if self.inner.writer.is_some() => {
@@ -170,7 +170,7 @@ impl SqliteStore {
         self.inner.writer.as_ref().ok_or_else(|| StoreError::OnlyLooking(self.inner.folder.clone()))
     }
 
-    /// Has something written, and waits until it is durable.
+    /// Writes, and waits until it is durable.
     fn write(
         &self,
         work: impl FnOnce(&mut OpenFile) -> Result<(), StoreError> + Send + 'static,
@@ -182,7 +182,7 @@ impl SqliteStore {
         receiver.recv().unwrap_or_else(|_| ended()).map(drop)
     }
 
-    /// The same for records of a session; what is returned ends when they are durable.
+    /// The same for records of a session; the future completes when they are durable.
     fn append_after(&self, id: &str, after: Option<u64>, records: Vec<Record>) -> Result<Durable, StoreError> {
         let (writer, records) = (self.writer()?, Encoded::all(id, records)?);
         let (sender, receiver) = oneshot::channel();
@@ -204,7 +204,7 @@ impl SqliteStore {
         }
     }
 
-    /// What a session was last told to do: to start, to run its plan, or words of the user.
+    /// The last input that started a turn: start, a plan run, or a message of the user.
     pub fn last_word(&self, id: &str) -> Result<Option<Input>, StoreError> {
         self.read(|connection, index| journal::last_word(connection, index, id))
     }
@@ -214,8 +214,8 @@ impl SqliteStore {
         self.read(|connection, index| Ok(number(index.last(connection, sessions::number(connection, id)?)?)))
     }
 
-    /// Gives the system back the room of what was removed; how many bytes that was. The whole store is written anew for
-    /// it, which needs as much room again until it is done. Others can read meanwhile, and writers wait.
+    /// Returns the space of removed data to the system; returns its size in bytes. The whole store is rewritten,
+    /// which temporarily needs as much space again. Reads continue meanwhile, and writers wait.
     pub fn shrink(&self) -> Result<u64, StoreError> {
         let at = |error| StoreError::Folder(self.inner.folder.clone(), error);
         let writer = self.writer()?;

@@ -1,4 +1,4 @@
-//! What every engine must do.
+//! Tests for every engine.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A folder that is removed again.
+/// A folder that is removed on drop.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
@@ -33,7 +33,7 @@ pub(super) fn wait(durable: Durable) -> Result<u64, AppendError> {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(durable)
 }
 
-/// Appends after whatever is there.
+/// Appends at the end.
 pub(super) fn append(store: &dyn Store, id: &str, records: Vec<Record>) -> Result<u64, AppendError> {
     let after = store.load(id, 0, None)?.last();
     wait(store.append(id, after, records))
@@ -146,7 +146,7 @@ fn a_journal_that_is_cut_goes_on_before_the_cut() {
     });
 }
 
-/// Asks until it is so: what is kept of a rest is written when there is time.
+/// Retries until it is equal: rests are written when the store is idle.
 fn soon<T: PartialEq + std::fmt::Debug>(expected: &T, found: impl Fn() -> T) {
     for _ in 0..500 {
         if found() == *expected {

@@ -1,4 +1,4 @@
-//! Details of a call: what only engineers look at. Channels show them when somebody wants to see them.
+//! Details of a call, for engineers. Channels show them on request.
 
 use obelus_kernel::session::{AskedCall, quoted_value};
 use obelus_kernel::visible;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::question::{Maker, RowView};
 use crate::words::fill;
 
-/// Meta-properties that have words of their own, or that a question shows elsewhere.
+/// Meta-properties that have texts of their own, or are shown elsewhere.
 const KNOWN: [&str; 8] =
     ["_tool", "_instance", "_scopes", "_reasoningForCall", "_delegate", "_activity", "_outputPath", "_outputMethod"];
 
@@ -16,8 +16,8 @@ impl Maker<'_> {
         RowView { place: String::new(), label: label.to_owned(), value, before: None, instead_of: None, mark: None }
     }
 
-    /// The details of a call: who carries it out, where the result goes, other meta-properties, what was found in the
-    /// user's words, and the hash that a decision is bound to.
+    /// The details of a call: its executor, the path of its result, other meta-properties, what was found in the
+    /// user's messages, and the hash that a decision is bound to.
     pub(super) fn details(&self, asked: &AskedCall, tool: &str) -> Vec<RowView> {
         let words = &self.language.words().questions;
         let mut rows: Vec<RowView> = self.executor(asked).into_iter().chain(self.result_place(asked)).collect();
@@ -32,7 +32,7 @@ impl Maker<'_> {
         rows
     }
 
-    /// What the agent says beside the call. What only caused the question is left out.
+    /// The agent's remarks on the call. What only caused the question is left out.
     pub(super) fn aside(&self, name: &str, value: &Value) -> Option<RowView> {
         let words = &self.language.words().questions;
         match name {
@@ -42,14 +42,14 @@ impl Maker<'_> {
         }
     }
 
-    /// What whoever carries it out is shown of memory.
+    /// The parts of memory that the executor sees.
     pub(super) fn scopes(&self, asked: &AskedCall) -> Option<RowView> {
         let scopes = asked.call.get("_scopes").filter(|scopes| !scopes.is_null())?;
         let label = self.language.words().questions.is_shown;
         Some(RowView { mark: self.mark(asked, "_scopes"), ..Self::detail(label, quoted_value(scopes)) })
     }
 
-    /// Who carries it out, where the call says so.
+    /// The executor, if the call names one.
     fn executor(&self, asked: &AskedCall) -> Option<RowView> {
         let name = ["_delegate", "_activity"].into_iter().find_map(|name| asked.call.get(name)?.as_str())?;
         Some(Self::detail(self.language.words().questions.carried_out_by, quoted_value(&name.into())))

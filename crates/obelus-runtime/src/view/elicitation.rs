@@ -1,9 +1,9 @@
-//! What a service asks for, in the reader's language. The kernel describes it in English, and the digest of the question
-//! is of that description, so that it is put into other words here.
+//! A service's question in the reader's language. The kernel describes it in English, and the question's digest
+//! covers that description, so it is translated here.
 
 use crate::words::{Language, fill};
 
-/// The lines of a description: the service's own words stay, the lines of its fields are said in the reader's language.
+/// The lines of a description: the service's own text is unchanged, the lines of its fields are translated.
 pub(super) fn elicitation_in_words(description: &str, language: Language) -> String {
     if language == Language::English {
         return description.to_owned();

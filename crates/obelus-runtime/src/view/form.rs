@@ -1,6 +1,6 @@
-//! The fields of a call that a person changes, one by one, each with the type that its schema names (ASK-3).
+//! The fields of a call for editing one by one, each with the type in its schema (ASK-3).
 //!
-//! What is typed is read by that type: a number stays a number, a date must exist. The session checks the whole call.
+//! Typed text is parsed by that type: a number stays a number, a date must exist. The session checks the whole call.
 
 use obelus_kernel::session::{About, Question, Session};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use super::question::ASIDES;
 use super::titles::Titles;
 use crate::words::{Language, fill};
 
-/// What can be changed of the only open call of a question.
+/// The editable fields of a question's only open call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EditForm {
     /// The fields, in the order of the call.
@@ -26,19 +26,19 @@ pub struct EditForm {
 pub struct FormField {
     /// The parameter, as a dotted path.
     pub place: String,
-    /// What people call it.
+    /// Its label.
     pub label: String,
-    /// What may be typed.
+    /// The type of its input.
     #[serde(flatten)]
     pub kind: FieldKind,
-    /// What it holds now.
+    /// Its current value.
     pub value: Value,
-    /// Where it lies in the call, as a JSON pointer.
+    /// Its place in the call, as a JSON pointer.
     #[serde(skip)]
     pointer: String,
 }
 
-/// What may be typed into a field.
+/// The type of a field's input.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", content = "choices", rename_all = "snake_case")]
 pub enum FieldKind {
@@ -61,7 +61,7 @@ pub enum FieldKind {
 }
 
 impl EditForm {
-    /// The form for a question about one call that is open; none for any other question.
+    /// The form for a question about one open call; none for other questions.
     pub fn of(session: &Session, question: &Question, language: Language) -> Option<Self> {
         let mut open = question.calls.iter().filter(|asked| asked.decided.is_none());
         let (About::Call, Some(asked), None) = (question.about, open.next(), open.next()) else { return None };
@@ -87,7 +87,7 @@ impl EditForm {
         Some(Self { fields, call: (*asked.call).clone(), language })
     }
 
-    /// Reads what was typed into a field; the words say what is wrong with it.
+    /// Parses typed text for a field; an error says what is wrong.
     pub fn read(&self, field: usize, typed: &str) -> Result<Value, String> {
         let Some(field) = self.fields.get(field) else { return Ok(Value::Null) };
         let words = &self.language.words().forms;
@@ -105,7 +105,7 @@ impl EditForm {
         })
     }
 
-    /// The parameters of an edit in which these fields have other values; empty where nothing is another.
+    /// The parameters of an edit with these values; empty if nothing changes.
     pub fn params(&self, values: &[(usize, Value)]) -> Map<String, Value> {
         let mut call = self.call.clone();
         let mut changed: Vec<&str> = Vec::new();
@@ -129,7 +129,7 @@ impl FormField {
 }
 
 impl FieldKind {
-    /// By the schema of a parameter, and where that leaves it open, by its present value.
+    /// The type in a parameter's schema, or else that of its current value.
     fn of(schema: Option<&Value>, value: &Value) -> Self {
         let schema = schema.unwrap_or(&Value::Null);
         if let Some(choices) = schema["enum"].as_array().filter(|choices| !choices.is_empty()) {
@@ -148,7 +148,7 @@ impl FieldKind {
                 let fits = |name: &&Value| *name == of_value || (*name == "number" && of_value == "integer");
                 names.iter().find(fits).and_then(Value::as_str).unwrap_or_default()
             }
-            // Without a schema a whole number may become any other.
+            // Without a schema a whole number may become any number.
             _ if of_value == "integer" => "number",
             _ => of_value,
         };
@@ -187,7 +187,7 @@ impl FieldKind {
     }
 }
 
-/// A value as it is typed: a text as it is, unless that would mislead.
+/// A value as it is typed: text unquoted, unless that would be ambiguous.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) if !text.starts_with('"') && obelus_kernel::visible(text) == *text => text.clone(),
@@ -195,7 +195,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A sign within JSON; one that is not seen as what it is, as an escape.
+/// A character within JSON; an invisible one as an escape.
 fn escaped_sign(sign: char) -> String {
     let text = sign.to_string();
     if obelus_kernel::visible(&text) == text {
@@ -205,7 +205,7 @@ fn escaped_sign(sign: char) -> String {
     sign.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
-/// A number without the blanks between its groups, with a point before its decimals.
+/// A number without blanks between digits, and with a decimal point.
 fn digits(line: &str) -> String {
     line.chars().filter(|c| !c.is_whitespace() && *c != '\'').map(|c| if c == ',' { '.' } else { c }).collect()
 }
@@ -240,7 +240,7 @@ fn date(text: &str) -> Option<String> {
     (1..=days).contains(&day).then(|| format!("{year:04}-{month:02}-{day:02}"))
 }
 
-/// A time of day, as `HH:MM:SS`, and what follows it: the zone.
+/// A time of day as `HH:MM:SS`, and the zone after it.
 fn clock(text: &str) -> Option<(String, &str)> {
     let end = text.find(['Z', '+', '-']).unwrap_or(text.len());
     let (clock, zone) = text.split_at(end);
@@ -253,7 +253,7 @@ fn clock(text: &str) -> Option<(String, &str)> {
     (parts.len() > 1 && parts.len() < 4).then(|| (format!("{hour:02}:{minute:02}:{second:02}"), zone))
 }
 
-/// A moment as RFC 3339 has it. The zone is that of the present value, where none is typed.
+/// An RFC 3339 time. Without a typed zone, it has the current value's.
 fn moment(typed: &str, present: &str) -> Option<String> {
     let (day, time) = typed.split_once(['T', ' '])?;
     let (time, zone) = clock(time)?;
@@ -262,13 +262,13 @@ fn moment(typed: &str, present: &str) -> Option<String> {
     Some(format!("{}T{time}{zone}", date(day)?))
 }
 
-/// Whether a text is a moment as RFC 3339 has it.
+/// Whether a text is an RFC 3339 time.
 fn is_moment(text: &str) -> bool {
     let day = text.split_once('T').map(|(day, _)| day);
     day.is_some_and(|day| date(day).as_deref() == Some(day)) && moment(text, text).is_some()
 }
 
-/// Where the parts of a value lie that stand on lines of their own, in the order in which questions show them.
+/// The pointers of parts that have a line of their own, in the order in which questions show them.
 fn add_pointers(place: &str, value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {

@@ -13,7 +13,7 @@ use super::sample::{about_three, asked, solved};
 use super::{QuestionView, StepLine, Titles, ViewLine};
 use crate::words::Language;
 
-/// The pieces of the text, each with its name.
+/// The named parts of the text.
 struct Golden {
     language: Language,
     text: String,
@@ -24,7 +24,7 @@ impl Golden {
         self.text.push_str(&format!("== {name}\n"));
         for line in lines {
             let line = line.plain();
-            // A hash says nothing to whoever reads this.
+            // Hashes are left out.
             let is_hash = line.len() > 64 && line.trim().split(' ').next_back().is_some_and(|word| word.len() == 64);
             self.text.push_str(if is_hash { line[..line.len() - 64].trim_end() } else { &line });
             self.text.push('\n');
@@ -95,7 +95,7 @@ fn plan() -> (Session, Question) {
     (session, question)
 }
 
-/// A session with a note that is at work, and its call.
+/// A session with a running note call, and the call.
 fn at_work() -> (Session, Box<obelus_kernel::session::Start>) {
     let call = json!([{"_tool": "tasks.task.add", "TITLE": "Позвонить Анне", "_outputPath": "†state.task"}]);
     let mut session = solved(json!([]), &call, Settings::default());

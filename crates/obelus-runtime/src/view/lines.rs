@@ -1,4 +1,4 @@
-//! Lines of text, and a question in them. Channels with colours give each tone its colour.
+//! Lines of text, and a question as lines. Channels with colours map each tone to one.
 
 use obelus_kernel::session::About;
 use obelus_kernel::visible;
@@ -6,26 +6,26 @@ use obelus_kernel::visible;
 use super::question::{CallView, QuestionView, RowView};
 use crate::words::fill;
 
-/// How a piece of a line is meant.
+/// The style of a piece of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// As it is.
+    /// Normal.
     Plain,
-    /// What matters most.
+    /// Important.
     Strong,
-    /// What matters least.
+    /// Unimportant.
     Faint,
-    /// A sign that something is wanted.
+    /// A prompt for action.
     Sign,
-    /// The mark of a value that is not trusted.
+    /// The mark of an untrusted value.
     Mark,
-    /// What went well, or is as somebody wished.
+    /// Success.
     Good,
-    /// What went wrong.
+    /// Failure.
     Bad,
 }
 
-/// A line in pieces. Text from outside is in it with everything escaped that could mislead.
+/// A line in pieces. Text from outside is escaped.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ViewLine {
     /// The pieces.
@@ -58,14 +58,14 @@ impl ViewLine {
         self
     }
 
-    /// The text alone.
+    /// The text without tones.
     pub fn plain(&self) -> String {
         self.pieces.iter().map(|(_, text)| text.as_str()).collect()
     }
 }
 
 impl QuestionView {
-    /// The question as lines, without the keys or commands that answer it. Of the details, only their number.
+    /// The question as lines, without the keys or commands that answer it. Details are only counted.
     pub fn lines(&self) -> Vec<ViewLine> {
         self.told(false)
     }
@@ -112,7 +112,7 @@ impl QuestionView {
         lines
     }
 
-    /// A field: its name, and what is there now beside what would be.
+    /// A field: its label, its current and its new value.
     fn row(&self, row: &RowView) -> ViewLine {
         let words = &self.language.words().questions;
         if row.place.is_empty() {
@@ -133,7 +133,7 @@ impl QuestionView {
         }
     }
 
-    /// What stands below the calls: the words with which the question came from elsewhere, and why it is asked.
+    /// The lines below the calls: the text with which the question came, and its reasons.
     fn add_remarks(&self, lines: &mut Vec<ViewLine>) {
         let words = &self.language.words().questions;
         let remark = |head: &str, text: &str| {
@@ -148,7 +148,7 @@ impl QuestionView {
     }
 }
 
-/// The lines of a question on their way.
+/// The lines being built.
 struct Text<'a> {
     view: &'a QuestionView,
     lines: &'a mut Vec<ViewLine>,
@@ -157,7 +157,7 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// The same call over many instances: a numbered list, and below it what all have in common.
+    /// The same call for many instances: a numbered list, then what they have in common.
     fn list(&mut self) {
         let view = self.view;
         let title = view.calls.first().map(|call| call.title.as_str()).unwrap_or_default();
@@ -179,7 +179,7 @@ impl Text<'_> {
         self.details(&view.common_details, 4);
     }
 
-    /// A call: what it does, and its fields, one below the other.
+    /// A call: its title and its fields.
     fn call(&mut self, head: ViewLine, call: &CallView, columns: usize) {
         self.lines.push(head);
         let rows: Vec<&RowView> = call.record.iter().chain(&call.rows).collect();
@@ -200,7 +200,7 @@ impl Text<'_> {
         line
     }
 
-    /// Details, if they are wanted.
+    /// Details, if requested.
     fn details(&mut self, rows: &[RowView], columns: usize) {
         for row in rows.iter().filter(|_| self.is_unfolded) {
             let mut line = self.view.row(row);
@@ -209,7 +209,7 @@ impl Text<'_> {
         }
     }
 
-    /// How many details there are, with the marks that they bear: what is not trusted is never out of sight.
+    /// The number of details, with their marks: untrusted values are never hidden.
     fn folded(&mut self) {
         let count = self.view.all_details().count();
         if self.is_unfolded || count == 0 {
@@ -258,7 +258,7 @@ fn indented(mut line: ViewLine, columns: usize) -> ViewLine {
     line.hanging(columns + 2)
 }
 
-/// Marks that occur on more than one line are signs, which are explained once below.
+/// Marks on more than one line become signs, explained once below.
 #[derive(Default)]
 struct Marks {
     /// The marks that have a sign, in order.
@@ -272,7 +272,7 @@ impl Marks {
         self.all = true;
     }
 
-    /// Finds the marks that these rows have in common.
+    /// Finds the marks that occur in several of these rows.
     fn begin<'r>(&mut self, rows: impl Iterator<Item = &'r RowView>) {
         let mut seen: Vec<&String> = Vec::new();
         for mark in rows.filter_map(|row| row.mark.as_ref()) {
@@ -283,7 +283,7 @@ impl Marks {
         }
     }
 
-    /// The line with its mark: a sign if the mark stands on other lines too.
+    /// The line with its mark: a sign if other lines have the mark too.
     fn sign(&mut self, line: ViewLine, row: &RowView) -> ViewLine {
         match &row.mark {
             Some(mark) if !self.all && !self.signed.contains(mark) => line.with(Tone::Mark, format!("   ← {mark}")),

@@ -1,7 +1,7 @@
-//! What people may know of pages and the journal does not keep: addresses in full, and pictures (OPR-11).
+//! Facts about pages that people may see and the journal does not store: full addresses, and pictures (OPR-11).
 //!
-//! Of an address the journal has digests in the place of what somebody typed. Whoever is asked about a page sees its
-//! address as the page has it, from a file beside the session's pictures, which is nobody else's and goes with the session.
+//! The journal has digests in addresses in place of what somebody typed. A person who is asked about a page sees its
+//! full address, from a private file beside the session's pictures, which is removed with the session.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,44 +15,44 @@ use serde_json::Value;
 use crate::session_files::SessionFiles;
 use crate::whole_file;
 
-/// The file in the folder of the session's pictures.
+/// The file in the session's picture folder.
 const FILE: &str = "pages.json";
 
-/// Addresses that are remembered.
+/// The number of stored addresses.
 const MOST: usize = 200;
 
-/// Longer addresses are told as the journal has them.
+/// Longer addresses are shown as in the journal.
 const LONGEST: usize = 2_000;
 
-/// Addresses in full and pictures of pages, by addresses as the journal has them.
+/// Full addresses and pictures of pages, by the journal's form of the address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PageNotes {
     addresses: BTreeMap<String, String>,
     pictures: BTreeMap<String, PathBuf>,
-    /// Addresses in the order in which they were noted.
+    /// Addresses in the order of their notes.
     order: Vec<String>,
 }
 
 impl PageNotes {
-    /// The folder for the notes of a session in a store.
+    /// The folder for a session's notes.
     pub fn folder(store: &Path, session: &str) -> PathBuf {
         SessionFiles::pictures(store, session)
     }
 
-    /// The notes in a folder. A file that cannot be read is as good as none.
+    /// The notes in a folder. An unreadable file counts as none.
     pub fn read(folder: &Path) -> Self {
         let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// Writes them into a folder, for its owner alone.
+    /// Writes them into a folder, readable only by the owner.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         whole_file::private_folder(folder)?;
         whole_file::write(&folder.join(FILE), &serde_json::to_vec(self)?)
     }
 
-    /// Notes an address in full. Whether that is new.
+    /// Notes a full address. Returns whether it is new.
     pub fn note_address(&mut self, kept: &str, full: &str) -> bool {
         let says_more = kept.contains('~') && kept != full && full.len() <= LONGEST;
         if !says_more || self.addresses.get(kept).is_some_and(|known| known == full) {
@@ -78,12 +78,12 @@ impl PageNotes {
         }
     }
 
-    /// The address as the page has it.
+    /// The full address.
     pub fn in_full<'a>(&'a self, kept: &'a str) -> &'a str {
         self.addresses.get(kept).map_or(kept, String::as_str)
     }
 
-    /// A result with its address as the page has it.
+    /// A result with its full address.
     pub fn told<'a>(&self, result: &'a Value) -> Cow<'a, Value> {
         let full = result.get("address").and_then(Value::as_str).and_then(|kept| self.addresses.get(kept));
         let Some(full) = full else { return Cow::Borrowed(result) };
@@ -92,7 +92,7 @@ impl PageNotes {
         Cow::Owned(told)
     }
 
-    /// The latest picture of a page, if its file is still there.
+    /// The latest picture of a page, if its file still exists.
     pub fn picture(&self, kept: &str) -> Option<&Path> {
         self.pictures.get(kept).map(PathBuf::as_path).filter(|path| path.is_file())
     }

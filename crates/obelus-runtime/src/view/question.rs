@@ -1,7 +1,7 @@
 //! A question as data: what will be done, to which records, field by field, and why it is asked (ASK-2).
 //!
-//! Everything is made from the frozen calls. A value that is not trusted bears one mark; what is the same for all calls of
-//! a group stands once; what only engineers look at is among the details.
+//! Everything comes from the frozen calls. An untrusted value has one mark, what is common to all calls of a group is
+//! shown once, and technical values are among the details.
 
 use std::path::PathBuf;
 
@@ -21,65 +21,65 @@ use crate::words::{Language, fill, listed_titles, reasons_in_words};
 pub struct QuestionView {
     /// The id by which it is answered.
     pub id: String,
-    /// What it is about.
+    /// Its kind.
     pub about: About,
-    /// What is wanted of the reader.
+    /// The request to the reader.
     pub head: String,
-    /// What somebody wants to know, in their words.
+    /// The text of a question for a value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asks: Option<AskedWords>,
     /// The calls.
     pub calls: Vec<CallView>,
-    /// Rows that are the same for all calls.
+    /// Rows common to all calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub common: Vec<RowView>,
-    /// The file of the latest picture of the page that it is about.
+    /// The latest picture of the page concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub picture: Option<PathBuf>,
-    /// The words with which it came from elsewhere.
+    /// The text with which it came from elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub came_as: Option<String>,
-    /// Why it is asked, as a person would say it.
+    /// The reasons, as text.
     pub reasons: Vec<String>,
-    /// Details that are the same for all calls. Channels show details when somebody wants to see them.
+    /// Details common to all calls. Channels show details on request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub common_details: Vec<RowView>,
-    /// The decisions that answer it, by their names.
+    /// The names of the possible decisions.
     pub answers: Vec<&'static str>,
-    /// What an answer must look like, where it is a value.
+    /// The schema of the answer, if that is a value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// When it lapses.
+    /// When it expires.
     pub expires_at: String,
-    /// The digest of what is shown, which goes with the answer (ASK-1).
+    /// The digest of what is shown; the answer must have it (ASK-1).
     pub digest: String,
-    /// The language of the words.
+    /// The language of the texts.
     #[serde(serialize_with = "by_code")]
     pub language: Language,
 }
 
-/// A language as its code.
+/// Serialises a language as its code.
 fn by_code<S: serde::Serializer>(language: &Language, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(language.code())
 }
 
-/// Words of whoever asks for a value.
+/// The text of a question for a value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AskedWords {
-    /// The step at work that asks, and that it does; none for the agent itself.
+    /// The running step that asks; none for the agent itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Where the words come from, if that is not trusted.
+    /// Where the text comes from, if that is not trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
-    /// The words.
+    /// The text.
     pub words: String,
 }
 
 /// A call of a question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallView {
-    /// Its place in the question.
+    /// Its index in the question.
     pub index: usize,
     /// Whether it waits for a decision.
     pub is_open: bool,
@@ -88,16 +88,16 @@ pub struct CallView {
     /// Where its proposal comes from, if that is not trusted and the answer covers it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
-    /// Its instance, if it is one of many.
+    /// Its instance, if it is one of several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// The record that it is about, by name and number.
+    /// The record concerned, by name and id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<RowView>,
-    /// What it sets.
+    /// The fields that it sets.
     pub rows: Vec<RowView>,
-    /// What only engineers look at: technical parameters, where the result goes, the agent's comment, what was found in
-    /// the user's words.
+    /// For engineers: technical parameters, the path of the result, the agent's comment, what was found in the user's
+    /// messages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<RowView>,
 }
@@ -105,16 +105,16 @@ pub struct CallView {
 /// A field of a call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RowView {
-    /// The parameter, as a dotted path; empty for what is no parameter.
+    /// The parameter, as a dotted path; empty if it is not a parameter.
     pub place: String,
-    /// What people call it.
+    /// Its label.
     pub label: String,
-    /// What it will be.
+    /// The new value.
     pub value: String,
-    /// What it is now, where somebody looked.
+    /// The current value, if it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<BeforeView>,
-    /// What the agent had proposed, where a person has changed it.
+    /// The agent's proposal, if a person has changed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<String>,
     /// Where the value comes from, if it is not grounded.
@@ -122,12 +122,12 @@ pub struct RowView {
     pub mark: Option<String>,
 }
 
-/// What a field holds now.
+/// The current value of a field.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BeforeView {
-    /// The value; none if it is not known.
+    /// The value; none if unknown.
     pub value: Option<String>,
-    /// Whether it stays.
+    /// Whether it stays the same.
     pub is_same: bool,
 }
 
@@ -135,29 +135,29 @@ pub struct BeforeView {
 pub(super) const ASIDES: [&str; 6] =
     ["comment", "requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "http_method"];
 
-/// Rows longer than this stand behind the others, so that they push nothing out of sight.
+/// Longer rows come last, so that they do not push others out of sight.
 const LONG: usize = 400;
 
 impl QuestionView {
-    /// A question of a session, in a language as far as the agent's author has words in it. It bears the id that it has
-    /// in its session.
+    /// A question of a session, in this language as far as the agent has texts in it. It has the session's question
+    /// id.
     pub fn of(session: &Session, question: &Question, language: Language) -> Self {
         Self::with_pages(session, question, None, language)
     }
 
-    /// The same, with the folder of the notes of pages that the session has seen.
+    /// The same, with the folder of the session's page notes.
     pub fn with_pages(session: &Session, question: &Question, pages: Option<PathBuf>, language: Language) -> Self {
         let titles = Titles::of(session.context_of(&question.id), language.code()).with_pages(pages);
         Self::by_titles(question, &titles, language)
     }
 
-    /// The same where the session is out of reach, by the titles of its tools.
+    /// The same without the session, by the titles of its tools.
     pub fn by_titles(question: &Question, titles: &Titles, language: Language) -> Self {
         Maker { question, titles, pages: &titles.pages(), language, proposed: None }.view()
     }
 
-    /// A question as an edit would make it, for whoever edits to see before it counts (ASK-3). Its digest goes with the
-    /// edit. `pages` is the folder of the notes of pages.
+    /// A question as an edit would change it, for review before the edit counts (ASK-3). The edit must have its
+    /// digest. `pages` is the folder of page notes.
     pub fn edited(
         session: &Session,
         id: &QuestionId,
@@ -175,7 +175,7 @@ impl QuestionView {
         Ok(view)
     }
 
-    /// The same under another id by which it is answered, such as `SESSION:QUESTION`.
+    /// The same with another id for the answer, such as `SESSION:QUESTION`.
     #[must_use]
     pub fn under(self, id: impl Into<String>) -> Self {
         Self { id: id.into(), ..self }
@@ -187,7 +187,7 @@ pub(super) struct Maker<'a> {
     pub(super) titles: &'a Titles,
     pub(super) pages: &'a PageNotes,
     pub(super) language: Language,
-    /// The question as it was before a person changed it.
+    /// The question before a person changed it.
     pub(super) proposed: Option<&'a Question>,
 }
 
@@ -228,7 +228,7 @@ impl Maker<'_> {
     }
 }
 
-/// The names of the decisions that fit a question with so many open calls.
+/// The decisions that fit a question with this many open calls.
 fn answers(about: About, open: usize) -> Vec<&'static str> {
     match about {
         About::Call if open > 1 => vec!["approve", "deny"],
@@ -239,12 +239,12 @@ fn answers(about: About, open: usize) -> Vec<&'static str> {
 }
 
 impl Maker<'_> {
-    /// The picture of the page that a call is about, by the address among its parameters.
+    /// The picture of the page of a call, found by the address in its parameters.
     fn picture(&self) -> Option<PathBuf> {
         self.addresses().find_map(|address| self.pages.picture(address)).map(PathBuf::from)
     }
 
-    /// The addresses of the pages that the calls are about.
+    /// The page addresses of the calls.
     fn addresses(&self) -> impl Iterator<Item = &str> {
         self.question.calls.iter().filter_map(|asked| asked.call["address"].as_str())
     }
@@ -299,7 +299,7 @@ impl Maker<'_> {
         RowView { place: place.to_owned(), label: visible(&label), value, before, instead_of, mark }
     }
 
-    /// What the agent had proposed for a parameter, where a person changes the call.
+    /// The agent's proposed value of a parameter, if a person changes the call.
     fn proposed_value(&self, index: usize, place: &str) -> Option<String> {
         let asked = self.proposed?.calls.get(index)?;
         let leaves = asked.leaves();
@@ -307,7 +307,7 @@ impl Maker<'_> {
         Some(value.unwrap_or_else(|| self.language.words().questions.not_set.to_owned()))
     }
 
-    /// A value, with its name before it where the session knows one.
+    /// A value, with its name before it if the session knows one.
     fn named(&self, place: &str, value: &Value) -> String {
         let is_same = |one: &Value| {
             let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -316,7 +316,7 @@ impl Maker<'_> {
         let mut names = self.question.names.iter();
         match names.find(|named| named.place.eq_ignore_ascii_case(place) && is_same(&named.value)) {
             Some(named) => format!("«{}» ({})", named.name, short(value)),
-            // Many services write numbers as texts.
+            // Many services write numbers as text.
             None if value.as_str().is_some_and(is_number) => value.as_str().unwrap_or_default().to_owned(),
             None => match value.as_str().map(|text| self.pages.in_full(text)) {
                 Some(text) => quoted_value(&text.into()),
@@ -345,7 +345,7 @@ impl Maker<'_> {
 
     fn reasons(&self) -> Vec<String> {
         let Question { calls, reasons, .. } = self.question;
-        // Marks tell of each value where it comes from.
+        // Marks already show the source of each value.
         let is_marked = |reason: &Reason| match reason {
             Reason::UntrustedTarget { path, .. } => {
                 calls.iter().any(|asked| asked.marks.iter().any(|mark| mark.place.starts_with(path.as_str())))
@@ -360,7 +360,7 @@ impl Maker<'_> {
     }
 }
 
-/// Takes the rows that are the same in all calls out of them, and the details: they are shown once.
+/// Removes the rows and details common to all calls, which are shown once.
 fn take_common(calls: &mut [CallView]) -> (Vec<RowView>, Vec<RowView>) {
     let Some((first, rest)) = calls.split_first() else { return Default::default() };
     let rows: Vec<RowView> =
@@ -381,7 +381,7 @@ fn is_number(text: &str) -> bool {
     is_plain && digits.starts_with(|c: char| c.is_ascii_digit()) && digits.matches('.').count() <= 1
 }
 
-/// A value beside its name.
+/// A value after its name.
 fn short(value: &Value) -> String {
     match value {
         Value::String(text) if text.chars().all(|c| c.is_ascii_alphanumeric() || "_-:.".contains(c)) => text.clone(),

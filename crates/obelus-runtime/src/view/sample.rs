@@ -1,4 +1,4 @@
-//! Example tools and questions for tests: this crate's, and those of the binary, which takes in this same file.
+//! Example tools and questions for tests of this crate and of the binary, which includes this file.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub(crate) fn context(messages: Value) -> Context {
     Context::from_value(all.into()).expect("a context")
 }
 
-/// A session whose model has answered with these calls. Pages can be opened only where something is to be read first.
+/// A session whose model has answered with these calls. Pages can be opened only if something must be read first.
 pub(crate) fn solved(messages: Value, calls: &Value, more: Settings) -> Session {
     let activities = ["crm.deal.update", "tasks.task.add", "submit", "add_note"].map(str::to_owned);
     let settings = Settings { mode: Mode::Full, activities: activities.into(), ..more };

@@ -1,4 +1,4 @@
-//! A step of a turn on one line: what it does, and what became of it. Chat, runs, answers and reports say it alike.
+//! A step of a turn on one line: what it does, and its outcome. Chat, runs, answers and reports share it.
 
 use obelus_kernel::session::{CallReport, CallStatus, Mode, Outcome, Session};
 use obelus_kernel::visible;
@@ -12,7 +12,7 @@ use crate::events::StepView;
 use crate::report::missing_data;
 use crate::words::{Language, error_words, failure_in_words, fill, refusal_in_words};
 
-/// So many characters of a plan's result stand on its line; `--json` has all of it.
+/// The limit of characters of a plan's result on its line; `--json` has all of it.
 const LONGEST: usize = 1_000;
 
 /// A step for people.
@@ -20,24 +20,24 @@ const LONGEST: usize = 1_000;
 pub struct StepLine {
     /// What it does.
     pub headline: String,
-    /// What the agent says of it, or what it is about, where the headline does not.
+    /// The agent's comment, or the subject if the headline lacks it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// Where it is.
+    /// Its status.
     pub status: CallStatus,
-    /// What became of it, in words: the result, or why there is none. None while it runs.
+    /// The outcome as text: the result, or an error. None while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// The standing consent because of which it ran without a question, in words.
+    /// The standing consent by which it ran without a question, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consent: Option<String>,
-    /// Whether it is of interest only if it does not succeed.
+    /// Whether it is shown only if it fails.
     pub is_quiet: bool,
 }
 
 impl StepLine {
-    /// A step as the event [`Moved`](crate::EventBody::Moved) tells it. One that acts says what it does to what, once that
-    /// is settled; one that looks, only what it looks at.
+    /// A step of the event [`Moved`](crate::EventBody::Moved). An acting step names its object once that is known; a
+    /// reading one only says what it reads.
     pub fn of(step: &StepView, titles: &Titles, mode: Mode, language: Language) -> Self {
         let StepView { report, headline, lacks, consent, .. } = step;
         let tool = tool_of(&report.call);
@@ -53,7 +53,7 @@ impl StepLine {
         line
     }
 
-    /// A step of a turn that has ended, or stands still.
+    /// A step of a turn that has ended or rests.
     pub fn of_report(report: &CallReport, session: &Session, language: Language) -> Self {
         let titles = Titles::of(session.context(), language.code());
         let lacks = report.error.as_ref().and_then(|_| missing_data(report, session, language));
@@ -68,8 +68,8 @@ impl StepLine {
         }
     }
 
-    /// A step of a plan that was run by itself. Its results are the plan's answer, so they stand there in full, and an
-    /// author wants to know what a skipped step lacked.
+    /// A step of a plan that was run alone. Its results are the plan's answer, so they are shown in full, and its
+    /// author is told what a skipped step lacked.
     pub fn of_plan(report: &CallReport, result: Option<&Value>, session: &Session, language: Language) -> Self {
         let titles = Titles::of(session.context(), language.code());
         let line = Self::of_report(report, session, language);
@@ -85,7 +85,7 @@ impl StepLine {
         Self { headline, comment, outcome, ..line }
     }
 
-    /// A call that begins.
+    /// A starting call.
     pub fn began(call: &Value, consent: Option<u64>, titles: &Titles, language: Language) -> Self {
         Self { consent: consent.map(|number| by_consent(number, language)), ..Self::named(call, titles) }
     }
@@ -123,7 +123,7 @@ impl StepLine {
         }
     }
 
-    /// The sign before it.
+    /// Its sign.
     pub fn sign(&self) -> &'static str {
         match self.status {
             CallStatus::Done => "✓",
@@ -136,7 +136,7 @@ impl StepLine {
         }
     }
 
-    /// How its sign is meant.
+    /// The tone of its sign.
     pub fn tone(&self) -> Tone {
         match self.status {
             CallStatus::Done => Tone::Good,
@@ -146,7 +146,7 @@ impl StepLine {
         }
     }
 
-    /// How what became of it is meant: a success needs no colour.
+    /// The tone of its outcome: a success needs no colour.
     pub fn outcome_tone(&self) -> Tone {
         if self.status == CallStatus::Done { Tone::Faint } else { self.tone() }
     }
@@ -182,7 +182,7 @@ fn by_consent(number: u64, language: Language) -> String {
     fill(language.words().consents.by_consent, &[&format!("c{number}")])
 }
 
-/// What became of a step; none while it runs.
+/// The outcome of a step; none while it runs.
 fn outcome(
     report: &CallReport,
     lacks: Option<&str>,
@@ -210,7 +210,7 @@ fn outcome(
     })
 }
 
-/// What a skipped step of a plan lacked: in English the whole reason, else the reference that has no value.
+/// What a skipped step of a plan lacked: in English the whole reason, else the reference without a value.
 fn lacked(error: &Value, language: Language) -> String {
     let reference =
         error["message"].as_str().and_then(|message| message.split_once(" has no value")).map(|(path, _)| path);
@@ -231,7 +231,7 @@ fn shortened(text: &str, language: Language) -> String {
     }
 }
 
-/// Why a step failed: what it lacked, in the user's language, or a service's words with its code.
+/// Why a step failed: what it lacked, in the user's language, or a service's message with its code.
 fn failed(error: &Value, lacks: Option<&str>, language: Language) -> String {
     let words = &language.words().steps;
     let why = match (lacks, error["code"].as_str().unwrap_or_default()) {

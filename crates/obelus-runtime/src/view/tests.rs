@@ -1,4 +1,4 @@
-//! Questions in words.
+//! Questions as text.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn told(asked: &(Session, Question), code: &str) -> Vec<String> {
 
 fn told_with_details(asked: &(Session, Question), code: &str) -> Vec<String> {
     let mut lines = plain(&view(asked, code).lines_with_details());
-    // Hashes are of no interest to a reader of tests.
+    // Hashes are left out.
     lines.retain(|line| !line.contains("hash of the call") && !line.contains("хеш вызова"));
     lines
 }

@@ -18,7 +18,7 @@ use serde_json::Value;
 pub struct Titles {
     tools: BTreeMap<String, Arc<Tool>>,
     code: &'static str,
-    /// The folder with notes of the pages that the session has seen.
+    /// The folder of the session's page notes.
     pages: Option<PathBuf>,
 }
 
@@ -28,13 +28,13 @@ impl Titles {
         Self { tools: context.tools().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(), code, pages: None }
     }
 
-    /// The same, with the folder of the notes of pages.
+    /// The same, with the folder of the page notes.
     #[must_use]
     pub fn with_pages(self, pages: Option<PathBuf>) -> Self {
         Self { pages, ..self }
     }
 
-    /// What is noted of pages.
+    /// The page notes.
     pub fn pages(&self) -> PageNotes {
         self.pages.as_deref().map(PageNotes::read).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Standing consent in words (ASK-9): what it covers is shown before it counts.
+//! Standing consents as text (ASK-9): what one covers is shown before it counts.
 
 use obelus_kernel::policy::{ConsentScope, ConsentTerms, NeverStanding, StandingConsent};
 use obelus_kernel::session::Session;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Language, fill};
 
-/// So many records of a list are named; the others are counted.
+/// The number of records that are named; the others are counted.
 const MOST_RECORDS: usize = 12;
 
 /// What a consent covers, in one sentence.
@@ -48,7 +48,7 @@ pub fn terms_in_words(terms: &ConsentTerms, session: &Session, language: Languag
     format!("{what}; {scope}")
 }
 
-/// A value with the name that the session knows for it.
+/// A value with its name, if the session knows one.
 fn named(session: &Session, tool: &str, path: &str, value: &Value) -> String {
     let text = visible(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str());
     match session.name_of(tool, path, value) {
@@ -57,7 +57,7 @@ fn named(session: &Session, tool: &str, path: &str, value: &Value) -> String {
     }
 }
 
-/// A consent that was given, on one line: what it covers, until when, who gave it, and whether it still holds.
+/// A given consent on one line: what it covers, until when, who gave it, and whether it is valid.
 pub fn consent_in_words(consent: &StandingConsent, session: &Session, by: &str, language: Language) -> String {
     let words = &language.words().consents;
     let until = consent.until.map(|until| fill(words.until, &[&until.to_string()]));
@@ -72,7 +72,7 @@ pub fn consent_in_words(consent: &StandingConsent, session: &Session, by: &str, 
     }
 }
 
-/// Why no consent may stand for the calls of a question.
+/// Why a standing consent is not possible for the calls of a question.
 pub fn never_in_words(never: Option<NeverStanding>, language: Language) -> &'static str {
     let words = &language.words().consents;
     match never {

@@ -1,4 +1,4 @@
-//! Why a value or a name that a person gave does not fit, by the keyword of the schema that it breaks.
+//! Why a person's value or name does not fit, by the violated keyword of the schema.
 
 use obelus_kernel::session::Misfit;
 use obelus_kernel::visible;
@@ -8,10 +8,10 @@ use super::reasons::{BareNames, reason_in_words};
 use super::{Language, fill};
 use obelus_words::MisfitWords;
 
-/// So many of the values that fit are named.
+/// The number of valid values that are listed.
 const MOST: usize = 12;
 
-/// What is wrong. `text` has the session's own words, for keywords that have none here.
+/// The error as text. `text` is the session's own, for keywords without a text here.
 pub(super) fn misfit_in_words(misfit: &Misfit, text: &str, language: Language) -> String {
     let words = &language.words().misfits;
     match misfit {
@@ -26,7 +26,7 @@ pub(super) fn misfit_in_words(misfit: &Misfit, text: &str, language: Language) -
     }
 }
 
-/// What a keyword demands; none for keywords without words of their own.
+/// What a keyword requires; none for keywords without a text here.
 fn demanded(keyword: &str, demand: &Value, words: &MisfitWords) -> Option<String> {
     let phrase = match keyword {
         "required" => words.missing,

@@ -1,4 +1,4 @@
-//! Why a person is asked, or a call is refused, in words. The words of an agent's author stay unchanged.
+//! The reasons of questions and refusals as text. The agent author's texts are unchanged.
 
 use obelus_kernel::policy::{Reason, Ruling};
 use obelus_kernel::session::Mode;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Language, fill};
 
-/// What people call tools and their parameters.
+/// Titles of tools and their parameters.
 pub trait ToolNames {
     /// The title of a tool.
     fn tool(&self, name: &str) -> String;
@@ -17,7 +17,7 @@ pub trait ToolNames {
     fn param(&self, tool: &str, place: &str) -> Option<String>;
 }
 
-/// Tools and parameters under the names that they have in files.
+/// Tools and parameters by their names in files.
 pub(super) struct BareNames;
 
 impl ToolNames for BareNames {
@@ -61,7 +61,7 @@ pub(crate) fn reasons_in_words(
     groups.into_iter().map(words).collect()
 }
 
-/// One reason for an engineer, with the names of files. In English reasons speak for themselves.
+/// One reason for an engineer, with names as in files. English reasons are used unchanged.
 pub fn explained_reason(reason: &Reason, tool: &str, language: Language) -> String {
     match language {
         Language::English => reason.to_string(),
@@ -73,7 +73,7 @@ pub fn explained_reason(reason: &Reason, tool: &str, language: Language) -> Stri
 pub fn refusal_in_words(error: &Value, tool: &str, names: &dyn ToolNames, language: Language) -> String {
     let words = match Reason::deserialize(&error["reason"]) {
         Ok(reason) => reason_in_words(&reason, tool, names, language),
-        // Sessions of earlier versions have the words alone.
+        // Sessions of earlier versions have only the text.
         Err(_) => error["message"].as_str().unwrap_or_default().to_owned(),
     };
     visible(&words)

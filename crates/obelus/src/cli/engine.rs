@@ -1,4 +1,4 @@
-//! Where sessions are kept and worked at: this process and its store, or a Restate cluster and its workers.
+//! Arguments for the engine of sessions: this process and its store, or a Restate cluster and its workers.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

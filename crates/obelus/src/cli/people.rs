@@ -106,7 +106,7 @@ pub(crate) enum AlsoFor {
 }
 
 impl AlsoFor {
-    /// The name of the kind of scope.
+    /// The name of the scope.
     pub(crate) fn name(self) -> &'static str {
         match self {
             AlsoFor::Records => "records",

@@ -1,4 +1,4 @@
-//! Which server is meant, where it is not a store.
+//! Arguments that select a server instead of a store.
 
 use std::path::PathBuf;
 

@@ -130,7 +130,8 @@ Examples:
     /// Start a new session from a point of another one.
     ///
     /// The original is not changed. Effects are not repeated: the results that the original knows are used, and a person
-    /// is asked about the others. A fork in the middle of a turn is paused until a person resumes it.
+    /// is asked about the others. A question that was open at that point is open again in the new session: a yes there
+    /// does it, even if the original has done it since. A fork in the middle of a turn is paused until a person resumes it.
     #[command(after_help = "Example:\n  obelus sessions fork letters letters-2 --at 12")]
     Fork {
         /// The session.

@@ -18,11 +18,11 @@ use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 use crate::trouble::wrong;
 
-/// What is imported, and how it continues.
+/// An import.
 pub(crate) struct Import<'a> {
     pub(crate) file: &'a Path,
     pub(crate) agent: &'a str,
-    /// The name of the session; by default that of the file.
+    /// The name of the session; by default the file's.
     pub(crate) session: Option<&'a str>,
     /// By default the agent's.
     pub(crate) mode: Option<Mode>,
@@ -45,7 +45,7 @@ pub(crate) fn adopt(store: &SqliteStore, at: &StoreAt, import: &Import<'_>, as_j
     let host = host_of(store, connector(at, &Notices::default()));
     let (state, open, look) = on(async {
         let by = format!("{IMPORT_OF}{name}");
-        // What does not fit is refused before anything is kept.
+        // An invalid state is refused before anything is stored.
         let handle = match host.adopt(&id, spec, state, mode, &by).await {
             Err(HostError::Store(error @ StoreError::Exists(_))) => {
                 let error = error.in_words(words.language);

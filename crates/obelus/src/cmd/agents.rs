@@ -156,6 +156,10 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
                     let place = places.find(&format!("tools.{}", fault.name));
                     Problem { file: file.clone(), place, text: format!("TOOL-3: {}", fault.text) }
                 }));
+                notes.extend(missing_programs(&spec).into_iter().map(|(name, text)| {
+                    let place = places.find(&format!("activities.{name}"));
+                    Problem { file: file.clone(), place, text }
+                }));
                 let mut wrong = wrong_with(agent, &file, &places);
                 if !wrong.is_empty() {
                     problems.append(&mut wrong);
@@ -184,7 +188,7 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-/// What is wrong with what an agent is connected to: activities, model, servers, the portal. Nothing is started.
+/// Errors in an agent's connections: activities, model, servers, the portal. Nothing is started.
 fn wrong_with(agent: Agent, file: &Path, places: &Places) -> Vec<Problem> {
     let problem = |field: &str, text: String| Problem { file: file.to_owned(), place: places.find(field), text };
     let mut wrong = Vec::new();
@@ -230,6 +234,26 @@ fn missing_name_sources(agent: &Agent) -> Vec<String> {
     missing
 }
 
+/// Programs of activities that are not on this machine: the name of the activity, and a text.
+fn missing_programs(spec: &SessionSpec) -> Vec<(String, String)> {
+    let mut missing = Vec::new();
+    for lot in &spec.activities {
+        for (name, binding) in &lot.bound {
+            let Some(program) = binding["exec"].get(0).or(binding.get("exec")).and_then(|it| it.as_str()) else {
+                continue;
+            };
+            let folders = match program.contains('/') {
+                true => vec![lot.folder.clone()],
+                false => std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect(),
+            };
+            if !folders.iter().any(|folder| folder.join(program).is_file()) {
+                missing.push((name.clone(), format!("`{name}`: there is no program `{program}` on this machine")));
+            }
+        }
+    }
+    missing
+}
+
 /// Checks the sections on MCP servers and the browser. The servers need not be installed.
 fn servers_of(agent: &Agent) -> Result<Option<Arc<Browser>>, BindingError> {
     match &agent.browser {
@@ -253,7 +277,7 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What the model of a session would be asked after each of these messages. The tools of its MCP servers are shown too.
+/// The prompts of a session's model after each of these messages, including the tools of its MCP servers.
 pub(super) async fn asked_of(mut spec: SessionSpec, say: &[String]) -> Result<AskedPrompts> {
     let connector = connector(&StoreAt { store: None }, &Notices::default());
     let connections = connector.begin(&mut spec, None).await?;

@@ -11,13 +11,13 @@
 //! | `screen` | output, and the redrawn part of the screen |
 //! | `steps`, `results` | the steps of a turn and their results |
 //! | `why` | where a value comes from |
-//! | `question`, `approve` | a question in words, and the keys that answer it |
+//! | `question`, `approve` | a question as text, and the keys that answer it |
 //! | `tour` | a scripted conversation |
 //! | `events` | events from a portal |
 //! | `commands` | lines that begin with `/` |
 //! | `titles`, `outline`, `text` | titles of tools, JSON as an outline, styled lines |
 //!
-//! What is said stands in `obelus-words`.
+//! The texts are in `obelus-words`.
 
 mod approve;
 mod commands;
@@ -64,22 +64,22 @@ pub(crate) use text::Line;
 pub(crate) use tour::Move;
 pub(crate) use why::lines as why_lines;
 
-/// The conversation that was asked for.
+/// The requested conversation.
 struct Opened {
     host: Host,
     handle: SessionHandle,
-    /// The folder of the store where it is kept.
+    /// The folder of its store, if it is stored.
     folder: Option<PathBuf>,
-    /// The agent's name, and the language it speaks.
+    /// The agent's name and language.
     agent: String,
     language: Option<String>,
-    /// Whether it was there already.
+    /// Whether it already existed.
     goes_on: bool,
-    /// A mode that it is to be set to.
+    /// A mode to set.
     mode: Option<Mode>,
-    /// The variable with the token by which the portal's events are known.
+    /// The variable with the token that authenticates the portal's events.
     token: String,
-    /// What was typed before there was a session.
+    /// The line typed before there was a session.
     first: Option<String>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         let mut side = user_side(args, is_terminal);
         let opened = match open(args, &notices, is_alone, &mut side).await {
             Ok(Some(opened)) => opened,
-            // Whoever leaves before the first words leaves no session behind.
+            // A person who leaves before the first message leaves no session behind.
             Ok(None) => return Ok(Exit::Done),
             Err(error) if error.is::<keyboard::TerminalClosed>() => return Ok(Exit::Interrupted),
             Err(error) => return Err(error),
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         if !is_terminal || opened.first.is_none() {
             greet(&talk, opened.goes_on, is_terminal).await?;
         }
-        // Others can answer the session while this process holds its store.
+        // Other processes can answer the session while this one holds its store.
         let served = match opened.folder {
             Some(folder) => {
                 let holder = Holder::open(opened.host.clone(), &folder)?;
@@ -152,8 +152,8 @@ fn user_side(args: &Chat, is_terminal: bool) -> UserSide {
     UserSide::Terminal(Some(Box::new(Editor::new(history.as_deref(), has_colours))))
 }
 
-/// Works at a session of another command with a person at the terminal: steps are shown and questions asked as in a
-/// conversation, on stderr. Whether the person broke off.
+/// Runs a session of another command with a person at the terminal: steps and questions appear as in a conversation,
+/// on stderr. Returns whether the person broke off.
 pub(crate) async fn attend(
     handle: &SessionHandle,
     session: Option<String>,
@@ -181,11 +181,11 @@ pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
     })
 }
 
-/// Who is there, how far it may go, and where it was.
+/// Prints the agent, its mode, and the latest messages.
 async fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) -> Result<()> {
     let phrases = talk.phrases;
     if !is_terminal {
-        // What the conversation is about itself stays out of the way of whoever reads the answers.
+        // Notes about the conversation go to stderr, apart from the answers.
         let mode = talk.mode().await?;
         crate::output::note(&format!(
             "{} · {}",
@@ -204,7 +204,7 @@ async fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) -> Result<()> {
     Ok(())
 }
 
-/// Who is there, and how far it may go.
+/// The agent and its mode.
 fn greeting(agent: &str, mode: Mode, kept_as: Option<&str>, phrases: &Words) -> Vec<text::Line> {
     let head = text::Line::new().shown(crate::output::BOLD, agent);
     let kept = match kept_as {
@@ -219,8 +219,8 @@ fn greeting(agent: &str, mode: Mode, kept_as: Option<&str>, phrases: &Words) -> 
     ]
 }
 
-/// The session, new or as its journal has it; none where the person left before there was one. `is_alone` says that nobody
-/// is there to answer what calls at work ask.
+/// Opens the session, new or existing; none if the person left before there was one. With `is_alone` nobody can
+/// answer questions of running calls.
 async fn open(args: &Chat, notices: &Notices, is_alone: bool, side: &mut UserSide) -> Result<Option<Opened>> {
     let connector = connector(&args.how.store, notices);
     let Some(id) = &args.how.session else {
@@ -258,7 +258,7 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool, side: &mut UserSid
     }
     let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
     let goes_on = store.last_word(id)?.is_some();
-    // The mode is a matter of the journal; another model may answer whenever one likes.
+    // The journal has the mode; the model may change at any time.
     let mut spec = told(spec, &How { mode: None, ..args.how.clone() })?;
     spec.local.unattended = is_alone;
     let handle = host.open_with(id, spec).await?;
@@ -268,14 +268,15 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool, side: &mut UserSid
     Ok(Some(Opened { host, handle, folder, agent, language, goes_on, mode, token, first: None }))
 }
 
-/// The agent that is named, else `crm`, else the only one there is; the one that comes along where there is none. It speaks
-/// the language of the first line, which comes along; none where the person left instead.
+/// The named agent, else `crm`, else the only one, else the bundled one. It speaks the language of the first line,
+/// which is returned too; none if the person left instead.
 async fn begun(args: &Chat, side: &mut UserSide) -> Result<Option<(SessionSpec, Option<String>)>> {
     let folder = match &args.agent {
         Some(agent) => agents::locate(agent)?,
         None => the_only_agent()?,
     };
-    // A kept session is told of the mode: what the file says is kept apart from what a person chooses (POL-9).
+    // The mode of a stored session is set by an input: the file's setting and a person's choice are kept apart
+    // (POL-9).
     let mode = args.how.mode.filter(|_| args.how.session.is_none());
     let how = How { mode, ..args.how.clone() };
     let make = |said: Option<&str>| {
@@ -283,7 +284,7 @@ async fn begun(args: &Chat, side: &mut UserSide) -> Result<Option<(SessionSpec, 
         told(spec, &how).context(words_of(None).starting.not_started)
     };
     let spec = make(None)?;
-    // Events may come before anybody has said a word.
+    // Events may come before the first message.
     if args.events.is_some() {
         return Ok(Some((spec, None)));
     }

@@ -120,7 +120,7 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
     ended
 }
 
-/// Starts a server for the same agent and portal, and says where it is.
+/// Starts a server for the same agent and portal, and prints its address.
 #[cfg(feature = "serve")]
 async fn serve_beside(code: &str) -> Result<super::serve::beside::Beside> {
     let phrases = words_of(Some(code));

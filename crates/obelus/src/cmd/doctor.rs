@@ -63,7 +63,7 @@ fn agents() -> (&'static str, State, String) {
     }
 }
 
-/// What the operator needs to use a browser. It is optional, so nothing here counts as broken.
+/// The operator's browser. It is optional, so nothing here counts as broken.
 fn browser() -> Vec<(&'static str, State, String)> {
     let found = obelus_connect::browser::find();
     let shown = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
@@ -82,7 +82,7 @@ fn browser() -> Vec<(&'static str, State, String)> {
     rows.into_iter().map(row).collect()
 }
 
-/// Says whether the key is set, and never prints it.
+/// Whether the key is set; it is never printed.
 fn key() -> (&'static str, State, String) {
     match std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty()) {
         true => ("OPENAI_API_KEY", State::Fine, "is set".to_owned()),

@@ -9,7 +9,7 @@ use crate::cli::{EngineAt, EngineName, WorkerArgs};
 use crate::language::{fill, words_of};
 use crate::output::{self, DIM, Exit};
 
-/// The port of the admin API where none is named.
+/// The default port of the admin API.
 const ADMIN_PORT: u16 = 9070;
 
 /// A host of the sessions in a cluster.
@@ -30,7 +30,7 @@ fn admin_of(ingress: &str) -> String {
         let address = address.trim().trim_end_matches('/');
         let begin = address.find("://").map_or(0, |at| at + 3);
         let end = address[begin..].rfind(':').map_or(address.len(), |at| begin + at);
-        // Numbers of an IPv6 address have colons too.
+        // IPv6 addresses contain colons too.
         let end = if address[end..].contains(']') { address.len() } else { end };
         format!("{}:{ADMIN_PORT}", &address[..end])
     };
@@ -61,7 +61,7 @@ async fn work(args: &WorkerArgs) -> Result<Exit> {
         match registration.run(waits).await {
             Err(error) => error,
             Ok(()) => {
-                // Programs read the address from here.
+                // Programs read this line.
                 output::answer(&uri);
                 output::note(&format!("{DIM}{}{DIM:#}", fill(words.worker_works, &[cluster.address()])));
                 std::future::pending().await

@@ -54,7 +54,7 @@ pub(crate) struct Eval {
 }
 
 pub(crate) fn run(args: &Eval) -> Result<Exit> {
-    // Its cases are written in its own language.
+    // Its cases are in its own language.
     let agent = load_agent_in(&locate(&args.agent)?, None)?;
     let (spec, folder) = spec(&agent, args.model.as_deref())?;
     let files = files(&agent, &args.cases)?;
@@ -197,7 +197,7 @@ fn show(case: &Evaluated) {
     }
 }
 
-/// An evaluation is for engineers, and tells everything in English.
+/// An evaluation is for engineers, so it is in English.
 fn english() -> &'static Words {
     Language::English.words()
 }

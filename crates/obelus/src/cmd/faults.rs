@@ -1,5 +1,5 @@
-//! What is wrong with a request or an agent and is known before anything is started: bindings of activities, activities
-//! that tools name, the model, annotations, data, the policy.
+//! Errors of a request or an agent that are found before anything is started: bindings, activities that tools name,
+//! the model, annotations, data, the policy.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use serde_json::Map;
 
 use crate::cli::How;
 
-/// Something wrong in a file.
+/// An error in a file.
 pub(crate) struct SpecProblem {
-    /// The rule, where one is broken.
+    /// The violated rule, if any.
     pub(crate) rule: Option<&'static str>,
-    /// The place in the file, as a dotted path.
+    /// Its place in the file, as a dotted path.
     pub(crate) field: String,
     /// What is wrong.
     pub(crate) text: String,
 }
 
 impl SpecProblem {
-    /// Whether the other arguments of a command stand in for what is wrong, or may bring what is missing.
+    /// Whether other arguments of the command replace what is wrong or add what is missing.
     pub(crate) fn is_mended_by(&self, how: &How) -> bool {
         match self.rule {
             Some("TOOL-3" | "TOOL-7") => how.activities.is_some(),
@@ -37,8 +37,8 @@ impl SpecProblem {
     }
 }
 
-/// Refuses a request that a model is to work on, where something is wrong that would stop it later, or would protect
-/// nothing. Annotations that nobody knows are left to `plan check`.
+/// Refuses a request for a model with an error that would stop it later, or leave it unprotected. Unknown annotations
+/// are left to `plan check`.
 pub(crate) fn must_be_sound(spec: &SessionSpec, text: &str, how: &How) -> Result<()> {
     let stops =
         |problem: &SpecProblem| !matches!(problem.rule, Some("TOOL-1" | "TOOL-4")) && !problem.is_mended_by(how);
@@ -51,7 +51,7 @@ pub(crate) fn must_be_sound(spec: &SessionSpec, text: &str, how: &How) -> Result
     }
 }
 
-/// A place after the name of its file.
+/// A position, appended to a file name.
 pub(crate) fn at(place: Option<(u64, u64)>) -> String {
     place.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default()
 }
@@ -65,8 +65,7 @@ impl fmt::Display for SpecProblem {
     }
 }
 
-/// Everything that is wrong with a request. What an agent's file says is checked when it is read, bindings and the model
-/// aside.
+/// All errors of a request. An agent's file is checked when it is read, except bindings and the model.
 pub(crate) fn problems_of(spec: &SessionSpec, browser: Option<&Arc<Browser>>) -> Vec<SpecProblem> {
     let mut problems = bindings_and_model(spec, browser);
     problems.extend(annotations(spec));
@@ -79,7 +78,7 @@ pub(crate) fn problems_of(spec: &SessionSpec, browser: Option<&Arc<Browser>>) ->
     problems
 }
 
-/// What is wrong with bindings of activities, with activities that tools name, and with the model.
+/// Errors of bindings, of activities that tools name, and of the model.
 pub(crate) fn bindings_and_model(spec: &SessionSpec, browser: Option<&Arc<Browser>>) -> Vec<SpecProblem> {
     let mut problems = Vec::new();
     for lot in &spec.activities {
@@ -107,7 +106,7 @@ pub(crate) fn bindings_and_model(spec: &SessionSpec, browser: Option<&Arc<Browse
     problems
 }
 
-/// Activities that a tool names and that are not bound. A request without any bindings gets them by `--activities`.
+/// Activities that a tool names and that are not bound. A request without bindings gets them by `--activities`.
 fn missing_activities(spec: &SessionSpec) -> Vec<SpecProblem> {
     let bound: Vec<&str> = spec.activities.iter().flat_map(|lot| lot.bound.keys()).map(String::as_str).collect();
     if bound.is_empty() && spec.agent.is_empty() {
@@ -125,7 +124,7 @@ fn missing_activities(spec: &SessionSpec) -> Vec<SpecProblem> {
     problems
 }
 
-/// Where a tool is defined: in an agent's file by its name, in a request in the last message that has it.
+/// The place of a tool's definition: in an agent's file by its name, in a request in the last message that has it.
 pub(crate) fn place_of_tool(spec: &SessionSpec, name: &str) -> String {
     let has_it = |message: &Message| matches!(message, Message::Tool(tools) if tools.contains_key(name));
     match spec.context.messages().iter().rposition(has_it) {
@@ -151,7 +150,7 @@ fn annotations(spec: &SessionSpec) -> Vec<SpecProblem> {
     problems
 }
 
-/// Data that breaks the schema of its kind. Fields may still be missing: work fills them in.
+/// Data that violate the schema of their kind. Missing fields are allowed: work fills them in.
 fn data(spec: &SessionSpec) -> Vec<SpecProblem> {
     let mut problems = Vec::new();
     for (kind, _) in spec.context.views() {

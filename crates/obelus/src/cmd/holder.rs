@@ -1,9 +1,10 @@
-//! The process that holds a store speaks for it: what others want to tell a session goes through here.
+//! The process that holds a store passes on inputs of other processes to its sessions.
 //!
-//! A Unix socket in the store's folder, for its owner only. One line of JSON is asked,
-//! `{"session": "s", "tell": INPUT, "id": ID}`, and one is answered when the input is durable: `{"taken": true, "holder":
-//! PID}` or `{"refused": {"code", "text", "misfit"}}`. After a decision lines `{"came": WORDS}` follow until the turn rests.
-//! The same id again acts once, so a guest whose connection breaks before the answer asks again (DUR-13).
+//! It listens on a Unix socket in the store's folder, for its owner only. A request is one JSON line, `{"session":
+//! "s", "tell": INPUT, "id": ID}`; the answer follows when the input is durable: `{"taken": true, "holder": PID}` or
+//! `{"refused": {"code", "text", "misfit"}}`. After a decision, lines `{"came": WORDS}` follow until the turn rests.
+//! An input with the same id is taken once, so a guest whose connection breaks before the answer repeats its request
+//! (DUR-13).
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -30,24 +31,24 @@ use crate::language::{Words, fill, words_of};
 use crate::output::{self, visible};
 use crate::trouble::Declined;
 
-/// A request is one line of at most so many bytes.
+/// The longest request, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// How long a guest may take to say its line.
+/// The time limit of a guest's request.
 const LISTENING: Duration = Duration::from_secs(10);
 
-/// How long a guest waits for an answer, and after which part of it it says so.
+/// How long a guest waits for an answer, and after which time it says that it waits.
 const WAITING: Duration = Duration::from_secs(10);
 const SILENT: Duration = Duration::from_secs(2);
 
-/// How long a guest waits for the next line of what came of its decision.
+/// How long a guest waits for the next line about its decision.
 const CAME: Duration = Duration::from_secs(60);
 
-/// How often a guest asks whose connection breaks, and how long it waits before it asks again.
+/// How often a guest retries after a broken connection, and the pause before.
 const TRIES: u32 = 3;
 const AGAIN: Duration = Duration::from_millis(300);
 
-/// Serves others while this process holds the store.
+/// Serves guests while this process holds the store.
 pub(crate) struct Holder {
     listener: UnixListener,
     address: Address,
@@ -59,14 +60,14 @@ impl Holder {
     /// Opens the socket in the store's folder.
     pub(crate) fn open(host: Host, folder: &Path) -> Result<Self> {
         let address = Address::of(folder)?;
-        // The lock is ours, so whoever left this behind is gone.
+        // This process has the lock, so a leftover socket is unused.
         let _ = fs::remove_file(&address.path);
         let listener = UnixListener::bind(&address.path).with_context(|| address.path.display().to_string())?;
         fs::set_permissions(&address.path, fs::Permissions::from_mode(0o600))?;
         Ok(Self { listener, address, folder: folder.to_owned(), host })
     }
 
-    /// Serves until `over` comes, and then until everything is done that was begun here.
+    /// Serves until `over` completes, and then until all begun work is done.
     pub(crate) async fn serve(self, mut over: oneshot::Receiver<()>) {
         let mut guests = JoinSet::new();
         let (closing, is_closing) = watch::channel(());
@@ -86,14 +87,14 @@ impl Holder {
         }
         drop(self.listener);
         let _ = fs::remove_file(&self.address.path);
-        // Guests that have said nothing yet are let go.
+        // Guests without a request are dropped.
         drop(closing);
         while guests.join_next().await.is_some() {}
     }
 }
 
-/// One guest: reads what is asked, has it done, answers, and then sees the session to its rest. A guest that says
-/// nothing is let go after a while, or when this process wants to end.
+/// Serves one guest: reads the request, carries it out, answers, and follows the session until it rests. A silent
+/// guest is dropped after a while, or when this process ends.
 async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closing: watch::Receiver<()>) -> Result<()> {
     let own = fs::metadata(folder)?.uid();
     let guest = stream.peer_cred()?.uid();
@@ -132,11 +133,11 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     };
     write.write_all(answer(&taken).as_bytes()).await?;
     if let (Ok(()), Some(handle), Some(events)) = (&taken, &handle, events) {
-        // A guest that has left is told nothing more.
+        // The guest may be gone.
         let _ = tell_what_came(&mut write, handle, events).await;
     }
     let Some(handle) = handle.filter(|_| !is_at_work) else { return Ok(()) };
-    // It was opened for this alone.
+    // The session was opened only for this.
     let rested = match taken {
         Ok(()) => handle.finished().await,
         Err(_) => Ok(None),
@@ -145,7 +146,7 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closi
     rested.map(drop).map_err(|refused| anyhow!("{id}: {refused}"))
 }
 
-/// Tells a guest what comes of a decision, line by line, until the turn has come to rest (ASK-7).
+/// Sends a guest the consequences of a decision, line by line, until the turn rests (ASK-7).
 async fn tell_what_came(
     write: &mut (impl AsyncWriteExt + Unpin),
     handle: &SessionHandle,
@@ -171,7 +172,7 @@ async fn tell_what_came(
     Ok(())
 }
 
-/// The last words of a turn that were not said before, and why it ended if it has no result.
+/// The final text of a turn that was not yet sent, and why it ended if it has no result.
 fn came_in_the_end(reply: &Reply, look: &Narrator) -> Option<String> {
     let words = reply.output.as_str().filter(|words| !reply.said.iter().any(|said| said == words)).map(visible);
     let why = Some(why_it_ended(reply, look.phrases.language)).filter(|why| !why.is_empty());
@@ -201,7 +202,7 @@ fn answer(taken: &Result<(), Refused>) -> String {
     format!("{answer}\n")
 }
 
-/// What a guest may say: what a person decides or says, and whether a session pauses.
+/// Parses a guest's request: a decision, a message, pause or resume.
 fn asked(line: &str) -> Result<(String, Input, Option<InputId>), String> {
     let mut request: Value = serde_json::from_str(line).map_err(|error| format!("not a request: {error}"))?;
     let id = request["session"].as_str().ok_or("`session` is missing")?.to_owned();
@@ -219,8 +220,8 @@ fn asked(line: &str) -> Result<(String, Input, Option<InputId>), String> {
     }
 }
 
-/// Tells a session something through the process that holds its store. `tell` gets what that process answers, as data
-/// and in words: that it was taken, and of a decision also what came of it.
+/// Gives a session an input through the process that holds its store. `tell` gets that process's answers, as data and
+/// as text: that it was taken, and the consequences of a decision.
 pub(crate) fn tell_holder(
     folder: &Path,
     id: &str,
@@ -234,7 +235,7 @@ pub(crate) fn tell_holder(
     let (line, stream) = loop {
         let stream = UnixGuest::connect(&address.path).context(phrases.holder.takes_nothing)?;
         match ask(stream, &request, phrases) {
-            // The connection broke: whether it was taken is not known, and the same id acts once.
+            // The connection broke: it may have been taken, and the same id is taken once.
             Err(error) if tries < TRIES && !is_late(&error) => std::thread::sleep(AGAIN),
             Ok((line, _)) if line.is_empty() && tries < TRIES => std::thread::sleep(AGAIN),
             asked => break asked.map_err(|error| unanswered(error, phrases))?,
@@ -258,7 +259,7 @@ pub(crate) fn tell_holder(
     }
 }
 
-/// Sends a request and reads the line that answers it, with the stream on which more may follow.
+/// Sends a request and reads its answer; returns the stream for further lines.
 fn ask(
     mut stream: UnixGuest,
     request: &str,
@@ -282,7 +283,7 @@ fn ask(
     Ok((line, stream))
 }
 
-/// Reads what the holder tells of a decision. Whoever takes long is not waited for.
+/// Reads the holder's lines about a decision, with a time limit.
 fn hear_what_came(mut stream: std::io::BufReader<UnixGuest>, tell: &mut dyn FnMut(&str)) {
     use std::io::BufRead;
     let mut line = String::new();
@@ -297,12 +298,12 @@ fn hear_what_came(mut stream: std::io::BufReader<UnixGuest>, tell: &mut dyn FnMu
     }
 }
 
-/// Whether an error says that nothing came in time.
+/// Whether an error is a timeout.
 fn is_late(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
 }
 
-/// Says what it means that the process that holds the store does not answer.
+/// The error if the holder does not answer.
 fn unanswered(error: std::io::Error, phrases: &Words) -> anyhow::Error {
     match is_late(&error) {
         true => anyhow!("{}", phrases.answering.no_answer),
@@ -310,15 +311,15 @@ fn unanswered(error: std::io::Error, phrases: &Words) -> anyhow::Error {
     }
 }
 
-/// Where the socket is.
+/// The address of the socket.
 struct Address {
     path: PathBuf,
-    /// Open while the address leads through it.
+    /// Open while the address goes through it.
     _folder: Option<fs::File>,
 }
 
 impl Address {
-    /// A socket's name has about a hundred bytes; a longer one is reached through the open folder.
+    /// A socket's path is limited to about a hundred bytes; a longer one is reached through the open folder.
     fn of(folder: &Path) -> Result<Self> {
         let path = folder.join("obelus.sock");
         if path.as_os_str().len() < 100 {

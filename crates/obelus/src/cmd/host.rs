@@ -1,4 +1,4 @@
-//! What a command needs to open sessions: a spec from the command line, and a host.
+//! Specs and hosts for commands.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +23,8 @@ use crate::input;
 use crate::language::{Words, chosen, fill, words_of, words_of_session};
 use crate::output::{self, DIM, visible};
 
-/// What the command line says wins over what the file says. What is wrong with it is found here, where it is still
-/// known who said it.
+/// Applies the command line's options, which override the file. Errors in them are reported here, while their source
+/// is known.
 pub(crate) fn told(mut spec: SessionSpec, how: &How) -> Result<SessionSpec> {
     if let Some(mode) = how.mode {
         spec.settings.mode = mode.into();
@@ -45,27 +45,27 @@ pub(crate) fn told(mut spec: SessionSpec, how: &How) -> Result<SessionSpec> {
     }
     if let Some(model) = &how.model {
         ModelSpec::parse(model).context("--model")?;
-        // Not `.`, which would stand before every file that is complained of.
+        // Not `.`, which would appear before file names in errors.
         spec.model = Some(ChosenModel { model: model.as_str().into(), folder: PathBuf::new() });
     }
     spec.local.record.clone_from(&how.record);
     Ok(spec)
 }
 
-/// Puts the servers of another file in the place of a spec's own.
+/// Replaces the servers of a spec with those of another file.
 pub(crate) fn with_servers(spec: &mut SessionSpec, file: &Path) -> Result<()> {
     spec.replace_servers(named_in(file, "mcp")?, file);
     StandardConnector::new().check_servers(spec).with_context(|| input::name(file))
 }
 
-/// What is told of MCP servers, and by whom: the command line, until a conversation has a screen for it.
+/// The receiver of notices about MCP servers: the command line, until a conversation has a screen.
 #[derive(Clone, Default)]
 pub(crate) struct Notices(Arc<Mutex<Option<Tell>>>);
 
 type Tell = Box<dyn Fn(&str) + Send>;
 
 impl Notices {
-    /// Has changes told here from now on.
+    /// Sets the receiver of notices.
     pub(crate) fn tell(&self, tell: impl Fn(&str) + Send + 'static) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(tell));
     }
@@ -87,7 +87,7 @@ impl Notices {
     }
 }
 
-/// What connects the sessions of a command. Logins to MCP servers are kept in the store's folder, if there is one.
+/// The connector of a command's sessions. Logins to MCP servers are stored in the store's folder, if there is one.
 pub(crate) fn connector(store: &StoreAt, notices: &Notices) -> StandardConnector {
     let notices = notices.clone();
     let connector = StandardConnector::new().with_language(chosen()).with_notices(move |notice| notices.take(notice));
@@ -104,9 +104,9 @@ pub(crate) fn host_of(store: &SqliteStore, connector: impl Connector) -> Host {
     Host::builder(connector).store(store.shared()).files(store.folder()).idle_after(None).build()
 }
 
-/// A host to look at what is kept.
+/// A host for reading.
 pub(crate) fn viewer(store: &SqliteStore) -> Host {
-    host_of(store, LookConnector(StandardConnector::new()))
+    host_of(store, LookConnector(StandardConnector::for_reading()))
 }
 
 /// Connects sessions that are looked at. A copy that came from a server has the names of its activities, bound to nothing:
@@ -135,14 +135,14 @@ impl Connector for LookConnector {
     }
 }
 
-/// Says so where the end of a session's journal was damaged.
+/// Reports a damaged end of a session's journal.
 fn tell_cut(handle: &SessionHandle) {
     let Some(cut) = handle.reopened().cut else { return };
     let (seq, problem, records) = (cut.seq.to_string(), cut.problem.to_string(), cut.records.to_string());
     output::warning(&fill(words_of(None).running.cut, &[handle.id(), &seq, &problem, &records]));
 }
 
-/// Says what was found when a session was opened: a damaged end of its journal, other rules in its agent's file (POL-9).
+/// Reports what was found when a session was opened: a damaged journal, changed rules of its agent (POL-9).
 pub(crate) async fn tell_reopened(handle: &SessionHandle) -> Result<(), Refused> {
     tell_cut(handle);
     if let Some(change) = handle.reopened().rules {
@@ -152,7 +152,7 @@ pub(crate) async fn tell_reopened(handle: &SessionHandle) -> Result<(), Refused>
     Ok(())
 }
 
-/// What has changed in the file of a session's agent.
+/// The changes of a session's agent file, as text.
 fn rules_in_words(id: &str, change: &RulesChange, phrases: &Words) -> String {
     let words = &phrases.kept;
     if let Some(file) = &change.missing {
@@ -168,7 +168,7 @@ fn rules_in_words(id: &str, change: &RulesChange, phrases: &Words) -> String {
     fill(words.rules_hold, &[id, &parts.join("; ")])
 }
 
-/// Starts the servers of a session that goes on, and says what is not as it was.
+/// Starts the servers of a resumed session, and reports their changes.
 pub(crate) async fn tell_changes(handle: &SessionHandle) -> Result<()> {
     if let Some(services) = handle.services().await? {
         services.changes().await.iter().for_each(|words| output::warning(words));
@@ -176,7 +176,7 @@ pub(crate) async fn tell_changes(handle: &SessionHandle) -> Result<()> {
     Ok(())
 }
 
-/// The folder of a file; of a bare name, this one.
+/// The folder of a file; for a bare name, the current one.
 fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -184,7 +184,7 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// The folder of the store: as said, else by the environment.
+/// The folder of the store: the given one, else from the environment.
 pub(crate) fn store_folder(said: &StoreAt) -> Result<PathBuf> {
     if let Some(folder) = &said.store {
         return Ok(folder.clone());
@@ -197,12 +197,12 @@ pub(crate) fn store_folder(said: &StoreAt) -> Result<PathBuf> {
     }
 }
 
-/// One runtime for everything that a command does: servers that are started in it live as long as it does.
+/// One runtime for a whole command: servers started in it live as long as it does.
 pub(crate) fn runtime() -> Result<Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
-/// What a file binds to names, by itself or below the name that an agent's file has for it.
+/// The bindings in a file, at its top level or in the section that an agent's file has for them.
 fn named_in(file: &Path, section: &str) -> Result<Map<String, Value>> {
     match read_document(file, &input::text(file)?)? {
         Value::Object(mut fields) => match fields.shift_remove(section) {

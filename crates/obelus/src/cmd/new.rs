@@ -15,7 +15,8 @@ const FILES: [(&str, &str); 2] =
 
 pub(crate) fn new(args: &New) -> Result<Exit> {
     check_name(&args.name)?;
-    let files = FILES.map(|(path, text)| (PathBuf::from(path), text.replace("NAME\n", &format!("{}\n", args.name))));
+    let files =
+        FILES.map(|(path, text)| (PathBuf::from(path), text.replace("NAME\n", &format!("{}\n", in_yaml(&args.name)))));
     make(&args.folder, &args.name, files)
 }
 
@@ -23,7 +24,7 @@ pub(crate) fn copy(agent: &str, name: Option<&str>, folder: &Path) -> Result<Exi
     let name = name.unwrap_or(agent);
     check_name(name)?;
     let renamed = |path: &Path, text: &str| match path == Path::new("agent.yaml") {
-        true => text.replacen(&format!("name: {agent}\n"), &format!("name: {name}\n"), 1),
+        true => text.replacen(&format!("name: {agent}\n"), &format!("name: {}\n", in_yaml(name)), 1),
         false => text.to_owned(),
     };
     let files: Vec<_> = bundled_files(agent).map(|(path, text)| (path.to_owned(), renamed(path, text))).collect();
@@ -33,7 +34,17 @@ pub(crate) fn copy(agent: &str, name: Option<&str>, folder: &Path) -> Result<Exi
     make(folder, name, files)
 }
 
-/// Writes the files into a new folder, and says how to go on.
+/// A name in YAML: quoted if it would be read as something else than text, such as `null`, `on` or `12`.
+fn in_yaml(name: &str) -> String {
+    const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
+    let is_word = WORDS.contains(&name.to_ascii_lowercase().as_str());
+    match is_word || !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        true => format!("\"{name}\""),
+        false => name.to_owned(),
+    }
+}
+
+/// Writes the files into a new folder, and prints the next steps.
 fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, String)>) -> Result<Exit> {
     let folder = agents.join(name);
     let shown = visible(&folder.display().to_string());
@@ -52,13 +63,13 @@ fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, Str
         fs::write(&path, text).with_context(|| visible(&path.display().to_string()))?;
         output::answer(&visible(&path.display().to_string()));
     }
-    // Agents in `agents` are found by their names.
+    // Agents in `agents` are found by name.
     let agent = if agents == Path::new("agents") { name } else { &shown };
     output::note(&format!("Check it: obelus agents check {agent}\nTalk to it: obelus chat --agent {agent}"));
     Ok(Exit::Done)
 }
 
-/// The name is part of a path, and of what is typed.
+/// Checks a name, which becomes part of a path and of commands.
 fn check_name(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {

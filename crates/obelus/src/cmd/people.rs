@@ -1,5 +1,4 @@
-//! Questions as text for people who are not in a conversation: the inbox, a session that is looked at, a run without a
-//! terminal.
+//! Questions as text outside of a conversation: the inbox, a shown session, a run without a terminal.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use super::chat::{question_lines, styled};
 use crate::language::{Words, fill, words_about_to_hear};
 use crate::output::{DIM, visible};
 
-/// What is needed to tell a session's questions and steps in words.
+/// Renders a session's questions and steps as text.
 pub(crate) struct Narrator {
     pub(crate) phrases: &'static Words,
     pub(crate) titles: Titles,
@@ -28,13 +27,13 @@ impl Narrator {
         Self::about_to_hear(session, None)
     }
 
-    /// The same for a session that is about to hear these words.
+    /// The same for a session that is about to get this message.
     pub(crate) fn about_to_hear(session: &Session, words: Option<&str>) -> Self {
         let phrases = words_about_to_hear(session, words);
         Self { phrases, titles: Titles::of(session.context(), phrases.code) }
     }
 
-    /// The same, with what is noted of the pages that the session has seen.
+    /// Sets the folder of the session's page notes.
     pub(crate) fn with_pages(self, pages: Option<PathBuf>) -> Self {
         Self { titles: self.titles.with_pages(pages), ..self }
     }
@@ -48,8 +47,8 @@ impl Narrator {
         text.join("\n")
     }
 
-    /// How a question is answered at the command line, by the id of a kept session's question. A store that was named is
-    /// named again, so that the line can be pasted.
+    /// The commands that answer a question of a stored session. A named store is named again, so that the line can be
+    /// pasted.
     pub(crate) fn how_to_answer(&self, about: About, id: &str, store: Option<&Path>) -> String {
         let answering = &self.phrases.answering;
         let phrase = match about {
@@ -65,18 +64,18 @@ impl Narrator {
     }
 }
 
-/// A path as it is typed into a shell.
+/// A path quoted for a shell.
 fn quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-~".contains(c);
     if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
-/// The calls at work, so that the line of an end can name the call.
+/// The running calls, so that the line of an end can name the call.
 #[derive(Default)]
 pub(crate) struct Begun(BTreeMap<CallId, Arc<Value>>);
 
 impl Begun {
-    /// What is told of a call that begins or ends (ASK-7): at once, done with its result, or failed and why.
+    /// The line for a call that begins or ends (ASK-7): with its result or its error.
     pub(crate) fn line(&mut self, event: &EventBody, look: &Narrator) -> Option<String> {
         let (titles, language) = (&look.titles, look.phrases.language);
         match event {
@@ -88,7 +87,7 @@ impl Begun {
             EventBody::CallEnded { id, outcome } => {
                 let call = self.0.remove(id)?;
                 let step = StepLine::ended(&call, outcome, titles, language);
-                // A read is told by the answer that is made of it.
+                // A read shows in the agent's answer.
                 let reads = titles.reads(call["_tool"].as_str().unwrap_or_default());
                 let is_told = step.status != CallStatus::Done || !reads;
                 is_told.then(|| format!("  {}", styled(step.line()).styled()))
@@ -98,13 +97,13 @@ impl Begun {
     }
 }
 
-/// The names of people at this program, in journals.
+/// Names in journals for people at this program.
 pub(crate) const AT_TERMINAL: &str = "a person at the terminal";
-/// How the name of an import begins there; that of the file follows.
+/// The prefix of an import's name in journals; the file's name follows.
 pub(crate) const IMPORT_OF: &str = "the import of ";
 pub(crate) const AT_COMMAND_LINE: &str = "a person at the command line";
 
-/// Who said something, and from where. Journals have a few names of their own for that.
+/// Who sent an input, and from where, as text. Journals have a few special names.
 pub(crate) fn by_in_words(by: &str, phrases: &Words) -> String {
     let words = &phrases.story;
     let known = match by {
@@ -132,7 +131,7 @@ pub(crate) fn consent_lines(session: &Session, phrases: &Words) -> Vec<String> {
     session.consents().iter().map(line).collect()
 }
 
-/// News about the files of a session.
+/// A notice about the files of a session, as text.
 pub(crate) fn file_news(news: &FileNews, phrases: &Words) -> String {
     let files = &phrases.files;
     let name = |path: &std::path::Path| path.display().to_string();

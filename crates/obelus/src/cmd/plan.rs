@@ -57,7 +57,7 @@ pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
     Ok(if loaded.is_valid() { Exit::Done } else { Exit::Failed })
 }
 
-/// A plan that is to run: nothing is wrong with it that the command's other arguments do not mend.
+/// A plan without errors, except those that other arguments of the command fix.
 pub(super) fn sound(args: &cli::RunPlan) -> Result<SessionSpec> {
     let mut loaded = Loaded::read(&args.plan)?;
     loaded.problems.retain(|problem| !problem.is_mended_by(&args.how));
@@ -171,7 +171,7 @@ fn print_report(loaded: &Loaded, dry: Option<&Simulation>) {
     output::answer(&format!("{file}: {verdict}"));
 }
 
-/// What the policy says of a call.
+/// The verdict on a call.
 fn verdict(call: &Value) -> String {
     let colour = colour_of(call);
     format!("   {colour}{}{colour:#}{}", call["verdict"].as_str().unwrap_or_default(), reasons(call))

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Policy) -> Result<Exit> {
 
 fn explain_call(args: &Explain) -> Result<Exit> {
     let agent = load_agent(&locate(&args.agent)?, None)?;
-    // Programs get the words of the table in English.
+    // For programs the texts are English.
     let words = match args.json {
         true => Language::English.words(),
         false => words_of(agent.settings.language.as_deref()),
@@ -113,7 +113,7 @@ fn headline(ruling: Ruling, name: &str, effect: &str, mode: &str, words: &Policy
     format!("{colour}{}{colour:#} {BOLD}{}{BOLD:#}: {means}   {DIM}{under}{DIM:#}", ruling.name(), visible(name))
 }
 
-/// Which origins the file does not give although they could change the verdict.
+/// Origins that the file lacks although they could change the verdict.
 fn missing_origins(call: &Value, tool: &Tool, words: &PolicyWords) -> Option<String> {
     let targets = match &tool.target {
         Some(paths) if paths.is_empty() => Vec::new(),
@@ -175,7 +175,7 @@ impl Report<'_> {
     }
 }
 
-/// What a policy rule matches, in words.
+/// What a policy rule matches, as text.
 fn rule_of(agent: &Agent, by: &str) -> Option<String> {
     let index: usize = by.strip_prefix("policy.rules[")?.strip_suffix(']')?.parse().ok()?;
     agent.settings.policy.rules().get(index).map(|rule| rule.matching.to_string())

@@ -39,10 +39,10 @@ use copy::SessionCopy;
 /// How long the last events of a turn may take to arrive.
 const LAST_EVENTS: Duration = Duration::from_millis(500);
 
-/// The variable with the token, where no file is named.
+/// The variable with the token, if no file is named.
 const TOKEN: &str = "OBELUS_TOKEN";
 
-/// Runs a command through a server, if it is to be run so.
+/// Runs a command through a server, if it applies.
 pub(super) fn run(command: &Command) -> Result<Option<Exit>> {
     let (server, held) = match command {
         Command::Chat(args) => (&args.server, args.how.session.is_some().then_some(&args.how.store)),
@@ -141,7 +141,7 @@ fn token(at: &ServerAt) -> Result<Secret> {
     }
 }
 
-/// What a server refuses is told like what a session refuses.
+/// Shows a server's refusal like a session's.
 fn in_words(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<ClientError>() {
         Ok(ClientError::Refused { code, message, .. }) => {
@@ -152,12 +152,12 @@ fn in_words(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// A text of an answer; empty where there is none.
+/// A text of an answer; empty if it is missing.
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// What a turn came to: printed, and the exit code that says the same.
+/// Prints the result of a turn; returns its exit code.
 async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) -> Result<Exit> {
     let mut waiting = Vec::new();
     for id in turn["waiting"].as_array().into_iter().flatten().filter_map(Value::as_str) {
@@ -227,7 +227,7 @@ async fn rested(client: &Client, id: &str) -> Result<Value> {
     Ok(client.get(&path).await?)
 }
 
-/// The language in which this program speaks.
+/// The language of this program.
 fn language() -> Language {
     words_of(None).language
 }

@@ -41,7 +41,7 @@ fn value(args: &Resolve) -> Result<Option<Value>> {
     Ok(context.resolve(&expr, args.instance.as_deref()).map(std::borrow::Cow::into_owned))
 }
 
-/// The fault with the expression and a mark under the column.
+/// The error with the expression and a mark under the column.
 fn pointed(text: &str, fault: &Fault, plain: bool) -> anyhow::Error {
     let column = fault.text.strip_prefix("column ").and_then(|rest| rest.split(':').next()?.parse::<usize>().ok());
     match column {

@@ -4,9 +4,9 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `play` | a session on its way to its rest, with people at the terminal or without |
-//! | `show` | what is told meanwhile, and what came of it |
-//! | `outcome` | what became of each call |
+//! | `play` | running a session until it rests, with or without people at the terminal |
+//! | `show` | progress and result |
+//! | `outcome` | the outcome of each call |
 
 mod outcome;
 mod play;
@@ -60,7 +60,7 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
         None => Input::Start,
     };
     for image in &args.image {
-        // What cannot be shown is said before anything begins.
+        // An invalid picture is reported before anything begins.
         ImageStore::would_take(image).context("--image")?;
     }
     run(spec, begin, &args.how, &args.image, Shown { as_json: args.json, is_plan: false })
@@ -71,7 +71,7 @@ pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
     run(spec, Input::RunPlan, &args.how, &[], Shown { as_json: args.json, is_plan: true })
 }
 
-/// Reads an agent in the language of its user, who may have said something already.
+/// Reads an agent in the language of its user, which their message may show.
 pub(crate) fn load_agent(path: &Path, said: Option<&str>) -> Result<Agent> {
     load_agent_in(path, wanted(said))
 }
@@ -85,7 +85,8 @@ pub(crate) fn load_agent_in(path: &Path, language: Option<&str>) -> Result<Agent
 }
 
 fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Shown) -> Result<Exit> {
-    // A kept session is told of the mode: what the file says is kept apart from what a person chooses (POL-9).
+    // The mode of a stored session is set by an input: the file's setting and a person's choice are kept apart
+    // (POL-9).
     let kept_how = How { mode: None, ..how.clone() };
     let mut spec = told(spec, if how.session.is_some() { &kept_how } else { how })?;
     spec.unbound_tools().iter().for_each(|fault| output::warning(&visible(&fault.text)));
@@ -103,8 +104,8 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
     let host = host_of(&store, connector);
     on(async {
         let (handle, begin) = match host.spec(id)? {
-            // Servers, a model and activities that are named now stand in for those that it began with; sites are added.
-            // The mode is a matter of the journal.
+            // Servers, a model and activities named now replace the original ones; sites are added. The journal has
+            // the mode.
             Some(kept) => {
                 must_be_same(id, &kept, &spec)?;
                 let mut kept = told(kept, &kept_how)?;
@@ -133,8 +134,8 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
     })
 }
 
-/// A session goes on with what it was made of. Anything else is refused, so that nobody takes an old result for that of
-/// another file, and no plan runs in the place of another.
+/// Checks that a session continues with its own file, so that an old result is not taken for another file's, and no
+/// other plan runs.
 fn must_be_same(id: &str, kept: &SessionSpec, given: &SessionSpec) -> Result<()> {
     match kept.difference(given) {
         None => Ok(()),
@@ -146,17 +147,17 @@ fn must_be_same(id: &str, kept: &SessionSpec, given: &SessionSpec) -> Result<()>
     }
 }
 
-/// Does the work of a command in a runtime of its own.
+/// Runs the work of a command in its own runtime.
 pub(crate) fn on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = runtime()?;
     let done = runtime.block_on(work);
-    // A thread may still wait for a line that nobody will type.
+    // A thread may still wait for a line of input.
     runtime.shutdown_background();
     done
 }
 
-/// What is to be said, unless the journal ends with just that under way. The same words once more are an echo while
-/// they are at work, and words once that is done.
+/// The input, unless the journal ends with the same input in progress: then it is a repetition of the command. Once
+/// that is done, it is a new message.
 fn unless_said(store: &SqliteStore, handle: &SessionHandle, input: Input) -> Result<Option<Input>> {
     let is_said = store.last_word(handle.id())?.as_ref() == Some(&input);
     let is_echo = is_said && (handle.reopened().under_way > 0 || !matches!(input, Input::User { .. }));
@@ -176,7 +177,7 @@ async fn set_mode(handle: &SessionHandle, mode: Mode) -> Result<()> {
     told.map_err(|refused| wrong(format!("--mode: {}", refused_in_words(&refused, None, words.language)), words))
 }
 
-/// Has pictures go with what begins the turn.
+/// Attaches pictures to the message that begins the turn.
 async fn attach(handle: &SessionHandle, images: &[PathBuf]) -> Result<()> {
     for image in images {
         handle.attach(image).await.context("--image")?;

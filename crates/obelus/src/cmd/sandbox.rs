@@ -112,7 +112,7 @@ async fn serve(options: SandboxOptions) -> Result<Exit> {
     wait_for_stop().await?;
     portal.stop().await;
     if let Some(path) = certificate {
-        // The certificate is valid for this run only.
+        // The certificate is valid only for this run.
         let _ = std::fs::remove_file(path);
     }
     Ok(Exit::Done)

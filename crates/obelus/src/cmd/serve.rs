@@ -60,7 +60,7 @@ pub(crate) fn run(args: Serve) -> Result<Exit> {
     done
 }
 
-/// The host, the folder beside it, and whether this process is the only one that works at the sessions.
+/// The host, its folder, and whether this process alone runs the sessions.
 fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
     let connector = connector(&args.store, &Notices::default());
     let folder = store_folder(&args.store)?;
@@ -69,7 +69,7 @@ fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
     }
     #[cfg(feature = "restate")]
     if args.engine.engine == crate::cli::EngineName::Restate {
-        // Tokens and what the protocols of others need to know lie here.
+        // Tokens and the data of the compatible protocols are stored here.
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         return Ok((super::engine::host(&args.engine, connector)?, folder, false));
     }
@@ -108,7 +108,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
         Some(hooks) => server.with_routes(hooks.routes()),
         None => server,
     };
-    // Programs read the address from here.
+    // Programs read this line.
     output::answer(&format!("http://{}", server.address()));
     tell_start(&server, is_first, &token_file, phrases);
     // Other processes reach the sessions through this one.
@@ -126,7 +126,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
         .await;
     output::note(&format!("{DIM}{}{DIM:#}", phrases.serving.ending));
     end_in_time(grace)?;
-    // What is at work ends, or is parked and goes on at the next start.
+    // Running work ends, or is parked and resumed at the next start.
     if is_alone {
         let _ = tokio::time::timeout(grace, host.settled()).await;
     }
@@ -140,7 +140,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     ended.map(|()| Exit::Done)
 }
 
-/// The calls of all channels over this host.
+/// The service of all channels for this host.
 fn service(args: &Serve, host: &Host, folder: &Path) -> Result<Service> {
     let agents = match args.agents.is_empty() {
         true => AgentCatalogue::of_environment(),
@@ -162,7 +162,7 @@ fn service(args: &Serve, host: &Host, folder: &Path) -> Result<Service> {
     })
 }
 
-/// Shows the prompts of agents.
+/// Renders the prompts of agents.
 pub(super) fn prompts() -> MakePrompt {
     Arc::new(|spec: SessionSpec, say: Vec<String>| -> MadePrompt {
         Box::pin(async move {
@@ -191,7 +191,7 @@ pub(super) fn prompts() -> MakePrompt {
     })
 }
 
-/// Traces of the server's sessions.
+/// The traces of the server's sessions.
 fn traces(collector: &str, with_content: bool) -> Result<Traces> {
     let tell = |words: &str| output::warning(&output::visible(&format!("--otlp: {words}")));
     Traces::start(collector, with_content, tell).map_err(|why| anyhow!("--otlp: {why}"))
@@ -201,7 +201,7 @@ fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &
     let words = &phrases.serving;
     let address = format!("http://{}/api/", server.address());
     output::note(&fill(words.listens, &[&format!("{BOLD}{address}{BOLD:#}")]));
-    // Without the file of its token the console asks for one.
+    // Without its token's file the console asks for one.
     let link = obelus_channel::tokens::secret_of(token_file).and_then(|token| server.link(token));
     let link = link.map_or_else(|_| String::new(), |code| format!("#code={}", code.expose()));
     output::note(&fill(words.console, &[&format!("{BOLD}http://{}/{link}{BOLD:#}", server.address())]));
@@ -210,7 +210,7 @@ fn tell_start(server: &HttpServer, is_first: bool, token_file: &Path, phrases: &
     output::note(&format!("{DIM}{}{DIM:#}", fill(phrase, &[&token_file])));
 }
 
-/// Ends with Ctrl-C or when the system tells the process to end.
+/// Completes at Ctrl-C or SIGTERM.
 pub(super) fn told_to_end() -> Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -222,7 +222,7 @@ pub(super) fn told_to_end() -> Result<impl Future<Output = ()>> {
     })
 }
 
-/// Ends the process if its end takes much longer than it may, or at a second signal: what is durable stays so (DUR-1).
+/// Ends the process if its shutdown takes much too long, or at a second signal: durable data stay so (DUR-1).
 fn end_in_time(grace: Duration) -> Result<()> {
     let again = told_to_end()?;
     tokio::spawn(async move {
@@ -230,19 +230,19 @@ fn end_in_time(grace: Duration) -> Result<()> {
         std::process::exit(1);
     });
     std::thread::spawn(move || {
-        // Three things are waited for, each as long as it may take.
+        // Three waits, each up to the grace period.
         std::thread::sleep(grace * 3 + Duration::from_secs(5));
         std::process::exit(1);
     });
     Ok(())
 }
 
-/// Lets the process have as many connections as the system allows.
+/// Raises the limit of open files as far as the system allows.
 fn raise_open_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // With fewer there is less room, and nothing else changes.
+    // With fewer there are fewer connections; nothing else changes.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 

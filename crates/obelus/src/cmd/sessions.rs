@@ -4,10 +4,10 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `look`, `story` | list, show, log, inbox; what happened, line by line |
+//! | `look`, `story` | list, show, log, inbox; events as text |
 //! | `carry` | export, import, fork, back |
-//! | `as_plan`, `lifted` | export as a plan, whose inputs are what the user said |
-//! | `consents` | standing consents: list, give, take back |
+//! | `as_plan`, `lifted` | export as a plan, whose inputs are the user's literals |
+//! | `consents` | standing consents: list, give, revoke |
 //! | `keep` | pause, resume, prune |
 
 mod as_plan;
@@ -84,12 +84,12 @@ fn open(store: &StoreAt) -> Result<SqliteStore> {
     Ok(SqliteStore::open(&store_folder(store)?)?)
 }
 
-/// A session as it is now, to look at.
+/// A session as it is now, for reading.
 pub(crate) fn read_session(store: &StoreAt, id: &str) -> Result<Session> {
     look::read(&look::open_for(store, id)?, id, None)
 }
 
-/// Opens a session of a store, to go on with it.
+/// Opens a session of a store, to continue it.
 async fn opened(store: &SqliteStore, at: &StoreAt, id: &str) -> Result<(Host, SessionHandle)> {
     let host = host_of(store, connector(at, &Notices::default()));
     let handle = host.open(id).await?;
@@ -147,8 +147,8 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
     decide(&args.id, decision, digest, &args.store, args.json)
 }
 
-/// Shows a call as an edit makes it, before it runs so; the digest of what is shown. A plan that is changed is asked about
-/// anew instead.
+/// Shows an edited call before it runs; returns the digest of what is shown. An edited plan becomes a new question
+/// instead.
 fn show_edit(args: &Answer, params: &serde_json::Map<String, Value>) -> Result<Option<String>> {
     if asked(&args.id, &args.store)?.about != About::Call {
         return Ok(None);
@@ -169,19 +169,19 @@ fn show_edit(args: &Answer, params: &serde_json::Map<String, Value>) -> Result<O
     Ok(Some(view.digest))
 }
 
-/// The session and the question that an id names.
+/// The session and question of an id.
 fn parts(id: &str) -> Result<(&str, QuestionId)> {
     let parts = id.split_once(':').and_then(|(session, question)| Some((session, question.parse().ok()?)));
     parts.ok_or_else(|| anyhow!("{}", fill(words_of(None).answering.not_an_id, &[id])))
 }
 
-/// The phrases for a session: its agent's language, where it can be read.
+/// The texts for a session: in its agent's language, if it can be read.
 fn phrases_for(store: &StoreAt, id: &str) -> &'static Words {
     let session = look::open_for(store, id).and_then(|store| look::read(&store, id, None));
     session.map_or_else(|_| words_of(None), |session| words_of_session(&session))
 }
 
-/// A question that waits.
+/// An open question.
 fn asked(id: &str, store: &StoreAt) -> Result<Question> {
     let (name, number) = parts(id)?;
     let session = look::read(&look::open_for(store, name)?, name, None)?;
@@ -206,7 +206,7 @@ fn asked(id: &str, store: &StoreAt) -> Result<Question> {
     }
 }
 
-/// Tells a kept session what a person decided, and drives it to its rest; where another process holds the store, that
+/// Gives a stored session a person's decision, and runs it until it rests; if another process holds the store, that
 /// one does.
 fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreAt, as_json: bool) -> Result<Exit> {
     let (session, question) = parts(id)?;
@@ -218,7 +218,7 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreAt,
         let (host, handle) = opened(&open, store, session).await?;
         let look = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
         if let (Some(by), phrases) = handle.inspect(look).await? {
-            // A paused session takes the answer, and does nothing about it yet.
+            // A paused session takes the answer, but does nothing yet.
             handle.with_id(InputId::drawn()).tell(input).await?;
             host.close().await;
             match as_json {

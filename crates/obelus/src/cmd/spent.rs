@@ -1,4 +1,4 @@
-//! The cost of model requests, in words.
+//! The cost of model requests, as text.
 
 use obelus_kernel::session::{Spent, Used};
 

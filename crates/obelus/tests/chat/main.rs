@@ -77,6 +77,18 @@ fn what_was_typed_before_the_question_is_no_answer_to_it() {
 }
 
 #[test]
+fn every_line_that_was_typed_during_a_turn_is_taken() {
+    let harness = Harness::new("lines", "en");
+    let person = Person::at(&harness, &[]);
+    person.prompted(1).types("look").types(ENTER).sees("planned");
+    person.types("/mode canary\r/mode shadow\r/nonsense\r");
+    harness.open_the_gate();
+    person.prompted(5).sees("harness canary ›").sees("harness shadow ›").sees("/nonsense");
+    person.types(CTRL_D);
+    assert_eq!(person.exit().0, Some(0));
+}
+
+#[test]
 fn n_denies_with_a_reason() {
     let harness = Harness::new("no", "en");
     let person = asked(&harness, 500);

@@ -285,7 +285,25 @@ fn a_new_agent_is_in_order_and_answers_and_an_existing_folder_is_not_changed() {
     here(&["run", "desk", "--say", "order 2 pens"]).exits(3).says("an order costs money");
     here(&["new", "desk"]).exits(2).says("agents/desk is there already, and was not changed");
     here(&["new", "../desk"]).exits(2).says("is no name of an agent");
+    for name in ["null", "12"] {
+        here(&["new", name]).exits(0);
+        here(&["agents", "check", name]).exits(0).prints(&format!("ok agents/{name}"));
+    }
     here(&["agents", "copy", "crm", "--as", "sales"]).exits(0).prints("agents/sales/tools/deals.yaml");
     here(&["agents", "check", "sales"]).exits(0).prints("ok agents/sales");
     here(&["agents", "copy", "crmm"]).exits(2).says("is no bundled agent");
+}
+
+#[test]
+fn a_session_whose_playbook_is_gone_still_shows_its_questions_and_its_memory() {
+    let folder = Folder::new("no-playbook");
+    let here = |args: &[&str]| run(command(args).current_dir(folder.path("")), b"");
+    let store = folder.path("store");
+    here(&["new", "desk"]).exits(0);
+    here(&["run", "desk", "--say", "order 2 pens", "--session", "s", "--store", &store]).exits(3);
+    fs::remove_file(folder.path("agents/desk/playbook.yaml")).expect("it is there");
+    here(&["inbox", "--store", &store]).exits(0).prints("an order costs money");
+    here(&["sessions", "show", "s", "--store", &store]).exits(0).prints("order 2 pens");
+    let other = folder.path("stor");
+    here(&["inbox", "--store", &other]).exits(0).says("there is no store");
 }

@@ -126,6 +126,16 @@ fn fields_of_a_file_that_are_misspelt_are_errors_with_a_place_and_the_name_that_
     ] {
         obelus(&["agents", "check", &folder.file("a.yaml", text)]).exits(1).prints(says);
     }
+    // What names a faulty tool is no second fault; a program that is not there is noted.
+    let faulty = "name: x\ntools:\n  order: {type: object, x-effect: creat}\npolicy: {confirm: [order]}\n";
+    let ran = obelus(&["agents", "check", &folder.file("a.yaml", faulty)]).exits(1);
+    assert!(!ran.stdout.contains("POL-3"), "{}", ran.stdout);
+    let missing =
+        "name: x\ntools:\n  order: {type: object, x-effect: create}\nactivities:\n  order: {exec: [pyhton3]}\n";
+    obelus(&["agents", "check", &folder.file("a.yaml", missing)])
+        .exits(0)
+        .prints("note")
+        .prints("a.yaml:5:10: `order`: there is no program `pyhton3` on this machine");
     let typed = request(GOOD, "").replace("n: {type: integer}", "n: {type: intger}");
     obelus(&["plan", "check", &folder.file("typed.yaml", typed)])
         .exits(1)

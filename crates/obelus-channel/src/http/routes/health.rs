@@ -1,4 +1,4 @@
-//! Whether the server lives, and metrics.
+//! Health checks and metrics.
 
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -1,4 +1,4 @@
-//! Looking into a session: the plan as a graph, values of the state, instances, pictures.
+//! Inspecting a session: the plan as a graph, values of the state, instances, pictures.
 
 use axum::extract::State;
 use axum::response::Response;

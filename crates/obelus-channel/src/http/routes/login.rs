@@ -1,4 +1,4 @@
-//! Who calls, and how a browser gets a token.
+//! The caller, and one-time links for browsers.
 
 use axum::extract::State;
 use axum::http::HeaderMap;

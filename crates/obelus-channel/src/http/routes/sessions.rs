@@ -1,4 +1,4 @@
-//! Sessions, and what is in them.
+//! Sessions and their contents.
 
 use axum::extract::State;
 use axum::http::StatusCode;

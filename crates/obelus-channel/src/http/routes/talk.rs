@@ -1,4 +1,4 @@
-//! Words, stop, pause, resume, and what a turn came to.
+//! Messages, stop, pause, resume, and the result of a turn.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ pub(super) async fn say(
     Ok((status, Json(Said { taken, turn, paused_by })).into_response())
 }
 
-/// Waits for a turn, until the time is over or the server is about to end.
+/// Waits for a turn, until the time limit or the server's shutdown.
 async fn rested(app: &App, id: &str, access: &Access, seconds: Option<u64>) -> Result<Option<TurnView>, Failure> {
     let limit = Duration::from_secs(seconds.unwrap_or(60).min(LONGEST));
     tokio::select! {
@@ -100,7 +100,7 @@ pub(super) async fn turn(
     InPath(id): InPath<String>,
     InQuery(query): InQuery<WaitQuery>,
 ) -> Result<Response, Failure> {
-    // Waiting lets work of an earlier process go on.
+    // Waiting resumes the work of an earlier process.
     access.needs(Role::Operator)?;
     Ok(match rested(&app, &id, &access, query.timeout).await? {
         Some(turn) => Json(turn).into_response(),

@@ -1,4 +1,4 @@
-//! Where portals bring their events: a small HTTP listener that takes forms from whoever knows the token.
+//! A small HTTP listener for the events of portals. It accepts forms with the right token.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,16 +16,16 @@ use tokio::task::JoinHandle;
 
 use super::{LARGEST, NotTaken, PortalEvent};
 
-/// Whoever takes longer to send an event has none.
+/// The time limit for sending an event.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Connections at once.
+/// The number of concurrent connections.
 const MOST_CONNECTIONS: usize = 64;
 
-/// Events that wait to be taken in. More are refused: nobody looks at them any more.
+/// The number of queued events. More are refused, because the reader has stopped.
 const MOST_WAITING: usize = 1_000;
 
-/// An event, and the path it was brought to.
+/// An event, and the path it was sent to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received {
     /// The event.
@@ -34,7 +34,7 @@ pub struct Received {
     pub path: String,
 }
 
-/// An open door for events. It closes when it is dropped.
+/// A listener for events. It closes when it is dropped.
 pub struct EventDoor {
     address: SocketAddr,
     received: mpsc::Receiver<Received>,
@@ -42,7 +42,7 @@ pub struct EventDoor {
 }
 
 impl EventDoor {
-    /// Listens at an address, on the tokio runtime that this is called in.
+    /// Listens at an address, on the current tokio runtime.
     pub async fn open(listen: SocketAddr, token: Secret) -> std::io::Result<Self> {
         let listener = TcpListener::bind(listen).await?;
         let address = listener.local_addr()?;
@@ -51,7 +51,7 @@ impl EventDoor {
         Ok(Self { address, received, listening })
     }
 
-    /// Where it listens.
+    /// The address it listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -61,7 +61,7 @@ impl EventDoor {
         self.received.recv().await
     }
 
-    /// The next event, if there is one already.
+    /// The next event, if one is queued.
     pub fn next_ready(&mut self) -> Option<Received> {
         self.received.try_recv().ok()
     }
@@ -78,7 +78,7 @@ async fn accept(listener: TcpListener, token: Arc<Secret>, sender: mpsc::Sender<
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of files, most likely: some will be given back.
+            // Probably out of file descriptors; wait until some are closed.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -102,7 +102,7 @@ async fn serve(stream: TcpStream, token: Arc<Secret>, sender: mpsc::Sender<Recei
     });
     let mut server = hyper::server::conn::http1::Builder::new();
     let server = server.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
-    // A portal that goes away is no fault of ours.
+    // A portal that disconnects is not an error.
     let _ = server.serve_connection(TokioIo::new(stream), service).await;
 }
 

@@ -1,14 +1,14 @@
-//! A form with keys as PHP has them: `data[FIELDS][ID]=12`.
+//! Forms with keys in PHP's notation: `data[FIELDS][ID]=12`.
 
 use serde_json::{Map, Value};
 
-/// More than this is no event.
+/// The largest number of pairs in an event.
 const MOST_PAIRS: usize = 500;
 
-/// Keys nested deeper are no event's either.
+/// The deepest nesting of keys in an event.
 const DEEPEST: usize = 8;
 
-/// The form as a tree of texts. None if it is too large a tree.
+/// The form as a tree of texts. None if it exceeds the limits.
 pub(super) fn tree(form: &str) -> Option<Map<String, Value>> {
     let mut root = Map::new();
     for (count, pair) in form.split('&').filter(|pair| !pair.is_empty()).enumerate() {
@@ -23,7 +23,7 @@ pub(super) fn tree(form: &str) -> Option<Map<String, Value>> {
     Some(root)
 }
 
-/// `data[FIELDS][ID]` as its parts. A bracket that is out of place is a letter like any other.
+/// Splits `data[FIELDS][ID]` into its parts. A misplaced bracket is an ordinary character.
 fn path(key: &str) -> Vec<&str> {
     let Some((first, rest)) = key.split_once('[').filter(|(first, rest)| !first.is_empty() && rest.ends_with(']'))
     else {
@@ -34,7 +34,7 @@ fn path(key: &str) -> Vec<&str> {
 
 fn put(map: &mut Map<String, Value>, path: &[&str], value: String) {
     let [part, rest @ ..] = path else { return };
-    // An empty part is the next place of a list.
+    // An empty part appends to a list.
     let key = if part.is_empty() { map.len().to_string() } else { (*part).to_owned() };
     if rest.is_empty() {
         map.insert(key, value.into());
@@ -49,7 +49,7 @@ fn put(map: &mut Map<String, Value>, path: &[&str], value: String) {
     }
 }
 
-/// `%5B` and `+` undone. What is no text afterwards is replaced.
+/// Decodes `%5B` and `+`. Invalid UTF-8 is replaced.
 fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -62,7 +62,7 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The byte that two digits stand for.
+/// The byte of two hexadecimal digits.
 fn hexadecimal(digits: &[u8]) -> Option<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let [high, low] = *digits else { return None };

@@ -1,15 +1,15 @@
-//! An event in one plain line.
+//! An event in one line of text.
 
 use obelus_words::{Language, event_in_words};
 use serde_json::Value;
 
-/// What happened, from what a session keeps of an event: "deal 12 was changed". Of one that is not known, its name.
+/// Describes a stored event: "deal 12 was changed". An unknown event is described by its name.
 pub fn event_words(event: &Value, language: Language) -> String {
     let name = event["name"].as_str().unwrap_or_default();
     event_in_words(name, record(&event["data"]), language).unwrap_or_else(|| name.to_owned())
 }
 
-/// The number of the record.
+/// The id of the record.
 fn record(data: &Value) -> Option<u64> {
     ["FIELDS", "FIELDS_AFTER", "FIELDS_BEFORE"].iter().find_map(|part| data[*part]["ID"].as_str()?.parse().ok())
 }

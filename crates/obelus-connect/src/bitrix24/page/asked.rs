@@ -1,4 +1,4 @@
-//! What a call asks of a list: how many rows, in which order, and the parameters that say so.
+//! What a call asks of a list: the number of rows, the order, and the parameters for them.
 
 use obelus_kernel::session::CallError;
 use serde_json::{Map, Value, json};
@@ -9,13 +9,13 @@ use crate::bitrix24::wire::whole;
 /// How many rows a call wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// One page, as the portal has it.
+    /// One page, as the portal returns it.
     Page,
     Rows(usize),
     All,
 }
 
-/// Takes `limit` and `all` off: they are for the client, and no parameters of the portal.
+/// Removes `limit` and `all`: they are for the client, not for the portal.
 pub(super) fn take_limit(params: &mut Map<String, Value>) -> Result<Limit, Failure> {
     let all = params.shift_remove("all").is_some_and(|all| all == Value::Bool(true));
     match params.shift_remove("limit") {
@@ -32,7 +32,7 @@ pub(super) fn take_limit(params: &mut Map<String, Value>) -> Result<Limit, Failu
     }
 }
 
-/// In which direction ids go.
+/// The direction of ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Up,
@@ -53,13 +53,13 @@ impl Order {
     }
 }
 
-/// The parameter of this name, however the call spells it.
+/// The parameter of this name, as the call spells it.
 pub(super) fn name_of(params: &Map<String, Value>, name: &str) -> String {
     params.keys().find(|known| known.eq_ignore_ascii_case(name)).cloned().unwrap_or_else(|| name.to_owned())
 }
 
-/// The order by id that a call wants, or may be given because it wants none. None: another order, or the call
-/// bounds ids by itself, so that pages must be counted.
+/// The order by id: the call asks for it, or for no order. None if the call wants another order or filters by id
+/// itself, so that pages must be counted.
 pub(super) fn id_order(params: &Map<String, Value>, id: &str) -> Option<Order> {
     let filter = params.get(&name_of(params, "filter"));
     let bounds = |name: &String| name.strip_prefix(['>', '<']).is_some_and(|name| name.eq_ignore_ascii_case(id));
@@ -101,7 +101,7 @@ pub(super) fn insert_into(params: &mut Map<String, Value>, name: &str, field: &s
     fields[field] = value;
 }
 
-/// Without its id a row does not say where to go on.
+/// Selects the id too: paging needs it.
 pub(super) fn with_id_selected(params: &mut Map<String, Value>) {
     let name = name_of(params, "select");
     if let Some(Value::Array(fields)) = params.get_mut(&name) {

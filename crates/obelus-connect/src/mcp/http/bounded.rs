@@ -1,8 +1,7 @@
-//! Requests to a server whose answers have a size.
+//! An HTTP client that limits the size of answers.
 //!
-//! The library's own client reads answers in JSON whatever their size, and does not say when it listens for what the
-//! server asks by itself. This one reads no more than a message may have, says at once when there is more, and says when
-//! it listens.
+//! The library's client reads JSON answers of any size, and does not say when it starts to listen for the server's
+//! own requests. This one limits the size, reports larger answers at once, and says when it listens.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -29,33 +28,33 @@ const JSON: &str = "application/json";
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 
-/// How much of the words of an answer without sense is read.
+/// The number of bytes read of an invalid answer.
 const MOST_WORDS: usize = 64 * 1024;
 
-/// A token may be refused, and then its rights.
+/// A token may be refused first, and its scopes next.
 const MOST_RENEWALS: usize = 2;
 
 type Failed = StreamableHttpError<reqwest::Error>;
 
-/// A client whose answers have a size.
+/// A client with limited answers.
 #[derive(Clone)]
 pub(in crate::mcp) struct Bounded {
     client: Client,
     /// Counts answers that were too large.
     too_large: Arc<watch::Sender<u64>>,
     listens: Arc<watch::Sender<Listens>>,
-    /// None where the author gives a token by hand.
+    /// None if the author provides a token.
     auth: Option<Arc<Auth>>,
 }
 
-/// Whether the client hears what the server asks by itself.
+/// Whether the client receives the server's own requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mcp) enum Listens {
-    /// There is no session in which it could ask.
+    /// There is no session for them.
     NoSession,
-    /// There is one, and the client is about to listen.
+    /// The client is about to listen.
     NotYet,
-    /// It listens, or was told not to.
+    /// It listens, or the server does not support it.
     Settled,
 }
 
@@ -65,18 +64,18 @@ impl Bounded {
         Self { client, too_large: Arc::new(too_large), listens: Arc::new(listens), auth }
     }
 
-    /// Sees another number for every answer that was too large.
+    /// Changes for every answer that was too large.
     pub(in crate::mcp) fn too_large(&self) -> watch::Receiver<u64> {
         self.too_large.subscribe()
     }
 
-    /// Sees whether the client listens.
+    /// Whether the client listens.
     pub(in crate::mcp) fn listens(&self) -> watch::Receiver<Listens> {
         self.listens.subscribe()
     }
 
-    /// Sends a request, with a token where there is one. A server that refuses it has not carried it out: it is sent
-    /// again as long as another token can be had.
+    /// Sends a request, with a token if there is one. A refused request was not carried out, so it is repeated as
+    /// long as another token can be obtained.
     async fn send(&self, request: RequestBuilder) -> Result<Response, Failed> {
         let Some(auth) = &self.auth else { return Ok(request.send().await?) };
         for left in (0..=MOST_RENEWALS).rev() {
@@ -95,7 +94,7 @@ impl Bounded {
         Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(words)))
     }
 
-    /// The whole of an answer. None if it is larger than that.
+    /// The body of an answer. None if it is too large.
     async fn read(&self, mut response: Response, most: usize) -> Result<Option<Vec<u8>>, Failed> {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await? {
@@ -107,7 +106,7 @@ impl Bounded {
         Ok(Some(body))
     }
 
-    /// The events of an answer, none of which is larger than a message may be.
+    /// The events of an answer, each limited in size.
     fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
         let too_large = Arc::clone(&self.too_large);
         let chunks = stream::unfold((response, Event::default(), false), move |(mut response, mut event, failed)| {
@@ -130,7 +129,7 @@ impl Bounded {
         Box::pin(SseStream::from_bytes_stream(Box::pin(chunks)))
     }
 
-    /// The error of a request that was refused.
+    /// The error of a refused request.
     async fn refused(
         &self,
         response: Response,
@@ -152,15 +151,16 @@ impl Bounded {
             Ok(ServerJsonRpcMessage::Error(error)) if is_json => Some(error),
             _ => None,
         };
-        // Servers that were started anew often say so instead of 404: the request got nowhere, for it is not named.
+        // Restarted servers often use this status instead of 404. The error names no request, so none was carried
+        // out.
         if has_session && status == StatusCode::BAD_REQUEST && error.as_ref().is_some_and(|error| error.id.is_none()) {
             return Err(StreamableHttpError::SessionExpired);
         }
         if let (Some(error), Some(ClientJsonRpcMessage::Request(request))) = (&mut error, message) {
-            // An answer that names no request would be waited for in vain.
+            // Without its id the answer would not be matched to the request.
             error.id.get_or_insert_with(|| request.id.clone());
         }
-        // A server of the older era refuses the question about the era in ways of its own: that is an answer.
+        // Servers of the older era refuse the probe in different ways; each of them is an answer.
         if let Some(ClientJsonRpcMessage::Request(request)) = message
             && matches!(request.request, ClientRequest::DiscoverRequest(_))
             && status.is_client_error()
@@ -238,7 +238,7 @@ impl StreamableHttpClient for Bounded {
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failed> {
         let response = self.send(with_headers(self.client.delete(&*uri), Some(&session_id), headers)).await?;
-        // A server need not be able to.
+        // Servers need not support it.
         if response.status() != StatusCode::METHOD_NOT_ALLOWED {
             response.error_for_status()?;
         }
@@ -308,7 +308,7 @@ fn is(response: &Response, kind: &str) -> bool {
     said.get(..kind.len()).is_some_and(|start| start.eq_ignore_ascii_case(kind.as_bytes()))
 }
 
-/// How much there is of an event: they end with an empty line.
+/// The size of the current event; an empty line ends it.
 #[derive(Default)]
 struct Event {
     size: usize,
@@ -316,7 +316,7 @@ struct Event {
 }
 
 impl Event {
-    /// Counts more of a stream; whether an event in it is too large.
+    /// Counts more bytes; returns whether an event is too large.
     fn grows_beyond(&mut self, chunk: &[u8], most: usize) -> bool {
         for byte in chunk {
             match byte {

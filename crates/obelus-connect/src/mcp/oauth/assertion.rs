@@ -9,10 +9,10 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 
-/// How long a signature is good, in seconds: it is used at once.
+/// How long a signature is valid, in seconds. It is used at once.
 const LASTS: i64 = 300;
 
-/// The type of the assertion, as the form names it.
+/// The type of the assertion in the form.
 pub(super) const KIND: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// The schemes, their names in tokens, and the length of each half where a signature has two.
@@ -23,7 +23,7 @@ const SCHEMES: [(SignatureScheme, &str, Option<usize>); 4] = [
     (SignatureScheme::ED25519, "EdDSA", None),
 ];
 
-/// A signed text that says who asks, for one authorization server and a few minutes.
+/// A signed statement of the client's identity, for one authorization server and a few minutes.
 pub(super) fn assertion(key: &Secret, client: &str, issuer: &str, id: &str, now: i64) -> Result<Secret, String> {
     let no_key = || "`private_key` of `auth` is no key in PEM that can sign (P-256, P-384, RSA or Ed25519)".to_owned();
     let key = PrivateKeyDer::from_pem_slice(key.expose().as_bytes()).map_err(|_| no_key())?;
@@ -43,7 +43,7 @@ pub(super) fn assertion(key: &Secret, client: &str, issuer: &str, id: &str, now:
     Ok(Secret::new(format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))))
 }
 
-/// A signature of two numbers in DER, as tokens have it: one after the other, each of the same length.
+/// Converts a DER signature of two numbers to the form of tokens: both numbers, each padded to `half` bytes.
 fn halves(der: &[u8], half: usize) -> Option<Vec<u8>> {
     // Signatures are short enough for the short form of a length.
     let [0x30, length, rest @ ..] = der else { return None };
@@ -77,7 +77,7 @@ mod tests {
     proptest! {
         #[test]
         fn both_numbers_keep_their_places(first in prop::array::uniform32(any::<u8>()), second in prop::array::uniform32(any::<u8>())) {
-            // As DER has it: no zeros before, but one where the number would look negative.
+            // DER: no leading zeros, except one if the number would look negative.
             let number = |bytes: &[u8]| {
                 let mut bytes: Vec<u8> = bytes.iter().copied().skip_while(|byte| *byte == 0).collect();
                 if bytes.first().is_none_or(|byte| *byte >= 0x80) {

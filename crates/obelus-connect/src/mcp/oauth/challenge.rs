@@ -1,23 +1,23 @@
 //! The challenge of a server that refuses a request: where its metadata are, and which scopes it requires.
 
-/// The most scopes that are read.
+/// The limit of scopes.
 const MOST_SCOPES: usize = 100;
 
-/// A longer one is no scope.
+/// The longest scope.
 const LONGEST_SCOPE: usize = 200;
 
 /// The parameters of `Bearer` in `WWW-Authenticate`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::mcp) struct Challenge {
-    /// Where the metadata of the resource are.
+    /// The address of the resource's metadata.
     pub(super) metadata: Option<String>,
-    /// The rights that the request needs.
+    /// The scopes that the request needs.
     pub(super) scopes: Vec<String>,
     pub(super) error: Option<String>,
 }
 
 impl Challenge {
-    /// Reads the values of the header. Whatever makes no sense in them is passed over.
+    /// Reads the values of the header. Invalid parts are ignored.
     pub(in crate::mcp) fn parse<'a>(values: impl Iterator<Item = &'a str>) -> Self {
         let mut challenge = Self::default();
         for value in values {
@@ -34,7 +34,7 @@ impl Challenge {
         challenge
     }
 
-    /// Whether the token is good and its rights do not suffice.
+    /// Whether the token is valid but its scopes are insufficient.
     pub(in crate::mcp) fn wants_more(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
@@ -49,7 +49,7 @@ impl Challenge {
     }
 }
 
-/// The texts that can be scopes (RFC 6749, 3.3), each once.
+/// The valid scopes (RFC 6749, 3.3), without duplicates.
 pub(super) fn scopes_of<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut scopes: Vec<String> = Vec::new();
     for text in texts.filter(|text| is_scope(text)).take(MOST_SCOPES) {
@@ -70,7 +70,7 @@ enum Word<'a> {
     Param(&'a str, String),
 }
 
-/// Takes the next scheme or parameter off the text.
+/// Takes the next scheme or parameter from the text.
 fn next_word<'a>(rest: &mut &'a str) -> Option<Word<'a>> {
     *rest = rest.trim_start_matches([' ', '\t', ',']);
     if rest.is_empty() {
@@ -79,7 +79,7 @@ fn next_word<'a>(rest: &mut &'a str) -> Option<Word<'a>> {
     let end = rest.find([' ', '\t', ',', '=', '"']).unwrap_or(rest.len());
     let (name, after) = rest.split_at(end);
     let Some(value) = after.trim_start().strip_prefix('=') else {
-        // A stray quote would be met again and again.
+        // Skips a stray quote, to avoid an endless loop.
         *rest = after.strip_prefix('"').unwrap_or(after);
         return Some(Word::Scheme(name));
     };

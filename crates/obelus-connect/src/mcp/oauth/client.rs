@@ -9,10 +9,10 @@ use super::challenge::scopes_of;
 use super::fetch::Fetch;
 use super::metadata::AuthMetadata;
 
-/// How the client says who it is.
+/// How the client authenticates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
-    /// By its name alone.
+    /// By its id alone.
     Open,
     /// With its secret in a header.
     Basic,
@@ -32,7 +32,7 @@ impl Method {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(method, _)| *method)
     }
 
-    /// The one to use with a secret, or without one.
+    /// The method to use, with or without a secret.
     fn pick(methods: Option<&[String]>, has_secret: bool) -> Self {
         let takes = |name: &str| methods.is_some_and(|methods| methods.iter().any(|method| method == name));
         match methods {
@@ -57,9 +57,9 @@ pub(super) struct Client {
 pub(super) struct Tokens {
     pub(super) access: Secret,
     pub(super) refresh: Option<Secret>,
-    /// Seconds until it lapses, where that is said.
+    /// Seconds until it expires, if known.
     pub(super) lasts: Option<u64>,
-    /// The rights that were given, where that is said.
+    /// The granted scopes, if known.
     pub(super) scopes: Option<Vec<String>>,
 }
 
@@ -67,18 +67,18 @@ pub(super) struct Tokens {
 #[derive(Debug)]
 pub(super) struct NoTokens {
     pub(super) words: String,
-    /// Whether what was shown is not good any more, rather than that something went wrong on the way.
+    /// Whether the credentials are no longer valid, as opposed to a failed request.
     pub(super) is_refused: bool,
 }
 
 impl Client {
-    /// A client that was made known by a person.
+    /// A client registered by a person.
     pub(super) fn known(id: &str, secret: Option<Secret>, found: &AuthMetadata) -> Self {
         let method = Method::pick(found.methods.as_deref(), secret.is_some());
         Self { id: id.to_owned(), secret, method }
     }
 
-    /// Makes itself known (RFC 7591).
+    /// Registers the client (RFC 7591).
     pub(super) async fn register(
         fetch: &Fetch,
         found: &AuthMetadata,
@@ -115,7 +115,7 @@ impl Client {
         Ok(Self { id: id.to_owned(), secret, method })
     }
 
-    /// Asks for tokens.
+    /// Requests tokens.
     pub(super) async fn ask(&self, fetch: &Fetch, at: &Url, fields: &[(&str, &str)]) -> Result<Tokens, NoTokens> {
         let (mut form, mut basic) = (fields.to_vec(), None);
         match (self.method, &self.secret) {
@@ -147,12 +147,12 @@ impl Client {
     }
 }
 
-/// Whether a text can stand in the header for which it is meant.
+/// Whether a text is valid in its header.
 fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Why something was refused. Only what the standard has for it is shown: the rest could hold anything.
+/// Why a request was refused. Only the standard's fields are shown: the rest is untrusted.
 fn said(status: StatusCode, answer: &Value) -> String {
     let word = |name: &str| answer[name].as_str().filter(|text| !text.is_empty()).map(quoted);
     let mut words = word("error").unwrap_or_else(|| format!("HTTP {}", status.as_u16()));

@@ -7,24 +7,24 @@ use crate::activity::{BindingError, Fields};
 
 const KNOWN: [&str; 6] = ["scopes", "client_id", "client_secret", "private_key", "grant", "issuer"];
 
-/// How a token is got.
+/// How a token is obtained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Grant {
     /// A person logs in.
     #[default]
     Code,
-    /// The agent has an account of its own.
+    /// The agent has its own account.
     Credentials,
 }
 
-/// What the author has configured. The server's metadata give the rest.
+/// The author's configuration. The rest comes from the server's metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::mcp) struct AuthConfig {
     pub(super) scopes: Vec<String>,
     pub(super) client_id: Option<String>,
-    /// The name of a variable of the environment.
+    /// The name of an environment variable.
     secret: Option<String>,
-    /// The same.
+    /// The name of an environment variable.
     key: Option<String>,
     pub(super) grant: Grant,
     pub(super) issuer: Option<String>,
@@ -67,17 +67,17 @@ impl AuthConfig {
         Ok(Self { scopes, client_id, secret, key, grant, issuer })
     }
 
-    /// The secret of the client, if there is one. The error names the variable that is not set.
+    /// The client's secret, if there is one. The error names a variable that is not set.
     pub(super) fn secret(&self) -> Result<Option<Secret>, String> {
         self.secret.as_deref().map(from_env).transpose()
     }
 
-    /// The key to sign with, if there is one.
+    /// The signing key, if there is one.
     pub(super) fn key(&self) -> Result<Option<Secret>, String> {
         self.key.as_deref().map(from_env).transpose()
     }
 
-    /// Whether the client is known by an address at which it is described.
+    /// Whether the client id is the address of its description.
     pub(super) fn id_is_address(&self) -> bool {
         self.secret.is_none() && self.client_id.as_ref().is_some_and(|id| id.starts_with("https://"))
     }
@@ -87,7 +87,7 @@ fn from_env(name: &str) -> Result<Secret, String> {
     Secret::from_env(name).ok_or_else(|| format!("the environment has no `{name}`; set it"))
 }
 
-/// The name behind a `$`.
+/// The name after a `$`.
 fn variable(text: &str) -> Option<String> {
     let name = text.strip_prefix('$')?;
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';

@@ -1,5 +1,5 @@
-//! Requests that lead to a token. Servers name the addresses, so only `https` addresses are asked, redirects stay on
-//! their host, and the size of an answer is limited.
+//! Requests to obtain a token. Their addresses come from servers, so they must be `https`, redirects stay on their
+//! host, and the size of an answer is limited.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -15,16 +15,16 @@ use url::form_urlencoded::{Serializer, byte_serialize};
 use super::super::error::quoted;
 use super::super::http;
 
-/// The largest answer that is read.
+/// The largest answer.
 const MOST_READ: usize = 256 * 1024;
 
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// Asks authorization servers.
+/// A client of authorization servers.
 pub(super) struct Fetch {
     /// Follows redirects on the same host.
     metadata: Client,
-    /// Follows none: what it sends is for one address.
+    /// Follows none, because it sends secrets.
     secret: Client,
     /// Whether the server itself is on this machine.
     is_local: bool,
@@ -38,7 +38,7 @@ impl Fetch {
         Ok(Self { metadata, secret, is_local: is_local(server) })
     }
 
-    /// An address that a server named, if it may be asked.
+    /// Checks an address that a server named.
     pub(super) fn address(&self, text: &str, what: &str) -> Result<Url, String> {
         let url = Url::parse(text).map_err(|_| format!("{what} is no address: {}", quoted(text)))?;
         let is_safe = url.scheme() == "https" || (url.scheme() == "http" && self.is_local && is_local(&url));
@@ -62,13 +62,13 @@ impl Fetch {
         Ok((status == StatusCode::OK).then_some(value).filter(Value::is_object))
     }
 
-    /// Sends a document.
+    /// Sends a JSON document.
     pub(super) async fn send(&self, url: &Url, document: &Value) -> Result<(StatusCode, Value), String> {
         let request = self.secret.post(url.clone()).header(ACCEPT, "application/json");
         answer(request.header(CONTENT_TYPE, "application/json").body(document.to_string()), url).await
     }
 
-    /// Sends a form, with a name and a password where they go into a header.
+    /// Sends a form, with a user name and password in a header if given.
     pub(super) async fn send_form(
         &self,
         url: &Url,
@@ -78,7 +78,7 @@ impl Fetch {
         let body = Serializer::new(String::new()).extend_pairs(fields).finish();
         let mut request = self.secret.post(url.clone()).header(ACCEPT, "application/json");
         if let Some((name, password)) = basic {
-            // Both are encoded before they are put together (RFC 6749, 2.3.1).
+            // Both are encoded before they are joined (RFC 6749, 2.3.1).
             let coded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
             let both = STANDARD.encode(format!("{}:{}", coded(name), coded(password)));
             let mut value = HeaderValue::from_str(&format!("Basic {both}")).map_err(|error| error.to_string())?;
@@ -89,7 +89,7 @@ impl Fetch {
     }
 }
 
-/// The answer to a request: null where it is no JSON. Its words are not shown, for there may be tokens in them.
+/// The answer to a request; null if it is not JSON. Its text is not shown, because it may contain tokens.
 async fn answer(request: RequestBuilder, url: &Url) -> Result<(StatusCode, Value), String> {
     let host = quoted(url.host_str().unwrap_or_default());
     let failed =

@@ -1,4 +1,4 @@
-//! The two ways to a token: a person logs in, or the agent has an account of its own.
+//! The two ways to obtain a token: a person logs in, or the agent has its own account.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -38,7 +38,7 @@ impl Auth {
             }
             _ => Client::register(&fetch, &found, &back, &scopes).await?,
         };
-        // The state is in the address that the person is shown; the other is for the end of the login alone.
+        // The state appears in the address shown to the person; the verifier stays secret until the end of the login.
         let (state, verifier) = (random()?, Secret::new(random()?));
         let proof = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.expose()));
         address
@@ -88,7 +88,7 @@ impl Auth {
         self.take(held, found, client, scopes, tokens)
     }
 
-    /// Finds out who gives tokens. One that got the secret of the client before is not changed for another.
+    /// Discovers the authorization server. It must not change once it has got the client's secret.
     async fn found(&self, held: &TokenState, challenge: &Challenge) -> Result<(Fetch, AuthMetadata), String> {
         if self.url.scheme() != "https" && !is_local(&self.url) {
             return Err("it wants to know who asks, and no token is sent to an address that is not https".to_owned());
@@ -109,7 +109,7 @@ impl Auth {
         }
     }
 
-    /// The rights to ask for: what the author wants, else what the server wants; and what was found missing since.
+    /// The scopes to request: the author's, else the server's; and those found missing since.
     fn scopes(&self, held: &TokenState, challenge: &Challenge, found: &AuthMetadata) -> Result<Vec<String>, String> {
         let mut scopes = match (&self.config.scopes, &challenge.scopes) {
             (configured, _) if !configured.is_empty() => configured.clone(),
@@ -165,7 +165,7 @@ impl Auth {
             scopes,
             wanted: Vec::new(),
         };
-        // A secret of the environment is read from there each time, and not stored.
+        // An environment secret is read each time and not stored.
         if self.config.secret()?.is_some() {
             stored.client.secret = None;
         }
@@ -181,7 +181,7 @@ impl Auth {
     }
 }
 
-/// The code in the address that a person was sent back to.
+/// The code in the address that the person came back to.
 fn code_in(landed: &str, state: &str, found: &AuthMetadata) -> Result<Secret, String> {
     let url = Url::parse(landed).map_err(|_| "the login led to no address".to_owned())?;
     let all = |name: &str| {
@@ -192,7 +192,7 @@ fn code_in(landed: &str, state: &str, found: &AuthMetadata) -> Result<Secret, St
     if all("state") != [state] {
         return Err("the login that came back is not the one that was begun".to_owned());
     }
-    // Another one could have answered in its place (RFC 9207).
+    // Another server could have answered in its place (RFC 9207).
     match one("iss") {
         Some(named) if named != found.issuer => {
             return Err(format!("the login came back from {}, not from {}", quoted(&named), quoted(&found.issuer)));
@@ -210,7 +210,7 @@ fn code_in(landed: &str, state: &str, found: &AuthMetadata) -> Result<Secret, St
     Ok(Secret::new(code))
 }
 
-/// A text that nobody can guess.
+/// An unguessable text.
 fn random() -> Result<String, String> {
     let mut bytes = [0; 32];
     let filled = default_provider().secure_random.fill(&mut bytes);

@@ -1,4 +1,4 @@
-//! Where a person comes back to after a login: one page on this machine, for one visit.
+//! The page that a login returns to: on this machine, for one visit.
 
 use std::fmt::Write as _;
 use std::io;
@@ -10,15 +10,15 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::{LogIn, VisitFuture};
 
-/// The longest request that is read.
+/// The longest request.
 const MOST_REQUEST: usize = 16 * 1024;
 
-/// A connection that sends nothing for so long is closed.
+/// A connection silent for this long is closed.
 const MOST_SILENCE: Duration = Duration::from_secs(10);
 
 const PATH: &str = "/callback";
 
-/// A page on 127.0.0.1. Requests without the `state` of this login get 404, and the page goes on waiting.
+/// A page on 127.0.0.1. Requests without the `state` of this login get 404, and the page keeps waiting.
 pub struct Landing {
     listener: TcpListener,
     back: String,
@@ -33,8 +33,8 @@ impl std::fmt::Debug for Landing {
 }
 
 impl Landing {
-    /// Opens the page at this port, 0 for any that is free. `tell` is told the address that the person is to open;
-    /// nobody is waited for longer than `limit`.
+    /// Opens the page at this port, 0 for any free one. `tell` gets the address that the person must open; `limit` is
+    /// the longest wait.
     pub async fn open(port: u16, limit: Duration, tell: impl Fn(&str) + Send + Sync + 'static) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let back = format!("http://127.0.0.1:{}{PATH}", listener.local_addr()?.port());
@@ -51,7 +51,7 @@ impl Landing {
         }
     }
 
-    /// One visit: the address, if it is the right one.
+    /// One request; returns its address if its state is right.
     async fn visited(&self, mut stream: TcpStream, state: &str) -> io::Result<Option<String>> {
         let mut request = Vec::new();
         while !request.windows(4).any(|end| end == b"\r\n\r\n") {

@@ -13,20 +13,20 @@ use super::fetch::Fetch;
 pub(super) struct AuthMetadata {
     /// The resource that tokens are for (RFC 8707), exactly as the server writes it.
     pub(super) resource: String,
-    /// The rights that the server knows of.
+    /// The scopes that the server supports.
     pub(super) scopes: Vec<String>,
     /// The issuer of tokens, exactly as it writes itself.
     pub(super) issuer: String,
     pub(super) authorize: Option<Url>,
     pub(super) token: Url,
     pub(super) register: Option<Url>,
-    /// Ways to say who the client is.
+    /// The supported ways to authenticate the client.
     pub(super) methods: Option<Vec<String>>,
-    /// Whether a client may be known by an address.
+    /// Whether a client id may be an address.
     pub(super) takes_addresses: bool,
-    /// Whether it always says who it is when it sends a person back (RFC 9207).
+    /// Whether it always names itself when it sends a person back (RFC 9207).
     pub(super) names_itself: bool,
-    /// Whether tokens that last are asked for by a scope.
+    /// Whether long-lived tokens need a scope.
     pub(super) has_offline: bool,
     pub(super) has_s256: bool,
 }
@@ -104,7 +104,7 @@ async fn resource_of(fetch: &Fetch, server: &Url, challenge: &Challenge) -> Resu
     Ok(None)
 }
 
-/// Where the metadata of an authorization server may be, in the order of the specification.
+/// The possible addresses of an authorization server's metadata, in the order of the specification.
 fn places(issuer: &Url) -> Vec<Url> {
     let (oauth, openid) = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration");
     match issuer.path().trim_end_matches('/') {
@@ -125,7 +125,7 @@ fn at(url: &Url, path: &str) -> Url {
     url
 }
 
-/// Whether a resource is the server, or all that is below a path of its host.
+/// Whether a resource is the server, or a path above it on its host.
 fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
     let (theirs, ours) = (resource.path().trim_end_matches('/'), server.path().trim_end_matches('/'));

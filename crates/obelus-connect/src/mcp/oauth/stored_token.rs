@@ -1,4 +1,4 @@
-//! Tokens that outlast the process: one file for each agent and server, readable by its owner alone.
+//! Stored tokens: one file for each agent and server, readable only by its owner.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,49 +12,49 @@ use sha2::{Digest as _, Sha256};
 
 use super::client::{Client, Method, Tokens};
 
-/// A token that lapses within this many seconds is not sent any more.
+/// A token that expires within this many seconds is no longer sent.
 const MARGIN: i64 = 30;
 
-/// The largest file that is read.
+/// The largest file.
 const MOST_READ: u64 = 256 * 1024;
 
 /// The tokens for one server.
 #[derive(Clone, Debug)]
 pub(super) struct StoredToken {
-    /// The address of the server. Tokens go nowhere else.
+    /// The server's address. Tokens are sent only there.
     pub(super) server: Url,
     /// The resource that the tokens are for, as the server writes it.
     pub(super) resource: String,
     pub(super) issuer: String,
-    /// Where they are renewed.
+    /// The address for renewals.
     pub(super) token_at: Url,
     pub(super) client: Client,
-    /// None where it was refused.
+    /// None if it was refused.
     pub(super) access: Option<Secret>,
     pub(super) refresh: Option<Secret>,
-    /// When it lapses, in seconds since 1970.
+    /// When it expires, in seconds since 1970.
     pub(super) until: Option<i64>,
-    /// The rights that were asked for.
+    /// The requested scopes.
     pub(super) scopes: Vec<String>,
-    /// Rights that were found missing since.
+    /// Scopes found missing since.
     pub(super) wanted: Vec<String>,
 }
 
 impl StoredToken {
-    /// The token, unless it has lapsed.
+    /// The token, unless it has expired.
     pub(super) fn fresh(&self, now: i64) -> Option<Secret> {
         let is_fresh = self.until.is_none_or(|until| now + MARGIN < until);
         self.access.clone().filter(|_| is_fresh)
     }
 
-    /// Takes new tokens in place of old ones. A refresh token that is not replaced stays good.
+    /// Stores new tokens. A refresh token that is not replaced stays valid.
     pub(super) fn renew(&mut self, tokens: Tokens, now: i64) {
         self.until = tokens.lasts.map(|lasts| now.saturating_add(i64::try_from(lasts).unwrap_or(i64::MAX)));
         self.access = Some(tokens.access);
         self.refresh = tokens.refresh.or(self.refresh.take());
     }
 
-    /// The stored tokens for this server. None if there are none that can be used.
+    /// The stored tokens for this server, if they are usable.
     pub(super) fn load(file: &Path, server: &Url) -> Option<Self> {
         let meta = fs::metadata(file).ok().filter(|meta| meta.len() <= MOST_READ)?;
         let value: Value =

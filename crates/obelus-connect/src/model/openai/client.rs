@@ -53,7 +53,7 @@ struct WireRequest<'a> {
 impl OpenAi {
     /// A model with its options, and the server's address and key.
     pub fn new(options: OpenAiOptions, access: Access) -> Self {
-        // The secrets in them are masked from now on. What is wrong with them is told by the first request.
+        // Registers their secrets for masking. Errors are reported by the first request.
         drop(access.headers(&options));
         let (client, capabilities, budget) = (OnceLock::new(), Mutex::default(), Budget::default());
         Self(Arc::new(Inner { options, access, client, capabilities, budget }))

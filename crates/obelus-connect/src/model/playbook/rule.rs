@@ -137,8 +137,8 @@ fn in_words(FieldError { field, text }: FieldError) -> String {
     format!("`{field}`: {text}")
 }
 
-/// The answer without calls that have come to their end in this turn: whoever is asked again after acting does not act
-/// twice. Its words are left out with the last of them, and the output remains.
+/// The answer without calls that have ended in this turn, so that a repeated request does not repeat its effects. If
+/// no call is left, the text is left out too; the output remains.
 fn without_done(answer: Answer, facts: &Facts<'_>) -> Answer {
     let Answer::Solution { mut solution, tokens } = answer else { return answer };
     let has_ended = |report: &&CallReport| matches!(report.status, CallStatus::Done | CallStatus::Denied);

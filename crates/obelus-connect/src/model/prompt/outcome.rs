@@ -1,4 +1,4 @@
-//! What became of a call, in a few words.
+//! The outcome of a call, in a few words.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use serde_json::{Map, Value};
 use super::tools::name;
 use super::values::json;
 
-/// Names of instances on one line.
+/// The limit of instance names on one line.
 const MOST_NAMES: usize = 40;
 
-/// The calls of the latest answer that had some, and what calls have brought: it need not be said again.
+/// The calls of the model's latest answer with calls, and the results so far. They need not be repeated.
 #[derive(Default)]
 pub(super) struct Proposed<'a> {
     calls: &'a [Value],
     batch: u64,
-    /// Results by their paths.
+    /// Results by path.
     pub(super) values: BTreeMap<&'a str, &'a Value>,
 }
 
 impl<'a> Proposed<'a> {
-    /// The model answered.
+    /// Records an answer of the model.
     pub(super) fn note(&mut self, calls: &'a [Value], batch: u64) {
         if !calls.is_empty() {
             (self.calls, self.batch) = (calls, batch);
         }
     }
 
-    /// Whether the answer has a call with these parameters, so that the tool's name says which one is meant. Right below
-    /// the answer, calls of one tool are told in the order of writing; later, one of several needs its parameters.
+    /// Whether the answer has a call with these parameters, so that the tool's name identifies it. Right after the
+    /// answer, calls of one tool are listed in order; later, one of several needs its parameters.
     pub(super) fn has(&self, call: &Value, params: &Map<String, Value>, batch: u64) -> bool {
         let of_tool = || self.calls.iter().filter(|proposed| proposed["_tool"] == call["_tool"]);
         let is_clear = batch == self.batch || of_tool().nth(1).is_none();
@@ -37,7 +37,7 @@ impl<'a> Proposed<'a> {
         is_clear && of_tool().any(has_all)
     }
 
-    /// Whether a value is what the model wrote, or what its references stand for.
+    /// Whether a value is what the model wrote, or what its references resolve to.
     fn is_same(&self, written: &Value, value: &Value) -> bool {
         match (written, value) {
             (Value::String(text), _) if text.starts_with('†') && self.values.contains_key(text.as_str()) => {
@@ -63,7 +63,7 @@ impl<'a> Proposed<'a> {
         }
     }
 
-    /// What went wrong before anything was started, with the call that was proposed.
+    /// An error that prevented a proposed call from starting.
     pub(super) fn fault(&self, error: &Value, batch: u64) -> String {
         let call = &error["call"];
         let params = params(call);
@@ -76,7 +76,7 @@ impl<'a> Proposed<'a> {
     }
 }
 
-/// Tool, parameters, instance, and how the call ended.
+/// Tool, parameters, instance, and the call's status.
 pub(super) fn head(call: &Value, status: CallStatus, approved: bool, params: Option<&Map<String, Value>>) -> String {
     let tool = name(call["_tool"].as_str().unwrap_or_default());
     let params = params.map(in_words).unwrap_or_default();
@@ -86,7 +86,7 @@ pub(super) fn head(call: &Value, status: CallStatus, approved: bool, params: Opt
     format!("{tool}{params}{instance} {ended}{approved}")
 }
 
-/// What went wrong with a call: the rule, the code and the words.
+/// The error of a call: rule, code and message.
 pub(super) fn error_words(entry: &CallEntry) -> String {
     entry.error.as_ref().map(|error| words(error, entry.status.name())).unwrap_or_default()
 }
@@ -110,7 +110,7 @@ fn words(error: &Value, status: &str) -> String {
     }
 }
 
-/// A call that has not ended. What stands in the latest answer is not said again.
+/// A call that has not ended. Parts of the latest answer are not repeated.
 pub(super) fn open_call(prompt: &Prompt, report: &CallReport) -> String {
     let answers = prompt.transcript.iter().rev().filter(|entry| !entry.is_digest);
     let calls = answers.filter_map(|entry| match &entry.what {
@@ -126,7 +126,7 @@ pub(super) fn open_call(prompt: &Prompt, report: &CallReport) -> String {
     head + &error
 }
 
-/// The names of instances; what they begin with in common stands once.
+/// The names of instances, with their common prefix written once.
 pub(super) fn names_in_short(names: &[&str]) -> String {
     let parts: Option<Vec<(&str, &str)>> = names.iter().map(|name| name.split_once(' ')).collect();
     let (set, own) = match parts.as_deref() {

@@ -1,4 +1,4 @@
-//! The words of a request, held letter by letter.
+//! Exact texts of requests.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{ChatRole, PromptOptions, render};
 use crate::model::testing::{asked, bare, ended, happened, report};
 
-/// The chat as it goes out, one message below the other.
+/// The rendered chat, one message below the other.
 fn chat(prompt: &Prompt, options: &PromptOptions) -> String {
     let mut text = String::new();
     for message in render(prompt, options).unwrap() {
@@ -43,7 +43,7 @@ fn answer(schema: Value) -> Arc<Composed> {
     Arc::new(Composed::new(schema, Vec::new()))
 }
 
-/// A session in which everything has happened once.
+/// A session with every kind of entry.
 fn story() -> Vec<(u64, Happened)> {
     let send = |to: &str| json!({"_tool": "send", "to": to});
     let answer = |say: &str, calls: Vec<Value>| {
@@ -71,7 +71,7 @@ fn story() -> Vec<(u64, Happened)> {
     ]
 }
 
-/// Everything that can be shown at once.
+/// A prompt with every part.
 fn full() -> Prompt {
     let call = json!({"_tool": "send", "to": "a@b.c", "_outputPath": "†state.sent"});
     let prompt = asked("Привет");
@@ -162,7 +162,7 @@ fn a_request_with_something_before_the_models_eyes() {
     let plain = render(&prompt, &without).unwrap();
     assert!(plain.iter().all(|message| message.images.is_empty()) && !plain[2].content.contains("picture"));
     assert_eq!((&plain[0], &plain[1]), (&messages[0], &messages[1]), "what is stable stays so");
-    // Whoever carries out a call that was given it sees it too.
+    // A call that was given the observation sees it too.
     let thinking = Prompt { observation: prompt.observation.clone(), ..thought() };
     assert_eq!(render(&thinking, &with).unwrap()[1], messages[2]);
 }
@@ -208,7 +208,7 @@ fn the_same_request_gives_the_same_bytes() {
 
 #[test]
 fn data_cannot_begin_a_line_of_its_own() {
-    // Every heading of the chat is one of ours: none of those that the data above brings along.
+    // All headings of the chat are ours; data cannot add any.
     for prompt in [full(), thought()] {
         let messages = render(&prompt, &PromptOptions::default()).unwrap();
         let said: Vec<&str> = prompt
@@ -223,7 +223,7 @@ fn data_cannot_begin_a_line_of_its_own() {
         let mut headings: Vec<&str> =
             ours.flat_map(|message| message.content.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])).collect();
         headings.retain(|line| line.starts_with('#'));
-        // Results are told with every request.
+        // Results are part of every request.
         headings.retain(|line| *line != "# Results");
         let count = headings.len();
         headings.sort_unstable();

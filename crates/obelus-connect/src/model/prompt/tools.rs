@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::model::jinja;
 
-/// What the answer's schema does not contain about a tool: its purpose, its effect, its result.
+/// Facts about a tool that the answer's schema lacks: its purpose, its effect, its result.
 #[derive(Serialize)]
 pub(super) struct ToolSummary<'a> {
     tool: &'a str,
@@ -24,7 +24,7 @@ pub(super) struct ToolSummary<'a> {
 }
 
 impl<'a> ToolSummary<'a> {
-    /// A tool. The effect of a call that is only planned is not that of its tool: it is judged by what the call does.
+    /// A tool. For planned calls the effect is left out: it depends on the call and is judged later.
     pub(super) fn of(tool: &'a Tool, is_planned: bool) -> Self {
         Self {
             tool: &tool.name,
@@ -39,8 +39,8 @@ impl<'a> ToolSummary<'a> {
 /// The shortest list of parameters that is worth a reference to another tool's.
 const LONG: usize = 30;
 
-/// Tools with their parameters, for a dialect without a schema: `deal.get(id): One deal`. Parameters that an earlier tool
-/// has too are shown by its name, and an effect where a tool does more than read.
+/// Tools with their parameters, for a dialect without a schema: `deal.get(id): One deal`. Parameters equal to an
+/// earlier tool's are shown by its name; the effect is shown unless the tool only reads.
 pub(super) fn signatures(tools: &[Arc<Tool>]) -> Vec<String> {
     let mut seen: Vec<(String, &str)> = Vec::new();
     let mut lines = Vec::new();
@@ -75,7 +75,7 @@ fn signature(tool: &Tool, params: &str) -> String {
     text
 }
 
-/// Words of the agent's author, in quotes where they have several lines.
+/// Text of the agent's author, quoted if it has several lines.
 fn plain_words(words: &Value) -> String {
     match words.as_str() {
         Some(text) if !text.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) => {
@@ -85,8 +85,8 @@ fn plain_words(words: &Value) -> String {
     }
 }
 
-/// A kind of memory: its name, what it is for, and what its value looks like. Where the model does not write it, the
-/// names of its members are enough.
+/// A kind of memory: its name, its purpose and its type. If the model does not write it, the members' names are
+/// enough.
 pub(super) fn recipe(kind: &Value, is_written: bool) -> String {
     let mut text = name(kind["kind"].as_str().unwrap_or_default());
     match kind.get("schema") {
@@ -99,7 +99,7 @@ pub(super) fn recipe(kind: &Value, is_written: bool) -> String {
         None => {}
     }
     text.push_str(&kind.get("description").map(plain_words).unwrap_or_default());
-    // What single instances have of their own.
+    // Descriptions and schemas of single instances.
     for own in ["descriptions", "schemas"] {
         if let Some(of_instances) = kind.get(own) {
             let _ = write!(text, " {own} of instances {}", line(of_instances));
@@ -116,7 +116,7 @@ fn members(schema: &Value) -> String {
     let member = |(field, schema): (&String, &Value)| {
         let mark = if is_required(field) { "" } else { "?" };
         match type_of(schema).as_str() {
-            // A text, or a number for whom it fits.
+            // A text, or a number where that fits.
             "str" | "int|str" | "number|str" => format!("{}{mark}", name(field)),
             type_ => format!("{}{mark}: {type_}", name(field)),
         }
@@ -124,12 +124,12 @@ fn members(schema: &Value) -> String {
     properties.filter(|(field, _)| !field.starts_with('_')).map(member).collect::<Vec<_>>().join(", ")
 }
 
-/// The description of a schema behind it.
+/// A schema's description, as a suffix.
 fn described(schema: &Value) -> String {
     schema.get("description").map(|words| format!(" {}", line(words))).unwrap_or_default()
 }
 
-/// A schema in short. What has no short form is shown as it is.
+/// A schema in short notation; as JSON if it has none.
 fn type_of(schema: &Value) -> String {
     const PLAIN: [&str; 12] = [
         "type",
@@ -178,7 +178,7 @@ fn types(fields: &Map<String, Value>) -> String {
     match fields.get("type") {
         Some(Value::String(name)) => one(name),
         Some(Value::Array(names)) => {
-            // What may be null may be left out.
+            // A nullable field may be left out.
             let names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
             names.map(one).collect::<Vec<_>>().join("|")
         }
@@ -186,12 +186,12 @@ fn types(fields: &Map<String, Value>) -> String {
     }
 }
 
-/// A choice: a name as it is.
+/// A choice; a name needs no quotes.
 fn choice(value: &Value) -> String {
     value.as_str().map_or_else(|| line(value), name)
 }
 
-/// A name as it is, or in quotes where it has other signs than names have.
+/// A name, quoted if it has unusual characters.
 pub(super) fn name(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
     match name.chars().all(is_plain) && !name.is_empty() {

@@ -15,29 +15,28 @@ use super::{ChatMessage, ChatRole, RESULTS, RenderError, SEEN, TIME, line, messa
 use crate::model::calendar::calendar;
 use crate::model::jinja;
 
-/// What stands for a thought: it is for the log, and its block shows the form of an answer.
+/// The placeholder for a thought: thoughts are only for the log, but the block shows the form of an answer.
 const THOUGHT: &str = "…";
 
-/// Messages under way.
+/// The messages being built.
 pub(super) struct TranscriptMessages<'a> {
     prompt: &'a Prompt,
     messages: Vec<ChatMessage>,
-    /// Lines of the results that were sent with one request.
+    /// Lines of results that were sent with one request.
     lines: Vec<String>,
     batch: u64,
-    /// What the latest calls were: what stands there need not be said again.
+    /// The latest calls, which need not be repeated.
     proposed: Proposed<'a>,
-    /// The day that the latest calendar begins with.
+    /// The first day of the latest calendar.
     day: Option<Value>,
-    /// Whether a whole observation stands above, so that changes of it can be understood.
+    /// Whether a whole observation precedes, so that changes can be understood.
     has_whole: bool,
     /// Whether the latest observation is among the messages.
     has_latest: bool,
 }
 
 impl<'a> TranscriptMessages<'a> {
-    /// The messages, the day that the latest calendar among them begins with, and whether the latest observation is among
-    /// them.
+    /// The messages, the first day of the latest calendar in them, and whether they contain the latest observation.
     pub(super) fn render(prompt: &'a Prompt) -> Result<(Vec<ChatMessage>, Option<Value>, bool), RenderError> {
         let mut told = TranscriptMessages {
             prompt,
@@ -101,13 +100,13 @@ impl<'a> TranscriptMessages<'a> {
         Ok(())
     }
 
-    /// An observation, or a line where it is not at hand any more.
+    /// An observation, or a line if it is no longer available.
     fn observed(&mut self, tool: &str, about: &Value, is_part: bool) -> Result<(), RenderError> {
         let latest = self.prompt.observation.as_deref().filter(|latest| about["digest"] == latest.digest.as_str());
         let shown = about["digest"].as_str().and_then(|digest| self.prompt.observed.get(digest)).map(|text| &**text);
         let text = match (shown, is_part && !self.has_whole) {
             (Some(shown), false) => Some(shown),
-            // Changes alone say nothing to whoever has not seen the rest.
+            // Changes make no sense without the whole observation.
             _ => latest.map(|latest| latest.text.as_str()),
         };
         self.has_whole = text.is_some() && (self.has_whole || !is_part || shown != text);
@@ -118,7 +117,7 @@ impl<'a> TranscriptMessages<'a> {
             return Ok(());
         };
         let lines: minijinja::value::Value = jinja::lines(text).map(minijinja::value::Value::from).collect();
-        // Steps of a graph are told once, in what stays the same, how to read it.
+        // Steps of a graph get the reading instructions once, in the common part.
         let data = minijinja::value::Value::from_pairs([
             ("text", lines),
             ("tool", line(SEEN, tool)?.into()),
@@ -133,7 +132,7 @@ impl<'a> TranscriptMessages<'a> {
         self.messages.push(ChatMessage { role, content, images: Vec::new() });
     }
 
-    /// The next days, before the first words of a day.
+    /// The calendar, before the first message of a day.
     fn calendar(&mut self, time: obelus_kernel::Time) -> Result<(), RenderError> {
         let Some(zone) = self.prompt.time_zone.as_deref() else { return Ok(()) };
         let calendar = calendar(time, Some(zone), self.prompt.language.as_deref());
@@ -145,7 +144,7 @@ impl<'a> TranscriptMessages<'a> {
         Ok(())
     }
 
-    /// An answer of the model in its own dialect, without what it said about its calls.
+    /// An answer of the model in its own dialect, without its comments on calls.
     fn answer(&self, say: Option<&str>, calls: &[Value], output: &Value) -> Result<String, RenderError> {
         if self.prompt.dialect == Dialect::Json {
             return line(RESULTS, &json!({"say": say, "calls": calls, "output": output}));
@@ -153,7 +152,7 @@ impl<'a> TranscriptMessages<'a> {
         let steps = calls.iter().map(|call| {
             let tool = self.tool(call["_tool"].as_str().unwrap_or_default());
             let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| has_param(tool, name)));
-            // What is said about a step is for people, and the program sees to it whom it asks.
+            // Comments on a step are for people, and the program decides whom to ask.
             step.beside.retain(|name, _| !matches!(name.as_str(), "comment" | "requires_confirmation" | "http_method"));
             step
         });
@@ -168,7 +167,7 @@ impl<'a> TranscriptMessages<'a> {
         self.prompt.catalogue.iter().map(AsRef::as_ref).find(|tool: &&Tool| tool.name == name)
     }
 
-    /// What became of a call. Its parameters are left out where the answer above has them.
+    /// The outcome of a call. Parameters that the answer above has are left out.
     fn call(&mut self, entry: &'a CallEntry, batch: u64, is_digest: bool) -> Result<(), RenderError> {
         let params = params(&entry.call);
         let is_known = !is_digest && self.proposed.has(&entry.call, &params, batch);
@@ -177,7 +176,7 @@ impl<'a> TranscriptMessages<'a> {
         let limit = params.get("limit").and_then(Value::as_u64);
         let shown = entry.result.as_ref().map(|result| values::result(result, limit));
         let part = shown.as_ref().and_then(|shown| shown.part.as_deref());
-        // A value that is told whole need not be looked up.
+        // A value that is shown whole needs no path.
         let is_told = shown.as_ref().is_some_and(|shown| shown.beside.is_some());
         for (index, path) in entry.at.iter().enumerate().filter(|_| !is_told || entry.at.len() > 1) {
             let path = part.map_or_else(|| path.clone(), |part| values::member(path, part));
@@ -197,7 +196,7 @@ impl<'a> TranscriptMessages<'a> {
         Ok(())
     }
 
-    /// One line for a call that came to the same end for several instances.
+    /// One line for a call with the same outcome for several instances.
     fn instances(&mut self, entries: &'a [TranscriptEntry]) -> Result<(), RenderError> {
         let calls: Vec<&CallEntry> = entries
             .iter()
@@ -214,7 +213,7 @@ impl<'a> TranscriptMessages<'a> {
         self.line(entries[0].batch, format!("{head}{words} for {} instances: {}", names.len(), names_in_short(&names)))
     }
 
-    /// A line of the results that are sent with one request.
+    /// A line of the results sent with one request.
     fn line(&mut self, batch: u64, line: String) -> Result<(), RenderError> {
         if batch != self.batch {
             self.end_results()?;
@@ -234,7 +233,7 @@ impl<'a> TranscriptMessages<'a> {
     }
 }
 
-/// How many entries from the first on are one call that changed something, for as many instances, with the same end.
+/// How many entries from the first on are the same changing call for several instances, with the same outcome.
 fn alike(entries: &[TranscriptEntry]) -> usize {
     let key = |entry: &TranscriptEntry| match &entry.what {
         Happened::Call(call) if call.changes || call.status != CallStatus::Done => {

@@ -1,13 +1,13 @@
-//! Values as lines, with few signs: a JSON text in a request costs each quote twice.
+//! Values as lines with few quotes: in a JSON request each quote needs an escape.
 //!
-//! A line that holds somebody's data begins with `|`, or with the name of what it belongs to, so that data cannot begin
-//! a section of the prompt. A text stands without quotes only where it cannot be taken for anything else.
+//! A line with data begins with `|`, or with the name of its owner, so that data cannot begin a section of the
+//! prompt. A text is unquoted only if it is unambiguous.
 
 use serde_json::{Map, Value};
 
 use crate::model::jinja::on_one_line;
 
-/// The fewest records that are shown as a table, with their fields named once.
+/// The minimum number of records for a table, which names the fields once.
 const FEWEST_ROWS: usize = 3;
 
 /// A value under its path: records as rows below the path, anything else beside it.
@@ -27,9 +27,9 @@ pub(super) fn under(path: &str, value: &Value, lines: &mut Vec<String>) {
     }
 }
 
-/// What is said of a result: where it stands, beside the call, and its rows below.
+/// A result in short: its path, a value beside the call, and rows below it.
 pub(super) struct ResultLines {
-    /// The part of the result that the rows are of.
+    /// The part of the result that contains the rows.
     pub(super) part: Option<String>,
     /// A value that fits beside the call.
     pub(super) beside: Option<String>,
@@ -67,8 +67,8 @@ pub(super) fn member(path: &str, name: &str) -> String {
     }
 }
 
-/// Records one per line; none where a value is no list of them. Several are a table, which names each field once. What is
-/// no record, such as a note on rows left out, stands below it.
+/// Records, one per line; none if the value is not a list of records. Several records form a table, which names each
+/// field once. Other items, such as a note on omitted rows, follow it.
 fn rows(value: &Value, limit: Option<u64>) -> Option<Vec<String>> {
     let items = value.as_array()?;
     let is_row = |item: &&Value| item.as_object().is_some_and(|row| !row.keys().all(|name| name.starts_with('_')));
@@ -110,7 +110,7 @@ fn record(fields: &Map<String, Value>) -> String {
     format!("|{}", fields.map(field).collect::<Vec<_>>().join("|"))
 }
 
-/// A note on rows that were left out: by whoever answered, or because the call asked for no more.
+/// A note on omitted rows: the server cut them, or the call's limit did.
 fn note(fields: &Map<String, Value>, limit: Option<u64>) -> String {
     let more = fields.get("_more").filter(|_| fields.len() == 1);
     match more.map(|more| (more["total"].as_u64(), more["shown"].as_u64())) {
@@ -129,7 +129,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// Whether a text stays what it is without quotes.
+/// Whether a text is unambiguous without quotes.
 fn is_plain(text: &str) -> bool {
     let is_sign = |c: char| c == '|' || c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let begins_as_json = text.starts_with(['"', '[', '{']) || matches!(text, "true" | "false" | "null");

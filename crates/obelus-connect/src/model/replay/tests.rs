@@ -1,4 +1,4 @@
-//! Recordings, line by line. A whole conversation is played in `tests/replay.rs`.
+//! Recordings, line by line. `tests/replay.rs` replays a whole conversation.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ fn the_digest_is_the_prompts_and_not_the_hours() {
     let prompt = |time, id| Prompt { questions: vec![question(time, id)], ..bare() };
     assert_eq!(digest(&prompt("1", "q1")), digest(&prompt("2", "q1")));
     assert_ne!(digest(&prompt("1", "q1")), digest(&prompt("1", "q2")));
-    // Recordings outlive versions: if this changes, every one that exists is played by words alone.
+    // Recordings outlive versions: if the digest changes, existing ones match by the user's messages only.
     assert_eq!(digest(&bare()), "63145622acee07293548e80593686b09f9dd3d01ab8a194e2e2b6a7142a61003");
 }
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use obelus_words::Language;
 use regex::Regex;
 
-/// Words that an item is recognised by in which the user is told something.
+/// Matches plan items that tell the user something.
 static TELLS: LazyLock<Regex> = LazyLock::new(|| {
     let english =
         r"\b(answer|reply|respond|report|tell|inform|summari[sz]e|sum up|present|give the (user|result)|let .* know)";
@@ -13,7 +13,7 @@ static TELLS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?i:{english}|{russian})")).unwrap_or_else(|error| unreachable!("{error}"))
 });
 
-/// The item that a plan lacks at its end, in the plan's own language; none where it ends in the answer.
+/// The answer item that a plan lacks at its end, in the plan's language; none if it has one.
 pub(super) fn missing(plan: &[String]) -> Option<&'static str> {
     let last = plan.last()?;
     if TELLS.is_match(last) {

@@ -1,15 +1,15 @@
-//! Whether words are a quotation of what is shown.
+//! Detects quotations of the shown page.
 
 use std::collections::HashMap;
 
-/// So many words in a row that stand in the page as they are make a quotation. Numbers, dates and codes are no words: a
-/// short fact has several of them, and they cannot be said otherwise.
+/// The number of consecutive words of the page that make a quotation. Numbers, dates and codes do not count: a short
+/// fact has several of them, and they cannot be rephrased.
 const MOST_WORDS: usize = 12;
 
-/// So many characters of words too.
+/// The minimum number of characters of a quotation.
 const MOST_CHARACTERS: usize = 80;
 
-/// A text as words alone: letters and digits, in small letters. Signs and spaces between them do not count.
+/// A text as lower-case words of letters and digits, without punctuation and spaces.
 pub(super) struct Tokens(Vec<String>);
 
 impl Tokens {
@@ -24,7 +24,7 @@ impl Tokens {
     }
 }
 
-/// Whether too long a run of these words stands in the page. The page is gone through once.
+/// Whether too long a run of these words is in the page, in one pass over the page.
 pub(super) fn is_quoted(words: &Tokens, page: &str) -> bool {
     let most = words.0.iter().fold(Run::default(), |run, word| run.and(word));
     if !most.is_long() {
@@ -34,7 +34,8 @@ pub(super) fn is_quoted(words: &Tokens, page: &str) -> bool {
     for (place, word) in words.0.iter().enumerate() {
         places.entry(word).or_default().push(place);
     }
-    // For each place in the words: how many words, and characters, up to there stand in the page up to here.
+    // For each position in the words: the length, in words and characters, of the run that ends there and at the
+    // current word of the page.
     let mut runs: Vec<(usize, Run)> = Vec::new();
     let mut found = false;
     each_token(page, |token| {
@@ -76,12 +77,12 @@ impl Run {
     }
 }
 
-/// Whether it is a word, and no number and no part of a code.
+/// Whether it is a word, not a number or part of a code.
 fn is_word(token: &str) -> bool {
     token.chars().count() > 1 && !token.chars().any(char::is_numeric)
 }
 
-/// Visits the words of a text. One buffer serves for all of them: pages are long.
+/// Visits the words of a text, with one buffer because pages are long.
 fn each_token(text: &str, mut visit: impl FnMut(&str)) {
     let mut token = String::new();
     for letter in text.chars() {

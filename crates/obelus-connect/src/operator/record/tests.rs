@@ -267,7 +267,7 @@ proptest! {
     #[test]
     fn nothing_in_the_state_names_an_element_of_the_page(step in any_step()) {
         let text = recorded(&step).to_string();
-        // `e5a` is no element, for all that is known.
+        // `e5a` is not a known element.
         let names = text.split(|c: char| !c.is_alphanumeric()).any(|word| word == "e5");
         prop_assert!(!names && !text.contains("<b>"), "{}", text);
     }

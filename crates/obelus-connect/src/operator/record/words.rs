@@ -1,4 +1,4 @@
-//! Which words may be kept.
+//! Checks which texts may be stored.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,22 +8,22 @@ use regex::Regex;
 
 use super::quote::{self, Tokens};
 
-/// Why words may not be kept. It repeats nothing of them.
+/// Why a text is refused. It quotes nothing of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There are none.
+    /// It is empty.
     Empty,
-    /// More than so many characters.
+    /// It is longer than this many characters.
     Long(usize),
-    /// The id of an element.
+    /// It contains an element's id.
     Id,
-    /// A part of a page as it is written.
+    /// It contains markup.
     Markup,
-    /// A picture, or something else that nobody reads.
+    /// It contains binary data, such as a picture.
     Data,
-    /// A long run of words of what is shown.
+    /// It quotes a long run of the shown page.
     Quote,
-    /// What was shown is lost, so that nobody can tell.
+    /// The shown page is lost, so it cannot be checked for quotations.
     Unseen,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A tag, an attribute of the tree that pages are shown as, a line of that tree.
+/// A tag, an attribute of the page tree, or a line of it.
 static MARKUP: LazyLock<Regex> = LazyLock::new(|| {
     let tag = r"</?[a-zA-Z][a-zA-Z0-9-]*(\s[^<>]*)?/?>|<!--|<!doctype";
     let tree = r#"\[(ref|cursor|level|active|checked|expanded|disabled|selected|pressed|nth)(=[^\]]*)?\]"#;
@@ -49,24 +49,24 @@ static MARKUP: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?i:{tag})|{tree}|{line}")).unwrap_or_else(|error| unreachable!("{error}"))
 });
 
-/// An id where one is meant: `ref=e12`, `[e12]`, `element e12`.
+/// An explicit id: `ref=e12`, `[e12]`, `element e12`.
 static MEANT: LazyLock<Regex> = LazyLock::new(|| {
     let named = r"(?i:\b(ref|eid|element|target|id|элемент\w*|идентификатор\w*)\b)[\s=:#№«(\['\x22`]*\b(f\d+)?e\d+\b";
     Regex::new(&format!(r"{named}|\[(f\d+)?e\d+\]|\bf\d+e\d+\b")).unwrap_or_else(|error| unreachable!("{error}"))
 });
 
-/// What an id looks like, alone.
+/// The form of an id.
 static ID: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b(f\d+)?e\d+\b").unwrap_or_else(|error| unreachable!("{error}")));
 
-/// Ids as they stand in what is shown.
+/// Ids in a shown page.
 static SHOWN_ID: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\[ref=((f\d+)?e\d+)\]").unwrap_or_else(|error| unreachable!("{error}")));
 
-/// So many characters without a break, of all kinds: nobody writes such a word.
+/// The longest word; longer ones are data.
 const LONGEST_WORD: usize = 64;
 
-/// Looks at words with the current observation at hand, and with the ids of earlier ones.
+/// Checks texts against the current observation and the ids of earlier ones.
 pub(super) struct Looker<'a> {
     shown: Option<&'a str>,
     earlier: Option<&'a BTreeSet<String>>,
@@ -77,13 +77,13 @@ impl<'a> Looker<'a> {
         Self { shown, earlier }
     }
 
-    /// The words as they are kept, on one line; or why they are not.
+    /// The text to store, on one line; or why it is refused.
     pub(super) fn take(&self, text: &str, most: usize) -> Result<String, Refusal> {
         let one_line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if one_line.is_empty() {
             return Err(Refusal::Empty);
         }
-        // What it is comes before how long it is: that tells more.
+        // The kind of content is checked before the length, because it says more.
         if MARKUP.is_match(text) {
             return Err(Refusal::Markup);
         }
@@ -102,8 +102,7 @@ impl<'a> Looker<'a> {
         Ok(one_line)
     }
 
-    /// Whether it names an element: in so many words, or by an id that is on the page or was on an earlier one. "E5 fuel"
-    /// and "Reid" are none.
+    /// Whether it names an element: explicitly, or by an id of this or an earlier page. "E5 fuel" and "Reid" do not.
     fn has_id(&self, text: &str) -> bool {
         if MEANT.is_match(text) {
             return true;
@@ -117,7 +116,7 @@ impl<'a> Looker<'a> {
     }
 }
 
-/// The ids of the elements in what is shown.
+/// The ids of elements in a shown page.
 pub(super) fn ids_in(shown: &str) -> impl Iterator<Item = &str> {
     SHOWN_ID.captures_iter(shown).filter_map(|found| Some(found.get(1)?.as_str()))
 }
@@ -132,7 +131,7 @@ fn is_data(text: &str) -> bool {
     text.split_whitespace().any(|word| word.contains(";base64,") || is_long(word))
 }
 
-/// Words as they are compared: letters and digits alone, in small letters.
+/// The form for comparison: lower-case letters and digits.
 pub(super) fn same(text: &str) -> String {
     Tokens::of(text).joined()
 }

@@ -1,4 +1,4 @@
-//! The site that a call is about. Whatever may be an address and is not plainly one of that site speaks against it.
+//! The site of a call. Anything that may be an address and is not clearly of that site counts against it.
 
 use obelus_notebook::mention::addresses::{Address, addresses};
 use obelus_notebook::mention::text::folded;
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::each_field;
 
-/// The hosts of the addresses in the values of a call, with their ports. None where something may be an address whose
-/// host is not plain.
+/// The hosts of all addresses in the values of a call, with their ports. None if a possible address has no clear
+/// host.
 pub(crate) fn hosts(params: &Value) -> Option<Vec<String>> {
     let mut found: Option<Vec<String>> = Some(Vec::new());
     each_field(params, "", &mut |_, value| {
@@ -23,19 +23,19 @@ pub(crate) fn hosts(params: &Value) -> Option<Vec<String>> {
     found
 }
 
-/// The host of each address in a text; none where it is not plain.
+/// The host of each address in a text; none if it is not clear.
 fn hosts_in(text: &str) -> Vec<Option<String>> {
     // Browsers drop these characters before they read an address.
     let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
     let text = folded(&text);
-    // What begins so is an address for a browser, whatever follows: `https:host`, `//host`, `\\host`, `mailto:…`.
+    // For a browser these prefixes begin an address, whatever follows: `https:host`, `//host`, `\\host`, `mailto:…`.
     if let Some(rest) = after_scheme(&text) {
         return vec![rest.and_then(plain_host)];
     }
     let mut found: Vec<Option<String>> = Vec::new();
     for address in addresses(&text) {
         if let Address::Words(words) = address {
-            // A scheme other than `http` and `https` still stands there, and no host contains it.
+            // A scheme other than `http` and `https` is still there, and makes the host invalid.
             found.push(plain_host(&words));
         }
     }
@@ -45,7 +45,7 @@ fn hosts_in(text: &str) -> Vec<Option<String>> {
     found
 }
 
-/// What follows the scheme of a text that is an address as a whole; inside none where no plain host follows.
+/// The rest after the scheme, if the whole text is an address; inner none if no clear host follows.
 fn after_scheme(text: &str) -> Option<Option<&str>> {
     let is_slash = |letter: char| matches!(letter, '/' | '\\');
     if text.starts_with(is_slash) && text[1..].starts_with(is_slash) {
@@ -54,7 +54,7 @@ fn after_scheme(text: &str) -> Option<Option<&str>> {
     let (scheme, rest) = text.split_once(':')?;
     let is_scheme = scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
         && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
-    // Words before a colon and a blank are words, and `host:port` is a host.
+    // Text before a colon and a blank is not a scheme, and `host:port` is a host.
     if !is_scheme || rest.starts_with(' ') || rest.is_empty() || (scheme.contains('.') && !rest.starts_with(is_slash)) {
         return None;
     }
@@ -63,7 +63,7 @@ fn after_scheme(text: &str) -> Option<Option<&str>> {
     Some(plain)
 }
 
-/// The host that an address without its scheme begins with: letters, digits, dots and hyphens, and perhaps a port.
+/// The host at the start of an address without scheme: letters, digits, dots and hyphens, and perhaps a port.
 fn plain_host(address: &str) -> Option<String> {
     let authority = address.split(['/', '?', '#']).next()?;
     let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
@@ -74,7 +74,7 @@ fn plain_host(address: &str) -> Option<String> {
     is_plain.then(|| authority.to_owned())
 }
 
-/// Whether a whole text may be the name of a host, with a port or without: `evil.test`, `10.0.0.1:80`, `[::1]`.
+/// Whether a whole text may be a host name, with or without a port: `evil.test`, `10.0.0.1:80`, `[::1]`.
 fn is_host(text: &str) -> bool {
     if text.starts_with('[') && text.contains("::") {
         return true;

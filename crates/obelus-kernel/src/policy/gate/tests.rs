@@ -1,4 +1,4 @@
-//! What the gate makes of findings.
+//! Verdicts of the gate.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::context::Context;
 use crate::origin::Origin;
 
-/// What is judged, and where its parts come from. Everything is trusted unless a test says otherwise.
+/// A call to judge, and the origins of its parts. Everything is trusted unless a test says otherwise.
 struct Case {
     policy: Value,
     mode: Mode,

@@ -1,4 +1,4 @@
-//! Calls that a node may make, and the one call that it plans for another node.
+//! The calls that a node may make, and the one call that it plans for another node.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::session::freeze::{filled, fitted};
 use crate::session::{Session, error_data, fault_data};
 use obelus_notebook::steps::StepNode;
 
-/// What the model says beside a call that a person should look at.
+/// The model's remark that a person should check the call.
 pub(super) const CONFIRM: &str = "requires_confirmation";
 
 impl Session {
-    /// At a node that asks the model, only the tools that the node offers may be called. Planned calls are taken off.
+    /// At a node that asks the model, only the tools that it offers may be called. Planned calls are removed.
     pub(in crate::session) fn offered_only(&mut self, calls: Vec<Value>) -> Vec<Value> {
         let Some(run) = &self.graph else { return calls };
         let graph = Arc::clone(&run.graph);
@@ -48,7 +48,7 @@ impl Session {
         offered
     }
 
-    /// A planned call with its references resolved, and where its parts come from.
+    /// A planned call with resolved references, and its origins.
     fn planned_call(&self, call: &Value) -> Result<(Value, Origins), Fault> {
         let context = &self.memory.context;
         let (call, faults) = Call::read(&Arc::new(call.clone()), context);
@@ -85,7 +85,7 @@ impl Session {
         Ok((plan, origins))
     }
 
-    /// Writes what was planned along with the node's output, or that nothing was.
+    /// Writes the planned call along with the node's output, or that there is none.
     pub(super) fn keep_plan(&mut self, node: &StepNode) -> Result<(), Fault> {
         let Some(plans) = node.request().and_then(|request| request.plans.as_ref()) else { return Ok(()) };
         let nothing = || (Value::Null, Origins::of(Origin::Author));
@@ -93,7 +93,7 @@ impl Session {
         self.write_for_node(Some(&plans.to), plan, &origins)
     }
 
-    /// A plan is of one turn: nothing of it is left when the turn has ended.
+    /// Removes the plan at the end of its turn.
     pub(in crate::session) fn forget_plans(&mut self) {
         let Some(graph) = self.graph.as_ref().map(|run| Arc::clone(&run.graph)) else { return };
         let plans = graph.nodes.values().filter_map(|node| node.request()?.plans.as_ref());
@@ -101,7 +101,7 @@ impl Session {
             let Ok(path) = OutputPath::parse(&plans.to) else { continue };
             let is_there = |path: &Path| self.memory.context.read(path, None).is_some_and(|value| !value.is_null());
             if path.paths().any(|path| is_there(path)) {
-                // A place that does not take null keeps its plan: the author wants it so.
+                // A place that does not accept null keeps its plan: the author wants it so.
                 let _ = self.write_for_node(Some(&plans.to), Value::Null, &Origins::of(Origin::Author));
             }
         }

@@ -1,4 +1,4 @@
-//! What people say while a node waits for them.
+//! Messages while a node waits for a person.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::session::settings::ModelMayConfirm;
 use crate::session::{Refused, Session};
 use obelus_notebook::steps::StepNode;
 
-/// Who decided, where somebody's words did.
+/// The decider's name if a message decided.
 const IN_CONVERSATION: &str = "the user, in conversation";
 
 impl Session {
@@ -19,9 +19,9 @@ impl Session {
         self.graph.as_ref().is_some_and(|run| run.has_asked(number))
     }
 
-    /// Whether the user's words answer what is waited for. While a node waits for a value and nothing else, they are that
-    /// value; while its call waits for a yes, words that consent are that yes. Elsewhere a yes to a grave question that
-    /// was the last thing shown is the answer to it (ASK-6). Other words are a new message.
+    /// Whether the user's message is an answer. While a node waits only for a value, the message is that value; while
+    /// its call waits for approval, a consenting message approves. Otherwise a yes to a grave question answers it if
+    /// it was shown last (ASK-6). Other messages begin a turn.
     pub(in crate::session) fn is_answer(&mut self, text: &str) -> bool {
         if !self.turn.is_waiting() {
             return false;
@@ -55,12 +55,12 @@ impl Session {
         true
     }
 
-    /// Whether words are the awaited value as JSON: a number, a boolean, a list.
+    /// Whether a message is the requested value as JSON: a number, a boolean, a list.
     fn is_said_as_json(&mut self, number: QuestionNumber, text: &str) -> bool {
         serde_json::from_str(text.trim()).is_ok_and(|value: Value| self.take_input(number, value).is_ok())
     }
 
-    /// A person gave the value that a node asked for.
+    /// Takes the value that a node asked for.
     pub(in crate::session) fn take_input(&mut self, number: QuestionNumber, value: Value) -> Result<(), Refused> {
         if !self.is_of_node(number) {
             return Ok(());
@@ -74,8 +74,8 @@ impl Session {
             .map_err(|fault| Refused::new("bad_answer", fault.words()))
     }
 
-    /// A turn along a graph is at one node: when it leaves that node, nothing that was asked there waits any longer.
-    /// Effects in doubt are still asked about.
+    /// Withdraws the questions of a node that the turn leaves, because a graph is at one node at a time. Questions
+    /// about effects in doubt stay open.
     pub(in crate::session) fn withdraw_questions(&mut self, why: Said) {
         let why = why.words(self.settings.language.as_deref());
         for number in self.inbox.open_where(|question| question.elicitation.is_some()) {

@@ -1,4 +1,4 @@
-//! What the filters of a graph see, and the words and ways that they make.
+//! The input of a graph's filters, and the texts and edges they choose.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::session::input::CallError;
 use obelus_notebook::jq::Read;
 use obelus_notebook::steps::{Next, StartAt, Words};
 
-/// The text that a reference leads to.
+/// The text at a reference.
 pub(super) fn text_at(reference: &str, context: &Context) -> Result<String, String> {
     let expr = Expr::parse(reference).map_err(|fault| fault.text)?;
     match context.resolve(&expr, None).as_deref() {
@@ -27,7 +27,7 @@ pub(super) fn start(start: &StartAt, input: impl FnOnce() -> Read) -> Result<Str
     }
 }
 
-/// Where the first way leads whose predicate holds. The input is made only where there is a predicate.
+/// The target of the first edge whose predicate holds. The input is computed only if there is a predicate.
 pub(super) fn way(ways: &[Next], input: impl FnOnce() -> Read) -> Result<String, String> {
     let input = std::cell::LazyCell::new(input);
     for way in ways {
@@ -43,7 +43,7 @@ pub(super) fn way(ways: &[Next], input: impl FnOnce() -> Read) -> Result<String,
 }
 
 impl Session {
-    /// Words for a person. Where a turn was ended, they may say why.
+    /// A text for people. It may include the reason why a turn ended.
     pub(super) fn words(&self, words: &Words, reason: Option<&CallError>) -> Result<String, String> {
         match words {
             Words::Text(text) if text.starts_with('†') => text_at(text, &self.memory.context),
@@ -55,7 +55,7 @@ impl Session {
         }
     }
 
-    /// What filters see: the folded kinds and the counters.
+    /// The input of filters: the folded kinds and the counters.
     pub(super) fn filter_input(&self, reason: Option<&CallError>) -> Read {
         let context = &self.memory.context;
         let kinds = context.views().filter_map(|(kind, view)| Some((kind, view.for_filters()?.clone())));

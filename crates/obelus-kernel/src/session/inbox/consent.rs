@@ -1,20 +1,20 @@
-//! Whether a person's own words say yes.
+//! Whether a person's message says yes.
 
 use serde::{Deserialize, Serialize};
 
-/// The words that make a consent, and those that unmake it.
+/// The words that make or void a consent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConsentWords {
     /// A consent begins with one of these.
     pub yes: Vec<String>,
-    /// Words of courtesy that may stand beside a yes.
+    /// Polite words that may accompany a yes.
     pub polite: Vec<String>,
     /// Any of these words voids consent.
     pub but: Vec<String>,
     /// A short message that begins with one of these declines.
     pub no: Vec<String>,
-    /// A short message that begins with one of these wants the work to go on.
+    /// A short message that begins with one of these asks to continue.
     pub go_on: Vec<String>,
 }
 
@@ -40,10 +40,10 @@ impl Default for ConsentWords {
     }
 }
 
-/// A message of more words than this is a wish of its own, not only an answer.
+/// A longer message is a request of its own, not only an answer.
 const SHORT: usize = 5;
 
-/// A message in small letters, with one kind of apostrophe.
+/// A message in lower case, with one kind of apostrophe.
 fn lowered(message: &str) -> String {
     message.to_lowercase().replace(['’', '‘', 'ʼ', '´', '′', '＇', '`'], "'")
 }
@@ -61,17 +61,17 @@ fn is_short_and_begins(message: &str, phrases: &[String]) -> bool {
 }
 
 impl ConsentWords {
-    /// Whether the message only answers what was asked, and wishes for nothing new.
+    /// Whether the message only answers, without a new request.
     pub fn only_answers(&self, message: &str) -> bool {
         self.consents(message) || is_short_and_begins(message, &self.no) || self.goes_on(message)
     }
 
-    /// Whether the message only asks to go on.
+    /// Whether the message only asks to continue.
     pub fn goes_on(&self, message: &str) -> bool {
         is_short_and_begins(message, &self.go_on)
     }
 
-    /// Whether the message is nothing but a yes, with words of courtesy.
+    /// Whether the message is only a yes, with polite words.
     pub fn only_consents(&self, message: &str) -> bool {
         let lower = lowered(message);
         let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
@@ -79,7 +79,7 @@ impl ConsentWords {
         self.consents(message) && words.all(is_plain)
     }
 
-    /// Whether the message consents: a yes first, no digit, and nothing that takes it back.
+    /// Whether the message consents: a yes first, no digit, and nothing that voids it.
     pub fn consents(&self, message: &str) -> bool {
         let lower = lowered(message);
         let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());

@@ -1,4 +1,4 @@
-//! A call in words, for a person to decide about: nothing left out, nothing forged, what is not trusted marked.
+//! A call as text for a person's decision: complete, unforgeable, with untrusted parts marked.
 //!
 //! One line for each value, and every text in quotes (see `quote`).
 
@@ -11,20 +11,20 @@ use crate::policy::mark;
 use crate::quote::{json, word};
 use crate::visible::visible;
 
-/// A part of a call that comes from somewhere.
+/// A part of a call with origins.
 pub(in crate::session) enum Part<'a> {
     /// That the call is made at all.
     Proposal,
     /// What lies at a place below the parameters.
     Value(&'a [Segment], &'a Value),
-    /// What whoever carries it out is shown of memory.
+    /// What its executor is shown of memory.
     Scopes,
 }
 
-/// Texts longer than this stand after everything else, so that they push nothing out of sight.
+/// Longer texts come last, so that they do not push others out of sight.
 const LONG: usize = 400;
 
-/// A call in words. `is_aside` tells the fields that are no part of it, `origins` where its parts come from.
+/// A call as text. `is_aside` identifies remarks, `origins` gives the origins of parts.
 pub(in crate::session) fn describe(
     call: &Value,
     is_aside: &dyn Fn(&str) -> bool,
@@ -59,16 +59,16 @@ pub(in crate::session) fn describe(
     words.lines.join("\n")
 }
 
-/// A value of a call that is not trusted.
+/// An untrusted value of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueMark {
-    /// Where it stands, as in the description: `fields.SUM`. Empty for the proposal, `_scopes` for what is shown.
+    /// Its place, as in the description: `fields.SUM`. Empty for the proposal, `_scopes` for the scopes.
     pub place: String,
-    /// The tools that it comes from.
+    /// The tools it comes from.
     pub sources: Vec<String>,
 }
 
-/// The parts of a call that are not trusted. Marks stand where the description has them.
+/// The untrusted parts of a call, with the places of the description.
 pub(in crate::session) fn marks(
     call: &Value,
     is_aside: &dyn Fn(&str) -> bool,
@@ -95,12 +95,12 @@ pub(in crate::session) fn marks(
     found
 }
 
-/// A value as it is shown to people: every text in quotes, every character what it seems to be.
+/// A value for people: texts in quotes, misleading characters escaped.
 pub fn quoted_value(value: &Value) -> String {
     json(value)
 }
 
-/// The fields of a call that stand on lines of their own, with their places: parameters, and what is said beside them.
+/// The fields of a call that have a line of their own, with their places: parameters and remarks.
 pub(super) fn leaves(call: &Value) -> Vec<(String, &Value)> {
     let mut found = Vec::new();
     let fields = call.as_object().into_iter().flatten();
@@ -122,7 +122,7 @@ fn add_leaves<'v>(place: &mut Vec<Segment>, value: &'v Value, found: &mut Vec<(S
     }
 }
 
-/// What stands on a line of its own in a description: everything that has nothing below it.
+/// Visits the values that have a line of their own: those with nothing below.
 fn each_leaf(place: &mut Vec<Segment>, value: &Value, visit: &mut dyn FnMut(&[Segment], &Value)) {
     let below = below(value);
     if below.is_empty() {
@@ -135,7 +135,7 @@ fn each_leaf(place: &mut Vec<Segment>, value: &Value, visit: &mut dyn FnMut(&[Se
     }
 }
 
-/// The parts of a value that stand on lines of their own.
+/// The parts of a value that have lines of their own.
 fn below(value: &Value) -> Vec<(Segment, &Value)> {
     match value {
         Value::Object(fields) => fields.iter().map(|(name, inner)| (Segment::Key(name.into()), inner)).collect(),

@@ -1,7 +1,7 @@
-//! Elicitations: a call at work asks a person something, such as a server that needs what only a person knows.
+//! Elicitations: a running call asks a person, such as a server that needs a value.
 //!
-//! An elicitation becomes a question like any other, in words that say whose they are. The call goes on waiting; the
-//! answer is told to it alone. When the call ends, its open elicitations are closed.
+//! An elicitation becomes a question, whose text names its source. The call keeps waiting; only it gets the answer.
+//! When the call ends, its open elicitations are closed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,36 +15,36 @@ use crate::session::input::Decision;
 use crate::session::output::ElicitationAnswer;
 use crate::visible::visible;
 
-/// Which call asks, and by which key it knows its question.
+/// The call that asks, and its key of the question.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::session) struct Elicitation {
     pub(in crate::session) job: JobRef,
-    /// The id by which the driver knows the call.
+    /// The driver's id of the call.
     pub(in crate::session) call: CallId,
     pub(in crate::session) key: String,
 }
 
-/// What a call wants to know.
+/// What a call asks.
 pub(in crate::session) struct ElicitationRequest {
     pub(in crate::session) key: String,
     pub(in crate::session) words: String,
     pub(in crate::session) schema: Value,
 }
 
-/// Characters that a person is shown of a call's own words, and of a field.
+/// The limits of characters of a call's text, and of a field.
 const MOST_WORDS: usize = 4_000;
 const MOST_OF_FIELD: usize = 300;
 
-/// Values that may be asked for at once, and bytes that their schema may take.
+/// The limits of requested values, and of bytes of their schema.
 const MOST_FIELDS: usize = 50;
 const MOST_SCHEMA: usize = 20_000;
 
-/// What a decision about an elicitation tells the call; refused where it does not fit the schema.
+/// The call's answer from a decision; refused if it does not fit the schema.
 pub(in crate::session) fn check_answer(decision: Decision, schema: &Value) -> Result<ElicitationAnswer, Refused> {
     let value = match decision {
         Decision::Deny { reason } => return Ok(ElicitationAnswer::Declined { reason }),
         Decision::Value { value } => fitted(value, schema),
-        // Where nothing is to be filled in, a yes is all that can be said.
+        // If nothing is to be filled in, approval is the only answer.
         Decision::Approve { only: None } if fields_of(schema).is_none_or(Map::is_empty) => Value::Object(Map::new()),
         _ => {
             let text = "a call asks for a value: answer with a value, or deny it";
@@ -59,7 +59,7 @@ pub(in crate::session) fn check_answer(decision: Decision, schema: &Value) -> Re
     Ok(ElicitationAnswer::Value(value))
 }
 
-/// Why a person cannot be asked for an answer of this schema.
+/// Why a person cannot be asked for an answer with this schema.
 pub(in crate::session) fn fault_of_schema(schema: &Value) -> Option<String> {
     if !schema.is_object() {
         return Some(format!("the schema of an answer is an object, not {}", crate::type_name(schema)));
@@ -74,12 +74,12 @@ pub(in crate::session) fn fault_of_schema(schema: &Value) -> Option<String> {
     crate::schema::compile(schema).err().map(|why| format!("the schema of an answer is not valid: {why}"))
 }
 
-/// The values that an answer consists of, where it is an object of several.
+/// The fields of an answer that is an object.
 fn fields_of(schema: &Value) -> Option<&Map<String, Value>> {
     schema.get("properties")?.as_object()
 }
 
-/// Where one value is asked for, it need not be wrapped, and where that is a text, not be quoted.
+/// A single value need not be wrapped, and a single text not quoted.
 fn fitted(value: Value, schema: &Value) -> Value {
     let mut fields = fields_of(schema).into_iter().flatten();
     match (fields.next(), fields.next()) {
@@ -94,7 +94,7 @@ fn fitted(value: Value, schema: &Value) -> Value {
     }
 }
 
-/// What a person is shown: who asks, its own words with each line marked, and the values it asks for.
+/// The text for a person: who asks, its own text with each line marked, and the requested values.
 pub(in crate::session) fn describe_elicitation(tool: &str, words: &str, schema: &Value, origins: &Origins) -> String {
     let mut lines = vec![format!("{} asks, in its own words:{}", visible(tool), mark(origins))];
     let (words, cut) = cut(words, MOST_WORDS);
@@ -116,7 +116,7 @@ pub(in crate::session) fn describe_elicitation(tool: &str, words: &str, schema: 
     lines.join("\n")
 }
 
-/// What a value may be, in a few words.
+/// The type of a value, in a few words.
 fn kind_of(field: &Value) -> String {
     let one_of = |field: &Value| {
         let named = |part: &str| field[part].as_array().cloned().unwrap_or_default();
@@ -143,7 +143,7 @@ fn kind_of(field: &Value) -> String {
     kind
 }
 
-/// The first so many characters, and whether there are more.
+/// The first `most` characters, and whether there are more.
 fn cut(text: &str, most: usize) -> (String, bool) {
     match text.char_indices().nth(most) {
         Some((end, _)) => (text[..end].to_owned(), true),

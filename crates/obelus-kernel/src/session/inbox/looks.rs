@@ -1,8 +1,7 @@
-//! Reads that show what a question would change, for whoever decides about it.
+//! Reads that show what a question would change, for the person who decides.
 //!
-//! A look is a read like any other: the gate must allow it without a person. It is no part of the turn, the model is
-//! not shown its result, and the question can be answered while it is under way. If it fails, the question stays as it
-//! is.
+//! A look is a read that the gate must allow without a person. It is not part of the turn, the model does not see its
+//! result, and the question can be answered meanwhile. If it fails, the question is unchanged.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,10 +12,10 @@ use crate::origin::Origins;
 use crate::session::ids::{JobRef, LocalCall, QuestionNumber};
 use crate::tool::Tool;
 
-/// Looks that a question about many calls may take.
+/// The limit of looks of one question.
 pub(in crate::session) const MOST_LOOKS: usize = 200;
 
-/// Looks that wait or are under way, by question and call.
+/// Queued and running looks, by question and call.
 #[derive(Default)]
 pub(in crate::session) struct Looks {
     queue: VecDeque<Look>,
@@ -27,13 +26,13 @@ pub(in crate::session) struct Looks {
 #[derive(Clone)]
 pub(in crate::session) struct Look {
     pub(in crate::session) question: QuestionNumber,
-    /// The place of the call in the question.
+    /// The index of the call in the question.
     pub(in crate::session) index: usize,
     /// The job that waits.
     pub(in crate::session) at: JobRef,
     pub(in crate::session) tool: Arc<Tool>,
     pub(in crate::session) call: Arc<Value>,
-    /// Where the parameters of the read come from.
+    /// The origins of the read's parameters.
     pub(in crate::session) origins: Origins,
     pub(in crate::session) attempt: u32,
 }
@@ -43,7 +42,7 @@ impl Look {
         (self.question.0, u32::try_from(self.index).unwrap_or(u32::MAX))
     }
 
-    /// The call that a driver knows it by.
+    /// The driver's id of it.
     pub(in crate::session) fn id(&self) -> LocalCall {
         let (question, call) = self.key();
         LocalCall::Look { question, call }
@@ -59,17 +58,17 @@ impl Looks {
         self.queue.extend(looks);
     }
 
-    /// The next look, if fewer than so many are under way.
+    /// The next look, if fewer than `most` are running.
     pub(in crate::session) fn next(&mut self, most: usize) -> Option<Look> {
         if self.open.len() < most { self.queue.pop_front() } else { None }
     }
 
-    /// A look is under way.
+    /// Marks a look as running.
     pub(in crate::session) fn begin(&mut self, look: Look) {
         self.open.insert(look.key(), look);
     }
 
-    /// A look has ended.
+    /// Ends a look.
     pub(in crate::session) fn end(&mut self, question: u64, call: u32) -> Option<Look> {
         self.open.remove(&(question, call))
     }

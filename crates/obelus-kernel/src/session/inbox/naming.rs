@@ -1,5 +1,5 @@
-//! Names that people know: of tools (`x-title`) and of their parameters (`x-labels`), in the session's language,
-//! and a call in one line made of them.
+//! Names for people: of tools (`x-title`) and their parameters (`x-labels`), in the session's language, and a call on
+//! one line with them.
 
 use obelus_words::Language;
 use serde_json::Value;
@@ -9,26 +9,26 @@ use crate::call::ASIDES;
 use crate::context::Context;
 use crate::visible::visible;
 
-/// Letters of a call in one line.
+/// The longest line of a call.
 const LONGEST_LINE: usize = 200;
 
-/// What the session itself says to people as a reason.
+/// The session's own reasons for people.
 #[derive(Clone, Copy)]
 pub(in crate::session) enum Said {
-    /// Nobody answered a question.
+    /// A question expired.
     Lapsed,
-    /// The user said no in conversation, and gave no reason.
+    /// The user declined in a message, without a reason.
     Declined,
-    /// The call was denied before, and nobody asked anew.
+    /// The call was denied before, and not requested again.
     DeniedBefore,
-    /// The user went on with other words while something waited.
+    /// The user continued with another message while something was open.
     WentOn,
-    /// The turn was stopped while something waited.
+    /// The turn was stopped while something was open.
     Stopped,
 }
 
 impl Said {
-    /// The words from the table. They are journaled: what counts as Russian must not change.
+    /// The text from the table. Journals contain it: the choice of Russian must not change.
     pub(in crate::session) fn words(self, language: Option<&str>) -> &'static str {
         let is_russian = language.is_some_and(|language| language.starts_with("ru"));
         let words = &if is_russian { Language::Russian } else { Language::English }.words().session;
@@ -42,7 +42,7 @@ impl Said {
     }
 }
 
-/// Makes words for people of what a context knows, in a language as far as the tools' authors have words in it.
+/// Creates texts for people from a context, in a language as far as the tools' authors provide it.
 #[derive(Clone, Copy)]
 pub(in crate::session) struct Naming<'a> {
     pub(in crate::session) context: &'a Context,
@@ -50,7 +50,7 @@ pub(in crate::session) struct Naming<'a> {
 }
 
 impl Naming<'_> {
-    /// A call in the words of people: what is done, to what, and what is set. One line, nothing in it misleads.
+    /// A call for people on one safe line: what is done, to what, and what is set.
     pub(in crate::session) fn call_headline(&self, call: &Value) -> String {
         let Self { context, language } = *self;
         let name = call["_tool"].as_str().unwrap_or_default();
@@ -83,13 +83,13 @@ impl Naming<'_> {
         }
     }
 
-    /// What a question is about, in one line.
+    /// The subject of a question, on one line.
     pub(in crate::session) fn headline(&self, question: &Question) -> String {
         if let Some(words) = &question.headline {
             return words.clone();
         }
         match (question.about, question.calls.as_slice()) {
-            // A server's own words are no headline.
+            // A server's own text is not a headline.
             (About::Call | About::InDoubt | About::Input, [asked]) => self.call_headline(&asked.call),
             (About::Call | About::Plan, [first, ..]) => {
                 format!("{} … ({})", self.call_headline(&first.call), question.calls.len())
@@ -99,7 +99,7 @@ impl Naming<'_> {
     }
 }
 
-/// Every value below, with its path; lists of plain values are one value.
+/// Visits every value below, with its path; lists of plain values count as one.
 fn gather(path: &str, value: &Value, visit: &mut impl FnMut(&str, &Value)) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {

@@ -1,4 +1,4 @@
-//! A question to a person: one thing, whatever it is about.
+//! A question to a person, whatever its subject.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use crate::time::Time;
 use obelus_notebook::plan::Manner;
 
-/// What a question is about.
+/// The subject of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum About {
@@ -24,14 +24,14 @@ pub enum About {
     Call,
     /// A plan as a whole.
     Plan,
-    /// Something else than a yes: a value, a manual step.
+    /// A value, or a manual step.
     Input,
-    /// An effect of which nobody knows whether it happened.
+    /// An effect in doubt.
     InDoubt,
 }
 
 impl About {
-    /// The name by which other programs know it.
+    /// The name for other programs.
     pub fn name(self) -> &'static str {
         match self {
             About::Call => "call",
@@ -42,11 +42,11 @@ impl About {
     }
 }
 
-/// Where a question is.
+/// The status of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionStatus {
-    /// It waits.
+    /// It is open.
     Requested,
     /// Yes.
     Approved,
@@ -54,12 +54,12 @@ pub enum QuestionStatus {
     Denied,
     /// The value was given.
     Answered,
-    /// Nobody said anything in time.
+    /// It expired.
     Expired,
 }
 
 impl QuestionStatus {
-    /// The name by which other programs know it.
+    /// The name for other programs.
     pub fn name(self) -> &'static str {
         match self {
             QuestionStatus::Requested => "requested",
@@ -71,57 +71,57 @@ impl QuestionStatus {
     }
 }
 
-/// Something that waits for a person.
+/// A question to a person.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Question {
     /// Its id, unique in the session.
     pub id: QuestionId,
-    /// What it is about.
+    /// Its subject.
     pub about: About,
-    /// The calls it is about, frozen: what runs is what is shown.
+    /// Its calls, frozen: what runs is what is shown.
     pub calls: Vec<AskedCall>,
-    /// What a person is told, made from the frozen calls.
+    /// The text for people, made from the frozen calls.
     pub description: String,
-    /// What it is about in one line, where it came from elsewhere with words of its own.
+    /// Its headline, if it came from elsewhere with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headline: Option<String>,
     /// Why a person is asked.
     pub reasons: Vec<Reason>,
-    /// What will change, field by field, as far as somebody looked.
+    /// What will change, field by field, as far as it was read.
     #[serde(default)]
     pub changes: Vec<Change>,
-    /// What people call values that stand in it, as far as that is known.
+    /// Names of values in it, as far as known.
     #[serde(default)]
     pub names: Vec<Named>,
-    /// What an answer must look like, where it is a value.
+    /// The schema of the answer, if that is a value.
     pub schema: Option<Value>,
     /// When it was asked.
     pub requested_at: Time,
-    /// When whoever may answer is reminded, once; none if nobody is, or was already.
+    /// When people are reminded, once; none if there is no reminder, or it is done.
     #[serde(default)]
     pub remind_at: Option<Time>,
-    /// When it lapses.
+    /// When it expires.
     pub expires_at: Time,
-    /// Where it is.
+    /// Its status.
     pub status: QuestionStatus,
     /// When it was decided.
     pub decided_at: Option<Time>,
     /// Who decided, and from where.
     pub by: Option<String>,
-    /// Why, where it was denied.
+    /// The reason of a denial.
     pub reason: Option<String>,
-    /// The call at work that asks it, where one does.
+    /// The running call that asks it, if any.
     #[serde(default)]
     pub(in crate::session) elicitation: Option<Elicitation>,
-    /// How the calls are to be taken, where it is about a plan.
+    /// For a plan: how its calls run.
     pub(in crate::session) manner: Manner,
-    /// Whether it was made before anything untrusted was shown, where it is about a plan.
+    /// For a plan: whether it was made before anything untrusted was shown.
     pub(in crate::session) before_reading: bool,
-    /// How many messages the context had: words of the user after that may answer it.
+    /// The number of messages in the context: later messages of the user may answer it.
     pub(in crate::session) asked_after: usize,
 }
 
-/// What a new question is made of.
+/// The parts of a new question.
 pub(in crate::session) struct Draft {
     pub(in crate::session) about: About,
     pub(in crate::session) calls: Vec<AskedCall>,
@@ -144,15 +144,15 @@ impl Draft {
     }
 }
 
-/// When a question is asked, and how long it waits.
+/// The time and deadlines of a question.
 #[derive(Clone, Copy)]
 pub(in crate::session) struct Terms {
     pub(in crate::session) now: Time,
-    /// Seconds until whoever may answer is reminded.
+    /// Seconds until the reminder.
     pub(in crate::session) remind_after: Option<u64>,
-    /// Seconds until it lapses.
+    /// Seconds until it expires.
     pub(in crate::session) expire_after: u64,
-    /// How many messages the context has.
+    /// The number of messages in the context.
     pub(in crate::session) asked_after: usize,
 }
 
@@ -187,17 +187,17 @@ impl Question {
 /// A field that a call would change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// The place of the call in the question.
+    /// The index of the call in the question.
     pub call: usize,
     /// The field.
     pub field: String,
-    /// What it holds now; none where that was not found.
+    /// The current value; none if it was not found.
     pub before: Option<Value>,
-    /// What it would hold.
+    /// The new value.
     pub after: Value,
-    /// Where the one comes from.
+    /// The origins of the current value.
     pub before_from: Origins,
-    /// Where the other comes from.
+    /// The origins of the new value.
     pub after_from: Origins,
 }
 
@@ -225,7 +225,7 @@ impl Change {
     }
 }
 
-/// A value on one line. What is long stands whole among the parameters.
+/// A value on one line, cut. The parameters show it whole.
 fn cut(value: &Value) -> String {
     const MOST: usize = 200;
     let text = crate::quote::json(value);
@@ -240,20 +240,20 @@ fn cut(value: &Value) -> String {
 pub struct AskedCall {
     /// The call with its references resolved.
     pub call: Arc<Value>,
-    /// What it is bound to.
+    /// The hash that decisions are bound to.
     pub hash: String,
-    /// Whether it was approved or denied; none while it waits.
+    /// Whether it was approved or denied; none while it is open.
     pub decided: Option<bool>,
-    /// When that was; calls of one question may be decided one by one.
+    /// When it was decided; calls of one question may be decided one by one.
     #[serde(default)]
     pub decided_at: Option<Time>,
-    /// Why, where it was denied.
+    /// The reason of a denial.
     #[serde(default)]
     pub reason: Option<String>,
-    /// How its values are grounded in what the user said, where the policy looks at that.
+    /// How its values are grounded in the user's messages, if the policy uses that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grounded: Vec<Grounded>,
-    /// Its values that are not trusted, and where they come from.
+    /// Its untrusted values, and their sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<ValueMark>,
     /// The jobs that wait for it; the first one runs.
@@ -261,7 +261,7 @@ pub struct AskedCall {
 }
 
 impl AskedCall {
-    /// A call that waits.
+    /// An open call.
     pub(in crate::session) fn new(call: Arc<Value>, hash: String, jobs: Vec<JobRef>) -> Self {
         Self {
             call,
@@ -275,17 +275,17 @@ impl AskedCall {
         }
     }
 
-    /// The calls of the turn that wait for it, as in their reports.
+    /// The places of the turn's calls that wait for it, as in their reports.
     pub fn places(&self) -> impl Iterator<Item = (u32, u32)> {
         self.jobs.iter().map(|job| (job.step, job.job))
     }
 
-    /// Its fields, each with its place as it stands in marks: parameters, and what is said beside them.
+    /// Its fields with their places, as in marks: parameters and remarks.
     pub fn leaves(&self) -> Vec<(String, &Value)> {
         leaves(&self.call)
     }
 
-    /// Keeps what was decided, and hands out what it was decided about: the hash, and the jobs that wait.
+    /// Records a decision; returns the hash and the waiting jobs.
     pub(in crate::session) fn decide(&mut self, is_yes: bool, at: Time, reason: Option<&str>) -> (String, Vec<JobRef>) {
         self.decided = Some(is_yes);
         self.decided_at = Some(at);
@@ -295,38 +295,38 @@ impl AskedCall {
 }
 
 impl Question {
-    /// Gives it the words that it came with, on one line. The description is still made from the call itself.
+    /// Sets its headline, on one line. The description is still made from the call itself.
     pub(in crate::session) fn set_headline(&mut self, words: &str) {
         self.headline = Some(crate::visible(&words.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
 
-    /// Adds what people call a value, unless that is known.
+    /// Adds the name of a value, unless it is known.
     pub(in crate::session) fn add_name(&mut self, named: Named) {
         if !self.names.iter().any(|known| known.place == named.place && known.value == named.value) {
             self.names.push(named);
         }
     }
 
-    /// Whether it still waits.
+    /// Whether it is open.
     pub fn is_open(&self) -> bool {
         self.status == QuestionStatus::Requested
     }
 
-    /// The tool whose call asks this while it is at work; none where the agent itself asks.
+    /// The tool whose running call asks this; none if the agent itself asks.
     pub fn asked_by(&self) -> Option<&str> {
         self.elicitation.as_ref()?;
         self.calls.first()?.call.get("_tool")?.as_str()
     }
 
-    /// What a person is told: the words that it came with, the description, and then what will change: a line for each field, or, where there are
-    /// several calls, for each call.
+    /// The text for people: the headline, the description, and the changes: a line for each field, or for each of
+    /// several calls.
     pub fn words(&self) -> String {
         let mut lines: Vec<String> = self.headline.iter().chain([&self.description]).cloned().collect();
         lines.extend(self.change_lines());
         lines.join("\n")
     }
 
-    /// What will change: a line for each field, or, where there are several calls, for each call.
+    /// The changes: a line for each field, or for each of several calls.
     pub fn change_lines(&self) -> Vec<String> {
         if self.calls.len() < 2 {
             return self.changes.iter().map(|change| format!("  changes {}", change.words())).collect();
@@ -346,7 +346,7 @@ impl Question {
         lines
     }
 
-    /// What the model is told of it: nothing that was read for people's eyes.
+    /// The form for the model, without anything that was read for people.
     pub(in crate::session) fn for_model(&self) -> Value {
         let mut form = self.to_json();
         if let Value::Object(fields) = &mut form {
@@ -355,14 +355,14 @@ impl Question {
             fields.shift_remove("digest");
         }
         if self.elicitation.is_some() {
-            // What a server says to people is said to nobody else.
+            // A server's text to people is only for them.
             form["description"] = "the call asks a person something while it is at work".into();
             form["schema"] = Value::Null;
         }
         form
     }
 
-    /// The form in which other programs read it.
+    /// The JSON for other programs.
     pub fn to_json(&self) -> Value {
         let calls: Vec<Value> = self.calls.iter().map(|asked| (*asked.call).clone()).collect();
         let mut form = json!({
@@ -396,7 +396,7 @@ impl Question {
         form
     }
 
-    /// How the values of its calls are grounded, each with the place of the call in the question.
+    /// How the values of its calls are grounded, each with the index of the call.
     fn grounded(&self) -> Vec<Value> {
         let of_call = |(index, asked): (usize, &AskedCall)| {
             let one = move |one: &Grounded| {
@@ -415,15 +415,15 @@ impl Question {
         self
     }
 
-    /// Whether it was raised by origins, or deletes or configures something: then only an answer to the question itself
-    /// counts, and no claim of the model (ASK-6).
+    /// Whether it concerns origins, a deletion or a configuration: then only an answer to the question itself counts,
+    /// not the model's claim (ASK-6).
     pub(in crate::session) fn is_grave(&self) -> bool {
         let is_grave =
             |reason: &Reason| reason.is_about_origins() || matches!(reason, Reason::Deletes | Reason::Configures);
         self.reasons.iter().any(is_grave)
     }
 
-    /// Whether the user's words consent to it. Where it is grave, only words that say nothing else do.
+    /// Whether the user's message consents to it. For a grave question, it must say nothing else.
     pub(in crate::session) fn is_consent(&self, consent: &ConsentWords, words: &str) -> bool {
         match self.is_grave() {
             true => consent.only_consents(words),
@@ -441,7 +441,7 @@ impl Question {
         self.calls.iter().flat_map(|asked| asked.jobs.iter().copied())
     }
 
-    /// The places of the calls that wait for a decision.
+    /// The indexes of the open calls.
     pub(in crate::session) fn open_calls(&self) -> impl Iterator<Item = usize> {
         self.calls.iter().enumerate().filter(|(_, call)| call.decided.is_none()).map(|(index, _)| index)
     }

@@ -1,4 +1,4 @@
-//! A digest of what a question shows, by which an answer says what it is an answer to (ASK-1).
+//! The digest of what a question shows, which binds an answer to it (ASK-1).
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -6,15 +6,15 @@ use sha2::{Digest, Sha256};
 use super::question::{About, AskedCall, Question};
 use crate::canonical::write_canonical;
 
-/// So many bytes of the hash are enough to tell two forms of one question apart.
+/// This many bytes of the hash distinguish two versions of a question.
 const BYTES: usize = 16;
 
 impl Question {
-    /// A digest of what is shown: the calls with their marks, what they change, the names of values, the reasons. It
-    /// changes with any of them, and neither with the time nor with the place from which the question is seen.
+    /// The digest of what is shown: the calls with their marks, their changes, the names of values, the reasons. It
+    /// does not depend on the time or on where the question is seen from.
     pub fn digest(&self) -> String {
         let call = |asked: &AskedCall| json!([asked.call, asked.decided, asked.marks]);
-        // The words for calls are made of the calls.
+        // The text of calls is derived from the calls.
         let words = (self.about == About::Input).then_some(&self.description);
         let shown = json!({
             "about": self.about,

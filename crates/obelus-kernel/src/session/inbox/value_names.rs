@@ -1,8 +1,8 @@
-//! What people call the values of a call: a stage by its name, a colleague by theirs.
+//! Names of a call's values: of a stage, of a colleague.
 //!
-//! A tool says in `x-names` where names are found: `{fields.STAGE_ID: {in: [TOOL…], id: STATUS_ID, name: [NAME]}}`. They
-//! are looked for in what those tools have brought to this session, and only if the tools are trusted: a name is read
-//! more readily than a number, so nobody else may give one.
+//! A tool declares in `x-names` where names are found: `{fields.STAGE_ID: {in: [TOOL…], id: STATUS_ID, name:
+//! [NAME]}}`. They are looked up in those tools' results in this session, and only if the tools are trusted: people
+//! trust a name more than a number, so nobody else may provide one.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,22 +14,22 @@ use crate::names::alike;
 use crate::tool::{NameSource, Tool};
 use crate::visible::visible;
 
-/// A value and what people call it.
+/// A value and its name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Named {
     /// The parameter, as a dotted path.
     pub place: String,
     /// The value.
     pub value: Value,
-    /// Its name, in which nothing misleads.
+    /// Its name, escaped.
     pub name: String,
 }
 
-/// Messages that are looked at, the latest first.
+/// The limit of messages that are searched, latest first.
 const MOST_MESSAGES: usize = 500;
 
 impl Naming<'_> {
-    /// What people call a value of a tool's parameter, as far as this session knows.
+    /// The name of a parameter's value, if this session knows it.
     pub(in crate::session) fn name_of_value(
         &self,
         tool: &Tool,
@@ -42,7 +42,7 @@ impl Naming<'_> {
         self.context.latest().take(MOST_MESSAGES).find_map(|message| {
             let Message::Data(data) = message else { return None };
             let by = data.output.as_ref()?.call.get("_tool")?.as_str()?;
-            // The record itself is called by its name whoever gave it: its number stands beside that.
+            // A record's own name is used whoever gave it, because its number is shown too.
             let may_name = tool.is_record(place) || self.context.tool(by).is_some_and(|tool| tool.trusted);
             if !sources.contains(&by) || !may_name {
                 return None;
@@ -55,7 +55,7 @@ impl Naming<'_> {
         })
     }
 
-    /// What the record of a call is called, by what was read of it to show what would change.
+    /// The name of a call's record, from the read that shows what would change.
     pub(in crate::session) fn name_of_record(&self, tool: &Tool, call: &Value, read: &Value) -> Option<Named> {
         let place = tool.record()?;
         let value = at(call, place)?;
@@ -66,7 +66,7 @@ impl Naming<'_> {
         (!name.is_empty()).then(|| Named { place: place.to_owned(), value: value.clone(), name })
     }
 
-    /// The names of the values that a question shows.
+    /// The names of the values in a question.
     pub(in crate::session) fn names_in(&self, question: &Question) -> Vec<Named> {
         let mut named: Vec<Named> = Vec::new();
         let asked = question.calls.iter().enumerate().filter(|_| question.about == About::Call);
@@ -90,14 +90,14 @@ impl Naming<'_> {
     }
 }
 
-/// What lies at a dotted path; case and underscores do not matter.
+/// The value at a dotted path; case and underscores do not matter.
 fn at<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
     place.split('.').try_fold(value, |value, name| {
         value.as_object()?.iter().find(|(known, _)| alike(known, name)).map(|(_, inner)| inner)
     })
 }
 
-/// The first object, at whatever depth, for which something holds.
+/// The first object, at any depth, that satisfies a condition.
 fn find_row<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Value> {
     match value {
         Value::Object(_) if holds(value) => Some(value),
@@ -107,7 +107,7 @@ fn find_row<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a 
     }
 }
 
-/// Numbers and texts of the same digits are the same id.
+/// Ids as numbers and as texts of digits are equal.
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! Rows of a result that become instances: a plan can then treat each of them alike, and a person is asked once.
+//! Turns rows of a result into instances, so that a plan can treat them alike, and a person is asked once.
 
 use serde_json::Value;
 
@@ -7,13 +7,13 @@ use crate::fold::Method;
 use crate::message::{Data, Message};
 use crate::session::input::CallError;
 
-/// Rows that one result may bring as instances.
+/// The limit of rows of one result.
 const MOST: usize = 1000;
 
 impl Memory {
-    /// Writes each row as an instance of the kind that the call names. The kind must be a new one: rows of an earlier
-    /// list would otherwise be treated along with these. An instance has the value of the row's field for its name; with
-    /// `guards_names` a number where nobody vouches for that value, because a planner that does not read sees names.
+    /// Writes each row as an instance of the kind that the call names. The kind must be new, or rows of an earlier
+    /// list would be included. An instance is named by the row's field; with `guards_names`, an untrusted name is
+    /// replaced by a number, because names are visible to a planner that does not read.
     pub(in crate::session) fn write_instances(
         &mut self,
         author: &Author<'_>,
@@ -42,7 +42,7 @@ impl Memory {
             None => origins.is_trusted(),
         };
         let date = self.date();
-        // A connector's own mark, such as that rows were left out, is no row.
+        // A connector's mark, such as on omitted rows, is not a row.
         let is_mark =
             |row: &Value| row.as_object().is_some_and(|fields| fields.keys().all(|name| name.starts_with('_')));
         let mut batch = Vec::with_capacity(rows.len());
@@ -75,7 +75,7 @@ mod tests {
     use crate::context::Context;
     use crate::origin::Origins;
 
-    /// Writes rows to a path; the code of the failure, or the instances that there are.
+    /// Writes rows to a path; returns the error code, or the instances.
     fn written(path: &str, rows: Value) -> Result<Vec<String>, String> {
         written_by(json!({"x-instances": "id", "x-issued": ["id"], "properties": {}}), path, rows)
     }

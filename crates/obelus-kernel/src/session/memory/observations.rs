@@ -1,4 +1,4 @@
-//! Where digests of observations stand in memory.
+//! The places of observations' digests in memory.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl DigestPlace {
 }
 
 impl Memory {
-    /// The places where a digest still stands.
+    /// The places that still have a digest.
     pub(in crate::session) fn standing_digests(&self) -> impl Iterator<Item = (Path, &DigestPlace)> {
         self.digests.iter().filter_map(|of| {
             let path = OutputPath::parse(&of.path).ok()?;
@@ -45,7 +45,7 @@ impl Memory {
         })
     }
 
-    /// Digests were written. Places that were overwritten since are forgotten.
+    /// Records written digests. Overwritten places are dropped.
     pub(super) fn note_digests(&mut self, digests: Vec<DigestPlace>) {
         if digests.is_empty() {
             return;
@@ -54,7 +54,7 @@ impl Memory {
         self.digests = standing.collect::<Vec<_>>().into_iter().chain(digests).collect();
     }
 
-    /// The observations are lost: places that held their digests become null.
+    /// Sets the places of digests to null, because the observations are lost.
     pub(in crate::session) fn forget_observations(&mut self) {
         let places: Vec<_> = self.standing_digests().map(|(path, of)| (path, of.instance.clone())).collect();
         for (path, instance) in places {
@@ -65,7 +65,7 @@ impl Memory {
         self.digests.clear();
     }
 
-    /// Whether a digest stands anywhere in what a delegate was given.
+    /// Whether a delegate was given this digest.
     pub(in crate::session) fn mentions_digest(&self, digest: &str) -> bool {
         let whole = |(kind, _): (&str, _)| self.context.read(&Path::root(kind), None);
         self.context.views().filter_map(whole).any(|value| mentions(&value, digest))

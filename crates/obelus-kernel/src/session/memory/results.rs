@@ -1,4 +1,4 @@
-//! Results of calls, written to memory.
+//! Writes results of calls to memory.
 
 use std::sync::Arc;
 
@@ -18,23 +18,23 @@ use crate::schema;
 use crate::session::input::CallError;
 use crate::session::scheduler::with_instance;
 
-/// Whose result is written, and what it is made of.
+/// The author of a result, and its inputs.
 #[derive(Clone, Copy)]
 pub(in crate::session) struct Author<'a> {
     pub(in crate::session) call: &'a Arc<Call>,
     pub(in crate::session) instance: Option<&'a str>,
-    /// The call as a person changed it, where somebody has: that is what the result is of.
+    /// The call as a person edited it, if so: the result belongs to that one.
     pub(in crate::session) edited: Option<&'a Arc<Value>>,
-    /// The origins of everything the call was given.
+    /// The origins of the call's inputs.
     pub(in crate::session) made_of: &'a Origins,
-    /// The origin of the executor's own words.
+    /// The origin of the executor's own output.
     pub(in crate::session) own: &'a Origins,
-    /// Whether the tool itself speaks, so that it mints ids; not its error, the model or a delegate.
+    /// Whether the tool itself produced it and so creates ids; not its error, the model or a delegate.
     pub(in crate::session) mints: bool,
 }
 
 impl Memory {
-    /// A value goes to the chosen alternative, else to the first: to every path of it, or to none.
+    /// Writes a value to the chosen alternative, else to the first: to all of its paths, or to none.
     pub(in crate::session) fn write_value(
         &mut self,
         author: &Author<'_>,
@@ -53,7 +53,7 @@ impl Memory {
         Ok(written)
     }
 
-    /// An error with alternatives is handled: the last of them takes it. Without, it is the call's failure.
+    /// Writes an error to the last alternative, if there are several. Otherwise the call has failed.
     pub(in crate::session) fn write_error(
         &mut self,
         author: &Author<'_>,
@@ -65,7 +65,7 @@ impl Memory {
         self.write_value(author, value, Some(group)).map_err(Failure::Structural)
     }
 
-    /// Messages of an activity go to their paths.
+    /// Writes messages of an activity to their paths.
     pub(in crate::session) fn write_messages(
         &mut self,
         author: &Author<'_>,
@@ -76,7 +76,7 @@ impl Memory {
         Ok(Some(written))
     }
 
-    /// Appends what a call has brought: all of it, or nothing.
+    /// Appends the output of a call, all or nothing.
     fn append_output(&mut self, author: &Author<'_>, writes: Writes) -> Result<(), Fault> {
         let Author { call, instance, edited, made_of, own, mints } = *author;
         let raw = edited.map_or_else(|| with_instance(&call.raw, instance), Arc::clone);
@@ -90,7 +90,7 @@ impl Memory {
         let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance, method)?;
         let mut batch = Batch::with_capacity(writes.len());
         let mut digests = Vec::new();
-        // The last write, most often the only one, takes the shared parts without a copy.
+        // The last write, usually the only one, takes the shared parts without a copy.
         let carried = std::iter::repeat_n((raw, date, origins, parts), writes.len());
         for ((path, value), (raw, date, origins, parts)) in writes.into_iter().zip(carried) {
             if mints && call.tool.as_ref().is_some_and(|tool| tool.keeps_digest) {
@@ -112,7 +112,7 @@ impl Memory {
         Ok(())
     }
 
-    /// What the written paths must look like by the schemas of their kinds, made once and kept.
+    /// The schemas of the written paths, cached.
     fn validators_for<'a>(
         &mut self,
         paths: impl Iterator<Item = &'a Arc<Path>>,
@@ -150,18 +150,18 @@ impl Memory {
     }
 }
 
-/// The paths that were written, where they are not all that the call declares.
+/// The written paths, if they are not all that the call declares.
 pub(in crate::session) type Written = Option<Vec<Path>>;
 
-/// What goes where: most often one value to one path.
+/// Values and their paths: usually one.
 type Writes = SmallVec<[(Arc<Path>, Value); 1]>;
 
 /// What the messages of an activity say, each for its path.
 pub(in crate::session) struct ReadMessages(Writes);
 
 impl ReadMessages {
-    /// Reads the messages of an activity: each for a path that the call may write and by the call's method, together for
-    /// every path of one alternative.
+    /// Reads the messages of an activity: each must have an allowed path and the call's method, and together they
+    /// must cover one alternative.
     pub(in crate::session) fn read(author: &Author<'_>, messages: Vec<Value>) -> Result<Self, Failure> {
         let Some(allowed) = &author.call.output_path else { return Ok(Self(Writes::new())) };
         let read = || {
@@ -178,7 +178,7 @@ impl ReadMessages {
                 }
                 writes.push((path.clone(), value.clone()));
             }
-            // Without any message the call is done, and nobody knows its result.
+            // Without messages the call is done, and its result is unknown.
             let group = group.map(|index| allowed.alternatives[index].as_slice()).unwrap_or_default();
             match group.iter().find(|path| !writes.iter().any(|(written, _)| written == *path)) {
                 Some(left_out) => {
@@ -190,13 +190,13 @@ impl ReadMessages {
         read().map_err(|text| Failure::Rule(Rule::Call5, text))
     }
 
-    /// The values, each to be held against what the tool returns.
+    /// The values, for validation against the tool's output schema.
     pub(in crate::session) fn values(&self) -> impl Iterator<Item = &Value> {
         self.0.iter().map(|(_, value)| value)
     }
 }
 
-/// A message of an activity: data for the call's own instance, by the call's own method.
+/// A message of an activity: data for the call's own instance, with the call's own method.
 fn data_of(author: &Author<'_>, message: Value) -> Result<Box<Data>, String> {
     let Message::Data(data) = Message::from_value(message).map_err(|fault| fault.to_string())?.message else {
         return Err("an activity returns data messages only".to_owned());
@@ -214,7 +214,7 @@ fn data_of(author: &Author<'_>, message: Value) -> Result<Box<Data>, String> {
 
 /// How a call failed.
 pub(in crate::session) enum Failure {
-    /// The call itself was wrong: the model can mend it.
+    /// The call was invalid: the model can correct it.
     Structural(Fault),
     /// Its activity failed.
     Runtime(CallError),
@@ -225,7 +225,7 @@ pub(in crate::session) enum Failure {
 /// The schema of a part of a kind.
 struct Part {
     validator: Arc<jsonschema::Validator>,
-    /// A push into a plain list is judged by the new element, not by the whole list again.
+    /// A push into a plain list is validated by the new element, not by the whole list.
     only_last: bool,
 }
 
@@ -239,14 +239,14 @@ impl Part {
     }
 }
 
-/// Whether a list's schema says nothing but what its elements are.
+/// Whether a list's schema describes only its elements.
 fn judges_elements_alone(schema: &Value) -> bool {
     let known = ["type", "items", "title", "description", "default", "examples"];
     schema.get("items").is_some_and(serde_json::Value::is_object)
         && schema.as_object().is_some_and(|fields| fields.keys().all(|name| known.contains(&name.as_str())))
 }
 
-/// The path that `data` spells and nothing beside it, with the index of its alternative.
+/// The path that `data` has and nothing else, with the index of its alternative.
 fn permitted<'a>(allowed: &'a OutputPath, kind: &str, data: &'a Value) -> Option<(usize, &'a Arc<Path>, &'a Value)> {
     let groups = allowed.alternatives.iter().enumerate();
     groups.flat_map(|(index, group)| group.iter().map(move |path| (index, path))).find_map(|(index, path)| {
@@ -275,7 +275,7 @@ mod tests {
         memory_with(json!({}), json!({"n": {"type": "integer"}}))
     }
 
-    /// The result of a call that writes to a path is written by one of the functions under test.
+    /// Writes the result of a call by one of the tested functions.
     fn writes<T>(memory: &mut Memory, path: &str, write: impl FnOnce(&mut Memory, &Author<'_>) -> T) -> T {
         let (call, faults) = Call::read(&Arc::new(json!({"_tool": "t", "_outputPath": path})), &memory.context);
         assert!(faults.is_empty(), "{faults:?}");

@@ -1,4 +1,4 @@
-//! What a call's scopes show of memory to whoever carries it out.
+//! What a call's scopes show of memory to its executor.
 
 use serde_json::{Map, Value, json};
 

@@ -11,8 +11,8 @@ use crate::tool::SideWrite;
 use obelus_notebook::jq::Read;
 
 impl Memory {
-    /// Writes what the call's tool declares; the paths that were written, and what could not be. The effect has
-    /// happened, so a declaration that cannot be written is reported and takes nothing back.
+    /// Writes what the call's tool declares; returns the written paths, and the errors. The effect has happened, so
+    /// an error is reported and nothing is rolled back.
     pub(in crate::session) fn write_side_writes(
         &mut self,
         author: &Author<'_>,

@@ -1,10 +1,10 @@
-//! The steps under way, by number.
+//! The active steps, by number.
 
 use std::ops::Index;
 
 use super::step::Step;
 
-/// Steps in the order of their numbers. Calls are looked up here often, nearly always in the latest step.
+/// Steps in order of their numbers. Calls are looked up here often, nearly always in the latest step.
 #[derive(Default)]
 pub(super) struct ActiveSteps(Vec<(u32, Step)>);
 
@@ -28,7 +28,7 @@ impl ActiveSteps {
         self.place(number).map(|place| &mut self.0[place].1)
     }
 
-    /// Adds a step whose number is greater than that of any before it.
+    /// Adds a step with a greater number than all others.
     pub(super) fn insert(&mut self, number: u32, step: Step) {
         debug_assert!(self.0.last().is_none_or(|(latest, _)| *latest < number));
         self.0.push((number, step));

@@ -1,8 +1,8 @@
 //! Calls that start while the model is still writing (PLAN-8).
 //!
-//! Such a call is handed out under an id of its own. When the whole solution is there, its calls go the way of all
-//! calls, through every check; only where one would be handed out that is already under way, the early one takes its
-//! place. So nothing is started twice, and a solution that never comes leaves nothing behind.
+//! Such a call has an id of its own. When the solution is complete, its calls pass all checks as usual; when one
+//! would be started that already runs early, the early call is used instead. So nothing is started twice, and a
+//! solution that never comes leaves nothing behind.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use crate::session::ids::{JobRef, LocalCall};
 use crate::session::inbox::ElicitationRequest;
 use crate::session::input::Outcome;
 
-/// The request that is being answered, and the call's place in the answer.
+/// The request being answered, and the call's index in the answer.
 type Place = (u64, u32);
 
-/// Early calls that have not ended, or that no job has claimed yet.
+/// Early calls that have not ended, or that no job has claimed.
 #[derive(Default)]
 pub(in crate::session) struct EarlyCalls(BTreeMap<Place, EarlyCall>);
 
-/// A call that was started before its solution was there.
+/// A call that was started before its solution was complete.
 pub(in crate::session) struct EarlyCall {
-    /// The call as it was handed out.
+    /// The started call.
     call: Arc<Value>,
-    /// What it brought, if it has ended and no job has claimed it.
+    /// Its outcome, if it has ended and no job has claimed it.
     outcome: Option<Outcome>,
-    /// The job whose call it turned out to be.
+    /// The job that claimed it.
     job: Option<JobRef>,
-    /// What it asks people, while it is not known whose call it is.
+    /// Its questions to people, while no job has claimed it.
     elicitations: Vec<ElicitationRequest>,
 }
 
@@ -36,7 +36,7 @@ pub(in crate::session) struct EarlyCall {
 pub(in crate::session) enum Claimed {
     /// It has ended.
     Ended(Outcome),
-    /// It still runs, and has asked this so far.
+    /// It still runs, with these questions so far.
     Running(LocalCall, Vec<ElicitationRequest>),
 }
 
@@ -49,7 +49,7 @@ impl EarlyCalls {
         self.0.contains_key(&place)
     }
 
-    /// How many no job has claimed yet.
+    /// The number of unclaimed ones.
     pub(in crate::session) fn unclaimed(&self) -> u32 {
         u32::try_from(self.0.values().filter(|call| call.job.is_none()).count()).unwrap_or(u32::MAX)
     }
@@ -58,7 +58,7 @@ impl EarlyCalls {
         self.0.insert(place, EarlyCall { call, outcome: None, job: None, elicitations: Vec::new() });
     }
 
-    /// A job with this call is to be handed out: it claims the early call that is the same.
+    /// A job with this call is about to start: it claims an identical early call.
     pub(in crate::session) fn claim(&mut self, at: JobRef, call: &Value) -> Option<Claimed> {
         let is_same = |early: &EarlyCall| early.job.is_none() && *early.call == *call;
         let place = self.0.iter().find(|(_, early)| is_same(early)).map(|(place, _)| *place)?;
@@ -72,8 +72,8 @@ impl EarlyCalls {
         Some(Claimed::Running(LocalCall::Early { request, index }, std::mem::take(&mut early.elicitations)))
     }
 
-    /// An early call asks a person something. Kept until a job claims the call; handed back, with the job if there is
-    /// one, where that has happened or there is no such call.
+    /// Takes a question of an early call. It is stored until a job claims the call; if one has, or there is no such
+    /// call, it is returned with the job if there is one.
     pub(in crate::session) fn elicit(
         &mut self,
         place: Place,
@@ -89,7 +89,7 @@ impl EarlyCalls {
         }
     }
 
-    /// An early call has ended. Hands back the outcome with the job it belongs to, if that is known.
+    /// Ends an early call. Returns the outcome with its job, if that is known.
     pub(in crate::session) fn end(&mut self, place: Place, outcome: Outcome) -> Option<(JobRef, Outcome)> {
         let early = self.0.get_mut(&place)?;
         let Some(at) = early.job else {
@@ -100,12 +100,12 @@ impl EarlyCalls {
         Some((at, outcome))
     }
 
-    /// Drops an early call of which nobody knows what became; the job it belongs to.
+    /// Drops an early call with unknown outcome; returns its job.
     pub(in crate::session) fn drop_call(&mut self, place: Place) -> Option<JobRef> {
         self.0.remove(&place).and_then(|early| early.job)
     }
 
-    /// Drops what no job has claimed; the elicitations that nobody will answer.
+    /// Drops unclaimed calls; returns their open elicitations.
     pub(in crate::session) fn drop_unclaimed(&mut self) -> Vec<(LocalCall, String)> {
         let mut unanswered = Vec::new();
         self.0.retain(|&(request, index), early| {

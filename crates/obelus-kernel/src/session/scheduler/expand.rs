@@ -1,5 +1,5 @@
-//! Calls for every row of a list that the same step reads: the rows become instances while the step is at work, and the
-//! calls that were planned for them are expanded then.
+//! Calls for every row of a list that the same step reads: when the rows become instances, the calls planned for them
+//! are expanded.
 
 use obelus_notebook::plan::{self, Who};
 
@@ -8,8 +8,7 @@ use super::{JobRef, Scheduler};
 use crate::context::Context;
 
 impl Step {
-    /// Makes a job for each instance of every call that turns out to be a template and has not begun. Says whether there
-    /// was one.
+    /// Creates a job for each instance of every template call that has not begun. Returns whether there was one.
     fn expand(&mut self, context: &Context) -> bool {
         let who = plan::who_runs(&self.calls, context);
         let instances = plan::instances_of(&self.calls, context);
@@ -27,12 +26,12 @@ impl Step {
             }
             expanded.push(job.call);
             let mut each = Job::all(job.call, &Who::Each, &instances).into_iter();
-            // The job that is there already is the first one.
+            // The existing job is the first one.
             job.instance = each.next().and_then(|first| first.instance);
             jobs.push(job);
             self.open += each.len();
-            // In a sequence the jobs of a call stand together, and none after it has begun. Elsewhere jobs keep their
-            // places, because some of them may be at work.
+            // In a sequence the jobs of a call are adjacent, and none after it has begun. Otherwise jobs keep their
+            // indexes, because some of them may be running.
             match self.sequential {
                 true => jobs.extend(each),
                 false => later.extend(each),
@@ -47,7 +46,7 @@ impl Step {
         true
     }
 
-    /// Links the jobs anew, whatever has ended already.
+    /// Links the jobs again, including ended ones.
     fn link_again(&mut self) {
         let (graph, _) = linked(&self.calls, &self.jobs, self.sequential);
         self.graph = graph;
@@ -63,7 +62,7 @@ impl Step {
 }
 
 impl Scheduler {
-    /// Expands the calls of a step that wait for rows which have just become instances, and has them looked at.
+    /// Expands the calls of a step for rows that have just become instances, and queues them.
     pub(in crate::session) fn expand(&mut self, at: JobRef, context: &Context) {
         let Some(step) = self.steps.get_mut(at.step) else { return };
         let expanded = step.expand(context);

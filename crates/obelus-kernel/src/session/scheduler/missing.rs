@@ -1,4 +1,4 @@
-//! Why a call is skipped: the reference that has no value, and the call that was to bring it.
+//! Why a call is skipped: the reference without a value, and the call that should have brought it.
 
 use serde_json::{Value, json};
 
@@ -12,14 +12,14 @@ use obelus_notebook::plan::Edge;
 /// The code of a call that is skipped because its branch was not chosen.
 pub(crate) const NOT_CHOSEN: &str = "not_chosen";
 
-/// The code of a call that is skipped because nobody brought a value.
+/// The code of a call that is skipped because a value never came.
 pub(crate) const NO_VALUE: &str = "no_value";
 
-/// The code of a call that is skipped because the list that it was to run for has no rows: nothing is amiss then.
+/// The code of a call that is skipped because its list has no rows, which is not a failure.
 pub(crate) const NO_ROWS: &str = "no_rows";
 
 impl Step {
-    /// Why a job cannot run, as its report has it: `{rule, code, message}` (PLAN-4).
+    /// Why a job cannot run, for its report: `{rule, code, message}` (PLAN-4).
     pub(crate) fn missing(&self, job: usize, context: &Context) -> Option<Value> {
         let mut found = None;
         self.call(job).exprs(&mut |expr| {
@@ -34,7 +34,7 @@ impl Step {
         Some(json!({"rule": Rule::Plan4.name(), "code": code, "message": message}))
     }
 
-    /// The first path of an expression that is why it has no value, and whether its branch was chosen.
+    /// The first path that leaves an expression without a value, and whether its branch was chosen.
     fn dead_path<'a>(&self, job: usize, expr: &'a Expr, context: &Context) -> Option<(&'a Path, bool)> {
         if !matches!(self.settled(job, expr, context), Settled::Dead | Settled::Null) {
             return None;
@@ -44,14 +44,15 @@ impl Step {
         };
         match expr {
             Expr::Ref(path) => Some((path, !self.is_off_branch(job, path))),
-            // One alternative whose branch was chosen is enough to miss it.
+            // One chosen alternative without a value suffices.
             Expr::Any(terms) => dead(terms).into_iter().max_by_key(|(_, is_chosen)| *is_chosen),
-            // One condition that was not chosen is enough to rule it out.
+            // One condition that was not chosen suffices.
             Expr::All(terms) => dead(terms).into_iter().min_by_key(|(_, is_chosen)| *is_chosen),
         }
     }
 
-    /// Whether every call that may write a path has chosen another one, or was itself on a branch that was not chosen.
+    /// Whether every call that may write a path has chosen another one, or was itself on a branch that was not
+    /// chosen.
     fn is_off_branch(&self, job: usize, path: &Path) -> bool {
         let edges = self.graph.edges_by(job, path);
         let is_off = |edge: &Edge| {
@@ -65,7 +66,7 @@ impl Step {
         !edges.is_empty() && edges.iter().all(is_off)
     }
 
-    /// Whether a path has no value because a list brought no rows, to this call or to the one before it.
+    /// Whether a path has no value because a list has no rows, for this call or the one before it.
     fn lacks_rows(&self, job: usize, path: &Path) -> bool {
         let edges = self.graph.edges_by(job, path);
         let is_empty = |edge: &Edge| {
@@ -79,19 +80,19 @@ impl Step {
         !edges.is_empty() && edges.iter().all(is_empty)
     }
 
-    /// Whether the call behind an edge chose this path, or one above or below it.
+    /// Whether the call of an edge chose this path, or one above or below it.
     fn has_written(&self, edge: &Edge, path: &Path) -> bool {
         let written = self.jobs[edge.from].written.as_ref();
         written.is_none_or(|written| written.iter().any(|written| written.covers(path) || path.covers(written)))
     }
 
-    /// Whether the call behind an edge brings rows that become instances.
+    /// Whether the call of an edge returns rows that become instances.
     fn brings_rows(&self, edge: &Edge) -> bool {
         let call = &self.calls[self.jobs[edge.from].call];
         call.tool.as_ref().is_some_and(|tool| tool.instances.is_some())
     }
 
-    /// What became of the calls that were to bring a value; those that failed first.
+    /// The outcome of the calls that should have brought a value; failed ones first.
     fn who_failed(&self, job: usize, path: &Path) -> String {
         let edges = self.graph.edges_by(job, path);
         let what = |edge: &Edge| match self.jobs[edge.from].status {

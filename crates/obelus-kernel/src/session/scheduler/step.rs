@@ -1,4 +1,4 @@
-//! The calls of one solution at work: a job for each call and instance, and the graph between them.
+//! The active calls of one solution: a job for each call and instance, and the graph between them.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::session::output::{CallReport, CallStatus};
 use crate::time::Time;
 use obelus_notebook::plan::{self, Graph, Manner, Who};
 
-/// The life of a call. The last five are final.
+/// The status of a job. The last five are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// Something it needs is not there yet.
+    /// A needed value is missing.
     Blocked,
     /// It may run as soon as there is room.
     Ready,
-    /// It needs a person, and its siblings of other instances are asked about together.
+    /// It needs a person, and is asked about together with those of other instances.
     Asking,
     /// A person has been asked.
     Waiting,
@@ -60,30 +60,30 @@ impl From<Status> for CallStatus {
 /// Why a step exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trigger {
-    /// A solution that is executed as it is made. `first`: the first answer of the turn.
+    /// A solution that runs as it is. `first`: the first answer of the turn.
     Eager { first: bool },
-    /// A plan that was approved as a whole: by a person, or by the check alone.
+    /// A plan approved as a whole: by a person, or by the check alone.
     Approved { by_person: bool, before_reading: bool },
     /// A node of the agent's graph.
     Graph,
 }
 
-/// The calls of one solution at work.
+/// The active calls of one solution.
 pub(crate) struct Step {
     pub(crate) calls: Vec<Arc<Call>>,
     pub(crate) who: Vec<Who>,
     pub(crate) jobs: Vec<Job>,
     pub(crate) graph: Graph,
     pub(crate) sequential: bool,
-    /// All jobs before this one are final, in a sequential step.
+    /// In a sequential step, all jobs before this one are final.
     first_open: usize,
-    /// Jobs that are not final and that somebody waits for.
+    /// The number of jobs that are not final and are waited for.
     pub(crate) open: usize,
-    /// What went wrong and whose words that are, kept back until the step comes to rest.
+    /// Errors and their origins, held back until the step rests.
     pub(crate) errors: Vec<(Value, Origins)>,
-    /// What the proposals, and the literals in them, carry.
+    /// The origins of the proposals and their literals.
     pub(crate) literal: Origins,
-    /// Whether it was planned before anything untrusted was shown to whoever planned it.
+    /// Whether it was planned before anything untrusted was shown to its planner.
     pub(crate) before_reading: bool,
     /// Whether a person runs it, or has approved it as a whole.
     pub(crate) is_by_person: bool,
@@ -94,38 +94,38 @@ pub(crate) struct Job {
     pub(crate) call: usize,
     pub(crate) instance: Option<String>,
     pub(crate) status: Status,
-    /// Calls that feed it and are not final yet.
+    /// The number of calls that feed it and are not final.
     pub(crate) open_feeders: usize,
-    /// The call with its references resolved, once it is to run.
+    /// The call with resolved references, once it is to run.
     pub(crate) frozen: Option<Frozen>,
     /// Whether the model itself carries it out, once it is to run.
     pub(crate) is_model_call: bool,
-    /// What the delegate, or the model, is given of the context.
+    /// The part of the context that the delegate or the model gets.
     pub(crate) scope: Vec<Value>,
-    /// It runs, and waits for a person: its delegate does, or it is in doubt, or it asks something.
+    /// It runs and waits for a person: in its delegate, in doubt, or with a question.
     pub(crate) awaits_user: bool,
-    /// Its elicitations that wait for a person.
+    /// The number of its open elicitations.
     pub(crate) elicitations: u32,
     pub(crate) attempt: u32,
-    /// When the latest attempt was handed out.
+    /// When the latest attempt was started.
     pub(crate) started: Time,
     pub(crate) error: Option<Box<Value>>,
-    /// Where everything comes from that its result is made of.
+    /// The origins of its result's inputs.
     pub(crate) origins: Origins,
-    /// A result that was added to what was there, and how.
+    /// A result that was added to a value, and how.
     pub(crate) added: Option<Box<(Method, Value)>>,
-    /// The paths it has written, where that is not all that its call declares.
+    /// The paths it has written, if not all that its call declares.
     pub(crate) written: Option<Vec<Path>>,
-    /// Whether a person let it run.
+    /// Whether a person approved it.
     pub(crate) is_approved: bool,
 }
 
-/// A call with its references resolved: what runs is what was shown.
+/// A call with resolved references: what runs is what was shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Frozen {
     /// The whole call.
     pub(crate) call: Arc<Value>,
-    /// Its parameters alone, where a person has changed them.
+    /// Its parameters, if a person has edited them.
     pub(crate) edited: Option<Arc<Value>>,
 }
 
@@ -150,7 +150,7 @@ pub(crate) enum Settled {
 }
 
 impl Step {
-    /// Reads the calls, expands them over instances and links them. Faults come back with the call's index.
+    /// Parses the calls, expands them over instances and links them. Faults are returned with the call's index.
     pub(crate) fn new(
         proposals: &[Arc<Value>],
         manner: Manner,
@@ -206,18 +206,18 @@ impl Step {
         (step, faults)
     }
 
-    /// Keeps a result that is added to what was there, if another call reads it: what was there before does not serve.
+    /// Stores an added result, if another call reads it: the earlier value does not count.
     pub(crate) fn note_added(&mut self, job: usize, value: &Value) {
         let call = self.call(job);
         let method = call.output_method;
-        // The list of all results is older than this plan, and whoever refers to it knows that.
+        // The list of all results is older than this plan, and a reference to it means that.
         let is_read = !call.keeps_by_default && !self.graph.fed_by(job).is_empty();
         if method != Method::Set && is_read {
             self.jobs[job].added = Some(Box::new((method, value.clone())));
         }
     }
 
-    /// Whether somebody waits for the result of a job.
+    /// Whether the result of a job is waited for.
     pub(crate) fn is_awaited(&self, job: usize) -> bool {
         self.call(job).output_path.is_some() || !self.graph.fed_by(job).is_empty()
     }
@@ -226,21 +226,21 @@ impl Step {
         &self.calls[self.jobs[job].call]
     }
 
-    /// What makes the call of a job this one, to know it again: not what is said about it.
+    /// The identity of a job's call, without remarks.
     pub(crate) fn identity(&self, job: usize) -> String {
         let call = self.call(job);
         let is_aside = |name: &str| call.asides.as_ref().is_some_and(|asides| asides.contains_key(name));
         identity(&with_instance(&call.raw, self.jobs[job].instance.as_deref()), is_aside)
     }
 
-    /// Whether the call before it, in a sequential step, still holds this one back.
+    /// Whether the previous call of a sequential step still holds this one back.
     pub(crate) fn is_held_back(&self, job: usize) -> bool {
         let call = self.jobs[job].call;
         let mut before = self.jobs[self.first_open..].iter().take_while(|before| before.call < call);
         self.sequential
             && before.any(|before| {
                 !before.status.is_final()
-                    // A call with an elicitation is still at work: its follower waits for it.
+                    // A call with an elicitation is still running: its follower waits for it.
                     && (!before.awaits_user || before.elicitations > 0)
                     && !matches!(before.status, Status::Asking | Status::Waiting)
                     && (before.status != Status::Running || self.calls[before.call].output_path.is_some())
@@ -258,7 +258,7 @@ impl Step {
         blocked.take_while(|(_, job)| job.call == call).map(|(index, _)| index).collect()
     }
 
-    /// Whether an expression of a job has its value, will have, or never can.
+    /// Whether an expression of a job has its value, may get it, or never will.
     pub(crate) fn settled(&self, job: usize, expr: &Expr, context: &Context) -> Settled {
         match expr {
             Expr::Ref(path) => {
@@ -296,8 +296,8 @@ impl Step {
         }
     }
 
-    /// Whether calls of this step may write what a job reads, and none of them has: an earlier value does not serve
-    /// (PLAN-3). A call that reads above what is written reads what was there.
+    /// Whether calls of this step may write what a job reads, and none has: an earlier value does not count (PLAN-3).
+    /// A call that reads above the written path reads the existing value.
     pub(crate) fn is_stale(&self, job: usize, path: &Path, context: &Context) -> bool {
         let mut is_fed = false;
         for edge in self.graph.edges_by(job, path) {
@@ -317,25 +317,25 @@ impl Step {
         is_fed
     }
 
-    /// Whether the job reads something that another call of this step still has to bring, its scopes included.
+    /// Whether the job reads something that another call of this step has yet to bring, including scopes.
     pub(crate) fn is_fed(&self, job: usize, context: &Context) -> bool {
         let call = self.call(job);
         let awaits = |scope: &Scope| matches!(scope, Scope::Path(path) if self.awaits(job, path));
         call.any_expr(|expr| self.settled(job, expr, context) == Settled::Pending) || call.scopes.iter().any(awaits)
     }
 
-    /// Whether a call that may write what the job reads at a path has not ended.
+    /// Whether a possible writer of a path that the job reads has not ended.
     fn awaits(&self, job: usize, path: &Path) -> bool {
         self.graph.edges_by(job, path).iter().any(|edge| !self.jobs[edge.from].status.is_final())
     }
 
-    /// The scopes of a job's call whose values serve (PLAN-3).
+    /// The scopes of a job's call with current values (PLAN-3).
     pub(crate) fn fresh_scopes(&self, job: usize, context: &Context) -> Vec<Scope> {
         let serves = |scope: &&Scope| !matches!(scope, Scope::Path(path) if self.is_stale(job, path, context));
         self.call(job).scopes.iter().filter(serves).cloned().collect()
     }
 
-    /// The first expression that nobody feeds and nobody has, with its parameter.
+    /// The first expression without a value or a feeder, with its parameter.
     pub(crate) fn unfed(&self, job: usize, context: &Context) -> Option<Fault> {
         let instance = self.jobs[job].instance.as_deref();
         let can = |path: &Path| !self.graph.edges_by(job, path).is_empty() || context.read(path, instance).is_some();
@@ -356,7 +356,7 @@ impl Step {
         self.jobs.iter().any(|job| job.status == Status::Running)
     }
 
-    /// What happened to each job. The step is told its own number.
+    /// The report of each job. `number` is the step's own.
     pub(crate) fn report(&self, number: u32) -> impl Iterator<Item = CallReport> {
         (0..).zip(&self.jobs).map(move |(index, job)| CallReport {
             place: (number, index),
@@ -370,12 +370,12 @@ impl Step {
     }
 }
 
-/// Who feeds whom among the jobs of a step.
+/// The graph of feeders among the jobs of a step.
 pub(super) fn linked(calls: &[Arc<Call>], jobs: &[Job], sequential: bool) -> (Graph, Option<Fault>) {
     let node =
         |job: &Job| plan::PlanNode { call: &calls[job.call], who: job.instance.clone().map_or(Who::Once, Who::One) };
     let nodes: Vec<_> = jobs.iter().map(node).collect();
-    // In a sequence, what is written later cannot be waited for: the earlier value is read.
+    // In a sequence a later write cannot be waited for: the earlier value is read.
     let may_feed = |from: usize, to: usize| !sequential || jobs[from].call < jobs[to].call;
     match Graph::with(&nodes, may_feed) {
         Ok(graph) => (graph, None),
@@ -387,8 +387,8 @@ pub(super) fn linked(calls: &[Arc<Call>], jobs: &[Job], sequential: bool) -> (Gr
 }
 
 impl Job {
-    /// Whether the result, written at one path, has something at a path below it. A result that replaces what was there
-    /// has all there is; of one that is added to it, only what it added is new.
+    /// Whether the result at a written path has a value at a path below it. A replacing result is complete; of an
+    /// added one, only the added part is new.
     fn brought(&self, written: &Path, path: &Path, context: &Context) -> bool {
         let rest = path.segments.get(written.segments.len()..).unwrap_or_default();
         let (Some(added), Some(first)) = (&self.added, rest.first()) else { return true };
@@ -404,7 +404,7 @@ impl Job {
         }
     }
 
-    /// The whole call, where a person has changed its parameters.
+    /// The whole call, if a person has edited its parameters.
     pub(crate) fn edited(&self) -> Option<&Arc<Value>> {
         self.frozen.as_ref().filter(|frozen| frozen.edited.is_some()).map(|frozen| &frozen.call)
     }
@@ -442,7 +442,7 @@ impl Job {
     }
 }
 
-/// The proposal, with the instance it runs for where the plan is a template.
+/// The proposal, with its instance if the plan is a template.
 pub(crate) fn with_instance(raw: &Arc<Value>, instance: Option<&str>) -> Arc<Value> {
     match instance {
         Some(name) if raw.get("_instance").and_then(Value::as_str) != Some(name) && raw.is_object() => {

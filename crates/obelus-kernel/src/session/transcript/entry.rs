@@ -1,4 +1,4 @@
-//! The parts of a transcript: what happened, as the model is told it.
+//! The entries of a transcript.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,127 +9,127 @@ use serde_json::Value;
 use crate::session::output::CallStatus;
 use crate::time::Time;
 
-/// One part of the session as the model is told it.
+/// One entry of a transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TranscriptEntry {
-    /// Entries of one batch were sent for the first time with one request.
+    /// Entries of one batch were first sent with the same request.
     pub batch: u64,
     /// Whether only a line is left of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_digest: bool,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub what: Happened,
-    /// About how many characters it takes in a prompt.
+    /// Its approximate number of characters in a prompt.
     pub(super) size: usize,
 }
 
-/// What happened in a session.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Happened {
-    /// The user spoke.
+    /// A message of the user.
     User {
         /// The words.
         text: String,
         /// When.
         time: Time,
     },
-    /// The agent spoke, in words that are in no answer of the model.
+    /// A message of the agent that is in no answer of the model.
     Assistant {
         /// The words.
         text: String,
     },
     /// The model answered.
     Answer {
-        /// The step of the agent's graph that asked, where it has one.
+        /// The step of the agent's graph that asked, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         node: Option<String>,
-        /// What it thought, where its dialect has room for that.
+        /// Its thought, if the dialect has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thought: Option<String>,
-        /// Words for the user.
+        /// Text for the user.
         say: Option<String>,
-        /// Calls as it proposed them.
+        /// The proposed calls.
         calls: Vec<Value>,
         /// The result.
         output: Value,
     },
-    /// A call came to its end.
+    /// A call has ended.
     Call(Box<CallEntry>),
-    /// A call brought an observation. The driver has its words.
+    /// A call returned an observation. The driver has its text.
     Observed {
         /// The tool.
         tool: String,
-        /// What may be kept of it: its digest, its length in characters, and what else the tool tells.
+        /// Its stored part: digest, length in characters, and the tool's own data.
         about: Value,
-        /// Whether it shows only what changed since the one before.
+        /// Whether it shows only the changes since the previous one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_part: bool,
     },
     /// A person decided.
     Decision {
-        /// About what, and how.
+        /// Its subject and content.
         decision: Value,
     },
-    /// Something went wrong that belongs to no call that was started.
+    /// An error that belongs to no started call.
     Error {
-        /// The call that was proposed, if there was one, and what was wrong.
+        /// The proposed call, if there was one, and the error.
         error: Value,
     },
-    /// Something came from outside.
+    /// An event from outside.
     Event {
-        /// What.
+        /// The event.
         event: Value,
     },
-    /// Earlier entries that there was no room for.
+    /// Earlier entries that were left out.
     LeftOut {
         /// How many.
         count: usize,
-        /// Calls among them that changed something, were denied or failed: how many of each tool and status.
+        /// Calls among them that changed something, were denied or failed: counts by tool and status.
         calls: BTreeMap<String, usize>,
     },
 }
 
-/// A call that came to its end.
+/// An ended call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallEntry {
-    /// Its step, and its place among the calls of that step.
+    /// Its step, and its index in that step.
     pub place: (u32, u32),
-    /// The call: as it ran, else as it was proposed.
+    /// The call: as it ran, else as proposed.
     pub call: Arc<Value>,
     /// How it ended.
     pub status: CallStatus,
-    /// What went wrong.
+    /// Its error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
-    /// The paths where its result stands.
+    /// The paths of its result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<String>,
-    /// The result in short.
+    /// The shortened result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
     /// Whether it does more than read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changes: bool,
-    /// Whether a person let it run.
+    /// Whether a person approved it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approved: bool,
 }
 
-/// Characters of a text in a line that stands for an entry.
+/// The limit of characters of a text in a line that replaces an entry.
 const MOST_OF_TEXT: usize = 200;
-/// Characters of what is written around an entry.
+/// Characters of the frame of an entry.
 const FRAME: usize = 40;
 
 impl TranscriptEntry {
-    /// Something that happened, with the batch in which it is sent.
+    /// An event in a batch.
     pub fn new(batch: u64, what: Happened) -> Self {
         let size = what.size();
         Self { batch, is_digest: false, what, size }
     }
 
-    /// A line that says what it was; none where there is nothing to leave out.
+    /// A line that replaces it; none if there is nothing to leave out.
     pub(super) fn digest(&self) -> Option<Self> {
         let what = match &self.what {
             Happened::Answer { node, say, output, .. } => {
@@ -167,7 +167,7 @@ impl TranscriptEntry {
         !self.is_digest && matches!(self.what, Happened::Observed { .. })
     }
 
-    /// Whether it stays in sight as long as anything does: a change, a denial, a failure, a person's word (PROMPT-3).
+    /// Whether it is kept as long as possible: a change, a denial, a failure, a person's message (PROMPT-3).
     pub(super) fn is_lasting(&self) -> bool {
         match &self.what {
             Happened::Call(entry) => entry.changes || entry.status != CallStatus::Done,
@@ -204,7 +204,7 @@ impl Happened {
     }
 }
 
-/// How many characters a value has as JSON. Each result is counted, so the text is not made.
+/// The length of a value as JSON, without creating the text, because every result is counted.
 fn length_of_json(value: &Value) -> usize {
     match value {
         Value::String(text) => length_of_text(text),
@@ -221,11 +221,11 @@ fn length_of_json(value: &Value) -> usize {
     }
 }
 
-/// The same of a text, with its quotes and escapes.
+/// The same for a text, with its quotes and escapes.
 fn length_of_text(text: &str) -> usize {
     let is_escaped = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
     let added = |byte: u8| if matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c) { 1 } else { 5 };
-    // Most texts have no escapes. To look at all bytes of a piece is quicker than to stop at the first.
+    // Most texts have no escapes. Checking all bytes of a chunk is faster than stopping at the first.
     let has_escapes = |piece: &[u8]| piece.iter().fold(false, |found, byte| found | is_escaped(byte));
     let escapes = match text.as_bytes().chunks(64).any(has_escapes) {
         false => 0,
@@ -234,7 +234,7 @@ fn length_of_text(text: &str) -> usize {
     2 + text.chars().count() + escapes
 }
 
-/// A text of at most so many characters.
+/// A text of at most `most` characters.
 pub(in crate::session) fn clip(text: &str, most: usize) -> String {
     let end = match text.as_bytes().get(..most) {
         None => return text.to_owned(),
@@ -244,7 +244,7 @@ pub(in crate::session) fn clip(text: &str, most: usize) -> String {
     if end == text.len() { text.to_owned() } else { format!("{}…", &text[..end]) }
 }
 
-/// A call with parameters of a few words each.
+/// A call with shortened parameters.
 fn in_short(call: &Value) -> Value {
     const MOST: usize = 60;
     let short = |(name, value): (&String, &Value)| {

@@ -1,5 +1,5 @@
-//! The entries of a transcript in order. What was sent stays as it is, until there is no room: then the oldest become
-//! lines in one go, so that a provider's cache is lost once and not with every request.
+//! The entries of a transcript in order. Sent entries stay unchanged until the limit is reached: then the oldest
+//! become lines all at once, so that a provider's cache is lost once and not with every request.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use serde_json::Value;
 use super::entry::{CallEntry, Happened, TranscriptEntry};
 use crate::session::output::CallStatus;
 
-/// Entries that no request has shown and that are kept.
+/// The limit of unsent entries.
 const MOST_UNSENT: usize = 2_000;
-/// How many budgets long a prompt may be because of what no request has shown yet.
+/// How many budgets long a prompt may be because of unsent entries.
 const MOST_BUDGETS: usize = 4;
 
-/// What has happened, oldest first.
+/// The events, oldest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::session) struct History {
     entries: Vec<TranscriptEntry>,
     /// How many of them the latest request has.
     sent: usize,
-    /// The number of the batch that is being collected.
+    /// The number of the current batch.
     batch: u64,
 }
 
@@ -28,7 +28,7 @@ impl History {
     pub(in crate::session) fn push(&mut self, what: Happened) {
         let entry = TranscriptEntry::new(self.batch, what);
         let at = match &entry.what {
-            // Calls that run at once end in any order: they are told in the order of writing.
+            // Concurrent calls end in any order: they are told in the order of the answer.
             Happened::Call(call) => {
                 let is_later =
                     |other: &TranscriptEntry| matches!(&other.what, Happened::Call(other) if other.place > call.place);
@@ -37,13 +37,13 @@ impl History {
             }
             _ => self.entries.len(),
         };
-        // Nobody has seen the observations since the latest request, and nothing refers to them.
+        // Observations since the latest request were not shown, and nothing refers to them.
         if matches!(entry.what, Happened::Observed { is_part: false, .. }) {
             let unsent = self.entries.split_off(self.sent);
             self.entries.extend(unsent.into_iter().filter(|entry| !entry.shows_observation()));
         }
         self.entries.insert(at.min(self.entries.len()), entry);
-        // Where no model is asked, as in a plan that a person runs, nobody makes room.
+        // Without model requests, as in a plan that a person runs, nothing else shortens it.
         if self.entries.len() - self.sent > MOST_UNSENT {
             let until = self.sent + MOST_UNSENT / 2;
             let sent = self.sent;
@@ -51,7 +51,7 @@ impl History {
         }
     }
 
-    /// A request is about to show everything so far, in at most so many characters.
+    /// Prepares a request that shows everything so far, within this many characters.
     pub(in crate::session) fn note_request(&mut self, budget: usize) {
         self.fold_observations();
         self.make_room(budget);
@@ -64,7 +64,7 @@ impl History {
         &self.entries[..self.sent]
     }
 
-    /// Calls that no request has told of yet, each with its place.
+    /// Calls that no request has told yet, each with its index.
     pub(in crate::session) fn unsent_calls(&self) -> impl Iterator<Item = (usize, &CallEntry)> {
         self.entries.iter().enumerate().skip(self.sent).filter_map(|(at, entry)| match &entry.what {
             Happened::Call(call) => Some((at, &**call)),
@@ -80,7 +80,7 @@ impl History {
         })
     }
 
-    /// The result of a call at a place is not shown.
+    /// Removes the result of a call.
     pub(in crate::session) fn forget_result(&mut self, at: usize) {
         let Some(entry) = self.entries.get_mut(at) else { return };
         if let Happened::Call(call) = &mut entry.what {
@@ -89,7 +89,7 @@ impl History {
         }
     }
 
-    /// Whether the model's latest answer has these words.
+    /// Whether the model's latest answer has this text.
     pub(in crate::session) fn answer_has(&self, words: &str) -> bool {
         let answer = self.entries.iter().rev().find_map(|entry| match &entry.what {
             Happened::Answer { say, output, .. } => Some((say, output)),
@@ -102,7 +102,7 @@ impl History {
         answer.is_some_and(|(say, output)| say.as_deref() == Some(words) || in_output(output))
     }
 
-    /// Keeps the words alone.
+    /// Keeps only texts.
     pub(in crate::session) fn keep_words_only(&mut self) {
         let words = self.entries.drain(..).filter_map(|entry| match entry.what {
             Happened::Answer { say: Some(text), .. } => Some(Happened::Assistant { text }),
@@ -122,14 +122,14 @@ impl History {
         }
     }
 
-    /// The place of the last whole observation: it and the changes since are the current one.
+    /// The index of the last whole observation: it and the changes since are the current one.
     fn current_observation(&self) -> usize {
         let is_whole = |entry: &TranscriptEntry| matches!(entry.what, Happened::Observed { is_part: false, .. });
         self.entries.iter().rposition(is_whole).unwrap_or(self.entries.len())
     }
 
-    /// Observations before the current one become lines. To send a page that was left with every further request costs more
-    /// than a cache saves, and what stands before it stays a prefix of the next request.
+    /// Turns observations before the current one into lines. Resending an old page with every request costs more than
+    /// a cache saves, and what precedes it stays a prefix of the next request.
     fn fold_observations(&mut self) {
         let current = self.current_observation();
         for entry in self.entries[..current].iter_mut().filter(|entry| entry.shows_observation()) {
@@ -141,8 +141,8 @@ impl History {
         self.entries.iter().map(|entry| entry.size).sum()
     }
 
-    /// Over the budget, what was sent is made shorter, down to half of it. What no request has shown yet stays whole,
-    /// unless it alone is several times as long.
+    /// Over the budget, shortens sent entries to half of it. Unsent entries stay whole, unless they alone are several
+    /// times as long.
     fn make_room(&mut self, budget: usize) {
         if self.size() > budget {
             self.shorten(budget / 2, self.sent);
@@ -152,8 +152,7 @@ impl History {
         }
     }
 
-    /// Makes so many of the first entries shorter: first results become lines, then the oldest entries go, lasting ones
-    /// last.
+    /// Shortens the first entries: results become lines, then the oldest entries are removed, lasting ones last.
     fn shorten(&mut self, target: usize, first: usize) {
         let mut size = self.size();
         let current = self.current_observation();
@@ -180,7 +179,7 @@ impl History {
         }
     }
 
-    /// Takes entries out, and says at the beginning how many there were.
+    /// Removes entries, and notes their number at the beginning.
     fn leave_out(&mut self, mut goes: impl FnMut(usize, &TranscriptEntry) -> bool) {
         let (mut count, mut calls) = (0, BTreeMap::new());
         let (mut kept, mut sent) = (Vec::with_capacity(self.entries.len()), 0);
@@ -294,7 +293,7 @@ mod tests {
         Happened::Observed { tool: "observe".to_owned(), about, is_part }
     }
 
-    /// The addresses that are in sight, with a mark on those of which a line is left.
+    /// The visible addresses, with a mark on those that are only a line.
     fn pages(history: &History) -> Vec<String> {
         let word = |entry: &TranscriptEntry| match &entry.what {
             Happened::Observed { about, .. } => {

@@ -1,19 +1,19 @@
-//! A result as the model is shown it: without what is empty, and of what is long the head and the length.
+//! A result as the model sees it: without empty fields, and long values cut, with their length.
 
 use serde_json::{Map, Value};
 
 use super::entry::clip;
 
-/// Characters of a result that is shown of a call that reads.
+/// The limit of characters of a read's result.
 pub(in crate::session) const MOST_OF_READ: usize = 4_000;
-/// The same of a call that does more: mostly an id, or the record as it is now.
+/// The same for other calls: usually an id, or the current record.
 pub(in crate::session) const MOST_OF_CHANGE: usize = 400;
 
-/// A value in at most about so many characters.
+/// A value in about `most` characters.
 pub(in crate::session) fn shorten(value: &Value, most: usize) -> Value {
     let mut room = most;
     match value {
-        // Of a result itself, an empty list says something.
+        // In a result itself, an empty list is information.
         Value::Object(fields) => record(fields, &mut room, most, Value::is_null),
         other => part(other, &mut room, most),
     }
@@ -67,7 +67,7 @@ fn record(fields: &Map<String, Value>, room: &mut usize, most: usize, says_nothi
     shown.into()
 }
 
-/// Whether a field says nothing.
+/// Whether a field is empty.
 pub(in crate::session) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,4 +1,4 @@
-//! Damage: it is found, and stops no other session (DUR-14).
+//! Damage is found, and does not affect other sessions (DUR-14).
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::store::tests::{Folder, append, ticks, wait};
 use serde_json::json;
 
-/// Changes the file past the store.
+/// Changes the file directly.
 fn spoil(folder: &Folder, sql: &str) {
     assert!(Connection::open(folder.0.join("obelus.db")).unwrap().execute(sql, []).unwrap() > 0, "{sql}");
 }
@@ -19,7 +19,7 @@ fn damage_in_the_middle_of_one_journal_refuses_that_session_and_no_other() {
     for id in ["a", "b"] {
         create(&store, id, ticks(1..4));
     }
-    // Words that can be read, and are not those that were written.
+    // A valid text, but not the one that was written.
     spoil(&folder, "UPDATE record SET input = '\"stop\"' WHERE session = 1 AND seq = 2");
     assert!(matches!(store.load("a", 0, None), Err(StoreError::Damaged { seq: 2, .. })));
     spoil(&folder, "DELETE FROM record WHERE session = 1 AND seq = 1");
@@ -104,7 +104,7 @@ fn a_damaged_index_is_made_anew_by_whoever_opens_the_store_to_write() {
     assert_eq!(looker.journal("a").unwrap(), ticks(0..31));
 }
 
-/// What became of a session of 40 records when something was damaged; none where it is as it was, or is refused.
+/// How a session of 40 records differs after damage; none if it is unchanged or refused.
 fn silent_damage(store: &SqliteStore, id: &str) -> Option<String> {
     match store.genesis(id) {
         Err(_) => None,
@@ -119,7 +119,7 @@ fn silent_damage(store: &SqliteStore, id: &str) -> Option<String> {
     }
 }
 
-/// Any single bit may be wrong: then a session is as it was, or the damage is reported.
+/// Any single bit may be wrong: then a session is unchanged, or the damage is reported.
 #[test]
 fn no_damaged_bit_makes_a_session_shorter_or_another_in_silence() {
     let folder = Folder::new("bits");
@@ -131,7 +131,7 @@ fn no_damaged_bit_makes_a_session_shorter_or_another_in_silence() {
     drop(store);
     let path = folder.0.join("obelus.db");
     let whole = fs::read(&path).unwrap();
-    // All of the file is visited, in steps that do not fall into a rhythm with its pages.
+    // Covers the whole file, in steps that are not aligned with its pages.
     for bit in (0..whole.len() * 8).step_by(whole.len() * 8 / 300 + 1) {
         let mut bytes = whole.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);

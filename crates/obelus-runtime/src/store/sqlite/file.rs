@@ -1,4 +1,4 @@
-//! The file as its only writer has it: commits, and what is done when one fails (DUR-9).
+//! The file of the only writer: commits, and recovery after failures (DUR-9).
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,15 +12,15 @@ use super::{rest, schema, sessions};
 use crate::store::StoreError;
 use crate::store::error::words_of;
 
-/// The open file, and what its writer knows of it.
+/// The open file, and the writer's caches.
 pub(super) struct OpenFile {
     pub(super) connection: Connection,
     pub(super) index: RecordIndex,
-    /// The numbers of sessions that were written to lately.
+    /// The numbers of recently written sessions.
     numbers: HashMap<String, i64>,
 }
 
-/// Sessions whose numbers are remembered, at most.
+/// The size of that cache.
 const MOST_NUMBERS: usize = 4096;
 
 impl OpenFile {
@@ -29,7 +29,7 @@ impl OpenFile {
         Ok(Self { connection, index, numbers: HashMap::new() })
     }
 
-    /// The number of a session. A session whose name or beginning is damaged is not written to.
+    /// The number of a session. A session with a damaged name or genesis is not written to.
     pub(super) fn number(&mut self, id: &str) -> Result<i64, StoreError> {
         if let Some(number) = self.numbers.get(id) {
             return Ok(*number);
@@ -43,22 +43,22 @@ impl OpenFile {
         Ok(number)
     }
 
-    /// Removes the records of a session from `from` on, and what was kept after them.
+    /// Removes the records of a session from `from` on, and the data stored after them.
     pub(super) fn cut(&mut self, session: i64, from: i64) -> Result<(), StoreError> {
         self.index.cut(&self.connection, session, from)?;
         rest::cut(&self.connection, session, from)
     }
 
-    /// Makes the index anew.
+    /// Rebuilds the index.
     pub(super) fn rebuild_index(&mut self) -> Result<(), StoreError> {
         index::rebuild(&self.connection)?;
         self.index = RecordIndex::read(&self.connection)?;
         Ok(())
     }
 
-    /// Removes a session. Its number may be given to another one.
+    /// Removes a session. Its number may be reused.
     pub(super) fn remove(&mut self, id: &str) -> Result<(), StoreError> {
-        // By its name alone: a damaged session can be removed too.
+        // By name only, so that a damaged session can be removed too.
         let session = sessions::number(&self.connection, id)?;
         self.cut(session, 0)?;
         self.connection.execute("DELETE FROM session WHERE number = ?1", [session])?;
@@ -67,7 +67,7 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Writes a batch into an open transaction.
+    /// Writes a batch within an open transaction.
     fn fill(&mut self, batch: Vec<WriteJob>, rests: &[PutOff]) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut outcomes = Vec::with_capacity(batch.len());
@@ -75,7 +75,7 @@ impl OpenFile {
             let before = self.connection.total_changes();
             match write(self) {
                 Err(StoreError::Disk(error)) => return Err(StoreError::Disk(error)),
-                // What it wrote cannot be told from what the others wrote.
+                // Its changes cannot be separated from the others'.
                 Err(error) if self.connection.total_changes() != before => return Err(error),
                 outcome => outcomes.push(outcome),
             }
@@ -90,7 +90,7 @@ impl OpenFile {
     }
 }
 
-/// The file of a store, which is closed after a failed sync and opened again for the next commit.
+/// The file of a store. It is closed after a failed sync and reopened for the next commit.
 pub(super) struct WriterFile {
     folder: PathBuf,
     open: Option<OpenFile>,
@@ -103,7 +103,7 @@ impl WriterFile {
         Ok(file)
     }
 
-    /// The open file. Opening makes everything durable that is found in it.
+    /// The open file. Opening makes everything in it durable.
     pub(super) fn open(&mut self) -> Result<&mut OpenFile, StoreError> {
         match &mut self.open {
             Some(open) => Ok(open),
@@ -111,13 +111,13 @@ impl WriterFile {
         }
     }
 
-    /// Closes the file, whatever it is in the middle of.
+    /// Closes the file, even within a transaction.
     pub(super) fn let_go(&mut self) {
         self.open = None;
     }
 
-    /// Writes a batch as one transaction with one sync. Either everything is durable that was not refused, or nothing
-    /// of it was written, or after a failed sync nobody knows.
+    /// Writes a batch as one transaction with one sync. Either everything that was not refused is durable, or nothing
+    /// was written, or the result is unknown after a failed sync.
     pub(super) fn commit(
         &mut self,
         batch: Vec<WriteJob>,
@@ -139,10 +139,10 @@ impl WriterFile {
         committed
     }
 
-    /// Goes back to what is in the file, from which what is in memory may differ after a failure.
+    /// Rolls back, and rereads what differs in memory.
     fn roll_back(&mut self) {
         let rolled_back = self.open.as_mut().is_some_and(|OpenFile { connection, index, numbers }| {
-            // Some failures have rolled back already.
+            // Some failures have already rolled back.
             let _ = connection.execute_batch("ROLLBACK");
             numbers.clear();
             connection.is_autocommit() && RecordIndex::read(connection).map(|read| *index = read).is_ok()
@@ -152,11 +152,11 @@ impl WriterFile {
         }
     }
 
-    /// Gives the system back what is free in the file. All of it is written anew, beside what is there.
+    /// Returns free space to the system by rewriting the file.
     pub(super) fn shrink(&mut self) -> Result<(), StoreError> {
         let shrunk = self.open().and_then(|open| {
             open.connection.execute_batch("VACUUM")?;
-            // The file gets shorter when the log has been carried over into it.
+            // The file shrinks when the log has been checkpointed.
             schema::carry_over(&open.connection)?;
             Ok(())
         });
@@ -166,8 +166,8 @@ impl WriterFile {
         shrunk
     }
 
-    /// Leaves everything in the register, so that whoever opens the file next need not read its end. Nothing is lost
-    /// where that fails.
+    /// Writes everything to the register, so that the next process need not read the end of the file. A failure does
+    /// no harm.
     pub(super) fn close(&mut self) {
         if let Some(OpenFile { connection, index, .. }) = &mut self.open
             && !index.is_registered()
@@ -179,8 +179,8 @@ impl WriterFile {
     }
 }
 
-/// Whether an error says for sure that nothing was written: the disk is full or read-only. Of every other error of a
-/// commit, such as that of a sync, nobody knows.
+/// Whether an error guarantees that nothing was written: the disk is full or read-only. After other errors of a
+/// commit, such as a failed sync, it is unknown.
 pub(super) fn is_not_written(error: &rusqlite::Error) -> bool {
     let Some(failure) = error.sqlite_error() else { return false };
     matches!(failure.code, ErrorCode::DiskFull | ErrorCode::ReadOnly | ErrorCode::DatabaseBusy)

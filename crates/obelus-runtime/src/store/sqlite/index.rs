@@ -1,11 +1,11 @@
-//! Where the records of a session lie: an index that is written now and then.
+//! The positions of a session's records: an index that is written now and then.
 //!
-//! Records lie in one table in the order in which they came, whatever session they are of, so a commit touches few
-//! pages. An index of SQLite's own would have to be written with every commit, a page for each session in it. The table
-//! `register` is such an index, written once in some thousand records and when the store is closed. The records since
-//! then are found by reading the end of the table of records, and are held in memory. How far the register goes stands in
-//! `registered`, and how many records of each session it has in `registered_of`, both with sums: so a damaged register is
-//! found, and made anew from the records.
+//! Records of all sessions are in one table in order of arrival, so that a commit touches few pages. An SQLite index
+//! would have to be written with every commit, a page for each session in it. The table `register` is such an index,
+//! but it is written only once in some thousand records and when the store is closed. Later records are found by
+//! reading the end of the record table, and are kept in memory. `registered` has the extent of the register and
+//! `registered_of` the number of records of each session in it, both with checksums: so a damaged register is
+//! detected, and rebuilt from the records.
 
 use std::collections::BTreeMap;
 
@@ -13,32 +13,32 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{StoreError, sum};
 
-/// Records that are not in the register, at most, but for those of the latest commit. In this crate's own tests it is
-/// few, so that most of them meet both.
+/// The limit of records outside the register, except those of the latest commit. In this crate's tests it is low, so
+/// that they cover both cases.
 const MOST: usize = if cfg!(test) { 8 } else { 4096 };
 
 /// The records that are not in the register yet.
 #[derive(Default)]
 pub(super) struct RecordIndex {
-    /// Number and place of each, by session, oldest first.
+    /// Number and position of each, by session, oldest first.
     sessions: BTreeMap<i64, Vec<(i64, i64)>>,
     records: usize,
-    /// The last place that is or was in use.
+    /// The last position ever used.
     end: i64,
     covered: Covered,
 }
 
-/// What the register covers.
+/// The extent of the register.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Covered {
-    /// The last place in it.
+    /// Its last position.
     upto: i64,
-    /// How often records were removed. Their places may have been given to others.
+    /// How often records were removed. Their positions may have been reused.
     removals: i64,
 }
 
 impl Covered {
-    /// None where it is damaged.
+    /// None if it is damaged.
     fn read(connection: &Connection) -> Result<Option<Self>, StoreError> {
         let mut select = connection.prepare_cached("SELECT upto, removals, sum FROM registered")?;
         let (covered, kept) = select
@@ -58,7 +58,7 @@ impl Covered {
 }
 
 impl RecordIndex {
-    /// Reads it. A register that does not cover what it should is an error.
+    /// Reads the index. A register with the wrong extent is an error.
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
         let covered = Covered::read(connection)?.ok_or(StoreError::DamagedIndex)?;
         let mut index = Self { end: covered.upto, covered, ..Self::default() };
@@ -66,7 +66,7 @@ impl RecordIndex {
         Ok(index)
     }
 
-    /// Reads it to write: a damaged register is made anew.
+    /// Reads the index for writing: a damaged register is rebuilt.
     pub(super) fn open(connection: &Connection) -> Result<Self, StoreError> {
         if Covered::read(connection)?.is_none() {
             let transaction = connection.unchecked_transaction()?;
@@ -76,7 +76,7 @@ impl RecordIndex {
         Self::read(connection)
     }
 
-    /// Brings what was read before up to what is there now.
+    /// Updates it from the file.
     pub(super) fn refresh(&mut self, connection: &Connection) -> Result<(), StoreError> {
         match Covered::read(connection)? == Some(self.covered) {
             true => self.read_on(connection)?,
@@ -95,19 +95,19 @@ impl RecordIndex {
         Ok(())
     }
 
-    /// The place after all others.
+    /// The position after all others.
     pub(super) fn next_place(&self) -> i64 {
         self.end + 1
     }
 
-    /// A record was written.
+    /// Adds a written record.
     pub(super) fn add(&mut self, session: i64, seq: i64, place: i64) {
         self.sessions.entry(session).or_default().push((seq, place));
         self.records += 1;
         self.end = place;
     }
 
-    /// Number and place of each record of a session that is not in the register, oldest first.
+    /// Number and position of each record of a session outside the register, oldest first.
     pub(super) fn recent(&self, session: i64) -> &[(i64, i64)] {
         self.sessions.get(&session).map_or(&[], Vec::as_slice)
     }
@@ -147,17 +147,17 @@ impl RecordIndex {
         self.covered.write(connection)
     }
 
-    /// Whether everything is in the register.
+    /// Whether all records are in the register.
     pub(super) fn is_registered(&self) -> bool {
         self.records == 0
     }
 
-    /// Whether the register should be written by now.
+    /// Whether the register is due to be written.
     pub(super) fn is_long(&self) -> bool {
         self.records >= MOST
     }
 
-    /// Writes everything into the register.
+    /// Writes all records to the register.
     pub(super) fn register(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut insert = connection.prepare_cached("INSERT INTO register (session, seq, place) VALUES (?1, ?2, ?3)")?;
         for (session, records) in &self.sessions {
@@ -176,8 +176,8 @@ impl RecordIndex {
     }
 }
 
-/// Makes the register anew from the records. A session that is known to have had more records than are found keeps
-/// that number, so that it is found to be damaged.
+/// Rebuilds the register from the records. A session that had more records than are found keeps its count, so that
+/// the damage is detected.
 pub(super) fn rebuild(connection: &Connection) -> Result<(), StoreError> {
     connection.execute_batch(
         "DELETE FROM register;
@@ -193,11 +193,11 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), StoreError> {
     }
     let upto = connection.query_row("SELECT coalesce(max(place), 0) FROM record", [], |row| row.get(0))?;
     let removals: i64 = connection.query_row("SELECT removals FROM registered", [], |row| row.get(0))?;
-    // Whoever has read the old one must read it all again.
+    // Readers of the old one must read it again.
     Covered { upto, removals: removals.wrapping_add(1) }.write(connection)
 }
 
-/// How many records of a session are in the register, or should be.
+/// The number of a session's records in the register.
 pub(super) fn registered_of(connection: &Connection, session: i64) -> Result<i64, StoreError> {
     let row = connection
         .prepare_cached("SELECT records, sum FROM registered_of WHERE session = ?1")?

@@ -1,4 +1,4 @@
-//! Records: how they are written, and how they are read again.
+//! Writing and reading records.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use super::index::{RecordIndex, registered_of};
 use super::{sessions, sum};
 use crate::store::{Cut, Digest, InputId, Journaled, Record, StoreError, check_ids};
 
-/// The form of the records that are written today.
+/// The current format of records.
 const FORM: i64 = 4;
 
-/// Levels of a record that can be read: those of the deepest JSON that anybody reads, and some.
+/// The nesting limit of a record: that of any JSON, and some more.
 const MOST_LEVELS: usize = 160;
 
-/// Room for a record, so that most need no more.
+/// The initial buffer size, enough for most records.
 const USUAL_BYTES: usize = 1024;
 
-/// The columns of a record that [`decode`] reads, by their places.
+/// The columns that [`decode`] reads, in order.
 const COLUMNS: &str = "at, form, record.sum, digest, input_id, input";
 
-/// A record as it is written down. It is made on the thread of whoever appends.
+/// An encoded record. It is encoded on the caller's thread.
 pub(super) struct Encoded {
     at: Time,
     text: String,
@@ -51,14 +51,14 @@ impl Encoded {
     }
 }
 
-/// The sum of a record of form 4.
+/// The checksum of a record of form 4.
 fn record_sum(text: u64, place: (i64, i64), at: i64, digest: Option<i64>, id: Option<&str>) -> i64 {
     let id = id.map_or(0, |id| sum::of_text(id).cast_signed());
     sum::with_numbers(text, &[place.0, place.1, at, digest.is_some().into(), digest.unwrap_or(0), id])
 }
 
-/// Appends records; the number of the last one. `after` is the last record that the writer knows of; none where it
-/// need not know.
+/// Appends records; returns the number of the last one. `after` is the last record that the writer knows; none skips
+/// the check.
 pub(super) fn append(
     file: &mut OpenFile,
     id: &str,
@@ -91,7 +91,7 @@ pub(super) fn append(
     Ok(number(seq))
 }
 
-/// The record with which a session took the input of this id.
+/// The record of the input with this id.
 pub(super) fn taken(connection: &Connection, session: i64, input: &InputId) -> Result<Option<u64>, StoreError> {
     let seq: Option<i64> = connection
         .prepare_cached("SELECT seq FROM record WHERE session = ?1 AND input_id = ?2")?
@@ -139,7 +139,7 @@ pub(super) fn load(
     Ok(reading.journaled)
 }
 
-/// A journal of which some records have been read.
+/// A journal being read.
 struct Reading<'a> {
     id: &'a str,
     session: i64,
@@ -166,7 +166,7 @@ impl Reading<'_> {
     }
 }
 
-/// What a session was last told to do: to start, to run its plan, or words of the user.
+/// The last input that started a turn: start, a plan run, or a message of the user.
 pub(super) fn last_word(connection: &Connection, index: &RecordIndex, id: &str) -> Result<Option<Input>, StoreError> {
     let session = sessions::number(connection, id)?;
     let word = |row: &Row<'_>, seq| {
@@ -193,7 +193,7 @@ pub(super) fn last_word(connection: &Connection, index: &RecordIndex, id: &str) 
     Ok(None)
 }
 
-/// Reads a row with the columns of [`COLUMNS`] as the record of this number of a session.
+/// Decodes a row with the columns of [`COLUMNS`] as the record with this number.
 fn decode(row: &Row<'_>, session: i64, seq: i64) -> Result<Record, String> {
     let field = |index| row.get::<_, i64>(index).map_err(|error| error.to_string());
     let (text, id) = (text(row, 5)?.ok_or("it is missing")?, text(row, 4)?);
@@ -209,13 +209,13 @@ fn decode(row: &Row<'_>, session: i64, seq: i64) -> Result<Record, String> {
     if !is_sound {
         return Err("its sum is not that of what is written there".to_owned());
     }
-    // All forms spell inputs alike: form 1 has no sum, form 2 another one, form 3 neither digest nor id.
+    // All forms have the same inputs: form 1 has no checksum, form 2 another one, form 3 neither digest nor id.
     let input = parsed(text)?;
     let id = id.map(str::parse).transpose().map_err(|error: StoreError| error.to_string())?;
     Ok(Record { at: Time(at), input: Arc::new(input), id, digest: digest.map(|digest| Digest(digest.cast_unsigned())) })
 }
 
-/// A column as text. Bytes that are no text are damage too.
+/// A column as text. Invalid UTF-8 is damage too.
 fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<Option<&'a str>, String> {
     match row.get_ref(column).map_err(|error| error.to_string())? {
         ValueRef::Null => Ok(None),
@@ -226,8 +226,7 @@ fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<Option<&'a str>, String> 
     }
 }
 
-/// Reads an input. What an activity brought may be nested as deep as can be read at all, and stands some levels deeper
-/// here.
+/// Parses an input. The result of an activity may be nested up to the limit, and is some levels deeper here.
 fn parsed(text: &str) -> Result<Input, String> {
     let problem = match serde_json::from_str(text) {
         Ok(input) => return Ok(input),
@@ -241,12 +240,12 @@ fn parsed(text: &str) -> Result<Input, String> {
     Input::deserialize(&mut reader).map_err(|error| error.to_string())
 }
 
-/// A number of records as the engine has it.
+/// A record number as SQLite has it.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number of records as everybody else has it.
+/// A record number from SQLite.
 pub(super) fn number(signed: i64) -> u64 {
     u64::try_from(signed).unwrap_or_default()
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use super::StoreError;
 
-/// Takes the folder's lock, or says who has it. The operating system gives it back when the holder is gone.
+/// Takes the folder's lock, or returns its holder. The operating system releases it when the holder ends.
 pub(super) fn take(folder: &Path) -> Result<File, StoreError> {
     let at = |error| StoreError::Folder(folder.to_owned(), error);
-    // Only the owner may read what sessions hold.
+    // Only the owner may read sessions.
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(at)?;
     let path = folder.join("lock");
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(at)?;
@@ -28,27 +28,27 @@ pub(super) fn take(folder: &Path) -> Result<File, StoreError> {
     }
     let program = std::env::args().next().unwrap_or_default();
     let program = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // The name is for error messages only, so a full disk must not keep anybody from opening the store.
+    // The name is only for error messages, so a full disk must not prevent opening the store.
     let _ = file.set_len(0).and_then(|()| file.rewind());
     let _ = write!(file, "process {} ({program})", std::process::id());
     Ok(file)
 }
 
-/// Whether somebody has the lock. It is tried for, and given back at once.
+/// Whether the lock is held: tries to take it, and releases it at once.
 pub(super) fn is_held(folder: &Path) -> bool {
     File::open(folder.join("lock")).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// How often the lock is tried while its holder lives.
+/// The number of attempts while the holder lives.
 const TRIES: u32 = 10;
 
-/// How often it is tried when the process that the file names is gone.
+/// The number of attempts if the named process is gone.
 const TRIES_IF_GONE: u32 = 100;
 
-/// The pause between two tries.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// Takes the lock, and tries again for a while: a killed process may hold its lock a moment longer than it lives.
+/// Takes the lock with retries: the lock of a killed process may outlive it for a moment.
 fn try_for_a_while(file: &mut File) -> Result<(), TryLockError> {
     let mut tries = 0;
     loop {
@@ -62,7 +62,7 @@ fn try_for_a_while(file: &mut File) -> Result<(), TryLockError> {
     }
 }
 
-/// Whether the process that the file names does not exist any more. False where that cannot be found out.
+/// Whether the named process no longer exists. False if that cannot be found out.
 fn is_gone(file: &mut File) -> bool {
     let mut holder = String::new();
     let _ = file.rewind().and_then(|()| file.take(1000).read_to_string(&mut holder));

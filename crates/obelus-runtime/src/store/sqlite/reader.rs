@@ -1,14 +1,14 @@
-//! Reading, beside whoever writes.
+//! Reads concurrently with the writer.
 
 use rusqlite::Connection;
 
 use super::StoreError;
 use super::index::RecordIndex;
 
-/// A connection that only reads, and what it knows of the index.
+/// A read-only connection, and its cached index.
 pub(super) struct StoreReader {
     connection: Connection,
-    /// The index, and the version of the file that it is of.
+    /// The index, and its version of the file.
     index: Option<(i64, RecordIndex)>,
 }
 
@@ -17,7 +17,7 @@ impl StoreReader {
         Self { connection, index: None }
     }
 
-    /// Reads the file as it is at one moment, whatever is written meanwhile.
+    /// Reads a consistent snapshot of the file.
     pub(super) fn read<T>(
         &mut self,
         work: impl FnOnce(&Connection, &RecordIndex) -> Result<T, StoreError>,

@@ -1,4 +1,4 @@
-//! What is kept of sessions at rest: a checkpoint and the open questions, each written over by the next.
+//! The data of resting sessions: a checkpoint and the open questions, each replaced by the next.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
@@ -10,10 +10,10 @@ use super::writer::PutOff;
 use super::{sessions, sum};
 use crate::store::{InboxRow, Snapshot, StoreError};
 
-/// The form of the checkpoints that are written today. One of another form is left alone and made anew.
+/// The current format of checkpoints. One of another format is ignored and replaced.
 const FORM: i64 = 2;
 
-/// The latest checkpoint of a session; none where there is none that can be used.
+/// The latest usable checkpoint of a session.
 pub(super) fn snapshot(connection: &Connection, index: &RecordIndex, id: &str) -> Result<Option<Snapshot>, StoreError> {
     let session = sessions::number(connection, id)?;
     let row = connection
@@ -25,14 +25,14 @@ pub(super) fn snapshot(connection: &Connection, index: &RecordIndex, id: &str) -
         .optional()?;
     let Some((seq, FORM, state, kept)) = row else { return Ok(None) };
     let state = String::from_utf8(state).ok().filter(|state| sum_of(session, seq, state) == kept);
-    // It was written after the records that it knows.
+    // A checkpoint must not be newer than the records.
     if state.is_some() && index.last(connection, session)? < seq {
         return Err(StoreError::DamagedIndex);
     }
     Ok(state.map(|state| Snapshot { seq: number(seq), state }))
 }
 
-/// Writes what a session is at rest, in the place of what was written before. A session that is gone has none.
+/// Stores a resting session, replacing older data. Removed sessions are skipped.
 pub(super) fn keep(file: &mut OpenFile, put_off: &PutOff) -> Result<(), StoreError> {
     let session = match file.number(&put_off.id) {
         Err(StoreError::Disk(error)) => return Err(StoreError::Disk(error)),
@@ -52,14 +52,14 @@ pub(super) fn keep(file: &mut OpenFile, put_off: &PutOff) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Removes what was kept after a record that is removed.
+/// Removes data stored after a removed record.
 pub(super) fn cut(connection: &Connection, session: i64, from: i64) -> Result<(), StoreError> {
     connection.execute("DELETE FROM snapshot WHERE session = ?1 AND seq >= ?2", [session, from])?;
     connection.execute("DELETE FROM inbox WHERE session = ?1 AND seq >= ?2", [session, from])?;
     Ok(())
 }
 
-/// Every session that has open questions, or of which that is not known.
+/// All sessions with open questions, or whose questions are unknown.
 pub(super) fn inbox(connection: &Connection, index: &RecordIndex) -> Result<Vec<InboxRow>, StoreError> {
     let mut select = connection.prepare_cached(
         "SELECT id, number, seq, questions, inbox.sum FROM session LEFT JOIN inbox ON session = number
@@ -74,7 +74,7 @@ pub(super) fn inbox(connection: &Connection, index: &RecordIndex) -> Result<Vec<
             (Some(seq), Some(text), Some(kept)) if seq == last && sum_of(session, seq, &text) == kept => {
                 serde_json::from_str::<Vec<Value>>(&text).ok()
             }
-            // One that has begun, and was told nothing yet.
+            // A session without records has no questions.
             _ if last == 0 => Some(Vec::new()),
             _ => None,
         };

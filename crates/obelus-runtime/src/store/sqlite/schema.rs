@@ -1,4 +1,4 @@
-//! The tables, their form, and how an older form becomes today's (DUR-10).
+//! The tables, their format, and migrations (DUR-10).
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -13,28 +13,28 @@ use super::file::is_not_written;
 use super::{StoreError, index, sessions};
 use crate::store::error::is_full;
 
-/// The form of the tables. A store of a later form is refused.
+/// The version of the tables. A store of a later version is refused.
 pub(in crate::store) const FORM: i64 = 5;
 
 /// The name of the file in the store's folder.
 const FILE: &str = "obelus.db";
 
-/// What leads from each form to the next; the first makes the tables of form 1 where nothing is.
+/// The migrations from each version to the next; the first creates the tables of version 1.
 const STEPS: [&str; FORM as usize] = [
     "CREATE TABLE session (
          number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, genesis TEXT NOT NULL);
      CREATE TABLE record (
          session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, input TEXT NOT NULL,
          UNIQUE (session, seq));",
-    // Each record has its form and a sum by which damage is found.
+    // Each record gets a form and a checksum.
     "ALTER TABLE record ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
      ALTER TABLE record ADD COLUMN sum INTEGER;
      CREATE TABLE snapshot (
          session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, form INTEGER NOT NULL, state TEXT NOT NULL,
          sum INTEGER NOT NULL);",
-    // Records lie in the order in which they came, and their index is written now and then (see `index`). Long columns
-    // come last, so that the others are read without them. Since this form there are inputs that earlier versions do not
-    // know: what requests took, and what calls ask while at work.
+    // Records are in order of arrival, and their index is written now and then (see `index`). Long columns come last,
+    // so that the others are read without them. This form also adds inputs that earlier versions do not know: usage
+    // of requests, and questions of running calls.
     "ALTER TABLE record RENAME TO record_of_form_2;
      CREATE TABLE record (
          place INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -48,9 +48,8 @@ const STEPS: [&str; FORM as usize] = [
      INSERT INTO register (session, seq, place) SELECT session, seq, place FROM record ORDER BY session, seq;
      INSERT INTO registered (upto) SELECT coalesce(max(place), 0) FROM record;
      DROP TABLE record_of_form_2;",
-    // A record has a digest of what it led to, and the id of an input from outside. A session has sums of its name and
-    // of its beginning, and so has what the register covers, for all sessions and for each (all made by `bring_up`).
-    // Open questions are kept.
+    // Records get a digest and the id of an input from outside. Sessions get checksums of name and genesis, and the
+    // register checksums for all sessions and for each (all made by `bring_up`). Open questions are stored.
     "ALTER TABLE record ADD COLUMN digest INTEGER;
      ALTER TABLE record ADD COLUMN input_id TEXT;
      CREATE UNIQUE INDEX taken ON record (session, input_id) WHERE input_id IS NOT NULL;
@@ -62,22 +61,21 @@ const STEPS: [&str; FORM as usize] = [
      CREATE TABLE registered_of (session INTEGER PRIMARY KEY, records INTEGER NOT NULL, sum INTEGER NOT NULL);
      CREATE TABLE inbox (
          session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, questions TEXT NOT NULL, sum INTEGER NOT NULL);",
-    // The ids of questions are not used again when a session is removed.
+    // Ids of questions are not reused after a session is removed.
     "CREATE TABLE removed (id TEXT PRIMARY KEY, times INTEGER NOT NULL) WITHOUT ROWID;",
 ];
 
-/// The log as it may stay when it has been carried over into the file. What is there is written over, which is quicker
-/// than to make a file longer.
+/// The size that the log file keeps after a checkpoint. Overwriting is faster than extending a file.
 const LOG_BYTES: i64 = 8 << 20;
 
-/// Opens the store's file for writing, in today's form.
+/// Opens the store's file for writing, and migrates it.
 pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
-    // Only the owner may read it; SQLite gives the files beside it the same rights. If it cannot be made, SQLite's own
+    // Only the owner may read it; SQLite gives its other files the same permissions. If this fails, SQLite's own
     // error says why.
     let _ = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(FILE));
     let mut connection = Connection::open(folder.join(FILE))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // Every commit is on the disk before it is acknowledged.
+    // Every commit is on disk before it is acknowledged.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
@@ -86,13 +84,13 @@ pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
         bring_up(&mut connection, found)?;
     }
     match carry_over(&connection) {
-        // Nothing can be appended then, and everything can be read.
+        // Then nothing can be appended, but everything can be read.
         Err(error) if is_not_written(&error) => Ok(connection),
         carried => carried.map(|()| connection).map_err(StoreError::Disk),
     }
 }
 
-/// Brings a file of an older form, or an empty one, to today's.
+/// Migrates an older or empty file.
 fn bring_up(connection: &mut Connection, found: i64) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
@@ -104,25 +102,25 @@ fn bring_up(connection: &mut Connection, found: i64) -> Result<(), StoreError> {
     Ok(transaction.commit()?)
 }
 
-/// Carries SQLite's log over into the file. Everything that is found in the store is durable then, also what a process
-/// wrote that died before its sync, or whose sync failed (DUR-9).
+/// Checkpoints SQLite's log into the file. This makes everything in the store durable, also what a process wrote that
+/// died before its sync, or whose sync failed (DUR-9).
 pub(super) fn carry_over(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
-/// Opens the store's file to look only, beside whoever holds it.
+/// Opens the store's file for reading, also while another process holds it.
 pub(super) fn look(folder: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(folder.join(FILE), TO_LOOK)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     let (connection, found) = match form_of(&connection, folder) {
         Err(StoreError::Disk(error)) if has_no_room_beside(&error) => {
-            // It would lock the other one out.
+            // It would lock out the next connection.
             drop(connection);
             let connection = look_alone(folder)?;
             let found = form_of(&connection, folder)?;
             (connection, found)
         }
-        // Whoever created it was killed, and has to be undone first; whoever only looks cannot do that.
+        // A process was killed while it created the file; a reader cannot roll that back.
         Err(StoreError::Disk(error)) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) => (connection, 0),
         found => (connection, found?),
     };
@@ -134,8 +132,8 @@ pub(super) fn look(folder: &Path) -> Result<Connection, StoreError> {
 
 const TO_LOOK: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
-/// Whether SQLite cannot make the file that readers and writers share, because the disk is full or read-only. Whoever
-/// holds the store has made it, so then nobody does.
+/// Whether SQLite cannot create the file shared by readers and writers, because the disk is full or read-only. A
+/// holder of the store would have created it, so there is none.
 fn has_no_room_beside(error: &rusqlite::Error) -> bool {
     let shared = [ffi::SQLITE_IOERR_SHMOPEN, ffi::SQLITE_IOERR_SHMMAP, ffi::SQLITE_READONLY_CANTINIT];
     error.sqlite_error().is_some_and(|failure| {
@@ -143,12 +141,12 @@ fn has_no_room_beside(error: &rusqlite::Error) -> bool {
     })
 }
 
-/// Opens the store's file to look only, without any file that is shared with others (DUR-9).
+/// Opens the store's file for reading, without shared files (DUR-9).
 fn look_alone(folder: &Path) -> Result<Connection, StoreError> {
     let file = folder.join(FILE);
     let has_log = folder.join(format!("{FILE}-wal")).metadata().is_ok_and(|log| log.len() > 0);
     if has_log {
-        // What the log has is read as well, and kept in memory. Nothing is carried over.
+        // The log is read too, into memory. It is not checkpointed.
         let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
@@ -171,7 +169,7 @@ pub(super) fn exists(folder: &Path) -> bool {
     folder.join(FILE).exists()
 }
 
-/// The bytes of the store's file.
+/// The size of the store's file in bytes.
 pub(super) fn bytes(folder: &Path) -> std::io::Result<u64> {
     Ok(folder.join(FILE).metadata()?.len())
 }

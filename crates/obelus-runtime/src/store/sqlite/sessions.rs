@@ -1,21 +1,21 @@
-//! The sessions of a store by their names (DUR-14).
+//! The sessions of a store by name (DUR-14).
 //!
-//! The name of a session stands in its row and in an index, and a sum of the name in another index: so a damaged name
-//! is found by its sum, and is not taken for the name of a session that has yet to begin.
+//! A session's name is in its row and in an index, and its checksum in another index: so a damaged name is found by
+//! its checksum, and is not mistaken for a free name.
 
 use obelus_kernel::Time;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{StoreError, sum};
 
-/// The number of a session. What it was begun with is not read.
+/// The number of a session, without reading its genesis.
 pub(super) fn number(connection: &Connection, id: &str) -> Result<i64, StoreError> {
     let number = connection
         .prepare_cached("SELECT number FROM session WHERE id = ?1")?
         .query_row([id], |row| row.get(0))
         .optional()?
         .ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-    // The row has the name too, and the index by which it was found may be damaged.
+    // The name is also in the row, because the index may be damaged.
     let name = connection
         .prepare_cached("SELECT id FROM session WHERE number = ?1")?
         .query_row([number], |row| text(row, 0))
@@ -23,7 +23,7 @@ pub(super) fn number(connection: &Connection, id: &str) -> Result<i64, StoreErro
     if name.flatten().as_deref() == Some(id) { Ok(number) } else { Err(damaged(id)) }
 }
 
-/// The number of a session and what it was begun with, held against their sums.
+/// The number and genesis of a session, checked by their checksums.
 pub(super) fn find(connection: &Connection, id: &str) -> Result<Option<(i64, String)>, StoreError> {
     let mut select = connection.prepare_cached(
         "SELECT number FROM session WHERE id = ?1 UNION SELECT number FROM session WHERE name_sum = ?2",
@@ -32,7 +32,7 @@ pub(super) fn find(connection: &Connection, id: &str) -> Result<Option<(i64, Str
     for number in numbers {
         match read(connection, number)? {
             Some((name, genesis)) if name == id => return Ok(Some((number, genesis))),
-            // Another name with the same sum.
+            // Another name with the same checksum.
             Some(_) => {}
             None => return Err(damaged(id)),
         }
@@ -45,7 +45,7 @@ fn damaged(id: &str) -> StoreError {
     StoreError::Damaged { session: id.to_owned(), seq: 0, problem }
 }
 
-/// Name and beginning of a session; none where they do not match their sums.
+/// Name and genesis of a session; none if their checksums do not match.
 fn read(connection: &Connection, number: i64) -> Result<Option<(String, String)>, StoreError> {
     let mut select =
         connection.prepare_cached("SELECT id, created, genesis, name_sum, sum FROM session WHERE number = ?1")?;
@@ -66,7 +66,7 @@ pub(super) fn removed(connection: &Connection, id: &str) -> Result<u64, StoreErr
     Ok(times.map_or(0, i64::unsigned_abs))
 }
 
-/// Notes that a session of a name was removed.
+/// Records that a session of a name was removed.
 pub(super) fn note_removed(connection: &Connection, id: &str) -> Result<(), StoreError> {
     connection.execute(
         "INSERT INTO removed (id, times) VALUES (?1, 1) ON CONFLICT (id) DO UPDATE SET times = times + 1",
@@ -75,7 +75,7 @@ pub(super) fn note_removed(connection: &Connection, id: &str) -> Result<(), Stor
     Ok(())
 }
 
-/// Writes a session that is not there yet; its number.
+/// Inserts a new session; returns its number.
 pub(super) fn insert(connection: &Connection, id: &str, at: Time, genesis: &str) -> Result<i64, StoreError> {
     if find(connection, id)?.is_some() {
         return Err(StoreError::Exists(id.to_owned()));
@@ -91,8 +91,7 @@ pub(super) fn insert(connection: &Connection, id: &str, at: Time, genesis: &str)
     Ok(number)
 }
 
-/// Writes the sums of sessions that were begun before there were any. One that cannot be read gets none, and is taken
-/// for damaged.
+/// Adds checksums to older sessions. One that cannot be read gets none, and counts as damaged.
 pub(super) fn add_sums(connection: &Connection) -> Result<(), StoreError> {
     let mut numbers = connection.prepare("SELECT number FROM session")?;
     let numbers: Vec<i64> = numbers.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -107,7 +106,7 @@ pub(super) fn add_sums(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A column as text; none where it is no text.
+/// A column as text; none if it is not valid text.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     Ok(row.get_ref(column)?.as_bytes().ok().and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()))
 }

@@ -1,13 +1,13 @@
-//! Sums by which damage is found.
+//! Checksums that detect damage.
 
-/// One step. It is a bijection of the sum for each word, and of the word for each sum: one changed word is always found,
-/// and more than one but for a chance of one in 2⁶⁴ or so.
+/// One step: a bijection of the sum for each word, and of the word for each sum. One changed word is always detected,
+/// several with a chance of failure of about 2⁻⁶⁴.
 fn step(sum: u64, word: u64) -> u64 {
     let sum = (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     sum ^ (sum >> 32)
 }
 
-/// The sum of a text, eight bytes at a time.
+/// The checksum of a text, eight bytes at a time.
 pub(super) fn of_text(text: &str) -> u64 {
     let (words, rest) = text.as_bytes().as_chunks::<8>();
     let mut last = [0; 8];
@@ -16,12 +16,12 @@ pub(super) fn of_text(text: &str) -> u64 {
     step(sum, u64::from_le_bytes(last))
 }
 
-/// The sum of a text, by its own sum, and of numbers that belong to it.
+/// The checksum of a text's sum and its numbers.
 pub(super) fn with_numbers(text: u64, numbers: &[i64]) -> i64 {
     numbers.iter().fold(text, |sum, number| step(sum, number.cast_unsigned())).cast_signed()
 }
 
-/// The sum of records of form 2: FNV-1a over a text and its number.
+/// The checksum of records of form 2: FNV-1a over a text and its number.
 pub(super) fn of_form_2(seq: i64, text: &str) -> i64 {
     let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let start = seq.to_le_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step);

@@ -118,7 +118,7 @@ fn a_name_that_is_given_again_is_another_session() {
     let store = open(&folder);
     create(&store, "a", ticks(0..3));
     store.remove("a").unwrap();
-    // It gets the number that the other one had.
+    // It gets the number of the removed session.
     create(&store, "b", Vec::new());
     assert!(wait(store.append("a", 0, ticks(3..4))).is_err());
     assert!(store.journal("b").unwrap().is_empty());
@@ -220,7 +220,7 @@ fn a_store_that_is_shrunk_gives_room_back_and_keeps_what_is_in_it() {
     append(&store, "b", ticks(30..33)).unwrap();
     store.remove("a").unwrap();
     let before = store.journal("b").unwrap();
-    // What is only in the log so far is in the file after the first time.
+    // What was only in the log is in the file after the first time.
     store.shrink().unwrap();
     assert_eq!(store.journal("b").unwrap(), before);
     store.remove("b").unwrap();
@@ -250,7 +250,7 @@ fn what_was_nested_as_deep_as_can_be_read_is_read_again() {
     assert_eq!(store.journal("s").unwrap().last(), Some(&ended(127)));
 }
 
-/// What may be done to a store, to one of three sessions.
+/// An operation on one of three sessions.
 #[derive(Clone, Debug)]
 enum Act {
     Append(usize, i64),
@@ -274,7 +274,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Whether a record is in the register or not yet, it is found; and nothing is found that was removed.
+    /// A record is found whether or not it is in the register, and no removed one is found.
     #[test]
     fn a_store_gives_back_what_was_put_in_whatever_is_done_to_it(acts in acts()) {
         let folder = Folder::new("acts");

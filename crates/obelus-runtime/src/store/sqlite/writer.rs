@@ -1,4 +1,4 @@
-//! The thread that writes for all sessions. Whatever has come while the last commit was under way is the next commit.
+//! The writer thread of all sessions. Writes that arrive during a commit form the next one.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -12,33 +12,32 @@ use serde_json::Value;
 use super::file::{OpenFile, WriterFile};
 use crate::store::{Rest, StoreError};
 
-/// Writes in one commit at most, so that none waits long for the others.
+/// The limit of writes in one commit, so that none waits long.
 const MOST_AT_ONCE: usize = 1024;
 
-/// Bytes of checkpoints in one commit, about.
+/// The approximate size of checkpoints in one commit.
 const MOST_BYTES: usize = 1 << 20;
 
-/// A store that nobody has written to for so long has time for checkpoints.
+/// After this long without writes, the store has time for checkpoints.
 const IDLE: Duration = Duration::from_millis(20);
 
-/// A checkpoint is put off while the store is busy, but not for more records of its session than this.
+/// The limit of records for which a checkpoint is delayed while the store is busy.
 const MOST_RECORDS: u64 = 1024;
 
-/// Something to write in the transaction of a batch. It returns what its caller is told; where it refuses, it has not
-/// written anything.
+/// A write within a batch's transaction. It returns its result for the caller; if it fails, it has written nothing.
 pub(super) type WriteJob = Box<dyn FnOnce(&mut OpenFile) -> Result<u64, StoreError> + Send>;
 
-/// Tells the caller what became of it.
+/// Reports the result to the caller.
 type Acknowledge = Box<dyn FnOnce(Result<u64, StoreError>) + Send>;
 
-/// What a session was when it last came to rest, until there is time to write it.
+/// A resting session whose data are not yet written.
 pub(super) struct PutOff {
     pub(super) id: String,
-    /// The record after which the first of those rests was that this one replaces.
+    /// The record of the first rest that this one replaces.
     first: u64,
-    /// The checkpoint, and the record after which it was made.
+    /// The checkpoint, and its record.
     pub(super) checkpoint: Option<(u64, String)>,
-    /// The open questions, and the record after which they are open.
+    /// The open questions, and their record.
     pub(super) questions: (u64, Vec<Value>),
 }
 
@@ -52,7 +51,7 @@ impl PutOff {
     }
 }
 
-/// The way to the thread.
+/// The interface to the writer thread.
 pub(super) struct StoreWriter {
     shared: Arc<WriterShared>,
     thread: Option<JoinHandle<()>>,
@@ -62,8 +61,8 @@ struct WriterShared {
     queue: Mutex<WriteQueue>,
     came: Condvar,
     file: Mutex<WriterFile>,
-    /// Closes the connection that reads. After a failed sync nobody may have the file open when it is opened again, and
-    /// at the end the connection that closes last carries the log over.
+    /// Closes the reading connection. After a failed sync the file must have no open connection when it is reopened,
+    /// and at the end the last connection to close checkpoints the log.
     close_reader: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -75,14 +74,14 @@ struct WriteQueue {
     is_closed: bool,
 }
 
-/// What is written by one commit.
+/// The writes of one commit.
 struct CommitBatch {
     jobs: Vec<(WriteJob, Acknowledge)>,
     rests: Vec<PutOff>,
 }
 
 impl WriteQueue {
-    /// The next commit. Checkpoints are part of it if they are due, or all of them if there is time.
+    /// The next commit. It includes checkpoints that are due, or all of them if there is time.
     fn take(&mut self, has_time: bool) -> CommitBatch {
         let jobs = self.jobs.drain(..self.jobs.len().min(MOST_AT_ONCE)).collect();
         let mut bytes = 0;
@@ -108,12 +107,12 @@ impl StoreWriter {
         Ok(Self { shared, thread })
     }
 
-    /// Has something written. The caller is told when it is durable, or why it is not.
+    /// Queues a write. The caller is told when it is durable, or why not.
     pub(super) fn write(&self, write: WriteJob, tell: Acknowledge) {
         self.shared.change(|queue| queue.jobs.push((write, tell)));
     }
 
-    /// Has a rest written when there is time.
+    /// Queues the data of a resting session until there is time.
     pub(super) fn put_off(&self, id: &str, seq: u64, rest: Rest) {
         self.shared.change(|queue| {
             let new = || PutOff { id: id.to_owned(), first: seq, checkpoint: None, questions: (0, Vec::new()) };
@@ -123,17 +122,17 @@ impl StoreWriter {
         });
     }
 
-    /// Drops what was put off for a session whose records are about to be removed.
+    /// Drops the queued data of a session whose records are about to be removed.
     pub(super) fn forget(&self, id: &str) {
         self.shared.queue().rests.remove(id);
     }
 
-    /// Gives the system back what is free in the file, once nobody writes.
+    /// Returns free space to the system, once there are no writes.
     pub(super) fn shrink(&self) -> Result<(), StoreError> {
         self.shared.file().shrink()
     }
 
-    /// Opens the file if a failure has closed it.
+    /// Reopens the file if a failure has closed it.
     pub(super) fn reopen(&self) -> Result<(), StoreError> {
         self.shared.file().open().map(drop)
     }
@@ -141,7 +140,7 @@ impl StoreWriter {
 
 impl Drop for StoreWriter {
     fn drop(&mut self) {
-        // Whatever was handed in is still written.
+        // Queued writes are still completed.
         self.shared.change(|queue| queue.is_closed = true);
         if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id()) {
             let _ = thread.join();
@@ -158,7 +157,7 @@ impl WriterShared {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the queue, and wakes the thread if it sleeps.
+    /// Changes the queue, and wakes the thread.
     fn change(&self, change: impl FnOnce(&mut WriteQueue)) {
         let mut queue = self.queue();
         change(&mut queue);
@@ -168,12 +167,12 @@ impl WriterShared {
         }
     }
 
-    /// The thread's work.
+    /// The thread's loop.
     fn serve(&self) {
         while let Some(CommitBatch { jobs, rests }) = self.next() {
             let (writes, tells): (Vec<WriteJob>, Vec<Acknowledge>) = jobs.into_iter().unzip();
             let mut file = self.file();
-            // A mistake in one write spoils its batch, and nothing that comes after.
+            // A panic in one write fails its batch, but no later one.
             let committed = std::panic::catch_unwind(AssertUnwindSafe(|| file.commit(writes, &rests)));
             let committed = committed.unwrap_or_else(|_| {
                 file.let_go();
@@ -200,7 +199,7 @@ impl WriterShared {
         }
     }
 
-    /// Waits for the next batch; none when nothing will come any more.
+    /// Waits for the next batch; none at the end.
     fn next(&self) -> Option<CommitBatch> {
         let mut queue = self.queue();
         let mut is_idle = false;

@@ -15,7 +15,7 @@ use super::locate;
 use crate::cli::Pin;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, YELLOW, visible};
 
-/// Shows what the servers of an agent say of their tools, and pins it (POL-8).
+/// Shows the tool descriptions of an agent's servers, and pins them (POL-8).
 pub(super) fn pin(args: &Pin) -> Result<Exit> {
     let mut spec = SessionSpec::from_agent(load_agent(&locate(&args.agent)?, None)?);
     if let Some(file) = &args.mcp {
@@ -47,7 +47,7 @@ pub(super) fn pin(args: &Pin) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What the servers say of their tools.
+/// The tool descriptions of the servers.
 fn tools_of(args: &Pin, spec: &SessionSpec) -> Result<Vec<(String, Value)>> {
     let connector = connector(&args.store, &Notices::default());
     let connected = connector.servers(spec, None).with_context(|| spec.name.clone())?;
@@ -59,7 +59,7 @@ fn tools_of(args: &Pin, spec: &SessionSpec) -> Result<Vec<(String, Value)>> {
     })
 }
 
-/// Prints every tool as its server describes it; how many nobody has pinned.
+/// Prints every tool with its description; returns how many are not pinned.
 fn show(pins: &Pins, tools: &[(String, Value)]) -> usize {
     let mut fresh = 0;
     for (name, schema) in tools {
@@ -94,7 +94,7 @@ fn agrees(fresh: usize) -> Result<bool> {
     Ok(["y", "yes", "д", "да"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
-/// Writes a file whole, or leaves the old one.
+/// Writes a file atomically.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let beside = path.with_extension("lock.new");
     std::fs::write(&beside, text)?;

@@ -44,7 +44,7 @@ pub(crate) enum Typing {
     Numbers,
     /// The requested value.
     Answer,
-    /// The number of the standing consent that is given along with the yes.
+    /// The number of the standing consent that is given along with the approval.
     Consent,
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum Typing {
 pub(crate) struct Asked<'a> {
     question: &'a Question,
     phrases: &'a Words,
-    /// What else may be agreed to along with a yes, and that in words (ASK-9).
+    /// Standing consents that may be given along with the approval, and their texts (ASK-9).
     offers: Vec<(ConsentTerms, String)>,
     has_details: bool,
     /// Whether the person's own edit is shown, before it counts.
@@ -64,22 +64,22 @@ impl<'a> Asked<'a> {
         Self { question, phrases, offers: Vec::new(), has_details: false, is_edit: false }
     }
 
-    /// The same, with details that can be unfolded.
+    /// Sets whether there are details to unfold.
     pub(crate) fn with_details(self, has_details: bool) -> Self {
         Self { has_details, ..self }
     }
 
-    /// The question as the person has changed it.
+    /// The question as the person has edited it.
     pub(crate) fn edited(question: &'a Question, phrases: &'a Words) -> Self {
         Self { is_edit: true, ..Self::new(question, phrases) }
     }
 
-    /// The same, with what else may be agreed to along with a yes.
+    /// Sets the standing consents that may be given along with the approval.
     pub(crate) fn with_offers(self, offers: Vec<(ConsentTerms, String)>) -> Self {
         Self { offers, ..self }
     }
 
-    /// What else may be agreed to, in words, numbered.
+    /// The standing consents on offer, numbered.
     pub(crate) fn offer_lines(&self) -> Vec<Line> {
         let line = |(number, (_, words)): (usize, &(ConsentTerms, String))| {
             Line::of(BOLD, format!("  {number} ")).shown(PLAIN, words).hanging(4)
@@ -198,7 +198,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The decision in words.
+    /// The decision as text.
     pub(crate) fn confirmed(&self, decision: &Decision) -> String {
         let ask = &self.phrases.ask;
         match decision {
@@ -228,7 +228,7 @@ const HAPPENED: &[char] = &['h', 'п'];
 const DID_NOT: &[char] = &['r', 'в'];
 // The letter at the same position of a Russian keyboard.
 const MORE: &[char] = &['m', 'ь'];
-// No letter: that of `d` means something else on a Russian keyboard.
+// No letter: the key of `d` has another meaning on a Russian keyboard.
 const DETAILS: &[char] = &['?'];
 
 /// Reads `1-3, 7` as indexes of open calls; the error is the part that is not in the list.
@@ -337,7 +337,7 @@ mod tests {
             assert_eq!(asked.key(key('e'), &[]), Pressed::Edit);
             assert_eq!(asked.key(key('и'), &[]), Pressed::Edit);
             assert_eq!(asked.key(key('?'), &[]), Pressed::Details);
-            // On a Russian keyboard the key of `d` says that an effect did not happen.
+            // On a Russian keyboard the key of `d` means that an effect did not happen.
             assert!(matches!(asked.key(key('d'), &[]), Pressed::Nothing(_)));
             assert!(asked.key_line().plain().contains("? details"));
         });

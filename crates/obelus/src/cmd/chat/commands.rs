@@ -17,7 +17,7 @@ pub(crate) enum Command {
     Deny(String, Option<String>),
     /// The standing consents.
     Consents,
-    /// Take a standing consent back.
+    /// Revoke a standing consent.
     Revoke(u64),
     /// Change the mode; without a value, show it.
     Mode(Option<Mode>),
@@ -101,7 +101,7 @@ fn read(name: &str, rest: &str, phrases: &Words) -> Result<Command, String> {
     }
 }
 
-/// A path such as `†state.deal.title`. The `†`, which keyboards lack, may be left out.
+/// A path such as `†state.deal.title`. The `†`, which keyboards lack, may be omitted.
 fn path(text: &str) -> Option<Path> {
     let text = if text.starts_with('†') { text.to_owned() } else { format!("†{text}") };
     match Expr::parse(&text).ok()?.refs()[..] {

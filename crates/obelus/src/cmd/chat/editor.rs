@@ -49,7 +49,7 @@ pub(crate) struct Editor {
 pub(crate) struct Face {
     pub(crate) agent: String,
     pub(crate) mode: Mode,
-    /// The number of open questions in words; empty if there are none.
+    /// The number of open questions as text; empty if there are none.
     pub(crate) waits: String,
     pub(crate) has_colours: bool,
 }

@@ -14,7 +14,7 @@ use super::talk::Talk;
 use crate::language::fill;
 use crate::trouble::wrong;
 
-/// What the session wants to be told of by its portal.
+/// The session's bindings of portal events.
 fn bindings(session: &Session) -> Value {
     let path = Path::field("state", "event_bindings");
     session.context().read(&path, None).map(std::borrow::Cow::into_owned).unwrap_or_default()
@@ -29,7 +29,7 @@ impl Drop for Listening {
     }
 }
 
-/// Listens at an address, and tells the session what it asked for. Whatever else comes is let go.
+/// Listens at an address, and passes on events that the session has bound. Others are ignored.
 pub(super) async fn listen(address: SocketAddr, variable: &str, talk: &Talk) -> Result<Listening> {
     let token = Secret::from_env(variable)
         .ok_or_else(|| wrong(fill(talk.phrases.starting.no_token, &[variable]), talk.phrases))?;
@@ -42,7 +42,7 @@ pub(super) async fn listen(address: SocketAddr, variable: &str, talk: &Talk) -> 
             let Ok(bindings) = handle.inspect(bindings).await else { return };
             if received.event.is_wanted(&bindings, &received.path) {
                 let event = received.event.to_value();
-                // A session that cannot take it now, because its disk is full, says so itself.
+                // A session that cannot take it, because its disk is full, reports that itself.
                 let _ = handle.event(received.event.id, event).await;
             }
         }

@@ -1,5 +1,5 @@
-//! The first line of a new conversation. An agent that speaks several languages begins in that of the user's first
-//! message, so the line is read before the session is made, unless `--lang` names the language.
+//! The first line of a new conversation. An agent with several languages uses that of the user's first message, so
+//! the line is read before the session is created, unless `--lang` names the language.
 
 use std::path::Path;
 
@@ -17,22 +17,22 @@ use super::{greeting, lines};
 use crate::cmd::run::load_agent_in;
 use crate::language::{Words, chosen, words_of};
 
-/// The lines of stdin, where it is no terminal.
+/// The lines of stdin, if it is not a terminal.
 type Lines = mpsc::Receiver<Result<String>>;
 
 /// The user's side before there is a session.
 pub(super) enum UserSide {
-    /// Lines of stdin; those that were read are not lost.
+    /// Lines of stdin. Lines that were read ahead are not lost.
     Lines(Lines),
     /// A terminal; without an editor while another thread reads a line with it.
     Terminal(Option<Box<Editor>>),
-    /// Nobody types: a scripted conversation.
+    /// A scripted conversation.
     Script,
 }
 
 /// What was typed before there is a session.
 pub(super) enum First {
-    /// A line; none where nothing had to be read.
+    /// A line; none if it need not be read.
     Line(Option<String>),
     /// The person left.
     Left,
@@ -44,7 +44,7 @@ impl UserSide {
         Self::Lines(lines::stdin_lines())
     }
 
-    /// The first line, where an agent that is about to begin waits for it. What tells of the agent is shown before.
+    /// The first line, if a new agent needs it. The greeting is shown before.
     pub(super) async fn first(&mut self, folder: &Path, spec: &SessionSpec, kept_as: Option<&str>) -> Result<First> {
         if chosen().is_some() || !speaks_several(folder) {
             return Ok(First::Line(None));
@@ -62,7 +62,7 @@ impl UserSide {
     }
 }
 
-/// Whether the language of an agent depends on who speaks to it.
+/// Whether an agent has several languages.
 fn speaks_several(folder: &Path) -> bool {
     let language = |code| load_agent_in(folder, Some(code)).ok().and_then(|agent| agent.language);
     language("ru") != language("en")

@@ -1,4 +1,4 @@
-//! The keyboard of a terminal: single keys, echo, and a terminal that is closed.
+//! The keyboard of a terminal: single keys, echo, and detection of a closed terminal.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,15 +7,15 @@ use std::time::Duration;
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
+use rustix::termios::{InputModes, LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
-/// How often the reader of keys checks whether it should give up.
+/// How often the reader of keys checks whether to give up.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How often it is checked whether the terminal is still there.
+/// How often it is checked whether the terminal is still open.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// The terminal was closed. Whoever reads from it waits or spins for ever, so nobody waits for that reader.
+/// The terminal was closed. A reader of it may block or spin for ever, so it is not waited for.
 #[derive(Debug)]
 pub(super) struct TerminalClosed;
 
@@ -84,6 +84,8 @@ impl Quiet {
         if let Some(before) = &before {
             let mut quiet = before.clone();
             quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
+            // Enter must arrive as it is typed: after a line feed the editor drops the lines that were typed ahead.
+            quiet.input_modes.remove(InputModes::ICRNL);
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &quiet);
         }
         Self(before)

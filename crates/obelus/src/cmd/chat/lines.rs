@@ -69,7 +69,7 @@ pub(crate) async fn converse(
     talk.exit().await
 }
 
-/// Waits for what was started and not waited for, what calls still ask included.
+/// Waits for detached work, and shows the questions of its calls.
 async fn finish(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
     let handle = talk.handle.clone();
     if handle.inspect(|session| session.paused().is_some()).await? {
@@ -90,7 +90,7 @@ async fn finish(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
     Ok(())
 }
 
-/// Shows what has happened while nobody said anything here.
+/// Shows what happened while no line was typed.
 async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<QuestionId>) -> Result<Worked> {
     let worked = match news {
         News::Rested(reply) => {
@@ -143,7 +143,7 @@ pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) 
     Ok(())
 }
 
-/// Where and how a question is answered that cannot be answered here.
+/// Where and how to answer a question that cannot be answered here.
 fn where_to_answer(question: &Question, session: Option<&str>, ask: &obelus_words::Asking) -> String {
     let is_in_doubt = question.about == About::InDoubt;
     let Some(session) = session else {
@@ -159,7 +159,7 @@ fn where_to_answer(question: &Question, session: Option<&str>, ask: &obelus_word
     }
 }
 
-/// The lines of stdin, read in a thread of their own, because reading blocks.
+/// The lines of stdin, read in a separate thread, because reading blocks.
 pub(super) fn stdin_lines() -> mpsc::Receiver<Result<String>> {
     let (sender, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {
@@ -180,7 +180,7 @@ pub(super) fn stdin_lines() -> mpsc::Receiver<Result<String>> {
     receiver
 }
 
-/// The longest line that is accepted.
+/// The longest line.
 const LONGEST: u64 = 1024 * 1024;
 
 fn read_line(from: &mut impl std::io::BufRead) -> Option<Result<String>> {

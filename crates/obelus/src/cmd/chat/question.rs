@@ -10,7 +10,7 @@ use crate::output::{BOLD, DIM, GREEN, RED, YELLOW};
 /// The colour of marks of untrusted sources.
 const MARK: Style = AnsiColor::Yellow.on_default();
 
-/// A question in lines, without the keys that answer it, with its details or without.
+/// A question as lines, without the keys that answer it, with or without details.
 pub(crate) fn lines(view: &QuestionView, with_details: bool) -> Vec<Line> {
     let lines = if with_details { view.lines_with_details() } else { view.lines() };
     lines.into_iter().map(styled).collect()

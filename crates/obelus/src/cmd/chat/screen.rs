@@ -20,7 +20,7 @@ use crate::output::{DIM, RED, YELLOW};
 /// The widest line; longer lines are hard to read.
 const WIDEST: usize = 100;
 
-/// Bytes kept of the text that the model is writing, those looked at for its end, and lines shown of that.
+/// The limits of the model's text in progress: bytes kept, bytes scanned for its end, and lines shown.
 const MOST_WRITTEN: usize = 64 * 1024;
 const WRITTEN_END: usize = 2_000;
 const WRITTEN_LINES: usize = 6;
@@ -38,14 +38,14 @@ pub(crate) enum Part {
     Question,
 }
 
-/// Where a conversation is shown.
+/// The output of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Surface {
     /// Lines on stdout, without a terminal.
     Lines,
     /// A terminal.
     Terminal,
-    /// A terminal on stderr: the result is printed elsewhere, and how it ended too.
+    /// A terminal on stderr: the result is printed elsewhere.
     Beside,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Screen {
     /// The number of redrawn lines at the bottom.
     drawn: usize,
     thinking: bool,
-    /// The text that the model is writing. Its end is shown, and the whole text when it is complete or broken off.
+    /// The model's text in progress. Its end is shown; the whole text once it is complete or broken off.
     writing: String,
     stopping: bool,
     frame: usize,
@@ -116,13 +116,13 @@ impl Screen {
         &self.titles
     }
 
-    /// Shows how far the steps are.
+    /// Updates the steps.
     fn moved(&mut self, steps: &[StepView]) {
         if let Some(words) = self.confirmed.take() {
             self.note(&words);
         }
         if !steps.is_empty() && !self.stopping {
-            // The answer is complete, and its calls are at work.
+            // The answer is complete, and its calls are running.
             self.writing.clear();
         }
         let look = Look { phrases: self.phrases, titles: &self.titles, mode: self.mode };
@@ -135,7 +135,7 @@ impl Screen {
         }
     }
 
-    /// Something happened while a turn is at work.
+    /// Shows an event during a turn.
     pub(crate) fn event(&mut self, event: &EventBody) {
         match event {
             EventBody::AgentSaid { text } => {
@@ -172,7 +172,7 @@ impl Screen {
             }
             EventBody::Moved { mode, is_asking, steps } => {
                 self.mode = *mode;
-                // Once an answer has led to calls, or to rest, nobody thinks any more.
+                // The model is no longer asked once its answer has led to calls or to rest.
                 self.thinking &= is_asking;
                 self.moved(steps);
             }
@@ -185,7 +185,7 @@ impl Screen {
         }
     }
 
-    /// Shows news about the session's files.
+    /// Shows a notice about the session's files.
     fn files(&mut self, news: &FileNews) {
         let words = file_news(news, self.phrases);
         match news {
@@ -194,7 +194,7 @@ impl Screen {
         }
     }
 
-    /// A turn begins; with words of the user, or with an answer to a question.
+    /// Begins a turn, with a message of the user or an answer to a question.
     pub(crate) fn begin(&mut self, titles: Titles, is_new: bool) {
         self.is_held = false;
         self.stopping = false;
@@ -212,7 +212,7 @@ impl Screen {
         self.confirmed = Some(words);
     }
 
-    /// The turn has ended: prints its steps, its words, and how it ended.
+    /// Ends the turn: prints its steps, its text, and how it ended.
     pub(crate) fn end(&mut self, reply: Option<&Reply>) {
         self.thinking = false;
         self.confirmed = None;
@@ -236,7 +236,7 @@ impl Screen {
         }
     }
 
-    /// Prints what the model had written when it was broken off, so that nothing disappears that was seen.
+    /// Prints the unfinished text of the model if it was broken off, so that seen text does not disappear.
     fn keep_written(&mut self, reply: Option<&Reply>) {
         let written = std::mem::take(&mut self.writing);
         let is_cut = reply.is_none_or(|reply| matches!(reply.ends, Ends::Stopped | Ends::Degraded));
@@ -293,7 +293,7 @@ impl Screen {
         self.steps.write(all, &look)
     }
 
-    /// The agent's words.
+    /// Prints the agent's text.
     fn words(&mut self, words: &str) {
         self.write(Part::Words, &paragraphs(PLAIN, words, ""));
     }

@@ -25,7 +25,7 @@ pub(crate) type Place = (u32, u32);
 #[derive(Default)]
 pub(crate) struct Steps {
     shown: BTreeMap<Place, Shown>,
-    /// The results of calls, in words.
+    /// The results of calls, as text.
     results: BTreeMap<Place, String>,
     /// The names of running steps that get no line when they succeed.
     quiet: BTreeMap<Place, String>,
@@ -68,7 +68,7 @@ impl Steps {
         self.next = 0;
     }
 
-    /// How the calls stand now.
+    /// Updates the statuses of the calls.
     pub(crate) fn see(&mut self, steps: &[StepView], look: &Look<'_>) {
         for step in steps {
             let report = &step.report;
@@ -182,7 +182,7 @@ impl Steps {
         let status = the_least(row.of.iter().map(|(_, step)| step.status));
         let done = row.of.iter().filter(|(_, step)| step.status == CallStatus::Done).count();
         let count = fill(look.phrases.chat.of_so_many, &[&done.to_string(), &row.of.len().to_string()]);
-        // All instances that stand so say the same of it.
+        // All instances with this status have the same text.
         let with_status = row.of.iter().find(|(_, step)| step.status == status).map_or(step, |(_, step)| step);
         let said = with_status.line.outcome.as_deref().unwrap_or_default();
         let line = head(step.number, &with_status.line, spinner).shown(PLAIN, &look.titles.tool(&step.tool)).hanging(5);
@@ -203,7 +203,7 @@ impl Steps {
         lines
     }
 
-    /// A step with its result in words, where there is one.
+    /// A step with its result as text, if there is one.
     fn told(&self, place: Place, step: &Shown) -> StepLine {
         let mut told = step.line.clone();
         if let Some(result) = self.results.get(&place).filter(|_| step.status == CallStatus::Done) {

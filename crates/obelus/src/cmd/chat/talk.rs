@@ -26,7 +26,7 @@ use crate::output::{BOLD, DIM, Exit};
 /// The time between two frames of the spinner.
 const FRAME: Duration = Duration::from_millis(120);
 
-/// How long a question waits for the present values of what it would change.
+/// How long a question waits for the current values of its record.
 const LOOKING: Duration = Duration::from_secs(5);
 
 /// A conversation.
@@ -37,7 +37,7 @@ pub(crate) struct Talk {
     pub(crate) phrases: &'static Words,
     /// The name of the agent.
     pub(crate) agent: String,
-    /// The name under which it is kept, if it is.
+    /// The name under which it is stored, if it is.
     pub(crate) session: Option<String>,
     /// Whether the user's messages and answers are scripted.
     pub(crate) plays_itself: bool,
@@ -46,51 +46,51 @@ pub(crate) struct Talk {
     ended: Option<Ends>,
 }
 
-/// What is to be worked on.
+/// Work for the session.
 pub(crate) enum Work {
-    /// What was under way when the journal ended.
+    /// Resume unfinished work.
     Resume,
-    /// Words of the user.
+    /// A message of the user.
     Say(String),
-    /// What a person decided.
+    /// A person's decision.
     Decide {
         question: QuestionId,
         decision: Decision,
         /// The digest of what was shown.
         digest: String,
     },
-    /// Something that need not begin a turn.
+    /// An input that need not begin a turn.
     Tell(Input),
-    /// What follows from something that was told elsewhere.
+    /// The consequences of an input from elsewhere.
     Watch(Arc<SessionEvent>),
 }
 
-/// What came of it.
+/// The result of the work.
 pub(crate) enum Worked {
-    /// It has come to rest.
+    /// The turn rests.
     Rested,
-    /// It was not taken; these words say why.
+    /// It was refused; the reason as text.
     Refused(String),
     /// The person broke off for the second time.
     Left,
 }
 
-/// What happens in the session while nobody works at a turn.
+/// What happens in the session outside of a turn started here.
 pub(crate) enum News {
-    /// Something that was under way has set it to work, and it has come to rest anew.
+    /// Running work started a turn, which rests again.
     Rested(Box<Reply>),
-    /// Somebody elsewhere told it something.
+    /// An input came from elsewhere.
     Told(Arc<SessionEvent>),
 }
 
-/// Listens to a session while somebody is at the keyboard.
+/// Listens to a session while the person types.
 pub(crate) struct Listener<'a> {
     events: &'a mut Subscription,
     screen: &'a Shared,
 }
 
 impl Listener<'_> {
-    /// Shows what happens, until there is something that needs the screen. Nothing is lost if the waiting is given up.
+    /// Shows events until one needs the screen. It is cancel-safe.
     pub(crate) async fn news(&mut self) -> News {
         while let Some(event) = self.events.next().await {
             if event.body.is_from_outside() {
@@ -137,12 +137,12 @@ impl Talk {
         Ok(self.handle.inspect(|session| session.settings().mode).await?)
     }
 
-    /// The questions that wait.
+    /// The open questions.
     pub(crate) async fn open(&self) -> Result<Vec<Question>> {
         Ok(self.handle.inspect(|session| session.questions().into_iter().filter(Question::is_open).collect()).await?)
     }
 
-    /// Waits a little for what is not waited for otherwise: a question may be about to learn what it would change.
+    /// Waits a little for detached work: a question may be about to get its record's current values.
     pub(crate) async fn settle(&mut self) -> Result<()> {
         // A call that asks does not end before it is answered.
         if self.open().await?.iter().any(|question| question.asked_by().is_some()) {
@@ -155,7 +155,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Shows everything that has happened by now; how the session came to rest, if it has.
+    /// Shows all pending events; returns the reply if the session has come to rest.
     pub(crate) fn catch_up(&mut self) -> Option<Box<Reply>> {
         let mut rested = None;
         while let Some(event) = self.events.try_next() {
@@ -170,7 +170,7 @@ impl Talk {
         self.screen.lock().end(Some(reply));
     }
 
-    /// Whoever listens to the session, and the signals to break off and to end.
+    /// The listener, and the signals to break off and to end.
     pub(crate) fn apart(&mut self) -> (Listener<'_>, &mut Signal, &mut Signal) {
         (Listener { events: &mut self.events, screen: &self.screen }, &mut self.signals.0, &mut self.signals.1)
     }
@@ -218,7 +218,7 @@ impl Talk {
                     break None;
                 }
                 let stopping = handle.clone();
-                // Whether it was taken is seen by how the turn ends.
+                // The turn's end shows whether it was taken.
                 tokio::spawn(async move { stopping.stop().await });
                 screen.lock().stops();
             }
@@ -227,7 +227,7 @@ impl Talk {
         self.worked(worked, about, rested.as_deref())
     }
 
-    /// Shows how some work has ended; it was left where there is no end.
+    /// Shows how the work ended; without an end it was left.
     fn worked(
         &mut self,
         worked: Option<Result<(), Refused>>,
@@ -257,7 +257,7 @@ impl Talk {
         }
     }
 
-    /// What is said when a question is put off: where it can be answered later.
+    /// The text for a postponed question: where to answer it later.
     pub(crate) fn put_off(&self, question: &QuestionId) -> String {
         let ask = &self.phrases.ask;
         match (self.surface, &self.session) {
@@ -267,7 +267,7 @@ impl Talk {
         }
     }
 
-    /// Changes the mode, and says what it means.
+    /// Changes the mode, and prints its meaning.
     pub(crate) async fn change_mode(&mut self, mode: Mode) -> Result<Worked> {
         let worked = self.work(Work::Tell(Input::Mode { mode })).await?;
         let lines = self.mode_lines().await?;
@@ -275,7 +275,7 @@ impl Talk {
         Ok(worked)
     }
 
-    /// Takes a picture for the next words, and says so.
+    /// Attaches a picture to the next message, and says so.
     pub(crate) async fn attach(&mut self, path: &std::path::Path) {
         match self.handle.attach(path).await {
             Ok(()) => self.screen.lock().write(Part::Note, &[Line::of(DIM, self.phrases.chat.picture_taken)]),
@@ -290,7 +290,7 @@ impl Talk {
         Ok(vec![Line::of(super::editor::colour(mode), words)])
     }
 
-    /// What a command shows that changes nothing.
+    /// The output of a command that changes nothing.
     pub(crate) async fn shown(&self, command: &Command) -> Result<Vec<Line>> {
         match command {
             Command::Plan => self.plan().await,
@@ -330,7 +330,7 @@ impl Talk {
         let look = self.handle.inspect(|session| {
             let views = session.context().views().filter(|(kind, _)| *kind != "error");
             let views = views.filter_map(|(kind, view)| Some((kind.to_owned(), view.read(&[], None)?.into_owned())));
-            // The state is what the session keeps up, too: what waits, what is planned, what was confirmed.
+            // The state includes what the session maintains: open questions, plans, confirmations.
             let whole = |(kind, value)| if kind == "state" { (kind, session.state()) } else { (kind, value) };
             views.map(whole).collect::<Vec<(String, serde_json::Value)>>()
         });
@@ -342,7 +342,7 @@ impl Talk {
         Ok(if lines.is_empty() { vec![Line::of(DIM, self.phrases.chat.no_state)] } else { lines })
     }
 
-    /// What may be agreed to along with a yes to a question, each in words.
+    /// The standing consents that may be given along with an approval, with their texts.
     pub(crate) async fn offers(&self, id: &QuestionId) -> Result<Vec<(ConsentTerms, String)>> {
         let (id, language) = (id.clone(), self.phrases.language);
         let offers = self.handle.inspect(move |session| {
@@ -362,7 +362,7 @@ impl Talk {
         })
     }
 
-    /// Takes a standing consent back.
+    /// Revokes a standing consent.
     pub(crate) async fn revoke(&self, number: u64) {
         let told = self.handle.revoke(number, AT_TERMINAL).await;
         let mut screen = self.screen.lock();
@@ -372,7 +372,7 @@ impl Talk {
         }
     }
 
-    /// The questions that wait, whole.
+    /// The open questions, in full.
     pub(crate) async fn inbox(&self) -> Result<Vec<Line>> {
         let open = self.open().await?;
         if open.is_empty() {
@@ -385,14 +385,14 @@ impl Talk {
         Ok(lines)
     }
 
-    /// A question as people see it.
+    /// A question for people.
     pub(crate) async fn view(&self, question: &Question) -> Result<QuestionView> {
         let (question, pages, language) = (question.clone(), self.handle.pictures(), self.phrases.language);
         let look = self.handle.inspect(move |session| QuestionView::with_pages(session, &question, pages, language));
         Ok(look.await?)
     }
 
-    /// A question as an edit would make it, or why the edit does not fit.
+    /// A question as an edit would change it, or why the edit is invalid.
     pub(crate) async fn edited(
         &self,
         question: &QuestionId,
@@ -404,7 +404,7 @@ impl Talk {
         Ok(look.await?.map_err(|refused| refused_in_words(&refused, None, language)))
     }
 
-    /// The fields of a question's call that can be changed.
+    /// The editable fields of a question's call.
     pub(crate) async fn form(&self, question: &Question) -> Result<Option<EditForm>> {
         let (question, language) = (question.clone(), self.phrases.language);
         Ok(self.handle.inspect(move |session| EditForm::of(session, &question, language)).await?)
@@ -429,7 +429,7 @@ impl Talk {
         })
     }
 
-    /// The latest words of both sides, for whoever comes back.
+    /// The latest messages of both sides, for a person who comes back.
     pub(crate) async fn latest_words(&self) -> Result<Vec<Line>> {
         let look = self.handle.inspect(|session| {
             let texts = session.context().messages().iter().filter_map(|message| match message {
@@ -446,8 +446,7 @@ impl Talk {
         Ok(texts[from..].iter().flat_map(lines).collect())
     }
 
-    /// How the command ends when the conversation does.
-    /// A paused session takes what people say and starts nothing: nobody waits for it (DUR-11).
+    /// Gives an input to a paused session, which takes it but starts nothing, so there is no wait (DUR-11).
     async fn note_while_paused(&mut self, work: Work, by: &str, session: &str) -> Result<Worked> {
         if matches!(work, Work::Resume | Work::Watch(_)) {
             return Ok(Worked::Rested);
@@ -473,7 +472,7 @@ impl Talk {
     }
 }
 
-/// Shows an event; how the session came to rest, if that is what it tells.
+/// Shows an event; returns the reply if the session has come to rest.
 fn show(screen: &Shared, event: &SessionEvent) -> Option<Box<Reply>> {
     screen.lock().event(&event.body);
     match &event.body {
@@ -482,7 +481,7 @@ fn show(screen: &Shared, event: &SessionEvent) -> Option<Box<Reply>> {
     }
 }
 
-/// Tells the session what there is to tell, each line under an id of its own (DUR-13), and waits for its rest.
+/// Gives the session its inputs, each with an id (DUR-13), and waits until it rests.
 async fn do_work(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
     tell(&handle.with_id(InputId::drawn()), work).await?;
     handle.rested().await.map(drop)

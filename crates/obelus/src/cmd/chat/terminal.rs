@@ -31,17 +31,17 @@ pub(crate) struct Terminal {
     talk: Talk,
     /// `None` while another thread uses it to read a line.
     editor: Option<Editor>,
-    /// Questions that the person does not want to answer now.
+    /// Questions that the person has postponed.
     put_off: BTreeSet<QuestionId>,
     /// The digests of questions as they were last shown here.
     shown: BTreeMap<QuestionId, String>,
-    /// When Ctrl-C was pressed, if nothing else came from the keyboard since.
+    /// When Ctrl-C was pressed, unless another key followed.
     broke_off: Option<Instant>,
     /// A signal asked the process to end.
     is_told_to_end: bool,
-    /// What was told elsewhere, or how the session came to rest meanwhile: it is to be taken in next.
+    /// An input from elsewhere, or a rest, to be processed next.
     news: Option<News>,
-    /// As long as it lasts, what is typed is not written on the screen but by whoever reads it.
+    /// While it exists, typed keys are not echoed.
     _quiet: Quiet,
 }
 
@@ -74,7 +74,7 @@ impl Terminal {
     /// Runs the conversation until the person leaves, or the terminal is closed.
     pub(crate) async fn converse(self, first: Option<String>) -> Result<Exit> {
         match self.until_left(first).await {
-            // A reader may notice it first, with an error of its own.
+            // A reader may notice it first, with another error.
             Err(error) if error.is::<TerminalClosed>() || is_closed() => Ok(Exit::Interrupted),
             ended => ended,
         }
@@ -111,7 +111,8 @@ impl Terminal {
         }
     }
 
-    /// Works, and asks what is open, until the session needs nobody or the person leaves; whether they broke off.
+    /// Works, and asks open questions, until the session needs nobody or the person leaves; returns whether they
+    /// broke off.
     pub(crate) async fn attend(mut self, work: Vec<Work>) -> Result<bool> {
         match self.attend_to(work).await {
             Err(error) if error.is::<TerminalClosed>() || is_closed() => Ok(true),
@@ -130,7 +131,7 @@ impl Terminal {
         Ok(self.ask_what_is_open().await? == Some(Exit::Interrupted))
     }
 
-    /// Ctrl-C was pressed: whether it was pressed just before, too. Else the person is told what a second one does.
+    /// Handles Ctrl-C: returns whether it is the second in a row; otherwise tells the person what a second one does.
     fn breaks_off_again(&mut self) -> bool {
         let is_again = self.broke_off.is_some_and(|before| before.elapsed() < TWICE);
         self.broke_off = Some(Instant::now());
@@ -247,11 +248,11 @@ impl Terminal {
         if self.is_told_to_end { Answered::Ended } else { Answered::Overtaken }
     }
 
-    /// Handles what came while the person was typing: an input from elsewhere, or a timeout.
+    /// Handles what came while the person was typing: an input from elsewhere, or an expiry.
     async fn take_in(&mut self) -> Result<Option<Exit>> {
         match self.news.take() {
             Some(News::Told(event)) => {
-                // An event of a service tells itself what it is.
+                // The event of a service describes itself.
                 if !matches!(event.body, EventBody::Happened { .. }) {
                     self.talk.screen.lock().note(self.talk.phrases.chat.told_elsewhere);
                 }
@@ -261,12 +262,12 @@ impl Terminal {
                 self.talk.rested(&reply);
                 Ok(None)
             }
-            // Questions have lapsed, or are about to.
+            // Questions have expired, or are about to.
             None => self.work(Work::Resume).await,
         }
     }
 
-    /// One question, until it is decided or put off.
+    /// Asks one question until it is decided or postponed.
     async fn ask(&mut self, question: &Question) -> Result<Answered> {
         let view = self.talk.view(question).await?;
         let asked = Asked::new(question, self.talk.phrases).with_offers(self.talk.offers(&question.id).await?);
@@ -286,7 +287,7 @@ impl Terminal {
                 },
                 Pressed::Later => return Ok(Answered::Later),
                 Pressed::Leave => return Ok(Answered::Leave),
-                // A run has nothing else to go on with.
+                // A run has nothing else to continue with.
                 Pressed::BreakOff if self.talk.surface == Surface::Beside || self.breaks_off_again() => {
                     return Ok(Answered::Ended);
                 }

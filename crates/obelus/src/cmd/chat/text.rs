@@ -60,7 +60,7 @@ impl Line {
         self
     }
 
-    /// The line with the pieces of another behind it.
+    /// The line with the pieces of another after it.
     pub(crate) fn joined(mut self, other: Line) -> Self {
         self.pieces.extend(other.pieces);
         self

@@ -1,4 +1,4 @@
-//! A scripted conversation: messages and answers are given beforehand and shown.
+//! A scripted conversation: messages and answers are predefined and shown.
 
 use anyhow::{Result, bail};
 use obelus_kernel::session::Decision;

@@ -13,8 +13,8 @@ use obelus_runtime::people::Titles;
 /// The number of characters shown of a value.
 const MOST: usize = 160;
 
-/// The chain of writes behind a value, one line each; earlier writes are indented further. With `has_places` each says
-/// which message wrote where.
+/// The chain of writes behind a value, one line each; earlier writes are indented further. With `has_places` each
+/// names its message and path.
 pub(crate) fn lines(why: &Why, titles: &Titles, phrases: &Words, has_places: bool) -> Vec<Line> {
     let mut told = Told { titles, phrases, has_places, lines: Vec::new() };
     told.place(why, 0, "");

@@ -1,4 +1,4 @@
-//! A request whose plan is looked at: what it is made of, what is wrong with it, and where that stands in its file.
+//! A request with a plan, its errors, and their positions in the file.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) struct Loaded {
     pub(super) name: String,
     pub(super) spec: SessionSpec,
     pub(super) check: Check,
-    /// What is wrong beside the plan.
+    /// Errors outside of the plan.
     pub(super) problems: Vec<SpecProblem>,
     /// The index of the message with the plan.
     message: usize,
@@ -46,7 +46,7 @@ impl Loaded {
         Ok(Self { name, check, problems, message, places: Places::of(&text), spec })
     }
 
-    /// Runs the plan dry in a mode. Without any binding it is not known who carries out a call.
+    /// Simulates the plan in a mode. Without bindings the executors of calls are unknown.
     pub(super) fn dry_run(&self, mode: Mode) -> Simulation {
         let spec = &self.spec;
         let has_bindings = spec.activities.iter().any(|lot| !lot.bound.is_empty());
@@ -61,7 +61,7 @@ impl Loaded {
         dry
     }
 
-    /// What carries out a call, apart from the model.
+    /// The executor of a call, unless it is the model.
     fn executor(&self, call: &Call) -> Option<String> {
         if let Some(delegate) = &call.delegate {
             return Some(format!("the delegate `{delegate}`"));
@@ -72,19 +72,19 @@ impl Loaded {
         Some(format!("the activity `{name}`"))
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no errors.
     pub(super) fn is_valid(&self) -> bool {
         self.check.is_valid() && self.problems.is_empty()
     }
 
-    /// Everything that is wrong, each with its place: `FILE:LINE:COLUMN: WORDS`.
+    /// All errors with their positions: `FILE:LINE:COLUMN: WORDS`.
     pub(super) fn errors(&self) -> Vec<String> {
         let faults = self.check.errors.iter().map(|fault| (self.place(fault), fault.to_string()));
         let problems = self.problems.iter().map(|problem| (self.places.find(&problem.field), problem.to_string()));
         problems.chain(faults).map(|(place, words)| format!("{}{}: {words}", self.name, at(place))).collect()
     }
 
-    /// The check as JSON, with the places of its errors, and what is wrong beside the plan.
+    /// The check as JSON, with positions, and the errors outside of the plan.
     pub(super) fn to_json(&self) -> Value {
         let mut document = self.check.to_json();
         let Some(errors) = document["errors"].as_array_mut() else { return document };
@@ -100,9 +100,9 @@ impl Loaded {
         document
     }
 
-    /// Where a fault of the plan stands.
+    /// The position of a plan's error.
     fn place(&self, fault: &Fault) -> Option<(u64, u64)> {
-        // A tool at fault is named by its own field.
+        // An error of a tool names the tool's field.
         let tool = fault.field.strip_prefix("tool.").filter(|_| fault.call.is_none());
         if let Some((name, rest)) = tool.map(|field| field.split_once('.').unwrap_or((field, ""))) {
             return self.places.find(&format!("{}.{rest}", place_of_tool(&self.spec, name)));
@@ -112,7 +112,7 @@ impl Loaded {
     }
 }
 
-/// Gives a request an input: JSON, or `@FILE`.
+/// Sets the input of a request: JSON, or `@FILE`.
 pub(crate) fn give_input(spec: &mut SessionSpec, given: Option<&str>) -> Result<()> {
     let Some(given) = given else { return Ok(()) };
     let value: Value = match given.strip_prefix('@').map(Path::new) {

@@ -10,7 +10,7 @@ use crate::cmd::people::value_said;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
-/// Answers a question as it is now, or as it was shown with a digest, and waits until the turn has come to rest.
+/// Answers a question as it is now, or with the digest that was shown, and waits until the turn rests.
 pub(super) async fn answer(
     client: &Client,
     id: &str,
@@ -44,7 +44,7 @@ async fn show_edit(client: &Client, path: &str, params: &Value, as_json: bool) -
     Ok(preview["digest"].clone())
 }
 
-/// What is sent; none where only the terms of a consent were printed.
+/// The body of the answer; none if only the terms of a consent were printed.
 fn body_of(verb: &Verb, row: &Value) -> Result<Option<Value>> {
     let json = |name: &str, text: &str| -> Result<Value> {
         serde_json::from_str(text).map_err(|error| {

@@ -1,7 +1,7 @@
-//! The file by which a server is found beside its store: where it listens, and which token is for this machine.
+//! The file by which a server is found beside its store: its address, and the token for this machine.
 //!
-//! Only its owner can read it. It counts while the process that wrote it holds the store, and is removed when the server
-//! ends.
+//! Only its owner can read it. It is valid while the process that wrote it holds the store, and is removed when the
+//! server ends.
 
 use std::fs;
 use std::io::Write as _;
@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 /// The file, in the store's folder.
 const FILE: &str = "server.json";
 
-/// The file of a server that runs. It is removed with this.
+/// The file of a running server, removed on drop.
 pub(in crate::cmd) struct Beacon(PathBuf);
 
 impl Beacon {
-    /// Says where the server is.
+    /// Writes the server's address.
     pub(in crate::cmd) fn light(folder: &Path, address: SocketAddr, token_file: &Path) -> std::io::Result<Self> {
         let host = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
         let address = format!("http://{}", SocketAddr::new(host, address.port()));
@@ -41,11 +41,10 @@ impl Drop for Beacon {
     }
 }
 
-/// Where the server of a store is, and the token for it. A file that a killed server left says nothing: its port may be
-/// anybody's now.
+/// The address and token of a store's server. The file of a killed server is ignored, because its port may be reused.
 pub(super) fn find(folder: &Path) -> Option<(String, Secret)> {
     let said: Value = serde_json::from_str(&read_text(&folder.join(FILE)).ok()?).ok()?;
-    // The lock's file names the process that holds the store.
+    // The lock file names the process that holds the store.
     let holder = read_text(&folder.join("lock")).ok()?;
     if holder.split(' ').nth(1) != Some(said["process"].as_u64()?.to_string().as_str()) {
         return None;

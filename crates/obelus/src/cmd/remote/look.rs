@@ -1,4 +1,4 @@
-//! Looks at the sessions of a server.
+//! Reads the sessions of a server.
 
 use anyhow::Result;
 use obelus_channel::client::{Client, encoded};
@@ -12,10 +12,10 @@ use crate::cmd::sessions::look::status_in_words;
 use crate::language::words_of;
 use crate::output::{self, BOLD, DIM, Exit, visible};
 
-/// A server that lists more than this has no such list: it goes on for ever.
+/// The limit of rows, in case a server's list never ends.
 const MOST_ROWS: usize = 100_000;
 
-/// An open question, and how it is answered.
+/// Prints an open question, and how to answer it.
 pub(super) fn tell_question(client: &Client, row: &Value) {
     output::answer(&visible(text(row, "text")));
     let answers = row["answers"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -34,7 +34,7 @@ pub(super) fn tell_question(client: &Client, row: &Value) {
     output::answer(&format!("  {DIM}{}{DIM:#}", how.join(" · ")));
 }
 
-/// The details of a question, those that all its calls share first.
+/// Prints the details of a question, the common ones first.
 fn tell_details(row: &Value) {
     let view = &row["view"];
     let of_calls = view["calls"].as_array().into_iter().flatten().map(|call| &call["details"]);
@@ -44,7 +44,7 @@ fn tell_details(row: &Value) {
     }
 }
 
-/// The same form as that of a store, and what the server adds.
+/// The same form as from a store, with the server's additions.
 fn as_row(mut row: Value) -> Value {
     row["call"] = row["calls"].get(0).cloned().unwrap_or_default();
     row
@@ -78,7 +78,7 @@ pub(super) async fn rows(client: &Client) -> Result<Vec<Value>> {
         if let Value::Array(sessions) = part["sessions"].take() {
             rows.extend(sessions);
         }
-        // A server that never comes to an end is not followed there.
+        // Stops at a server whose list never ends.
         let Some(next) = part["next"].as_str().filter(|next| *next != after && rows.len() < MOST_ROWS) else { break };
         next.clone_into(&mut after);
         path = format!("/api/v1/sessions?limit=200&after={}", encoded(next));

@@ -1,7 +1,7 @@
 //! A conversation with a session of a server, line by line.
 //!
-//! At a terminal questions are asked there: `y` approves exactly what is shown, `n` or `n REASON` denies it, an empty line
-//! leaves it open, and other words are asked for again. Without a terminal nothing is approved.
+//! At a terminal questions are asked there: `y` approves exactly what is shown, `n` or `n REASON` denies it, an empty
+//! line leaves it open, and other input is asked for again. Without a terminal nothing is approved.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -34,7 +34,7 @@ pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
         Remote { client, session: String::new(), lines: stdin_lines(), is_terminal, is_over: false, phrases };
     let prompt = format!("{BOLD}›{BOLD:#} ");
     let known = known(client, args).await?;
-    // A new session speaks the language of the first message, so that is read before.
+    // A new session has the language of the first message, so that is read first.
     let mut first = match (&known, chosen()) {
         (None, None) => remote.line(&prompt).await?,
         _ => None,
@@ -45,7 +45,7 @@ pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
     };
     let words = fill(phrases.serving.talks, &[&remote.session, client.address()]);
     output::note(&format!("{DIM}{}{DIM:#}", visible(&words)));
-    // What waited before is asked first.
+    // Open questions are asked first.
     let known = client.get(&remote.path("")).await?;
     let mut ended = remote.ask(ids(&known["questions"], "id")).await?;
     while !remote.is_over {
@@ -63,7 +63,7 @@ pub(super) async fn converse(client: &Client, args: &Chat) -> Result<Exit> {
     Ok(ended)
 }
 
-/// The session that is named, if it is there.
+/// The named session, if it exists.
 async fn known(client: &Client, args: &Chat) -> Result<Option<String>> {
     let Some(id) = &args.how.session else { return Ok(None) };
     match client.get(&format!("/api/v1/sessions/{}", encoded(id))).await {
@@ -72,7 +72,7 @@ async fn known(client: &Client, args: &Chat) -> Result<Option<String>> {
     }
 }
 
-/// Makes a session, in the language of the first message where nobody names another.
+/// Creates a session, in the language of the first message unless another is named.
 async fn create(client: &Client, args: &Chat, first: Option<&str>) -> Result<String> {
     let said = first.filter(|line| !line.starts_with('/'));
     let language = wanted(said).unwrap_or_else(|| language().code());
@@ -97,7 +97,7 @@ impl Remote<'_> {
         format!("/api/v1/sessions/{}{rest}", encoded(&self.session))
     }
 
-    /// Does what a command says.
+    /// Runs a command.
     async fn command(&mut self, words: &str) -> Result<()> {
         match words {
             "/quit" | "/exit" => self.is_over = true,
@@ -110,14 +110,14 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Says something, shows what comes of it, and asks what is to be asked.
+    /// Sends a message, shows the consequences, and asks questions.
     async fn say(&mut self, words: &str) -> Result<Exit> {
         let taken = self.client.post(&self.path("/messages"), &json!({"text": words})).await?;
         let turn = self.follow(text(&taken, "event")).await?;
         self.came_to(&turn).await
     }
 
-    /// Shows events until the turn has come to rest. Whoever presses Ctrl-C stops it.
+    /// Shows events until the turn rests. Ctrl-C stops it.
     async fn follow(&mut self, after: &str) -> Result<Value> {
         let mut after = after.to_owned();
         let mut said: Vec<String> = Vec::new();
@@ -187,7 +187,7 @@ impl Remote<'_> {
                 self.command(typed.trim()).await?;
                 return Ok(Exit::Waiting);
             }
-            // Nobody decides by accident: other words are asked for again.
+            // Other input is asked for again, so that nobody decides by accident.
             let Some(mut body) = decision(typed.trim(), &row) else {
                 output::warning(words.remote_unclear);
                 continue;
@@ -195,7 +195,7 @@ impl Remote<'_> {
             body["digest"] = row["digest"].clone();
             let taken = match self.client.post(&format!("{path}/answer"), &body).await {
                 Ok(taken) => taken,
-                // Somebody else was faster, or the answer does not fit: it is shown again.
+                // It was answered elsewhere, or the answer is invalid: show it again.
                 Err(ClientError::Refused { message, .. }) => {
                     output::warning(&message);
                     let known = self.client.get(&self.path("")).await?;
@@ -211,7 +211,7 @@ impl Remote<'_> {
         Ok(Exit::Done)
     }
 
-    /// The line that was read already, else the next one.
+    /// The line that was already read, else the next one.
     async fn next_line(&mut self, first: &mut Option<String>, prompt: &str) -> Result<Option<String>> {
         match first.take() {
             Some(line) => Ok(Some(line)),
@@ -219,7 +219,7 @@ impl Remote<'_> {
         }
     }
 
-    /// The next line that is typed; none at the end.
+    /// The next typed line; none at the end.
     async fn line(&mut self, prompt: &str) -> Result<Option<String>> {
         if self.is_terminal {
             let _ = write!(anstream::stderr(), "{prompt}");
@@ -229,7 +229,7 @@ impl Remote<'_> {
     }
 }
 
-/// What was typed as an answer; none where it does not answer the question.
+/// The typed answer; none if it does not answer the question.
 fn decision(typed: &str, row: &Value) -> Option<Value> {
     let said = typed.to_lowercase();
     if allows(row, "value") {
@@ -250,7 +250,7 @@ fn decision(typed: &str, row: &Value) -> Option<Value> {
     }
 }
 
-/// Whether a question can be answered so.
+/// Whether a question allows this answer.
 fn allows(row: &Value, answer: &str) -> bool {
     row["answers"].as_array().is_some_and(|all| all.iter().any(|known| known == answer))
 }

@@ -1,4 +1,4 @@
-//! What became of each call of a turn: its status, its result, and why it brought none.
+//! The outcome of each call of a turn: its status, its result, and why it has none.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::super::chat::styled;
 use crate::language::Language;
 
-/// A call with what became of it.
+/// A call with its outcome.
 pub(super) struct CallOutcome<'a> {
     report: &'a CallReport,
     result: Option<&'a Value>,
 }
 
-/// The calls of a turn, in order, each with the result that memory has of it.
+/// The calls of a turn, in order, each with its result in memory.
 pub(super) fn outcomes<'a>(session: &'a Session, reply: &'a Reply) -> Vec<CallOutcome<'a>> {
     let mut results = Results::of(session);
     let mut result = |report: &CallReport| match report.status {
@@ -26,10 +26,10 @@ pub(super) fn outcomes<'a>(session: &'a Session, reply: &'a Reply) -> Vec<CallOu
     reply.calls.iter().map(|report| CallOutcome { report, result: result(report) }).collect()
 }
 
-/// A result of a call: its tool, its instance, and the path that it wrote.
+/// The key of a result: tool, instance and written path.
 type ResultKey = (String, String, String);
 
-/// A call as it was proposed, and the value that it brought.
+/// A proposed call and its value.
 type ProposedResult<'a> = (&'a Value, &'a Value);
 
 /// The results in memory, oldest first.
@@ -47,7 +47,7 @@ impl<'a> Results<'a> {
         Self(all)
     }
 
-    /// The result of a call as it ran. It is found by the proposal, in which references stand for values.
+    /// The result of a call as it ran. It is found by the proposal, which has references instead of values.
     fn take(&mut self, call: &Value) -> Option<&'a Value> {
         let instance = call["_instance"].as_str().unwrap_or_default().to_owned();
         let paths = Expr::parse(call["_outputPath"].as_str()?).ok()?;
@@ -63,7 +63,7 @@ fn tool_of(call: &Value) -> String {
     call["_tool"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Whether a call ran as it was proposed, its references aside.
+/// Whether a call ran as proposed, apart from references.
 pub(crate) fn is_proposal_of(proposed: &Value, ran: &Value) -> bool {
     match (proposed, ran) {
         (Value::String(text), _) if text.contains('†') => true,
@@ -78,7 +78,7 @@ pub(crate) fn is_proposal_of(proposed: &Value, ran: &Value) -> bool {
     }
 }
 
-/// Whether something that was to be done was not: a call that failed, or that was skipped although its branch was chosen.
+/// Whether a call was not carried out: it failed, or was skipped although its branch was chosen.
 pub(super) fn is_undone(report: &CallReport) -> bool {
     match report.status {
         CallStatus::Failed | CallStatus::Refused | CallStatus::Denied => true,

@@ -1,4 +1,4 @@
-//! A session on its way to its rest, and what people say to its questions where there are people to ask.
+//! Runs a session until it rests, and asks people if there are any.
 
 use std::path::PathBuf;
 use std::pin::pin;
@@ -18,26 +18,26 @@ use crate::language::{fill, words_of};
 use crate::output::{self, Exit};
 use crate::trouble::Declined;
 
-/// Where a session is played.
+/// A session and its surroundings.
 pub(crate) struct Stage {
     pub(crate) host: Host,
     pub(crate) handle: SessionHandle,
-    /// The store's folder, if the session is kept.
+    /// The store's folder, if the session is stored.
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// How a command gets a session going.
+/// How a command starts a session.
 pub(crate) enum Begin {
-    /// With something that is said.
+    /// With an input.
     With(Input),
-    /// With what was under way, and then with something that is said, if that was not said already.
+    /// Resume unfinished work, then with an input, unless it was already taken.
     GoingOn(Option<Input>),
-    /// With something that a paused session is told.
+    /// With an input for a paused session.
     Resumed(Input),
 }
 
 impl Begin {
-    /// The question that a person answers such that its calls run.
+    /// The question that a person approves.
     fn approved_question(&self) -> Option<QuestionId> {
         let (Begin::With(input) | Begin::GoingOn(Some(input)) | Begin::Resumed(input)) = self else { return None };
         match input {
@@ -51,7 +51,7 @@ impl Begin {
     }
 }
 
-/// Plays a session to its rest, and tells what came of it. Where it is kept, others can answer it meanwhile.
+/// Runs a session until it rests, and prints the result. A stored session can be answered from elsewhere meanwhile.
 pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exit> {
     let Stage { host, handle, folder } = stage;
     let has_people = shown.has_people();
@@ -90,7 +90,7 @@ pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exi
     Ok(if is_interrupted { Exit::Interrupted } else { exit })
 }
 
-/// One turn, and what people say to its questions; and whether they broke off.
+/// Runs one turn and asks its questions; returns whether the person broke off.
 async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Reply, bool)> {
     let handle = watch.handle.clone();
     let begun = match begin {
@@ -119,14 +119,14 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
     Ok((reply, false))
 }
 
-/// The same with a person at the terminal, who sees the steps and is asked there.
+/// The same with a person at the terminal, who sees the steps and answers there.
 async fn attended(watch: &mut Watch, work: Vec<Work>) -> Result<(Reply, bool)> {
     let handle = watch.handle.clone();
     let phrases = watch.look.phrases;
     let is_interrupted = attend(&handle, watch.session.clone(), phrases, work).await?;
     let is_asked = is_asked(&handle).await?;
     let finished = match is_interrupted || is_asked {
-        // Nobody waits for calls that wait for a person, or that were left.
+        // Calls that wait for a person, or were left, are not waited for.
         true => None,
         false => watch.stoppable(handle.finished()).await.ok().flatten(),
     };
@@ -139,7 +139,7 @@ async fn attended(watch: &mut Watch, work: Vec<Work>) -> Result<(Reply, bool)> {
     Ok((reply, is_interrupted))
 }
 
-/// Tells the session something, and waits for the rest of the turn.
+/// Gives the session an input, and waits until the turn rests.
 async fn told(handle: &SessionHandle, input: Input) -> Result<Option<Reply>, Refused> {
     handle.with_id(InputId::drawn()).tell(input).await?;
     handle.rested().await
@@ -149,20 +149,20 @@ async fn open_questions(handle: &SessionHandle) -> Result<Vec<Question>, Refused
     handle.inspect(|session| session.questions().into_iter().filter(Question::is_open).collect()).await
 }
 
-/// Whether a call at work waits for a person: it does not end before it is answered.
+/// Whether a running call waits for a person: it does not end before it is answered.
 async fn is_asked(handle: &SessionHandle) -> Result<bool, Refused> {
     Ok(open_questions(handle).await?.iter().any(|question| question.asked_by().is_some()))
 }
 
-/// Shows what happens in a session, and breaks it off: Ctrl-C, and its like from other programs. The first one stops
-/// the turn, which ends whatever is at work; a second one is for when even that takes too long.
+/// Shows the events of a session, and handles Ctrl-C and SIGTERM: the first one stops the turn and all running work;
+/// a second one ends the wait.
 struct Watch {
     look: Narrator,
     begun: Begun,
     handle: SessionHandle,
     events: Subscription,
     shown: Shown,
-    /// The name under which it is kept, if it is.
+    /// The name under which it is stored, if it is.
     session: Option<String>,
     interrupt: Signal,
     terminate: Signal,
@@ -182,7 +182,7 @@ impl Watch {
         Ok(Self { look, begun: Begun::default(), handle, events, shown, session, interrupt, terminate, times: 0 })
     }
 
-    /// Waits for something, and shows what happens until then.
+    /// Waits for something, and shows events until then.
     async fn until<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         let done = loop {
@@ -200,7 +200,7 @@ impl Watch {
         done
     }
 
-    /// Tells the session something, and waits for the rest of the turn. A refusal is told in the session's language.
+    /// Gives the session an input, and waits until the turn rests. A refusal is in the session's language.
     async fn tell(&mut self, input: Input) -> Result<Option<Reply>> {
         let handle = self.handle.clone();
         let told = self.until(told(&handle, input)).await;
@@ -233,7 +233,7 @@ impl Watch {
             std::process::exit(Exit::Interrupted as i32);
         }
         let handle = self.handle.clone();
-        // Whether it was taken is seen by how the turn ends.
+        // The turn's end shows whether it was taken.
         tokio::spawn(async move { handle.stop().await });
     }
 }

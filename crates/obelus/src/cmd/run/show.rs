@@ -1,4 +1,4 @@
-//! What is told while a session is at work, and what came of it.
+//! The progress and the result of a session.
 
 use std::io::IsTerminal;
 
@@ -20,15 +20,15 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Whether somebody is there who can be asked.
+    /// Whether there is a person to ask.
     pub(crate) fn has_people(self) -> bool {
         !self.as_json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 
-    /// Tells what happens while it happens. `elsewhere` is the session, where it can be answered, but not here.
+    /// Shows an event. `elsewhere` is the session, if it can be answered elsewhere but not here.
     pub(super) fn event(self, event: &EventBody, look: &Narrator, begun: &mut Begun, elsewhere: Option<&str>) {
         match (self.as_json, event) {
-            // Not even a program may miss that somebody's edits were refused.
+            // Programs too must be told that edits were refused.
             (_, EventBody::Files { news }) => output::note(&file_news(news, look.phrases)),
             (true, _) => {}
             (false, EventBody::CallBegan { .. } | EventBody::CallEnded { .. }) => {
@@ -38,7 +38,7 @@ impl Shown {
         }
     }
 
-    /// Tells what came of it. A session that is kept under a name can be answered by other commands.
+    /// Shows the result. A stored session can be answered by other commands.
     pub(super) fn end(self, session: &Session, reply: &Reply, kept_as: Option<&str>) {
         match self.as_json {
             true => output::json(&document(session, reply)),
@@ -46,10 +46,10 @@ impl Shown {
         }
     }
 
-    /// How the command ends, which may have been to let the calls of a question run.
+    /// The exit code. `approved` is the question whose calls the command let run.
     pub(super) fn exit(self, session: &Session, reply: &Reply, approved: Option<&QuestionId>) -> Exit {
         match reply.ends {
-            // A call that nobody waits for may still be in doubt, or wait for an answer.
+            // A detached call may still be in doubt, or wait for an answer.
             Ends::Output if session.questions().iter().any(Question::is_open) => Exit::Waiting,
             Ends::Output if self.is_plan && reply.calls.iter().any(is_undone) => Exit::Failed,
             Ends::Output if approved.is_some_and(|id| has_failed(session, reply, id)) => Exit::Failed,
@@ -61,7 +61,7 @@ impl Shown {
     }
 }
 
-/// Whether a call that a person approved came to nothing.
+/// Whether a call that a person approved failed.
 fn has_failed(session: &Session, reply: &Reply, id: &QuestionId) -> bool {
     let Some(question) = session.question(id) else { return false };
     // Parameters may have been edited.
@@ -72,7 +72,7 @@ fn has_failed(session: &Session, reply: &Reply, id: &QuestionId) -> bool {
     reply.calls.iter().any(|report| report.status.came_to_nothing() && is_asked(&report.call))
 }
 
-/// Tells a person what happens.
+/// Shows an event to a person.
 fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>) {
     let words = &look.phrases.running;
     match event {
@@ -93,8 +93,8 @@ fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>) {
                 None => output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} {}", words.needs_decision)),
             }
         }
-        // Words are shown when they are whole, because standard error may be a file. A question that is shown once more
-        // because more is known is shown whole before anybody is asked to decide.
+        // Text is shown when it is complete, because stderr may be a file. A question that is asked again with more
+        // details is shown in full before a decision is requested.
         _ => {}
     }
 }
@@ -129,7 +129,7 @@ fn document(session: &Session, reply: &Reply) -> Value {
 fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>) {
     let look = Narrator::of(session);
     let language = look.phrases.language;
-    // Whoever is at the terminal has seen steps, words and questions already.
+    // A person at the terminal has already seen steps, text and questions.
     let is_seen = shown.has_people();
     if shown.is_plan {
         for outcome in outcomes(session, reply) {

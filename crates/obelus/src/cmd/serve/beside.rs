@@ -1,4 +1,4 @@
-//! A server beside the demo: the same agent and portal, in a store of its own that is removed with the demo.
+//! A server beside the demo: the same agent and portal, in a temporary store.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -14,7 +14,7 @@ use obelus_runtime::{Host, Language, SessionSpec, SqliteStore};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// A server that runs beside something else.
+/// A server that runs beside another command.
 pub(in crate::cmd) struct Beside {
     address: String,
     /// The one-time link to its console.
@@ -26,13 +26,13 @@ pub(in crate::cmd) struct Beside {
 }
 
 impl Beside {
-    /// Starts a server at a free port of this machine. `prepare` changes what sessions are made of.
+    /// Starts a server at a free port of this machine. `prepare` changes the specs of sessions.
     pub(in crate::cmd) async fn start(
         language: Language,
         prepare: impl Fn(SessionSpec) -> SessionSpec + Send + Sync + 'static,
     ) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("obelus-demo-{}", std::process::id()));
-        // A folder of this name that is there already may be anybody's.
+        // An existing folder of this name may belong to somebody else.
         fs::DirBuilder::new().mode(0o700).create(&folder).with_context(|| folder.display().to_string())?;
         let store = SqliteStore::open(&folder)?;
         let host = Host::builder(StandardConnector::new()).store(store.shared()).files(&folder).build();
@@ -49,7 +49,7 @@ impl Beside {
         Ok(Self { address, console, host, folder, end, running })
     }
 
-    /// Where it listens.
+    /// The address it listens at.
     pub(in crate::cmd) fn address(&self) -> &str {
         &self.address
     }
@@ -64,7 +64,7 @@ impl Beside {
         Path::new(&self.folder).join(TOKEN_FILE)
     }
 
-    /// Ends it, and removes what it has kept.
+    /// Ends it, and removes its store.
     pub(in crate::cmd) async fn stop(self) {
         drop(self.end);
         let _ = self.running.await;

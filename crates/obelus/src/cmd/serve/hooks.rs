@@ -1,7 +1,7 @@
-//! Events that a portal brings to the server: `POST /hooks/bitrix24/SECRET`.
+//! Events that a portal sends to the server: `POST /hooks/bitrix24/SECRET`.
 //!
-//! The secret in the path keeps strangers away, and the portal's own token says that it is the portal. An event is told to
-//! the sessions that have bound it to this address; each takes it once, however often it comes.
+//! The secret in the path keeps strangers away, and the portal's own token authenticates it. An event goes to the
+//! sessions that have bound it to this address; each takes it once, even if it is repeated.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,23 +29,23 @@ use tokio::sync::Mutex;
 const VARIABLE: &str = "BITRIX_APPLICATION_TOKEN";
 /// The file with the secret of the path, in the store's folder.
 const FILE: &str = "hook-secret";
-/// A form larger than this is no event: they carry ids only.
+/// The largest form. Events carry only ids, so a larger form is none.
 const LARGEST: usize = 64 * 1024;
-/// Whoever takes longer to send an event has none.
+/// The time limit for sending an event.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Takes the events of a portal.
+/// Receives the events of a portal.
 pub(super) struct Hooks {
     service: Service,
     /// The whole path, with its secret.
     path: String,
     token: Secret,
-    /// What each session has bound, and after how many records that was read.
+    /// Each session's bindings, and the number of records when they were read.
     bound: Mutex<HashMap<String, (u64, Value)>>,
 }
 
 impl Hooks {
-    /// Takes events if the portal's token is in the environment. The secret is made at the first start.
+    /// Receives events if the portal's token is in the environment. The secret is created at the first start.
     pub(super) fn of(service: &Service, folder: &Path) -> Result<Option<Arc<Self>>> {
         let Some(token) = Secret::from_env(VARIABLE) else { return Ok(None) };
         let secret = secret_in(&folder.join(FILE))?;
@@ -80,19 +80,19 @@ impl Hooks {
         }
     }
 
-    /// Tells an event to the sessions that want it. It is durable in all of them when this returns.
+    /// Gives an event to the sessions that have bound it. It is durable in all of them when this returns.
     async fn tell(&self, event: &PortalEvent, path: &str) -> Result<(), ChannelError> {
         let host = self.service.host().clone();
         let rows = tokio::task::spawn_blocking(move || host.list()).await;
         let rows = rows.map_err(|_| ChannelError::Closing)??;
-        // Sessions keep no secret, so the address that they have bound has none either.
+        // Sessions store no secrets, so the address that they have bound has none either.
         let hidden = without_secrets(path);
         let mut bound = self.bound.lock().await;
         bound.retain(|id, _| rows.iter().any(|row| row.id == *id));
         for row in rows {
             let is_known = bound.get(&row.id).is_some_and(|(records, _)| *records == row.records);
             if !is_known {
-                // A session that cannot be read wants nothing.
+                // Unreadable sessions are skipped.
                 let bindings = self.service.read(&row.id, bindings).await.unwrap_or_default();
                 bound.insert(row.id.clone(), (row.records, bindings));
             }
@@ -106,13 +106,13 @@ impl Hooks {
     }
 }
 
-/// What a session wants to be told of by its portal.
+/// The session's bindings of portal events.
 fn bindings(session: &Session) -> Value {
     let path = obelus_kernel::Path::field("state", "event_bindings");
     session.context().read(&path, None).map(std::borrow::Cow::into_owned).unwrap_or_default()
 }
 
-/// Whether two texts are the same, without telling by the time it takes how much of them is.
+/// Compares two texts in constant time.
 fn is_same(one: &str, other: &str) -> bool {
     one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::output;
 
-/// A bot that runs beside the server, or none.
+/// A bot beside the server, or none.
 pub(super) struct Bot {
     running: Option<JoinHandle<Result<(), TelegramError>>>,
     end: Option<oneshot::Sender<()>>,
@@ -18,7 +18,7 @@ pub(super) struct Bot {
 }
 
 impl Bot {
-    /// Runs the bot of a file. What it must know after a restart is kept in the store's folder.
+    /// Runs the bot of a configuration file. Its data are stored in the store's folder.
     pub(super) fn start(config: Option<TelegramConfig>, service: &Service, folder: &Path) -> Self {
         let (end, ends) = oneshot::channel::<()>();
         let running = config.map(|config| {
@@ -29,7 +29,7 @@ impl Bot {
         Self { running, end: Some(end), failure: None }
     }
 
-    /// Waits until the bot cannot go on; forever where there is none.
+    /// Waits until the bot fails; for ever if there is none.
     pub(super) async fn failed(&mut self) {
         let Some(running) = &mut self.running else { return std::future::pending().await };
         let ended = running.await;
@@ -40,7 +40,7 @@ impl Bot {
         };
     }
 
-    /// Ends the bot, and says why it could not go on before.
+    /// Ends the bot, and returns its error if it had failed before.
     pub(super) async fn stop(mut self) -> Result<()> {
         drop(self.end.take());
         if self.running.is_some() {

@@ -1,4 +1,4 @@
-//! What a session did, as a plan that can be run again (PLAN-12).
+//! Exports what a session did as a plan that can be run again (PLAN-12).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,11 +18,11 @@ use super::look;
 use crate::language::{fill, words_of_session};
 use crate::output::{self, Exit, visible};
 
-/// Fields of a call that belong to the time when it was proposed.
+/// Fields of a call that only applied when it was proposed.
 const OF_THEN: [&str; 5] =
     ["_output", "_reasoningForCall", "confirmed", "confirmation_decision", "confirmation_reason"];
 
-/// Writes the calls that a session has done as a request with a plan.
+/// Writes the completed calls of a session as a request with a plan.
 pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result<Exit> {
     let host = viewer(store);
     let spec = host.spec(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
@@ -52,12 +52,12 @@ pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result
     Ok(Exit::Done)
 }
 
-/// The calls that were done, in the order in which they ended, with their references. Calls whose results nobody keeps
+/// The completed calls, in the order in which they ended, with their references. Calls whose results are not stored
 /// come last.
 fn done_calls(session: &Session, history: &[Arc<SessionEvent>]) -> Vec<Value> {
     let context = session.context();
     let mut done: Vec<Value> = Vec::new();
-    // One call writes several messages: to several paths, or for several instances.
+    // One call may write several messages: to several paths, or for several instances.
     let mut places: BTreeMap<String, BTreeSet<(String, Option<String>)>> = BTreeMap::new();
     for message in context.messages() {
         let Message::Data(data) = message else { continue };
@@ -69,7 +69,7 @@ fn done_calls(session: &Session, history: &[Arc<SessionEvent>]) -> Vec<Value> {
         let places = places.entry(call.to_string()).or_default();
         let place = (path.to_string(), data.instance.clone());
         if places.contains(&place) {
-            // The same call once more.
+            // The same call again.
             places.clear();
         }
         if places.is_empty() {
@@ -81,13 +81,13 @@ fn done_calls(session: &Session, history: &[Arc<SessionEvent>]) -> Vec<Value> {
     done
 }
 
-/// Calls that were done and whose results are kept nowhere, with references where a plan had them.
+/// Completed calls whose results are not stored, with the references of their plan.
 fn unkept_calls(context: &Context, history: &[Arc<SessionEvent>]) -> Vec<Value> {
     let mut begun: BTreeMap<CallId, &Value> = BTreeMap::new();
     let mut unkept = Vec::new();
     for event in history {
         match &event.body {
-            // The calls of a delegate are a part of the call that it carries out.
+            // A delegate's calls are part of the call that it carries out.
             EventBody::CallBegan { id, call, .. } if id.place().is_some() => drop(begun.insert(id.clone(), call)),
             EventBody::CallEnded { id, outcome: Outcome::Value(_) | Outcome::Messages(_) } => {
                 unkept.extend(begun.remove(id).filter(|call| call.get("_outputPath").is_none()));
@@ -115,13 +115,13 @@ fn is_same(proposed: &Value, ran: &Value) -> bool {
     proposed["_tool"] == ran["_tool"] && proposed.get("_outputPath").is_none() && is_proposal_of(proposed, ran)
 }
 
-/// A call as a plan has it: for all instances, and without what belongs to the time when it was proposed.
+/// A call for a plan: for all instances, and without fields that only applied when it was proposed.
 fn as_planned(call: &Value, written: Option<&str>) -> Value {
     let mut call = call.clone();
     if let Value::Object(fields) = &mut call {
         fields.retain(|name, value| !OF_THEN.contains(&name.as_str()) && name != "_instance" && !value.is_null());
         if let (Some(path), false) = (written, fields.contains_key("_outputPath")) {
-            // The list of all results, where a call names no path.
+            // The list of all results, if a call names no path.
             fields.insert("_outputPath".to_owned(), path.into());
             fields.insert("_outputMethod".to_owned(), "push".into());
         }
@@ -129,7 +129,7 @@ fn as_planned(call: &Value, written: Option<&str>) -> Value {
     call
 }
 
-/// The request: what the session began with, its input, and the plan.
+/// The request: the session's initial context, its input, and the plan.
 fn document(spec: &SessionSpec, inputs: Inputs, calls: Vec<Value>) -> Result<Value> {
     let is_kept = |message: &&Message| match message {
         Message::Text(text) => text.role == Role::System,
@@ -153,7 +153,7 @@ fn document(spec: &SessionSpec, inputs: Inputs, calls: Vec<Value>) -> Result<Val
     Ok(document)
 }
 
-/// What the check of a plan says of what was written.
+/// The errors that the plan check finds in the export.
 fn troubles(text: &str) -> Result<Vec<String>> {
     let request = Request::parse(Path::new("plan.json"), text)?;
     let Some(found) = request.context.plan() else { return Ok(Vec::new()) };

@@ -26,15 +26,15 @@ use crate::output::{self, Exit, visible};
 /// A longer export is refused.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// A longer line of it is refused.
+/// Longer lines are refused.
 const LONGEST: u64 = 64 << 20;
 
-/// What is said of sessions that are carried about.
+/// The texts for exports and imports.
 fn words() -> &'static CarriedWords {
     &words_of(None).carried
 }
 
-/// The lines of an export, none of which takes more room than is allowed.
+/// The lines of an export, limited in length.
 struct Lines<R> {
     from: BufReader<Take<R>>,
     read: u64,
@@ -91,7 +91,7 @@ pub(super) fn export(host: &Host, id: &str, to: Option<&Path>) -> Result<Exit> {
 pub(in crate::cmd) fn write_new(to: Option<&Path>, text: &str) -> Result<()> {
     match to {
         None => std::io::stdout().write_all(text.as_bytes())?,
-        // What was said in a session is for its owner.
+        // Only the owner may read a session's content.
         Some(file) => OpenOptions::new()
             .write(true)
             .create_new(true)

@@ -1,4 +1,4 @@
-//! Standing consents (ASK-9): what a yes may be meant for beyond the question, what was agreed to, and its end.
+//! Standing consents (ASK-9): offers, given consents, and revocation.
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
@@ -61,8 +61,8 @@ fn take_back(id: &str, consent: &str, at: &StoreAt) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The decision for `approve --also`: what it covers is shown first, and counts with the code that was shown along
-/// with it. None where it was only shown.
+/// The decision for `approve --also`: its terms are shown first, and it counts with the code that was shown with
+/// them. None if they were only shown.
 pub(super) fn offered(
     args: &Answer,
     also: AlsoFor,

@@ -42,7 +42,7 @@ pub(super) fn resume(id: &str, at: &StoreAt, as_json: bool) -> Result<Exit> {
     })
 }
 
-/// Opens the store; where another process holds it, that one is told instead, and there is nothing more to do.
+/// Opens the store; if another process holds it, that one gets the input, and none is returned.
 pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool) -> Result<Option<SqliteStore>> {
     let folder = store_folder(at)?;
     match SqliteStore::open(&folder) {
@@ -63,7 +63,7 @@ pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool)
     }
 }
 
-/// Removes sessions that have been done for `days` days. Sessions that wait, work or are paused stay.
+/// Removes sessions that have been done for `days` days. Waiting, running and paused sessions stay.
 pub(super) fn prune(at: &StoreAt, days: u64, dry: bool, shrink: bool) -> Result<Exit> {
     let store = SqliteStore::open(&store_folder(at)?)?;
     let limit =

@@ -1,11 +1,11 @@
-//! Literals that the user said in words, turned into inputs of a plan (PLAN-12).
+//! Turns literals from the user's messages into inputs of a plan (PLAN-12).
 
 use obelus_kernel::{Context, Expr, Message, Path, Role, type_name};
 use serde_json::{Map, Value, json};
 
-/// The inputs of a plan: those that the session had, and those that its literals become.
+/// The inputs of a plan: the session's own, and those made from literals.
 pub(super) struct Inputs {
-    /// The user's words, in small letters.
+    /// The user's messages, in lower case.
     said: Vec<String>,
     data: Map<String, Value>,
     schema: Map<String, Value>,
@@ -22,7 +22,7 @@ impl Inputs {
         Self { said: said.collect(), data: data.unwrap_or_default(), schema: schema.unwrap_or_default() }
     }
 
-    /// The call, with references in place of what the user said.
+    /// The call with references instead of the user's literals.
     pub(super) fn lift_call(&mut self, call: &Value, context: &Context) -> Value {
         let tool = call["_tool"].as_str().and_then(|name| context.tool(name));
         let mut lifted = call.clone();
@@ -50,7 +50,7 @@ impl Inputs {
         }
     }
 
-    /// Whether the user's words have a text as whole words.
+    /// Whether the user's messages contain a text as whole words.
     fn is_said(&self, text: &str) -> bool {
         let text = text.trim().to_lowercase();
         let is_apart = |letter: Option<char>| !letter.is_some_and(char::is_alphanumeric);
@@ -63,7 +63,7 @@ impl Inputs {
         !text.is_empty() && self.said.iter().any(stands_in)
     }
 
-    /// A reference to the input that has this value; a new one is named after the parameter.
+    /// A reference to the input with this value; a new one is named after the parameter.
     fn reference(&mut self, param: &str, value: &Value, schema: &Value) -> Value {
         let plain: String = param.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
         let is_name = Expr::parse(&format!("†input.{plain}")).is_ok();
@@ -89,7 +89,7 @@ impl Inputs {
         }
     }
 
-    /// The message with the input: the values of the session are examples.
+    /// The message with the input: the session's values are examples.
     pub(super) fn message(self) -> Option<Value> {
         if self.data.is_empty() && self.schema.is_empty() {
             return None;

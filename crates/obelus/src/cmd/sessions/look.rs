@@ -19,14 +19,21 @@ use crate::input;
 use crate::language::{Language, Words, fill, words_of, words_of_session};
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 
-/// Opens a store to look at it; none where there is no store yet. One of an older form is brought to today's.
+/// Opens a store for reading; none if there is no store yet. An older one is migrated.
 pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
     let folder = store_folder(at)?;
     match SqliteStore::look(&folder) {
         Ok(store) => Ok(Some(store)),
-        Err(StoreError::Folder(_, error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(StoreError::Folder(_, error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            // The default store is created by the first session; one that was named may be a typing error.
+            if at.store.is_some() {
+                let name = visible(&folder.display().to_string());
+                output::warning(&fill(words_of(None).answering.no_store, &[&name]));
+            }
+            Ok(None)
+        }
         Err(StoreError::Older { found, .. }) => match SqliteStore::open(&folder) {
-            // It is being created just now.
+            // It is just being created.
             Err(StoreError::Held { .. }) if found == 0 => Ok(None),
             opened => Ok(Some(opened?)),
         },
@@ -34,13 +41,13 @@ pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
     }
 }
 
-/// The same, where there must be one.
+/// The same; a missing store is an error.
 pub(super) fn open_for(at: &StoreAt, id: &str) -> Result<SqliteStore> {
     Ok(open(at)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?)
 }
 
-/// A session read from the store, to look at. Where no process is at work on it, effects that the last one left in doubt
-/// are asked about already.
+/// A session read from the store. If no process runs it, effects that the last one left in doubt are already
+/// questions.
 pub(in crate::cmd) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Session> {
     if let Some(at) = at {
         let records = store.records(id)?;
@@ -55,7 +62,7 @@ pub(in crate::cmd) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Re
     }
 }
 
-/// Where a session is, in words.
+/// The status of a session, as text.
 pub(in crate::cmd) fn status_in_words(status: SessionStatus, phrases: &Words) -> &'static str {
     let kept = &phrases.kept;
     match status {
@@ -71,7 +78,7 @@ pub(in crate::cmd) fn status_in_words(status: SessionStatus, phrases: &Words) ->
     }
 }
 
-/// A saved session in one row: its agent and its status beside what the store knows.
+/// A saved session in a list: its agent and status, and the store's data.
 struct Listed {
     row: SessionRow,
     agent: String,
@@ -81,7 +88,7 @@ struct Listed {
 impl Listed {
     fn of(store: &SqliteStore, row: SessionRow) -> Self {
         let agent = agent_of(store, &row.id);
-        // An unreadable session does not hide the others.
+        // An unreadable session is listed as such.
         let status =
             read(store, &row.id, None).map_or(SessionStatus::Unreadable, |session| SessionStatus::of(&session));
         Self { row, agent, status }
@@ -96,7 +103,7 @@ impl Listed {
         })
     }
 
-    /// The row as text, with the columns of the id and the agent as wide as the longest.
+    /// The row as text, with columns of these widths.
     fn line(&self, (of_id, of_agent): (usize, usize), phrases: &Words) -> String {
         let SessionRow { id, created, records, last_at } = &self.row;
         let (status, when) = (status_in_words(self.status, phrases), last_at.unwrap_or(*created));
@@ -113,7 +120,7 @@ impl Listed {
     }
 }
 
-/// The agent's name, or that of the request, as the session was made.
+/// The agent's or request's name in the session's spec.
 fn agent_of(store: &SqliteStore, id: &str) -> String {
     let Ok(Some(spec)) = viewer(store).spec(id) else { return String::new() };
     if spec.agent.is_empty() { spec.name } else { spec.agent }
@@ -167,7 +174,7 @@ pub(in crate::cmd) fn shown(session: &Session, id: &str) -> Value {
     shown
 }
 
-/// A session for people: who and where, what was said and done, what it remembers, what waits.
+/// Prints a session for people: agent and status, messages and steps, memory, open questions.
 fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Result<()> {
     let look = narrator(store, id, session);
     let (phrases, agent) = (look.phrases, agent_of(store, id));
@@ -184,7 +191,7 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
     events.filter_map(|event| story.tell(&event.body)).for_each(|line| output::answer(&line));
     output::answer(&format!("\n{BOLD}{}{BOLD:#}", phrases.kept.memory));
     for (kind, view) in session.context().views() {
-        // The state has more than memory: what waits and what was decided, as in its file.
+        // The state also has open questions and decisions, as in its file.
         let value = if kind == "state" { Some(session.state()) } else { view.read(&[], None).map(Cow::into_owned) };
         if let Some(value) = value {
             output::answer(&format!("{BOLD}†{kind}{BOLD:#} {}", visible(&format!("{value:#}"))));
@@ -202,12 +209,12 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
     Ok(())
 }
 
-/// Tells a kept session's questions and steps.
+/// The narrator of a stored session.
 fn narrator(store: &SqliteStore, id: &str, session: &Session) -> Narrator {
     Narrator::of(session).with_pages(Some(PageNotes::folder(store.folder(), id)))
 }
 
-/// A question of a kept session for people, under the id by which it is answered at the command line.
+/// A question of a stored session for people, with its id for the command line.
 fn viewed(store: &SqliteStore, id: &str, session: &Session, question: &Question, language: Language) -> QuestionView {
     let pages = Some(PageNotes::folder(store.folder(), id));
     QuestionView::with_pages(session, question, pages, language).under(format!("{id}:{}", question.id))
@@ -217,7 +224,7 @@ fn open_questions(session: &Session) -> Vec<Question> {
     session.questions().into_iter().filter(Question::is_open).collect()
 }
 
-/// The chain behind a value.
+/// Prints the provenance of a value.
 pub(in crate::cmd) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
     let expr = input::expression(expr);
     let why = session.why(&expr, instance).with_context(|| format!("--why '{expr}'"))?;
@@ -231,7 +238,7 @@ pub(in crate::cmd) fn why(session: &Session, expr: &str, instance: Option<&str>,
     Ok(if why.is_absent() { Exit::Failed } else { Exit::Done })
 }
 
-/// The journal of a session: record by record as JSON, or what happened in words.
+/// The journal of a session: records as JSON, or events as text.
 pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
     let journal = store.load(id, 0, None)?;
     if as_json {
@@ -247,7 +254,7 @@ pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Resul
                 output::answer(&format!("{DIM}{:>5} {}{DIM:#} {line}", event.number.record, event.at));
             }
         }
-        // The session closes them when it is opened, and notes that in its journal.
+        // The session expires them when it is opened, and records that in its journal.
         for question in open_questions(&session).into_iter().filter(|question| question.expires_at <= system_clock()) {
             let expired = story.tell(&EventBody::QuestionExpired { question: question.id }).unwrap_or_default();
             output::answer(&format!("{DIM}      {}{DIM:#} {expired}", question.expires_at));
@@ -260,7 +267,7 @@ pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Resul
     Ok(Exit::Done)
 }
 
-/// An open question, and how its session is told.
+/// An open question, and its session's narrator.
 struct InboxEntry {
     id: String,
     session: String,
@@ -279,16 +286,17 @@ impl InboxEntry {
     }
 }
 
-/// The open questions of all sessions.
-fn waiting(store: &SqliteStore) -> Result<Vec<InboxEntry>> {
+/// The open questions of all sessions, and the number of sessions that cannot be read.
+fn waiting(store: &SqliteStore) -> Result<(Vec<InboxEntry>, usize)> {
     let now = system_clock();
-    let mut all = Vec::new();
+    let (mut all, mut unread) = (Vec::new(), 0);
     for row in store.list()? {
-        // An unreadable session does not hide the others.
+        // Unreadable sessions are skipped.
         let session = match read(store, &row.id, None) {
             Ok(session) => session,
             Err(error) => {
                 output::warning(&format!("{}: {error:#}", row.id));
+                unread += 1;
                 continue;
             }
         };
@@ -300,21 +308,25 @@ fn waiting(store: &SqliteStore) -> Result<Vec<InboxEntry>> {
             all.push(InboxEntry { id, session: row.id.clone(), question, view, look: std::rc::Rc::clone(&look) });
         }
     }
-    Ok(all)
+    Ok((all, unread))
 }
 
 pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
-    let waiting = open(&args.store)?.map(|store| waiting(&store)).transpose()?.unwrap_or_default();
+    let (waiting, unread) = open(&args.store)?.map(|store| waiting(&store)).transpose()?.unwrap_or_default();
+    let exit = if unread == 0 { Exit::Done } else { Exit::Failed };
     if args.json {
         output::json(&waiting.iter().map(InboxEntry::to_json).collect());
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     for InboxEntry { id, question, view, look, .. } in &waiting {
         output::answer(&look.question(view, args.details));
         output::answer(&look.how_to_answer(question.about, id, args.store.store.as_deref()));
     }
-    if waiting.is_empty() {
-        output::note(words_of(None).answering.none);
+    let words = &words_of(None).answering;
+    if unread > 0 {
+        output::note(&fill(words.unread, &[&unread.to_string()]));
+    } else if waiting.is_empty() {
+        output::note(words.none);
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }

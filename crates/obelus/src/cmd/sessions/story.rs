@@ -1,4 +1,4 @@
-//! What happened in a session, line by line, for people.
+//! The events of a session as text for people.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use super::super::people::{Narrator, by_in_words};
 use crate::language::fill;
 use crate::output::{BOLD, DIM, YELLOW, visible};
 
-/// Tells the events of a session, in order.
+/// Describes the events of a session, in order.
 pub(super) struct Story<'a> {
     look: &'a Narrator,
     /// The agent's name.
     agent: String,
-    /// The calls that have begun.
+    /// The running calls.
     calls: BTreeMap<CallId, Arc<Value>>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Story<'a> {
         Self { look, agent: visible(agent), calls: BTreeMap::new() }
     }
 
-    /// An event in a line or more; none where it tells nothing to a person.
+    /// An event as one or more lines; none if it does not concern people.
     pub(super) fn tell(&mut self, event: &EventBody) -> Option<String> {
         let words = &self.look.phrases.story;
         let small = |text: String| Some(format!("  {DIM}{text}{DIM:#}"));
@@ -66,7 +66,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// What a call is called: its title, and what it is about.
+    /// The name of a call: its title and subject.
     fn name(&self, call: &Value) -> String {
         StepLine::began(call, None, &self.look.titles, self.look.phrases.language).words().plain()
     }
@@ -92,7 +92,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// The result of a turn, unless it was said already, and why it ended without one.
+    /// The result of a turn, unless it was already shown, and why it has none.
     fn rested(&self, reply: &Reply) -> Option<String> {
         let mut lines = Vec::new();
         match &reply.output {
@@ -108,7 +108,7 @@ impl<'a> Story<'a> {
     }
 }
 
-/// Words of somebody; more lines stand below the first.
+/// A message of somebody; further lines are indented.
 fn said(who: &str, words: &str) -> String {
     format!("{BOLD}{who}:{BOLD:#} {}", visible(words.trim_end()).replace('\n', "\n  "))
 }

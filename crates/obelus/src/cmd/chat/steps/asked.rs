@@ -1,4 +1,4 @@
-//! Steps that a person is asked about, and others that only join them: the same call once more.
+//! Steps that a person is asked about, and repetitions of the same call, which share its question.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::Place;
 
-/// Words beside the parameters, which make a step no other one.
+/// Fields that do not distinguish two calls.
 const BESIDE: [&str; 6] =
     ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
 
-/// The steps that a person is or was asked about, by their place in the session.
+/// The steps that a person is or was asked about, by place.
 #[derive(Default)]
 pub(super) struct AskedSteps(BTreeMap<Place, AskedStep>);
 
@@ -19,7 +19,7 @@ struct AskedStep {
     /// The tool, the instance and the parameters.
     own: BTreeMap<String, Value>,
     status: CallStatus,
-    /// Whether it waits for the answer about an earlier one.
+    /// Whether it shares the question of an earlier one.
     joins: bool,
     /// It is from before this turn.
     is_old: bool,
@@ -31,8 +31,8 @@ impl AskedSteps {
         self.0.values_mut().for_each(|asked| asked.is_old = true);
     }
 
-    /// Notes how a step stands. Whether it only joins an earlier one: it waits for the same answer, or says what the user
-    /// decided about that one, or was denied in the same turn.
+    /// Updates a step. Returns whether it repeats an earlier one: it waits for the same answer, reports the user's
+    /// decision about it, or was denied in the same turn.
     pub(super) fn is_joined(&mut self, report: &CallReport) -> bool {
         if let Some(known) = self.0.get_mut(&report.place) {
             known.status = report.status;

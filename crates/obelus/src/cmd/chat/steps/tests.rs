@@ -143,14 +143,14 @@ fn a_step_that_joins_another_is_told_once() {
         see(&mut steps, &[first(CallStatus::Waiting)], look);
         assert_eq!(steps.write(true, look).len(), 1);
         steps.begin();
-        // The same call once more joins the question, waits with it and ends with it.
+        // A repeated call shares the question, waits with it and ends with it.
         let second = |status| report((1, 0), call(json!({"comment": "ещё раз"})), status);
         see(&mut steps, &[second(CallStatus::Waiting)], look);
         assert!(steps.write(true, look).is_empty());
         see(&mut steps, &[first(CallStatus::Running)], look);
         see(&mut steps, &[first(CallStatus::Done), second(CallStatus::Done)], look);
         assert_eq!(told(&steps.write(true, look)), ["1 ✓ Writes a note down: готово"]);
-        // A later one that only says that the user agreed joins the result.
+        // A later one that only reports the user's approval shares the result.
         see(&mut steps, &[report((2, 0), call(json!({"confirmed": true})), CallStatus::Done)], look);
         assert!(steps.write(true, look).is_empty());
         // Another note is another step.

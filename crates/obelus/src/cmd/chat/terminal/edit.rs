@@ -1,4 +1,4 @@
-//! A person changes a call, field by field, and sees what will run before it counts (ASK-3).
+//! Editing a call field by field, with a preview before it counts (ASK-3).
 
 use anyhow::Result;
 use obelus_kernel::session::{Decision, Question};
@@ -13,30 +13,30 @@ use super::{Answered, Terminal};
 use crate::language::fill;
 use crate::output::{BOLD, DIM};
 
-/// What the person has typed so far. It is offered again where it does not fit.
+/// What the person has typed so far. It is offered again if it is invalid.
 #[derive(Default)]
 struct Draft {
     /// The fields that are being changed.
     chosen: Vec<usize>,
     /// Their values.
     values: Vec<(usize, Value)>,
-    /// The line in the place of fields: parameters as JSON.
+    /// Parameters typed as JSON instead of fields.
     line: String,
-    /// The parameters in it.
+    /// The parsed parameters.
     params: Option<Map<String, Value>>,
 }
 
 /// The result of a part of the form.
 enum Filled {
     Whole,
-    /// The person gives up.
+    /// The person gave up.
     Nothing,
     /// Something else came first.
     Instead(Answered),
 }
 
 impl Terminal {
-    /// Has the person change a call; `None` if they give up.
+    /// Lets the person edit a call; `None` if they give up.
     pub(super) async fn edit(&mut self, question: &Question) -> Result<Option<Answered>> {
         let Some(form) = self.talk.form(question).await? else {
             self.talk.screen.lock().complain(self.talk.phrases.ask.no_edit);
@@ -90,9 +90,9 @@ impl Terminal {
         None
     }
 
-    /// Asks which fields are to be changed. Whoever knows the parameters may type them as JSON instead.
+    /// Asks which fields to change. Parameters may be typed as JSON instead.
     async fn choose(&mut self, form: &EditForm, draft: &mut Draft) -> Result<Filled> {
-        // What does not fit is typed anew.
+        // Invalid values are typed again.
         if !draft.chosen.is_empty() {
             return Ok(Filled::Whole);
         }
