@@ -1,6 +1,7 @@
 //! Errors of calls, with a stable code, an HTTP status and texts in both languages.
 
 use obelus_kernel::session::Refused;
+use obelus_runtime::engine::UNREACHABLE;
 use obelus_runtime::people::refused_in_words;
 use obelus_runtime::sessions::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
 use obelus_runtime::{HostError, Language, StoreError};
@@ -160,6 +161,7 @@ impl ChannelError {
             Self::Host(HostError::NoRecord { records, at, .. }) => {
                 fill(words.no_record, &[&records.to_string(), &at.to_string()])
             }
+            Self::Host(HostError::Store(error @ StoreError::Unreachable(_))) => error.in_words(language),
             Self::Host(error) => fill(words.host, &[&error.to_string()]),
         };
         phrase.split('\n').map(obelus_kernel::visible).collect::<Vec<_>>().join("\n")
@@ -176,7 +178,7 @@ fn refused_status(code: &str) -> u16 {
     match code {
         "unknown_question" | "unknown_call" => 404,
         "already_decided" | "expired" | "ending" | "at_work" | "paused" => 409,
-        NOT_DURABLE | OUTCOME_UNKNOWN | GONE => 503,
+        NOT_DURABLE | OUTCOME_UNKNOWN | UNREACHABLE | GONE => 503,
         DAMAGED | "unreadable" => 500,
         _ => 422,
     }
@@ -203,6 +205,7 @@ fn store_code(error: &StoreError) -> &'static str {
         StoreError::Held { .. } | StoreError::Locked(_) | StoreError::MovedOn { .. } => "held",
         StoreError::Damaged { .. } | StoreError::DamagedIndex => DAMAGED,
         StoreError::OutcomeUnknown(_) => OUTCOME_UNKNOWN,
+        StoreError::Unreachable(_) => UNREACHABLE,
         _ => "store",
     }
 }
@@ -213,7 +216,9 @@ fn host_status(error: &HostError) -> u16 {
         HostError::NoRecord { .. } | HostError::Store(StoreError::Unknown(_)) => 404,
         HostError::Store(StoreError::BadName(_) | StoreError::BadInputId(_)) => 400,
         HostError::Store(StoreError::Exists(_) | StoreError::NameUsed(_)) => 409,
-        HostError::Store(StoreError::Held { .. } | StoreError::Locked(_) | StoreError::MovedOn { .. }) => 503,
+        HostError::Store(
+            StoreError::Held { .. } | StoreError::Locked(_) | StoreError::MovedOn { .. } | StoreError::Unreachable(_),
+        ) => 503,
         HostError::Connect(_) => 502,
         HostError::Spec(_) | HostError::Agent(_) => 422,
         HostError::Store(_) | HostError::Restore(_) | HostError::NoStore => 500,

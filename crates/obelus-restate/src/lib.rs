@@ -17,6 +17,8 @@
 //! | `effects` | the service that carries out calls and asks models |
 //! | `live` | sessions in a worker's memory |
 //! | `worker` | the worker process |
+//! | `registration` | the registration of a worker with the cluster |
+//! | `warnings` | warnings of a worker about sessions that it cannot open |
 //! | `client` | requests to a Restate cluster |
 //! | `store` | the store of a host in front, and its access to the workers |
 
@@ -24,11 +26,14 @@ mod client;
 mod effects;
 mod live;
 mod object;
+mod registration;
 mod step;
 mod store;
+mod warnings;
 mod wire;
 mod worker;
 
 pub use client::{Cluster, ClusterError};
+pub use registration::{Registered, Registration};
 pub use store::RestateStore;
-pub use worker::{Registration, Worker, WorkerError};
+pub use worker::{Worker, WorkerError};

@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::sync::{OwnedMutexGuard, broadcast};
 
 use crate::store::{RestateStore, records_of};
+use crate::warnings::Warnings;
 use crate::wire::{Head, Kept, Sum};
 
 /// The limit of sessions in memory.
@@ -89,6 +90,7 @@ pub(crate) struct Sessions {
     /// The folder of agents whose own path is missing on this machine.
     agents: Option<PathBuf>,
     places: Mutex<Places>,
+    warnings: Warnings,
     /// Sessions whose turns were stopped here.
     pub(crate) stops: broadcast::Sender<String>,
 }
@@ -102,8 +104,13 @@ struct Places {
 }
 
 impl Sessions {
-    pub(crate) fn new(store: RestateStore, connector: Arc<dyn Connector>, agents: Option<PathBuf>) -> Self {
-        Self { store, connector, agents, places: Mutex::default(), stops: broadcast::channel(STOPS).0 }
+    pub(crate) fn new(
+        store: RestateStore,
+        connector: Arc<dyn Connector>,
+        agents: Option<PathBuf>,
+        warnings: Warnings,
+    ) -> Self {
+        Self { store, connector, agents, places: Mutex::default(), warnings, stops: broadcast::channel(STOPS).0 }
     }
 
     pub(crate) fn store(&self) -> &RestateStore {
@@ -141,7 +148,7 @@ impl Sessions {
             }
         }
         *place = None;
-        *place = Some(self.restore(id, head).await?);
+        *place = Some(self.restore(id, head).await.map_err(|error| self.warnings.told(id, error))?);
         Ok(place)
     }
 
@@ -201,6 +208,10 @@ impl Sessions {
 
     /// A new session with these records.
     pub(crate) fn begin(&self, id: &str, genesis: Value, kept: &[Kept], head: &Head) -> Result<Live, LiveError> {
+        self.begun(id, genesis, kept, head).map_err(|error| self.warnings.told(id, error))
+    }
+
+    fn begun(&self, id: &str, genesis: Value, kept: &[Kept], head: &Head) -> Result<Live, LiveError> {
         let (spec, connections, remake) = self.connected(id, genesis)?;
         let mut live = Live {
             key: head.key.clone(),

@@ -143,6 +143,10 @@ impl RestateStore {
             Answered::Taken(seq) => Ok(seq),
             Answered::Unknown => Err(StoreError::Unknown(session.to_owned())),
             Answered::Exists => Err(StoreError::Exists(session.to_owned())),
+            Answered::Refused { code, text, .. } if handler == "create" && code == "unreadable" => {
+                let hint = "its agents must be at the same paths as here, or below its --agents";
+                Err(StoreError::NotWritten(format!("on a worker: {text} ({hint})")))
+            }
             Answered::Refused { text, .. } => Err(StoreError::NotWritten(text)),
         }
     }
@@ -273,9 +277,9 @@ impl Workers for RestateStore {
 /// The refusal for an error; it says whether the input may have been taken.
 fn refusal(error: ClusterError) -> Refused {
     let code = match &error {
-        ClusterError::BadAddress(_) | ClusterError::Status { .. } => UNREACHABLE,
         // The request may have arrived, and only its answer was lost.
-        ClusterError::Unreachable(..) | ClusterError::Unreadable(_) => OUTCOME_UNKNOWN,
+        ClusterError::NoAnswer(..) | ClusterError::Unreadable(_) => OUTCOME_UNKNOWN,
+        _ => UNREACHABLE,
     };
     Refused::new(code, error.to_string())
 }

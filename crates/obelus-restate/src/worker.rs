@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use obelus_runtime::{Clock, Connector, system_clock};
 use restate_sdk::prelude::{Endpoint, HttpServer};
@@ -13,7 +12,9 @@ use crate::client::{Cluster, ClusterError};
 use crate::effects::EffectService;
 use crate::live::Sessions;
 use crate::object::SessionObject;
+use crate::registration::Registration;
 use crate::store::RestateStore;
+use crate::warnings::Warnings;
 
 /// Why a worker failed.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,7 @@ pub struct Worker {
     connector: Arc<dyn Connector>,
     agents: Option<PathBuf>,
     clock: Clock,
+    warnings: Warnings,
 }
 
 impl Worker {
@@ -43,7 +45,8 @@ impl Worker {
         let listener = listen_at(listen).map_err(|error| WorkerError::Listen(listen, error))?;
         let address = listener.local_addr().map_err(|error| WorkerError::Listen(listen, error))?;
         let connector = Arc::new(connector);
-        Ok(Self { listener, address, cluster, connector, agents: None, clock: system_clock })
+        let warnings = Warnings::new(|_| ());
+        Ok(Self { listener, address, cluster, connector, agents: None, clock: system_clock, warnings })
     }
 
     /// Sets the clock. Tests pass their own.
@@ -58,6 +61,12 @@ impl Worker {
         Self { agents, ..self }
     }
 
+    /// Sets what is told of sessions that it cannot open.
+    #[must_use]
+    pub fn warning(self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { warnings: Warnings::new(tell), ..self }
+    }
+
     /// The address it listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -65,38 +74,19 @@ impl Worker {
 
     /// The registration of the worker under an address that the cluster can reach, such as a load balancer in front
     /// of all workers of one version. The cluster asks the worker for its handlers, so it must be serving.
-    pub fn registration(&self, uri: &str, force: bool) -> Registration {
-        Registration { cluster: self.cluster.clone(), uri: uri.to_owned(), force }
+    /// New work goes to the address that was registered last. A worker that returns to an earlier address does not take
+    /// the new work back, unless it is to be the `newest`.
+    pub fn registration(&self, uri: &str, newest: bool) -> Registration {
+        Registration { cluster: self.cluster.clone(), uri: uri.to_owned(), newest }
     }
 
     /// Serves until `end` completes. Running work then has ten seconds; the rest continues in another worker.
     pub async fn serve(self, end: impl Future<Output = ()>) {
-        let Self { listener, cluster, connector, agents, clock, .. } = self;
-        let sessions = Arc::new(Sessions::new(RestateStore::new(cluster), connector, agents));
+        let Self { listener, cluster, connector, agents, clock, warnings, .. } = self;
+        let sessions = Arc::new(Sessions::new(RestateStore::new(cluster), connector, agents, warnings));
         let object = SessionObject(Arc::clone(&sessions));
         let endpoint = Endpoint::builder().bind(object).bind(EffectService { sessions, clock }).build();
         HttpServer::new(endpoint).serve_with_cancel(listener, end).await;
-    }
-}
-
-/// Registers a worker with the cluster.
-pub struct Registration {
-    cluster: Cluster,
-    uri: String,
-    force: bool,
-}
-
-impl Registration {
-    /// Retries until the cluster is available. `waits` gets the reason for waiting.
-    pub async fn run(self, waits: impl Fn(&ClusterError)) -> Result<(), WorkerError> {
-        loop {
-            match self.cluster.register(&self.uri, self.force).await {
-                Ok(()) => return Ok(()),
-                Err(error @ ClusterError::Unreachable(..)) => waits(&error),
-                Err(error) => return Err(error.into()),
-            }
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
     }
 }
 

@@ -6,8 +6,8 @@ mod common;
 mod server;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{chain, counting, open_questions, read, run_plan};
@@ -124,4 +124,24 @@ async fn dur_12_outcomes_wait_for_a_version_that_can_restore_the_session() {
     let _third = version_of(&cluster, connections, Arc::clone(&calls)).await;
     assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
     assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v0").await), (1, Some(json!(1))));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_worker_that_cannot_open_a_session_warns_and_is_named_in_the_error() {
+    let server = Server::start("warns");
+    let cluster = Cluster::new(&server.ingress, &server.admin).unwrap();
+    let worker = Worker::bind(cluster.clone(), Broken, "127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let warned: Arc<Mutex<Vec<String>>> = Arc::default();
+    let heard = Arc::clone(&warned);
+    let worker = worker.warning(move |line| heard.lock().unwrap().push(line.to_owned()));
+    let registration = worker.registration(&format!("http://{}", worker.address()), false);
+    tokio::spawn(worker.serve(std::future::pending()));
+    registration.run(|_| ()).await.unwrap();
+    let store = RestateStore::new(cluster);
+    let connections = Connections::new(counting(&Arc::default()));
+    let host = Host::builder(connections).store(store.shared()).workers(store.workers()).build();
+    let error = host.create("s", chain("create", 1)).await.map(drop).unwrap_err().to_string();
+    assert!(error.contains("on a worker") && error.contains("--agents"), "{error}");
+    let warned = warned.lock().unwrap();
+    assert!(warned.len() == 1 && warned[0].contains("on purpose"), "{warned:?}");
 }

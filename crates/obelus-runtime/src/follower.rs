@@ -25,6 +25,9 @@ use crate::store::{InputId, Record, Store, StoreError};
 /// The refusal code if the workers cannot be reached.
 pub const UNREACHABLE: &str = "unreachable";
 
+/// The code of a session that this engine cannot run.
+pub(crate) const NOT_SUPPORTED: &str = "not_supported";
+
 /// The polling interval: at first, and after a time without news.
 const PAUSE: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 

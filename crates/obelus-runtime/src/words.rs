@@ -16,6 +16,7 @@ pub use reasons::{ToolNames, explained_reason, refusal_in_words};
 pub(crate) use reasons::{listed_titles, reasons_in_words};
 
 use crate::actor::{DAMAGED, GONE, NOT_DURABLE};
+use crate::follower::NOT_SUPPORTED;
 use misfits::misfit_in_words;
 
 /// The end of a turn without a result.
@@ -109,6 +110,7 @@ pub fn refusal_by_code(
         "bad_answer" => words.bad_answer,
         "question_changed" => words.question_changed,
         "several_calls" => words.several_calls,
+        NOT_SUPPORTED => words.not_supported,
         "at_work" => words.at_work,
         "too_many_pictures" => words.too_many_pictures,
         NOT_DURABLE => words.not_durable,

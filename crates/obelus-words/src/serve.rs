@@ -8,6 +8,20 @@ phrases! {
         worker_engine:
             "исполнитель работает с сессиями кластера: --engine restate --restate URL",
             "a worker works at the sessions of a cluster: --engine restate --restate URL";
+        restate_without_engine:
+            "--restate действует только вместе с --engine restate",
+            "--restate works only together with --engine restate";
+        worker_advertise:
+            "по адресу {} кластер не найдёт исполнителя: назовите в --advertise URL, по которому он доступен",
+            "the cluster cannot find a worker at {}: name the URL that reaches it with --advertise URL";
+        worker_earlier:
+            "Новую работу получают исполнители по адресу {}: они зарегистрированы позже. Этот исполнитель закончит прежнюю работу; \
+             с {} он возьмёт и новую",
+            "New work goes to the workers at {}, which registered later. This worker finishes earlier work; with {} it takes \
+             the new work too";
+        worker_cannot_open:
+            "Этот исполнитель не может открыть сессию {} (агенты ищутся по тому же пути, что на других машинах, или в {})",
+            "This worker cannot open the session {} (agents are looked for at the same path as on other machines, or below {})";
         worker_waits: "Жду кластер Restate: {}", "Waiting for the Restate cluster: {}";
         console:
             "Консоль (ссылка действует один раз): {}",

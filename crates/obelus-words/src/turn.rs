@@ -70,6 +70,9 @@ phrases! {
             "вопрос с тех пор изменился; посмотрите ещё раз",
             "the question has changed since it was shown; look again";
         several_calls: "несколько шагов сразу изменить нельзя", "several calls cannot be edited as one";
+        not_supported:
+            "кластер такого агента не исполняет, запустите его на одной машине: {}",
+            "a cluster does not run such an agent, run it on one machine: {}";
         at_work: "сессия уже работает", "the session is at work already";
         too_many_pictures: "слишком много картинок за раз", "too many pictures at once";
         consent_ended: "это согласие уже не действует", "the consent has ended already";

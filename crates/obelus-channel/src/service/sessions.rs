@@ -1,5 +1,7 @@
 //! Creating, listing, reading and removing sessions.
 
+use std::time::Duration;
+
 use obelus_kernel::session::{About, AskedCall, CallStatus, Mode, Question, Session};
 use obelus_kernel::{Message, Role, visible};
 use obelus_runtime::sessions::{SessionRow, SessionStatus};
@@ -13,6 +15,9 @@ use crate::{ChannelError, types::ConsentRow};
 
 /// The limit of sessions on a page.
 const MOST_LISTED: usize = 200;
+
+/// The time for a check of readiness.
+const READY: Duration = Duration::from_secs(2);
 
 /// The limit of characters of a title.
 const MOST_OF_TITLE: usize = 80;
@@ -69,9 +74,10 @@ impl Service {
         }
     }
 
-    /// Whether the store can be read.
+    /// Whether the store can be read, in time for whoever decides by it where requests go.
     pub async fn is_ready(&self) -> bool {
-        self.blocking(|host| host.spec("ready").map(drop).map_err(Into::into)).await.is_ok()
+        let read = self.blocking(|host| host.spec("ready").map(drop).map_err(Into::into));
+        tokio::time::timeout(READY, read).await.is_ok_and(|read| read.is_ok())
     }
 
     /// A session as it is now.

@@ -5,15 +5,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Input, Session, Start, Task};
+use obelus_kernel::session::{Input, Refused, Session, Start, Task};
 use tokio::sync::{mpsc, watch};
 
 use super::{HostError, Inner, Reopened, RulesChange, Slot, rules};
 use crate::activity::Work;
 use crate::actor::{Actor, Begin, End, Journal};
-use crate::connector::{ConnectError, Connections};
+use crate::connector::Connections;
 use crate::elicitor::Elicitor;
-use crate::follower::Follower;
+use crate::follower::{Follower, NOT_SUPPORTED};
 use crate::handle::SessionHandle;
 use crate::images::ImageStore;
 use crate::restore::{Remake, Replica, Restored, TurnStates, advance, look_at, look_interrupted, restore};
@@ -88,6 +88,7 @@ impl Inner {
         first: Vec<Input>,
     ) -> Result<SessionHandle, HostError> {
         let store = self.store()?;
+        self.check_workers(&spec)?;
         let slot = self.slot(id);
         let _opening = slot.opening.lock().await;
         if slot.is_live() || store.genesis(id)?.is_some() {
@@ -96,6 +97,7 @@ impl Inner {
         spec.key = (self.draw_key)();
         spec.questions_after = store.removed(id)?.saturating_mul(QUESTIONS_OF_A_SESSION);
         let connections = self.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
+        // Its servers may have brought tools.
         if let Err(error) = self.check_workers(&spec) {
             return Err(closed(&connections, error).await);
         }
@@ -121,13 +123,20 @@ impl Inner {
 
     /// Refuses sessions with observations, because they exist only in one process's memory.
     fn check_workers(&self, spec: &SessionSpec) -> Result<(), HostError> {
-        match self.workers.is_some().then(|| spec.context.tools().find(|tool| tool.keeps_digest)).flatten() {
+        if self.workers.is_none() {
+            return Ok(());
+        }
+        let browser = spec.mcp.as_ref().and_then(|mcp| mcp.browser.as_ref()).map(|_| "browser");
+        let shown = || spec.context.tools().find(|tool| tool.keeps_digest).map(|tool| tool.name.as_str());
+        match browser.or_else(shown) {
             None => Ok(()),
-            Some(tool) => Err(ConnectError(format!(
-                "`{}` brings something to look at (`x-keep: digest`), as a browser does: such an agent works in one \
-                 process. Run it with the embedded engine",
-                tool.name
-            ))
+            Some(name) => Err(Refused::new(
+                NOT_SUPPORTED,
+                format!(
+                    "`{name}` brings something to look at (`x-keep: digest`), as a browser does: such an agent works in \
+                     one process. Run it with the embedded engine"
+                ),
+            )
             .into()),
         }
     }

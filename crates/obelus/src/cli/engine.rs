@@ -44,9 +44,13 @@ pub(crate) struct WorkerArgs {
     /// have calls carried out: keep it in a network of your own.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9080")]
     pub(crate) listen: SocketAddr,
-    /// The address under which the cluster knows the worker, such as that of a load balancer. By default that of --listen.
+    /// The address under which the cluster knows the worker, such as that of a load balancer. By default that of --listen,
+    /// which must then be the address of one interface.
     #[arg(long, value_name = "URL")]
     pub(crate) advertise: Option<String>,
+    /// Take the new work, though workers at another address have registered later: to go back to an earlier version.
+    #[arg(long)]
+    pub(crate) newest: bool,
     /// A folder with agents, for sessions whose own path is not there.
     #[arg(long, value_name = "DIR")]
     pub(crate) agents: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! `obelus worker`, and hosts of sessions in a Restate cluster.
 
 use anyhow::{Context as _, Result, bail};
-use obelus_restate::{Cluster, RestateStore, Worker};
+use obelus_restate::{Cluster, ClusterError, Registered, RestateStore, Worker};
 use obelus_runtime::{Connector, Host};
 
 use super::host::{Notices, connector};
@@ -14,14 +14,22 @@ const ADMIN_PORT: u16 = 9070;
 
 /// A host of the sessions in a cluster.
 pub(crate) fn host(at: &EngineAt, connector: impl Connector) -> Result<Host> {
-    let store = RestateStore::new(cluster(at)?);
+    let store = RestateStore::new(cluster(at, Cluster::for_people)?);
     Ok(Host::builder(connector).store(store.shared()).workers(store.workers()).build())
 }
 
-fn cluster(at: &EngineAt) -> Result<Cluster> {
+/// Refuses the address of a cluster that would be ignored.
+pub(crate) fn check(at: &EngineAt) -> Result<()> {
+    if at.engine != EngineName::Restate && at.restate.is_some() {
+        bail!("{}", words_of(None).serving.restate_without_engine);
+    }
+    Ok(())
+}
+
+fn cluster(at: &EngineAt, made: impl Fn(&str, &str) -> Result<Cluster, ClusterError>) -> Result<Cluster> {
     let ingress = at.restate.as_deref().unwrap_or_default();
     let admin = at.restate_admin.clone().unwrap_or_else(|| admin_of(ingress));
-    Cluster::new(ingress, &admin).context("--restate")
+    made(ingress, &admin).context("--restate")
 }
 
 /// The admin APIs of nodes, by their ingress.
@@ -38,8 +46,12 @@ fn admin_of(ingress: &str) -> String {
 }
 
 pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
+    check(&args.engine)?;
     if args.engine.engine != EngineName::Restate {
         bail!("{}", words_of(None).serving.worker_engine);
+    }
+    if args.advertise.is_none() && args.listen.ip().is_unspecified() {
+        bail!("{}", fill(words_of(None).serving.worker_advertise, &[&args.listen.to_string()]));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(work(args));
@@ -49,20 +61,24 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
 
 async fn work(args: &WorkerArgs) -> Result<Exit> {
     let words = &words_of(None).serving;
-    let cluster = cluster(&args.engine)?;
+    let cluster = cluster(&args.engine, Cluster::new)?;
     let connector = connector(&args.store, &Notices::default());
     let worker = Worker::bind(cluster.clone(), connector, args.listen).await.context("--listen")?;
-    let worker = worker.agents(args.agents.clone());
+    let cannot_open = |what: &str| output::warning(&fill(words.worker_cannot_open, &[what, "--agents"]));
+    let worker = worker.agents(args.agents.clone()).warning(cannot_open);
     let uri = args.advertise.clone().unwrap_or_else(|| format!("http://{}", worker.address()));
-    let registration = worker.registration(&uri, true);
+    let registration = worker.registration(&uri, args.newest);
     let end = super::serve::told_to_end()?;
     let registered = async {
         let waits = |error: &_| output::warning(&fill(words.worker_waits, &[&format!("{error}")]));
         match registration.run(waits).await {
             Err(error) => error,
-            Ok(()) => {
+            Ok(registered) => {
                 // Programs read this line.
                 output::answer(&uri);
+                if let Registered::Earlier { newest } = registered {
+                    output::warning(&fill(words.worker_earlier, &[&newest, "--newest"]));
+                }
                 output::note(&format!("{DIM}{}{DIM:#}", fill(words.worker_works, &[cluster.address()])));
                 std::future::pending().await
             }

@@ -52,6 +52,8 @@ pub(crate) fn run(args: Serve) -> Result<Exit> {
         ..options
     };
     options.check(args.public).context("--listen")?;
+    #[cfg(feature = "restate")]
+    super::engine::check(&args.engine)?;
     let bot = args.telegram.as_deref().map(TelegramConfig::read).transpose().context("--telegram")?;
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

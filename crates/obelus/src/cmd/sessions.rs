@@ -40,6 +40,10 @@ use crate::output::{self, Exit, visible};
 use crate::trouble::Declined;
 
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
+    #[cfg(feature = "restate")]
+    if let Sessions::Export { engine, .. } | Sessions::Import { engine, .. } = args {
+        super::engine::check(engine)?;
+    }
     match args {
         Sessions::List { store, json, .. } => look::list(store, *json),
         Sessions::Show { id, at, why: Some(expr), instance, store, json, .. } => {

@@ -18,7 +18,11 @@ struct Worker(Child);
 
 impl Worker {
     fn start(engine: &[&str]) -> Self {
-        let mut command = obelus(&["worker", "--listen", "127.0.0.1:0"]);
+        Self::at("127.0.0.1:0", engine)
+    }
+
+    fn at(listen: &str, engine: &[&str]) -> Self {
+        let mut command = obelus(&["worker", "--listen", listen]);
         let child = command.args(engine).arg("--store").arg(folder("restate-worker"));
         let mut child = child.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("the worker starts");
         let mut line = String::new();
@@ -95,5 +99,106 @@ fn an_agent_with_a_browser_is_refused_with_words() {
     let args = [engine.as_slice(), &["--agents", agents.to_str().expect("a path")]].concat();
     let front = Server::start("restate-browser", &args);
     let refused = front.post("/api/v1/sessions", &json!({"agent": "looker", "id": "s"}));
-    assert!(refused.status >= 400 && refused.body.contains("embedded engine"), "{refused:?}");
+    assert!(refused.body.contains("embedded engine"), "{refused:?}");
+    assert_eq!((refused.status, refused.code().as_str()), (422, "not_supported"));
+    // Even where no browser is installed, and nothing could be started.
+    let agent = "name: clicker\nbrowser: {sites: [example.test]}\n";
+    fs::create_dir_all(agents.join("clicker")).expect("a folder");
+    fs::write(agents.join("clicker/agent.yaml"), agent).expect("an agent");
+    let refused = front.post("/api/v1/sessions", &json!({"agent": "clicker", "id": "s"}));
+    assert_eq!((refused.status, refused.code().as_str()), (422, "not_supported"), "{refused:?}");
+}
+
+/// The address to which new work of sessions goes.
+fn newest(restate: &server::Server) -> String {
+    let get = |path: &str| -> serde_json::Value {
+        let url = format!("{}{path}", restate.admin);
+        let output = Command::new("curl").args(["-sf", "-H", "accept: application/json", &url]).output().expect("curl");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let service = get("/services/Session");
+    let deployment = get(&format!("/deployments/{}", service["deployment_id"].as_str().expect("an id")));
+    deployment["uri"].as_str().expect("an address").trim_end_matches('/').to_owned()
+}
+
+#[test]
+fn a_restarted_worker_of_an_earlier_address_leaves_the_new_work_to_the_newest() {
+    let restate = server::Server::start("newest");
+    let engine = ["--engine", "restate", "--restate", &restate.ingress, "--restate-admin", &restate.admin];
+    let [first, second] = server::free_ports().map(|port: u16| format!("127.0.0.1:{port}"));
+    let mut old = Worker::at(&first, &engine);
+    let _new = Worker::at(&second, &engine);
+    assert_eq!(newest(&restate), format!("http://{second}"));
+    assert!(old.terminate());
+    let mut old = Worker::at(&first, &engine);
+    assert_eq!(newest(&restate), format!("http://{second}"));
+    assert!(old.terminate());
+    let _old = Worker::at(&first, &[engine.as_slice(), &["--newest"]].concat());
+    assert_eq!(newest(&restate), format!("http://{first}"), "it was told to");
+}
+
+/// What a command says on stderr when it fails, and its exit code.
+fn failure(args: &[&str]) -> (Option<i32>, String) {
+    let store = folder("restate-refused");
+    let output = obelus(args).args(["--store"]).arg(store).stdin(Stdio::null()).output().expect("the command runs");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn addresses_that_cannot_work_are_refused_with_words() {
+    let restate = server::Server::start("refused");
+    let (ingress, admin) = (restate.ingress.as_str(), restate.admin.as_str());
+    let without = "--engine restate";
+    for (args, said) in [
+        (vec!["serve", "--restate", ingress], without),
+        (vec!["worker", "--restate", ingress], without),
+        (vec!["sessions", "export", "s", "--restate", ingress], without),
+        (vec!["worker", "--engine", "restate", "--restate", ingress, "--listen", "0.0.0.0:0"], "--advertise"),
+        (vec!["worker", "--engine", "restate", "--restate", admin, "--listen", "127.0.0.1:0"], "no ingress"),
+    ] {
+        let (code, words) = failure(&args);
+        assert!(code == Some(2) && words.contains(said), "{args:?}: {code:?} {words}");
+    }
+}
+
+/// What a worker says on stderr until this comes, in a few lines.
+fn says(args: &[&str], wanted: &str) -> String {
+    let mut command = obelus(&["worker", "--engine", "restate", "--listen", "127.0.0.1:0"]);
+    let child = command.args(args).arg("--store").arg(folder("restate-waits")).stderr(Stdio::piped()).spawn();
+    let mut worker = Worker(child.expect("the worker starts"));
+    let mut lines = BufReader::new(worker.0.stderr.take().expect("its words")).lines().map_while(Result::ok);
+    let mut said = String::new();
+    while !said.contains(wanted) && said.lines().count() < 5 {
+        said += &lines.next().expect("it goes on");
+        said.push('\n');
+    }
+    said
+}
+
+#[test]
+fn a_worker_says_what_it_waits_for() {
+    let [nobody] = server::free_ports().map(|port: u16| format!("http://127.0.0.1:{port}"));
+    let wanted = "no Restate server answers";
+    let said = says(&["--restate", &nobody, "--restate-admin", &nobody], wanted);
+    assert!(said.contains(wanted) && said.contains(&nobody), "{said}");
+
+    let restate = server::Server::start("waits");
+    let wanted = "cannot reach the worker";
+    let said =
+        says(&["--restate", &restate.ingress, "--restate-admin", &restate.admin, "--advertise", &nobody], wanted);
+    assert!(said.contains(wanted) && said.contains(&nobody), "{said}");
+}
+
+#[test]
+fn without_a_cluster_a_server_is_not_ready_and_says_why() {
+    let [nobody] = server::free_ports().map(|port: u16| format!("http://127.0.0.1:{port}"));
+    let front =
+        Server::start("restate-alone", &["--engine", "restate", "--restate", &nobody, "--restate-admin", &nobody]);
+    let ready = front.send("GET", "/readyz", &[], None);
+    assert!(ready.status == 503 && ready.body.contains("cannot be read"), "{ready:?}");
+    let made = front.post("/api/v1/sessions", &json!({"agent": "notes", "id": "monday"}));
+    for refused in [made, front.get("/api/v1/sessions"), front.get("/api/v1/questions")] {
+        assert_eq!((refused.status, refused.code().as_str()), (503, "unreachable"), "{refused:?}");
+        assert!(refused.body.contains(&nobody), "{refused:?}");
+    }
 }

@@ -18,10 +18,12 @@ pub(super) async fn healthz() -> Response {
 #[utoipa::path(get, path = "/readyz", tag = "server", operation_id = "readyz", security(()),
     responses((status = 200, description = "ready", body = String), (status = 503, description = "not ready", body = String)))]
 pub(super) async fn readyz(State(app): State<App>) -> Response {
-    match !app.is_closing() && app.service().is_ready().await {
-        true => text("text/plain; charset=utf-8", "ready\n"),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response(),
-    }
+    let why = match app.is_closing() {
+        true => "not ready: the server is ending\n",
+        false if app.service().is_ready().await => return text("text/plain; charset=utf-8", "ready\n"),
+        false => "not ready: the sessions cannot be read now\n",
+    };
+    (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
 }
 
 /// Counters in the text form of Prometheus
