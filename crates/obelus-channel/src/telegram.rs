@@ -274,17 +274,24 @@ impl Bot {
         }
         let (text, keyboard) = card::open_card(row, &shown.text, &shown.face, new, card.chat < 0, language);
         let Some(message) = card.message else { return };
-        if let Err(error) = self.edit(card.chat, message, &text, Some(&keyboard)).await {
-            return (self.tell)(&format!("Telegram: {error}"));
-        }
         let is_plain = matches!(shown.face, card::Face::Answers) && card.edit.is_some();
+        // The new buttons work before they are seen: whoever presses one at once is not too early.
         if has_changed || is_plain {
             self.keep(|saved| {
-                if let Some(mut card) = saved.cards.remove(token) {
+                if let Some(mut card) = saved.cards.get(token).cloned() {
                     card.edit = card.edit.filter(|_| !is_plain);
                     saved.cards.insert(new.to_owned(), Card { digest: shown.digest, ..card });
                 }
             });
+        }
+        let edited = self.edit(card.chat, message, &text, Some(&keyboard)).await;
+        if new != token {
+            // Those that are not seen, or not any more, do not work.
+            let gone = if edited.is_ok() { token } else { new };
+            self.keep(|saved| saved.cards.remove(gone));
+        }
+        if let Err(error) = edited {
+            (self.tell)(&format!("Telegram: {error}"));
         }
     }
 }

@@ -259,11 +259,8 @@ impl Session {
             Some(job) => self.pass_down(job, input),
             None => self.take(input),
         };
-        if let Err(refused) = taken {
-            // It is not in the journal, so it leaves no trace in what a replay knows.
-            self.memory.take_back_now(before);
-            return Err(refused);
-        }
+        // What is refused is in no journal, so it moves no clock.
+        taken.inspect_err(|_| self.memory.take_back_now(before))?;
         self.go_on();
         Ok(())
     }

@@ -91,7 +91,7 @@ fn check_folder(folder: &Path) -> Result<()> {
     }
     let shown = output::visible(&folder.display().to_string());
     let words = words_of(None).serving.open_store;
-    Err(anyhow!(fill(words, &[&shown, &format!("{mode:03o}"), &shown, "--insecure-store"])))
+    Err(anyhow!(fill(words, &[&shown, &format!("{mode:03o}"), &format!("chmod go-w {shown}"), "--insecure-store"])))
 }
 
 async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) -> Result<Exit> {

@@ -17,10 +17,14 @@ use crate::cmd::sessions::consents;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
+/// Commands that are run where the store is.
+const AS_PLAN: &str = "sessions export --plan";
+const SHRINK: &str = "sessions prune --shrink";
+
 /// Writes a session to a file, with its journal. A plan has the agent's tools in it, which a copy does not have.
 pub(super) async fn carry(client: &Client, id: &str, is_plan: bool, to: Option<&Path>) -> Result<Exit> {
     if is_plan {
-        bail!("{}", fill(words_of(None).serving.at_its_machine, &["sessions export --plan"]));
+        bail!("{}", fill(words_of(None).serving.at_its_machine, &[AS_PLAN]));
     }
     let lines = client.get_text(&format!("/api/v1/sessions/{}/export", encoded(id))).await?;
     let lines = String::from_utf8(lines).context("--server")?;
@@ -42,7 +46,7 @@ pub(super) async fn consents_of(client: &Client, id: &str, revoke: Option<&str>,
 pub(super) async fn prune(client: &Client, days: u64, is_dry: bool, shrink: bool) -> Result<Exit> {
     let words = words_of(None);
     if shrink {
-        bail!("{}", fill(words.serving.at_the_store, &["sessions prune --shrink"]));
+        bail!("{}", fill(words.serving.at_the_store, &[SHRINK]));
     }
     let limit = system_clock().0.saturating_sub(i64::try_from(days.saturating_mul(86_400_000)).unwrap_or(i64::MAX));
     let mut removed = 0;
