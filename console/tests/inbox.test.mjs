@@ -43,7 +43,7 @@ test('keys move, edit, deny and approve without a mouse', async () => {
   await page.keyboard.press('Escape');
   await page.getByRole('heading', { name: 'Keys' }).waitFor({ state: 'hidden' });
   await decide(page, () => page.keyboard.press('a'));
-  await page.getByRole('article').getByText('Approved').waitFor();
+  await page.getByRole('article').getByText('Approved', { exact: true }).waitFor();
 });
 
 test('the palette finds a session by its words', async () => {
@@ -71,7 +71,7 @@ test('the page goes on by itself after the server was killed', async () => {
   await world.serve();
   await page.getByText('No connection to the server').waitFor({ state: 'hidden' });
   await decide(page, () => page.locator('article.question.open').getByRole('button', { name: 'Approve', exact: true }).click());
-  await page.getByText('Approved').waitFor();
+  await page.getByText('Approved', { exact: true }).waitFor();
   await say(page, 'Open deal 1');
   await page.getByText('I open deal 1').first().waitFor();
   const twice = await page.locator('.bubble').getByText('Change the amount of deal 1 to 100000').count();

@@ -144,7 +144,7 @@ fn thread(folder: &Path, messages: usize) {
                 for i in from..to {
                     turn(&handle, i).await;
                 }
-            })
+            });
         });
         talk / (to - from) as f64
     };

@@ -52,6 +52,22 @@ const DECISIONS: Record<string, () => string> = {
 
 const nameOf = (decision: Schemas['Decision']) => (typeof decision === 'string' ? decision : (Object.keys(decision)[0] ?? ''));
 
+/** Who somebody is without the way by which they came: `anna` of `api:anna`. */
+const personOf = (by: string): string => by.slice(by.lastIndexOf(':') + 1) || by;
+
+/** The steps of a plan by their titles. Its description has the name of each step's tool, and below it, indented, what it is given. */
+function stepsOf(description: string, titleOf: (tool: string) => string): string {
+  const lines = description.split('\n');
+  if (!lines.some((line) => line.startsWith(' '))) return description;
+  return lines.filter((line) => line !== '' && !line.startsWith(' ')).map(titleOf).join(', ');
+}
+
+/** A call on one line, its tool by its title. */
+export function titled(headline: string, titleOf: (tool: string) => string): string {
+  const end = headline.search(/ |$/);
+  return titleOf(headline.slice(0, end)) + headline.slice(end);
+}
+
 /** Tells the events, in order. Calls are known by the name of their tool when they end. */
 export function storyOf(events: SessionEvent[], titleOf: (tool: string) => string): Line[] {
   const calls = new Map<string, string>();
@@ -82,16 +98,16 @@ export function storyOf(events: SessionEvent[], titleOf: (tool: string) => strin
         break;
       }
       case 'question_asked':
-        tell(event, 'wait', 'mark', words.asked, event.question.headline ?? event.question.description);
+        tell(event, 'wait', 'mark', words.asked, event.question.headline ?? stepsOf(event.question.description, titleOf));
         break;
       case 'question_decided':
-        tell(event, 'check', 'accent', fill(words.decided, DECISIONS[nameOf(event.decision)]?.() ?? nameOf(event.decision)), event.by, 'before');
+        tell(event, 'check', 'accent', fill(words.decided, DECISIONS[nameOf(event.decision)]?.() ?? nameOf(event.decision)), personOf(event.by), 'before');
         break;
       case 'question_expired':
         tell(event, 'skip', 'mark', words.expired);
         break;
       case 'state_edited':
-        tell(event, 'edit', 'accent', words.stateEdited, event.by, 'before');
+        tell(event, 'edit', 'accent', words.stateEdited, personOf(event.by), 'before');
         break;
       case 'mode_changed':
         tell(event, 'edit', 'plain', fill(words.mode, event.mode));
@@ -100,10 +116,10 @@ export function storyOf(events: SessionEvent[], titleOf: (tool: string) => strin
         tell(event, 'edit', 'plain', words.rules);
         break;
       case 'paused':
-        tell(event, 'pause', 'mark', words.paused, event.by);
+        tell(event, 'pause', 'mark', words.paused, personOf(event.by));
         break;
       case 'resumed':
-        tell(event, 'run', 'plain', words.resumed, event.by);
+        tell(event, 'run', 'plain', words.resumed, personOf(event.by));
         break;
       case 'stopped':
         tell(event, 'stop', 'mark', words.stopped);

@@ -29,7 +29,7 @@ export const words = table({
   empty: ['Пока ничего не происходило.', 'Nothing has happened yet.'],
   look: ['Посмотреть', 'Look'],
   choose: ['Посмотреть на этот момент', 'Look at this point'],
-  point: ['После записи {}', 'After record {}'],
+  point: ['Сессия в этот момент (запись {})', 'The session at this point (record {})'],
   stateThen: ['Состояние в этот момент', 'The state at this point'],
   fork: ['Ответвить отсюда', 'Fork from here'],
   forkWhat: ['Ответвление — новая сессия, которая начинается с этого момента. Исходная не меняется.', 'A fork is a new session that begins at this point. This one stays as it is.'],

@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -39,11 +40,15 @@ fn is_ready() -> bool {
     has_packages() && has_browser && is_built
 }
 
+/// Files run one after the other, but for the longest one beside them: each has a browser and a server of its own.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// Runs one file of tests in the browser.
 fn run(file: &str) {
     if !is_ready() {
         return;
     }
+    let _turn = (file != "screens").then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
     let shots = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../console-shots");
     let mut node = Command::new("node");
     node.args(["--test", "--test-reporter=spec"]).arg(format!("tests/{file}.test.mjs")).current_dir(console());
@@ -66,6 +71,16 @@ fn questions_are_answered_by_keys_and_after_the_server_was_killed() {
 #[test]
 fn hostile_texts_are_shown_as_text() {
     run("hostile");
+}
+
+#[test]
+fn web_forms_and_effects_in_doubt_are_decided_on_their_cards() {
+    run("cards");
+}
+
+#[test]
+fn sessions_of_thousands_of_events_are_drawn_in_part() {
+    run("large");
 }
 
 #[test]
