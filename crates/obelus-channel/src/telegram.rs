@@ -278,17 +278,19 @@ impl Bot {
         // The new buttons work before they are seen: whoever presses one at once is not too early.
         if has_changed || is_plain {
             self.keep(|saved| {
-                if let Some(mut card) = saved.cards.get(token).cloned() {
+                if let Some(mut card) = saved.cards.remove(token) {
                     card.edit = card.edit.filter(|_| !is_plain);
                     saved.cards.insert(new.to_owned(), Card { digest: shown.digest, ..card });
                 }
             });
         }
         let edited = self.edit(card.chat, message, &text, Some(&keyboard)).await;
-        if new != token {
-            // Those that are not seen, or not any more, do not work.
-            let gone = if edited.is_ok() { token } else { new };
-            self.keep(|saved| saved.cards.remove(gone));
+        if edited.is_err() && new != token {
+            // The buttons that are still seen work again.
+            self.keep(|saved| {
+                saved.cards.remove(new);
+                saved.cards.insert(token.to_owned(), card.clone());
+            });
         }
         if let Err(error) = edited {
             (self.tell)(&format!("Telegram: {error}"));
