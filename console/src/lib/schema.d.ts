@@ -2062,7 +2062,7 @@ export interface components {
             at: number;
             /**
              * Format: int64
-             * @description The other one; none for now.
+             * @description The second record; none means the present state.
              */
             to?: number | null;
             /** @description What is another value, in the order of the places. */

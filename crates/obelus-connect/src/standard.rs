@@ -6,14 +6,16 @@ mod pins;
 #[cfg(feature = "mcp")]
 mod servers;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(feature = "mcp")]
 use obelus_runtime::Services;
-use obelus_runtime::specs::RequestSource;
+use obelus_runtime::specs::{BoundActivities, RequestSource};
 use obelus_runtime::{Activities, ConnectError, ConnectFuture, Connections, Connector, Model, NoModel, SessionSpec};
 use obelus_words::Language;
+use serde_json::{Map, Value};
 
 use crate::activity::BindingError;
 use crate::model::{ModelSpec, Recorder, open};
@@ -33,7 +35,7 @@ pub struct StandardConnector {
     /// The language for people, if it is not the agent's.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only MCP servers are told of"))]
     language: Option<Language>,
-    /// Whether sessions are only read, and no model is needed.
+    /// Whether sessions are only read: no model is opened, and activities may be bound to nothing.
     is_for_reading: bool,
 }
 
@@ -62,7 +64,8 @@ impl StandardConnector {
         Self::default()
     }
 
-    /// A connector for reading sessions: a model whose file is gone or broken hides nothing of them.
+    /// A connector for reading sessions, which runs nothing: the file of the model may be gone, and activities may be bound
+    /// to `null`, as in a copy that came from a server.
     pub fn for_reading() -> Self {
         Self { is_for_reading: true, ..Self::default() }
     }
@@ -114,19 +117,32 @@ impl StandardConnector {
         }
     }
 
+    /// The bindings of activities. For reading, those to `null` get an activity that is never run.
+    fn bindings<'a>(&self, lot: &'a BoundActivities, activities: &mut Activities) -> Cow<'a, Map<String, Value>> {
+        if !self.is_for_reading || !lot.bound.values().any(Value::is_null) {
+            return Cow::Borrowed(&lot.bound);
+        }
+        let (unbound, bound): (Map<_, _>, Map<_, _>) = lot.bound.clone().into_iter().partition(|(_, to)| to.is_null());
+        for name in unbound.keys() {
+            activities.register(name, |_| async { Ok(Value::Null) });
+        }
+        Cow::Owned(bound)
+    }
+
     #[cfg(feature = "mcp")]
     fn connect(&self, spec: &SessionSpec, servers: SessionServers) -> Result<Connections, ConnectError> {
-        let activities = Self::bind(spec, &servers)?;
+        let activities = self.bind(spec, &servers)?;
         let services = Some(Arc::new(servers) as Arc<dyn Services>).filter(|_| spec.mcp.is_some());
         Ok(Connections { activities: Arc::new(activities), model: self.model(spec)?, services, requests: requests() })
     }
 
     /// The activities of a spec, including those of its servers.
     #[cfg(feature = "mcp")]
-    fn bind(spec: &SessionSpec, servers: &SessionServers) -> Result<Activities, ConnectError> {
+    fn bind(&self, spec: &SessionSpec, servers: &SessionServers) -> Result<Activities, ConnectError> {
         let mut activities = Activities::new();
         for lot in &spec.activities {
-            let bound = crate::activity::bind_with(&mut activities, &lot.bound, &lot.folder, servers.browser());
+            let bindings = self.bindings(lot, &mut activities);
+            let bound = crate::activity::bind_with(&mut activities, &bindings, &lot.folder, servers.browser());
             bound.map_err(|error| in_file(spec, error))?;
         }
         servers.bind_into(&mut activities);
@@ -140,7 +156,8 @@ impl StandardConnector {
         }
         let mut activities = Activities::new();
         for lot in &spec.activities {
-            let bound = crate::activity::bind_into(&mut activities, &lot.bound, &lot.folder);
+            let bindings = self.bindings(lot, &mut activities);
+            let bound = crate::activity::bind_into(&mut activities, &bindings, &lot.folder);
             bound.map_err(|error| in_file(spec, error))?;
         }
         let model = self.model(spec)?;

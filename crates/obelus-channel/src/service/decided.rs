@@ -6,6 +6,7 @@ use obelus_runtime::{EventBody, EventNumber, Language};
 use obelus_words::fill;
 
 use super::Service;
+use super::changes::decision_name;
 use super::questions::{parts, text_of};
 use crate::ChannelError;
 use crate::types::QuestionRow;
@@ -33,7 +34,7 @@ impl Service {
                 _ => None,
             });
             let Some((decision, record)) = decided else { return Ok(None) };
-            let name = name_of(&decision);
+            let name = decision_name(&decision);
             let Decision::Edit { params } = &decision else { return Ok(Some((name, None))) };
             // The question as it was before the record that decided it.
             let before = host.look(&id, Some(record.saturating_sub(1)))?;
@@ -48,18 +49,6 @@ impl Service {
         row.view = QuestionView { head, answers: Vec::new(), ..view };
         row.text = text_of(&row.view);
         Ok(row)
-    }
-}
-
-fn name_of(decision: &Decision) -> &'static str {
-    match decision {
-        Decision::Approve { .. } => "approve",
-        Decision::Consent { .. } => "consent",
-        Decision::Deny { .. } | Decision::DenySome { .. } => "deny",
-        Decision::Edit { .. } => "edit",
-        Decision::Value { .. } => "value",
-        Decision::Happened { .. } => "happened",
-        Decision::DidNot => "did_not",
     }
 }
 

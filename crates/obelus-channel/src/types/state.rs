@@ -59,7 +59,7 @@ pub struct StateValue {
 pub struct StateChanges {
     /// The first record.
     pub at: u64,
-    /// The other one; none for now.
+    /// The second record; none means the present state.
     pub to: Option<u64>,
     /// What is another value, in the order of the places.
     pub changes: Vec<StateChange>,

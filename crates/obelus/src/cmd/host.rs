@@ -11,10 +11,7 @@ use obelus_kernel::session::Refused;
 use obelus_runtime::files::read_document;
 use obelus_runtime::sessions::RulesChange;
 use obelus_runtime::specs::{BoundActivities, ChosenModel};
-use obelus_runtime::{
-    Activities, ConnectError, ConnectFuture, Connections, Connector, Host, NoModel, SessionHandle, SessionSpec,
-    SqliteStore,
-};
+use obelus_runtime::{Activities, Host, SessionHandle, SessionSpec, SqliteStore};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
@@ -99,40 +96,14 @@ pub(crate) fn connector(store: &StoreAt, notices: &Notices) -> StandardConnector
 }
 
 /// A host of sessions in a store.
-pub(crate) fn host_of(store: &SqliteStore, connector: impl Connector) -> Host {
-    // A command ends soon enough: none of its sessions needs to leave memory before.
+pub(crate) fn host_of(store: &SqliteStore, connector: StandardConnector) -> Host {
+    // A command is short-lived, so its sessions are never unloaded.
     Host::builder(connector).store(store.shared()).files(store.folder()).idle_after(None).build()
 }
 
 /// A host for reading.
 pub(crate) fn viewer(store: &SqliteStore) -> Host {
-    host_of(store, LookConnector(StandardConnector::for_reading()))
-}
-
-/// Connects sessions that are looked at. A copy that came from a server has the names of its activities, bound to nothing:
-/// it needs no file and no service of its agent, and nothing is ever carried out.
-struct LookConnector(StandardConnector);
-
-impl Connector for LookConnector {
-    fn begin<'a>(
-        &'a self,
-        spec: &'a mut SessionSpec,
-        pictures: Option<&'a Path>,
-    ) -> ConnectFuture<'a, Result<Connections, ConnectError>> {
-        self.0.begin(spec, pictures)
-    }
-
-    fn resume(&self, spec: &SessionSpec, pictures: Option<&Path>) -> Result<Connections, ConnectError> {
-        let bound = || spec.activities.iter().flat_map(|lot| &lot.bound);
-        if spec.model.is_some() || spec.mcp.is_some() || bound().any(|(_, what)| !what.is_null()) {
-            return self.0.resume(spec, pictures);
-        }
-        let mut activities = Activities::new();
-        for (name, _) in bound() {
-            activities.register(name, |_| async { Ok(Value::Null) });
-        }
-        Ok(Connections { activities: Arc::new(activities), model: Arc::new(NoModel), services: None, requests: None })
-    }
+    host_of(store, StandardConnector::for_reading())
 }
 
 /// Reports a damaged end of a session's journal.
