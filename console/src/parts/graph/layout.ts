@@ -2,6 +2,8 @@
 
 import { graphlib, layout } from '@dagrejs/dagre';
 
+import { blockOf, blocksOf, placesIn, wayBetween, type Block, type Box } from './blocks';
+
 export interface Size {
   width: number;
   height: number;
@@ -23,112 +25,132 @@ export interface Line {
 export interface Way {
   points: Place[];
   label: Place;
+  /** Whether it goes from point to point, and bends at each; else it is one curve. */
+  hasCorners?: boolean;
 }
 
 export type Direction = 'LR' | 'TB';
 
-export interface Layout {
+export interface Layout extends Size {
   places: Map<string, Place>;
-  /** For each edge, in their order; none where it goes straight. */
+  /** For each edge, in their order. */
   ways: (Way | undefined)[];
   direction: Direction;
 }
 
 /** Above this many nodes the quick way of ranking is taken. */
 const MANY = 200;
-/** So many nodes with the same neighbours stand in rows as one block; fewer stand side by side. */
-const BLOCK = 6;
-const GAP = 20;
+/** Between parts of a graph that no edge connects. */
+const APART = 48;
 
-/** Nodes that stand together: in a block, or one alone. */
-interface Block extends Size {
-  members: string[];
-  columns: number;
+/** Nodes that edges connect, and those edges with their numbers. */
+interface Part {
+  nodes: string[];
+  lines: [number, Line][];
 }
 
-/** Nodes with the same neighbours would make one long column or row: they become a block. */
-function blocksOf(nodes: string[], lines: Line[], size: Size, room: Size): Block[] {
-  const [from, to] = [new Map<string, string[]>(), new Map<string, string[]>()];
-  const add = (map: Map<string, string[]>, key: string, one: string) => map.set(key, [...(map.get(key) ?? []), one]);
-  for (const line of lines) {
-    add(from, line.to, line.from);
-    add(to, line.from, line.to);
+/** The parts of a graph between which there is no edge. Each is arranged alone: that is quicker, and needs less room. */
+function partsOf(nodes: string[], lines: Line[]): Part[] {
+  const above = new Map(nodes.map((node) => [node, node]));
+  const top = (node: string): string => {
+    let at = node;
+    while (above.get(at) !== at) {
+      above.set(at, above.get(above.get(at)!)!);
+      at = above.get(at)!;
+    }
+    return at;
+  };
+  for (const line of lines) above.set(top(line.to), top(line.from));
+  const parts = new Map<string, Part>();
+  for (const node of nodes) {
+    const part = parts.get(top(node));
+    if (part) part.nodes.push(node);
+    else parts.set(top(node), { nodes: [node], lines: [] });
   }
-  const alike = new Map<string, string[]>();
-  for (const node of nodes) add(alike, JSON.stringify([from.get(node)?.sort(), to.get(node)?.sort()]), node);
-  const one = (member: string): Block => ({ members: [member], columns: 1, ...size });
-  return [...alike.values()].flatMap((members) => (members.length < BLOCK ? members.map(one) : [blockOf(members, size, room)]));
+  lines.forEach((line, index) => parts.get(top(line.from))!.lines.push([index, line]));
+  return [...parts.values()];
 }
 
-/** A block of about the shape of the room. */
-function blockOf(members: string[], size: Size, room: Size): Block {
-  const cell = { width: size.width + GAP, height: size.height + GAP };
-  const shape = ((room.width / room.height) * cell.height) / cell.width;
-  const columns = Math.max(2, Math.round(Math.sqrt(members.length * shape)));
-  const rows = Math.ceil(members.length / columns);
-  return { members, columns, width: columns * cell.width - GAP, height: rows * cell.height - GAP };
+/** One part, with its corner at 0, 0. */
+interface Placed extends Size {
+  places: [string, Place][];
+  ways: [number, Way][];
 }
 
-function placed(blocks: Block[], lines: Line[], size: Size, direction: Direction): Layout {
+function placed({ nodes, lines }: Part, size: Size, room: Size, direction: Direction, hasLabels: boolean): Placed {
+  const blocks = blocksOf(nodes, lines.map(([, line]) => line), size, room);
   const graph = new graphlib.Graph({ multigraph: true });
   const ranker = blocks.length > MANY ? 'longest-path' : 'network-simplex';
   graph.setGraph({ rankdir: direction, nodesep: 22, ranksep: direction === 'LR' ? 60 : 36, ranker });
   graph.setDefaultEdgeLabel(() => ({}));
-  const blockBy = new Map(blocks.flatMap((block, index) => block.members.map((member): [string, string] => [member, String(index)])));
+  const blockBy = new Map(blocks.flatMap((block, index) => block.members.map((member): [string, number] => [member, index])));
+  const isAlone = (block: number) => blocks[block]!.members.length === 1;
   blocks.forEach((block, index) => graph.setNode(String(index), { width: block.width, height: block.height }));
-  lines.forEach((line, index) => {
+  for (const [number, line] of lines) {
     const [from, to] = [blockBy.get(line.from)!, blockBy.get(line.to)!];
-    const isBetweenBlocks = blocks[Number(from)]!.members.length + blocks[Number(to)]!.members.length > 2;
-    const label = line.label > 0 && lines.length <= MANY ? { width: line.label, height: 18, labelpos: 'c' } : {};
+    const label = line.label > 0 && hasLabels ? { width: line.label, height: 18, labelpos: 'c' } : {};
     // Edges of a block go the same way: it is looked for once.
-    graph.setEdge(from, to, isBetweenBlocks ? {} : label, isBetweenBlocks ? 'block' : String(index));
-  });
+    if (isAlone(from) && isAlone(to)) graph.setEdge(String(from), String(to), label, String(number));
+    else graph.setEdge(String(from), String(to), {}, 'block');
+  }
   layout(graph);
-  const places = new Map<string, Place>();
-  blocks.forEach((block, index) => {
+  const boxes = blocks.map((block, index): Box => {
     const { x, y } = graph.node(String(index)) as Place;
-    block.members.forEach((member, place) => {
-      const [column, row] = [place % block.columns, Math.floor(place / block.columns)];
-      places.set(member, {
-        x: x - block.width / 2 + column * (size.width + GAP),
-        y: y - block.height / 2 + row * (size.height + GAP),
-      });
-    });
+    return { x: x - block.width / 2, y: y - block.height / 2, width: block.width, height: block.height };
   });
-  const ways = lines.map((line, index): Way | undefined => {
-    const edge = graph.edge(blockBy.get(line.from)!, blockBy.get(line.to)!, String(index)) as (Place & { points: Place[] }) | undefined;
-    if (!edge) return undefined;
+  const places = blocks.flatMap((block, index) => placesIn(block, boxes[index]!, size));
+  const placeBy = new Map(places);
+  const ways = lines.map(([number, line]): [number, Way] => {
+    const [from, to] = [blockBy.get(line.from)!, blockBy.get(line.to)!];
+    const edge = graph.edge(String(from), String(to), String(number)) as (Place & { points: Place[] }) | undefined;
+    if (!edge) {
+      const node = (id: string): Box => ({ ...placeBy.get(id)!, ...size });
+      return [number, wayBetween({ node: node(line.from), block: boxes[from]! }, { node: node(line.to), block: boxes[to]! }, direction)];
+    }
     const middle = edge.points[Math.floor(edge.points.length / 2)]!;
-    return { points: edge.points, label: { x: edge.x ?? middle.x, y: edge.y ?? middle.y } };
+    return [number, { points: edge.points, label: { x: edge.x ?? middle.x, y: edge.y ?? middle.y } }];
   });
-  return { places, ways, direction };
+  const { width = 0, height = 0 } = graph.graph() as Partial<Size>;
+  return { places, ways, width, height };
 }
 
-/** Nodes that no edge touches stand in rows below the others. */
-function addLoose(places: Map<string, Place>, loose: string[], size: Size, room: Size): void {
-  const { columns } = blockOf(loose, size, room);
-  const bottom = Math.max(0, ...[...places.values()].map((place) => place.y + size.height + 40));
-  loose.forEach((node, index) => {
-    const [column, row] = [index % columns, Math.floor(index / columns)];
-    places.set(node, { x: column * (size.width + GAP), y: bottom + row * (size.height + GAP) });
-  });
+/** The parts in rows, about in the shape of the room. Nodes that no edge touches stand in rows below them. */
+function together(parts: Placed[], loose: string[], size: Size, room: Size, count: number, direction: Direction): Layout {
+  const made: Layout = { places: new Map(), ways: Array.from({ length: count }), direction, width: 0, height: 0 };
+  const area = parts.reduce((sum, part) => sum + (part.width + APART) * (part.height + APART), 0);
+  const widest = Math.max(0, ...parts.map((part) => part.width));
+  const most = Math.max(widest, Math.sqrt((area * room.width) / room.height));
+  let [x, y, high] = [0, 0, 0];
+  for (const part of parts) {
+    if (x > 0 && x + part.width > most) [x, y, high] = [0, y + high + APART, 0];
+    const moved = (place: Place): Place => ({ x: place.x + x, y: place.y + y });
+    for (const [node, place] of part.places) made.places.set(node, moved(place));
+    for (const [number, way] of part.ways) made.ways[number] = { ...way, points: way.points.map(moved), label: moved(way.label) };
+    made.width = Math.max(made.width, x + part.width);
+    high = Math.max(high, part.height);
+    made.height = y + high;
+    x += part.width + APART;
+  }
+  if (loose.length === 0) return made;
+  const block: Block = blockOf(loose, size, room);
+  const top = parts.length > 0 ? made.height + APART : 0;
+  for (const [node, place] of placesIn(block, { x: 0, y: top }, size)) made.places.set(node, place);
+  return { ...made, width: Math.max(made.width, block.width), height: top + block.height };
 }
 
 /** Places in the direction that fills a room of this size better. */
 export function arranged(nodes: string[], lines: Line[], size: Size, room: Size): Layout {
   const linked = new Set(lines.flatMap((line) => [line.from, line.to]));
   const loose = nodes.filter((node) => !linked.has(node));
-  const blocks = blocksOf(nodes.filter((node) => linked.has(node)), lines, size, room);
-  const tried = (direction: Direction): Layout & { zoom: number } => {
-    const made = placed(blocks, lines, size, direction);
-    addLoose(made.places, loose, size, room);
-    const all = [...made.places.values()];
-    const width = Math.max(0, ...all.map((place) => place.x)) + size.width;
-    const height = Math.max(0, ...all.map((place) => place.y)) + size.height;
-    return { ...made, zoom: Math.min(1, room.width / width, room.height / height) };
+  const parts = partsOf(nodes.filter((node) => linked.has(node)), lines);
+  const hasLabels = lines.length <= MANY;
+  const tried = (direction: Direction): Layout => {
+    const all = parts.map((part) => placed(part, size, room, direction, hasLabels));
+    return together(all, loose, size, room, lines.length, direction);
   };
+  const zoomOf = (made: Layout) => Math.min(1, room.width / made.width, room.height / made.height);
   const down = tried('TB');
-  if (blocks.length > MANY || down.zoom >= 0.9) return down;
+  if (Math.max(0, ...parts.map((part) => part.nodes.length)) > MANY || zoomOf(down) >= 0.9) return down;
   const across = tried('LR');
-  return across.zoom > down.zoom ? across : down;
+  return zoomOf(across) > zoomOf(down) ? across : down;
 }
