@@ -2,7 +2,7 @@
 
 use crate::Language;
 
-/// What happened and what to do, in Russian or in English.
+/// A text in Russian and in English.
 type Words = [&'static str; 2];
 
 /// Why a model did not answer, by the stable code of the cause.
