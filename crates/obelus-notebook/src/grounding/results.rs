@@ -76,8 +76,8 @@ impl Grounding<'_> {
         rows
     }
 
-    /// A message, if it is what a tool brought, to be seen by this instance: not its error, and not an answer of the model
-    /// or of a delegate.
+    /// The result of a tool in a message that this instance sees. Errors, and results of the model or of a delegate, do
+    /// not count.
     fn result_of<'m>(&self, message: &'m Message) -> Option<(&'m Data, &Tool, &'m Value)> {
         let Message::Data(data) = message else { return None };
         let name = data.output.as_ref()?.call.get("_tool")?.as_str()?;
@@ -91,7 +91,7 @@ impl Grounding<'_> {
     }
 }
 
-/// Whether what lies at a dotted path of a result is believed.
+/// Whether the value at a dotted path of a result is trusted.
 fn is_trusted_at(data: &Data, path: &str) -> bool {
     let parts = data.parts.iter().flat_map(|parts| parts.iter()).rev();
     match parts.into_iter().find(|(upper, _)| crate::tool::lies_within(path, upper)) {
@@ -100,7 +100,7 @@ fn is_trusted_at(data: &Data, path: &str) -> bool {
     }
 }
 
-/// Every object with an id, at whatever depth.
+/// Finds all objects with an id, at any depth.
 fn find_rows(
     path: &str,
     value: &Value,
@@ -122,7 +122,7 @@ fn find_rows(
     }
 }
 
-/// An id as a text: numbers and texts of the same digits are the same id.
+/// An id as text. Ids as numbers and as texts of digits are equal.
 fn id(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
@@ -131,7 +131,7 @@ fn id(value: &Value) -> Option<String> {
     }
 }
 
-/// The ids of the latest list that a tool brought and in which a value stands as an id that the tool is trusted with.
+/// The ids of the latest list in a result of a tool that contains the value as a trusted id.
 pub fn list_with(context: &Context, names: &NameSource<'_>, value: &Value) -> Option<Vec<Value>> {
     let wanted = id(value)?;
     context.latest().find_map(|message| {
