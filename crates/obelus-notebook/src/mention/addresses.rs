@@ -42,7 +42,7 @@ static CALENDAR: LazyLock<Regex> = LazyLock::new(|| pattern(r"[0-9]+(?:[.\-/:][0
 const LEAST_OF_IBAN: usize = 15;
 /// The least number of digits among them.
 const LEAST_DIGITS_OF_IBAN: usize = 8;
-/// The least number of digits of an address.
+/// The least number of digits of a telephone number or an account.
 const LEAST_DIGITS: usize = 9;
 /// The same after `+`.
 const LEAST_DIGITS_AFTER_PLUS: usize = 7;

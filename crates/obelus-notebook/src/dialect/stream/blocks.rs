@@ -3,7 +3,7 @@
 use super::Piece;
 use crate::dialect::blocks::headings::{Block, of_line};
 
-/// Longer lines are ignored.
+/// Pieces that would make a line longer than this are dropped.
 const MOST_LINE: usize = 64 * 1024;
 
 #[derive(Default)]

@@ -3,7 +3,7 @@
 use super::Piece;
 use crate::dialect::entries;
 
-/// Longer keys are ignored.
+/// Longer keys are cut. The known keys are shorter.
 const MOST_KEY: usize = 16;
 /// Larger calls are not streamed.
 const MOST_CALL: usize = 1 << 20;
