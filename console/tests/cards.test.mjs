@@ -79,3 +79,20 @@ test('an effect that happened is not done again', async () => {
   const { events } = await world.api('GET', '/sessions/happened/timeline?limit=1000');
   assert.equal(events.filter((event) => event.event === 'call_began').length, 1, 'no second attempt');
 });
+
+test('a card has its words in Russian, and a decided one says once what was decided', async () => {
+  await world.api('POST', '/sessions', { agent: 'letters', id: 'russian', lang: 'ru' });
+  await world.api('POST', '/sessions/russian/messages', { text: 'Когда привезут насосы?', wait: true });
+  const russian = await world.page({ lang: 'ru' });
+  await world.open(russian, 's', 'russian', 'chat');
+  const card = russian.locator('article.question');
+  await card.getByText('Найти сделку').first().waitFor();
+  await decide(russian, () => card.getByRole('button', { name: /^Разрешить/ }).first().click());
+  await card.getByText('Разрешено', { exact: true }).waitFor();
+  const shown = await card.innerText();
+  assert.ok(!/\d{4}-\d\d-\d\dT/.test(shown), `a time for machines: ${shown}`);
+  assert.equal(shown.match(/разрешено/gi).length, 1, shown);
+  assert.ok(!/\b(Approve|Deny|Expires|Details)\b/.test(shown), shown);
+  assert.deepEqual(russian.faults, []);
+  await russian.context().close();
+});

@@ -842,6 +842,8 @@ export interface components {
             mode: string;
             /** @description Its tools. */
             tools: components["schemas"]["ToolRow"][];
+            /** @description Sentences that show what it can be asked. */
+            examples?: string[];
             /** @description The nodes of its graph of steps, where it has one. */
             graph?: string[] | null;
             /** @description The model that it asks, by name. */
@@ -1584,6 +1586,8 @@ export interface components {
             lang?: string | null;
             /** @default null */
             mode?: components["schemas"]["ModeName"] | null;
+            /** @description What it is given, where the agent has a schema for that. */
+            input?: unknown;
         };
         /** @description A state that takes the place of the session's own */
         NewState: {

@@ -73,6 +73,9 @@ pub struct AgentView {
     pub mode: String,
     /// Its tools.
     pub tools: Vec<ToolRow>,
+    /// Sentences that show what it can be asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
     /// The nodes of its graph of steps, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<Vec<String>>,
@@ -122,6 +125,9 @@ pub struct NewSession {
     /// How far it may go, in place of what the agent's file says: `shadow`, `canary` or `full`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ModeName>,
+    /// What it is given, where the agent has a schema for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
     /// Whether the mode may not go further than the agent's file says.
     #[serde(skip)]
     pub is_bound: bool,

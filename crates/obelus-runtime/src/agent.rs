@@ -1,6 +1,7 @@
 //! Agents as files: `agents/NAME/agent.yaml`.
 
 mod limits;
+mod tools;
 mod wording;
 
 use std::collections::BTreeMap;
@@ -14,9 +15,7 @@ use obelus_kernel::session::options::{Approval, ConsentWords, FollowUp, ManagedF
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::opening::OpeningRead;
@@ -24,6 +23,7 @@ use crate::places::{Places, from_yaml, said_by_yaml};
 use crate::policy_names::policy_faults;
 use crate::read::read_text;
 use limits::Limits;
+use tools::Tools;
 use wording::{Languages, Wording};
 
 /// An agent's file, as it is written.
@@ -33,6 +33,8 @@ struct File {
     name: String,
     #[serde(default)]
     description: Option<Wording>,
+    #[serde(default)]
+    examples: Vec<Wording>,
     #[serde(default)]
     language: Languages,
     #[serde(default)]
@@ -105,48 +107,6 @@ fn yes() -> bool {
     true
 }
 
-/// Tools, in the file or in files beside it.
-#[derive(Clone, Debug)]
-enum Tools {
-    Inline(Map<String, Value>),
-    Files(Vec<String>),
-}
-
-impl Default for Tools {
-    fn default() -> Self {
-        Tools::Inline(Map::new())
-    }
-}
-
-/// Errors inside are reported with their place.
-impl<'de> Deserialize<'de> for Tools {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ToolsVisitor)
-    }
-}
-
-struct ToolsVisitor;
-
-impl<'de> Visitor<'de> for ToolsVisitor {
-    type Value = Tools;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("tools by name, or a list of files with tools")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Tools, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list)).map(Tools::Files)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Tools, A::Error> {
-        Map::deserialize(MapAccessDeserializer::new(map)).map(Tools::Inline)
-    }
-
-    fn visit_unit<E>(self) -> Result<Tools, E> {
-        Ok(Tools::default())
-    }
-}
-
 /// The schema of the agent's state, and its initial value.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -165,6 +125,8 @@ pub struct Agent {
     pub name: String,
     /// Its purpose.
     pub description: Option<String>,
+    /// Sentences that show what it can be asked.
+    pub examples: Vec<String>,
     /// The language of its texts: the requested one if the agent has it, else its own.
     pub language: Option<String>,
     /// Its model: a name, or an object with options.
@@ -272,6 +234,7 @@ impl Agent {
             settings: settings(&read, language.clone()),
             name: read.name,
             description: read.description.map(|words| words.text(language.as_deref())),
+            examples: read.examples.iter().map(|words| words.text(language.as_deref())).collect(),
             language,
             model: read.model,
             context,

@@ -50,6 +50,8 @@ export class Feed {
   /** Whether everything that is past has been read. */
   isRead = $state(false);
   error = $state.raw<unknown>(null);
+  /** Grows when something was done after which there may be another picture of what the agent sees. */
+  seen = $state(0);
   /** What a screen reader is told. */
   news = $state('');
 
@@ -62,6 +64,9 @@ export class Feed {
   #last = '0-0';
   #isBusy = false;
   #writing = '';
+  #seen = 0;
+  /** Calls of the browser that run. */
+  readonly #looks = new Set<string>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(session: string) {
@@ -113,6 +118,7 @@ export class Feed {
     this.#dirty.clear();
     this.items = this.#items.slice();
     this.isBusy = this.#isBusy;
+    this.seen = this.#seen;
     this.writing = this.#writing;
   }
 
@@ -144,9 +150,12 @@ export class Feed {
         break;
       case 'call_began':
         this.#isBusy = true;
+        // A look at a page leaves a picture of it; other tools have none.
+        if (String(event.call._tool).startsWith('browser')) this.#looks.add(event.id);
         this.#began(event, lineOf(event) ?? lineOfCall(event.call));
         break;
       case 'call_ended':
+        if (this.#looks.delete(event.id)) this.#seen += 1;
         this.#ended(event);
         break;
       case 'question_asked':

@@ -30,6 +30,7 @@ impl Service {
         Ok(AgentView {
             mode: agent.settings.mode.name().to_owned(),
             tools: agent.context.tools().map(tool).collect(),
+            examples: agent.examples.clone(),
             graph: agent.steps.as_ref().map(|steps| steps.nodes.keys().cloned().collect()),
             model: agent.model.as_ref().and_then(model_name),
             state: schema_of(&agent, "state"),
@@ -74,7 +75,7 @@ fn model_name(model: &Value) -> Option<String> {
 }
 
 /// The schema of a kind.
-fn schema_of(agent: &Agent, kind: &str) -> Option<Value> {
+pub(super) fn schema_of(agent: &Agent, kind: &str) -> Option<Value> {
     agent.context.view(kind)?.schema(None).cloned()
 }
 

@@ -8,6 +8,7 @@ use obelus_runtime::sessions::{SessionRow, SessionStatus};
 use obelus_runtime::{Host, HostError, Language, SessionSpec, StoreError};
 use serde_json::{Value, json};
 
+use super::agents::schema_of;
 use super::talk::turn_view;
 use super::{Service, check_id, drawn_id, id_of_key};
 use crate::types::{CallRow, ModeName, NewSession, Page, PlanView, SessionList, SessionListRow, SessionView};
@@ -43,7 +44,14 @@ impl Service {
         if new.is_bound && mode.is_some_and(|mode| rank(mode) > rank(agent.settings.mode)) {
             return Err(ChannelError::Forbidden(crate::tokens::Role::Admin.name()));
         }
+        let has_input = schema_of(&agent, "input").is_some();
         let mut spec = SessionSpec::from_agent(agent);
+        if let Some(input) = new.input {
+            if !has_input {
+                return Err(ChannelError::BadRequest("this agent has no schema of an input".to_owned()));
+            }
+            spec.give_input(input).map_err(|error| ChannelError::BadRequest(format!("`input`: {error}")))?;
+        }
         if let Some(prepare) = &self.prepare {
             spec = prepare(spec);
         }
