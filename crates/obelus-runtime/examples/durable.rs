@@ -133,6 +133,11 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime")
 }
 
+/// As in `obelus serve`: sessions on all cores.
+fn of_a_server() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().enable_time().build().expect("a runtime")
+}
+
 /// One session, one durable step after the other, through its handle.
 fn one(folder: &Path) {
     let runtime = runtime();
@@ -162,7 +167,7 @@ fn one(folder: &Path) {
 
 /// Many sessions at once, each with one durable step after the other: through their handles, and the store alone.
 fn many(folder: &Path, rounds: usize) {
-    let runtime = runtime();
+    let runtime = of_a_server();
     let round =
         |_| (raw(folder, SESSIONS, SESSIONS * STEPS), driven(folder, &runtime, TURNS), stored(folder, &runtime));
     let rounds: Vec<(f64, Driven, f64)> = (0..rounds).map(round).collect();
@@ -172,8 +177,7 @@ fn many(folder: &Path, rounds: usize) {
     print("ratio", all(|(raw, driven, _)| driven.rate / raw));
     print("store_rate", all(|(.., stored)| *stored));
     print("store_ratio", all(|(raw, _, stored)| stored / raw));
-    print("sessions_cpu", all(|(_, driven, _)| driven.sessions));
-    print("store_cpu", all(|(_, driven, _)| driven.store));
+    print("cpu", all(|(_, driven, _)| driven.sessions + driven.store));
 }
 
 /// The same sessions once, for a few turns each: for profilers, which are slow.
