@@ -23,7 +23,7 @@ fn a_run_is_recorded_and_played_again_without_the_model() {
     assert_eq!(first["cases"], again["cases"]);
     assert_eq!(first["passed"].as_u64(), Some(first["cases"].as_array().unwrap().len() as u64));
     // A recording must contain exactly one run.
-    obelus(&["eval", "crm", "--model", CRM, "--record", &file]).exits(2).says("run.jsonl").says("begins a new file");
+    obelus(&["eval", "crm", "--model", CRM, "--record", &file]).exits(2).says("run.jsonl").says("needs a new file");
 }
 
 /// One case of the agent `crm`: the user's message, the portal's expected requests with answers, and the expected

@@ -136,7 +136,7 @@ fn errors_of_other_protocols_are_said_once() {
         let reply = server.post("/v1/chat/completions", &body);
         (reply.status, reply.json()["error"]["message"].as_str().unwrap().to_owned())
     };
-    assert_eq!(chat(json!({"n": 2})), (400, "an agent gives one answer: `n` is 1".to_owned()));
+    assert_eq!(chat(json!({"n": 2})), (400, "an agent gives one answer: `n` must be 1".to_owned()));
     let strange = json!({"messages": [hello, {"role": "assistant", "content": "x"}, hello]});
     let (status, words) = chat(strange);
     assert!(status == 404 && words.starts_with("this conversation did not take place here"), "{words}");
