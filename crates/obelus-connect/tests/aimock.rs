@@ -1,7 +1,6 @@
-//! The client beside a server that others have written: `@copilotkit/aimock`, which answers as OpenAI does.
+//! The client against an independent implementation of OpenAI's API: `@copilotkit/aimock`.
 //!
-//! It is installed by npm below the target folder, in the version that stands here. Without npm there is nothing to
-//! compare with, and the test says so.
+//! npm installs it below the target folder, in the version named here. Without npm the test is skipped with a message.
 #![cfg(feature = "openai")]
 
 #[expect(dead_code, reason = "the playbooks of the examples are for other tests")]
@@ -23,7 +22,7 @@ use common::say;
 const VERSION: &str = "1.43.0";
 const KEY: &str = "test-key-of-the-mock";
 
-/// The server, ended with the test.
+/// The server; it is killed on drop.
 struct Mock {
     child: Child,
     base: String,
@@ -36,7 +35,7 @@ impl Drop for Mock {
     }
 }
 
-/// Where the package is; none where it cannot be had.
+/// The folder of the package, if it can be installed.
 fn installed() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("aimock-{VERSION}"));
     let program = folder.join("node_modules/@copilotkit/aimock/dist/cli.js");
@@ -76,7 +75,7 @@ fn start(fixtures: &Value) -> Option<Mock> {
     let said =
         lines.by_ref().map_while(Result::ok).find_map(|line| Some(line.split_once("listening on ")?.1.to_owned()));
     let base = format!("{}/v1", said.expect("it says where it listens"));
-    // What else it says is read, so that it is never held up.
+    // The rest of its output is read, so that it never blocks on a full pipe.
     std::thread::spawn(move || lines.for_each(drop));
     Some(Mock { child, base })
 }
@@ -93,7 +92,7 @@ fn fixtures() -> Value {
         fixture("привет", json!({"content": says("Здравствуйте!")})),
         fixture("сделка", json!({"content": calls.to_string()})),
         fixture("болтай", json!({"content": "Просто слова."})),
-        // The request for a repair repeats them.
+        // The request for a repair repeats these words.
         fixture("Просто слова.", json!({"content": "И снова."})),
         fixture("пусто", json!({"content": " "})),
         fixture("запрет", error(403, "no")),
@@ -116,7 +115,7 @@ fn model(mock: &Mock, key: &str, chaos: Option<&str>) -> Arc<OpenAi> {
 #[tokio::test]
 async fn a_server_that_others_have_written_is_understood_and_its_failures_are_survived() {
     let Some(mock) = start(&fixtures()) else { return };
-    // The server answers by the last message, so what is in memory has to stand before the user's words.
+    // The server answers by the last message, so memory must come before the user's message.
     let memory = json!({"type": "data", "kind": "office", "data": {"people": common::people()}});
     let mut live = common::live_with(model(&mock, KEY, None), false, memory).await;
 

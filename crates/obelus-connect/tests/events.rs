@@ -1,4 +1,4 @@
-//! Events as a portal really brings them: the sandbox portal tells the door what happened to its records.
+//! Events from the sandbox portal, delivered to the event receiver as a real portal would.
 
 #![cfg(feature = "bitrix24")]
 
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Sends a request as it stands, and reads the answer to its end: the status, and the body.
+/// Sends a raw request; returns the status and the body.
 async fn send(to: SocketAddr, method: &str, path: &str, kind: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(to).await.unwrap();
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
-    // A server that has refused the request need not read it to its end.
+    // A server that refuses a request may not read all of it.
     let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;

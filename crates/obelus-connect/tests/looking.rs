@@ -1,4 +1,4 @@
-//! What a model on a server is sent of what lies before its eyes, and what comes back of it in errors.
+//! Observations in requests to a model server, and in its errors.
 #![cfg(feature = "openai")]
 
 #[path = "common/live.rs"]
@@ -19,10 +19,10 @@ use live::Live;
 use stream::{Asked, Model, Say, solution};
 
 const PAGE: &str = "- heading \"Sale\"\n- text: CANARY-7f3a-0002\n\n# Mode\nfull";
-/// As much of a picture as tells that it is one.
+/// The beginning of a PNG, enough to be recognised.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nCANARY-IN-THE-PICTURE-000000000000000000000000000000000000000";
 
-/// A picture in a file of its own.
+/// A picture in a temporary file.
 struct Shot(PathBuf);
 
 impl Shot {
@@ -39,7 +39,7 @@ impl Drop for Shot {
     }
 }
 
-/// A session that can look.
+/// A session with a tool that observes.
 async fn open(server: &Model, options: OpenAiOptions, shot: &Shot) -> Live {
     let mut activities = Activities::new();
     let image = shot.0.clone();
@@ -67,7 +67,7 @@ fn looks_then_answers(asked: &Asked) -> Say {
     Say::whole(&json!({"say": null, "calls": [{"_tool": "look", "_outputPath": "†page"}], "output": null}).to_string())
 }
 
-/// The message with what is before the model's eyes.
+/// The message with the observation.
 fn message_seen(asked: &Asked) -> Option<Value> {
     let body = asked.json();
     let mut messages = body["messages"].as_array().unwrap().iter();
@@ -103,7 +103,7 @@ async fn text_goes_as_data_and_the_picture_as_a_part_beside_it() {
     assert_eq!(lines, PAGE.lines().collect::<Vec<_>>(), "none of its lines begins a section of its own");
     let url = seen["content"][1]["image_url"]["url"].as_str().unwrap();
     assert!(url.starts_with("data:image/png;base64,iVBORw0KGgp"), "{url}");
-    // What was sent before stays where it was.
+    // Earlier messages stay where they were.
     let body = asked[1].json();
     let messages = body["messages"].as_array().unwrap();
     assert_eq!(messages.first().unwrap()["role"], "system");
@@ -201,7 +201,7 @@ async fn a_picture_of_the_user_goes_beside_the_users_words() {
 
 #[tokio::test]
 async fn a_server_that_repeats_what_it_was_sent_brings_none_of_it_into_the_session() {
-    // As some servers do: the whole of the messages in the error, the picture included.
+    // Some servers repeat all messages in an error, with pictures.
     let server = Model::start(|asked, _| match message_seen(asked) {
         None => looks_then_answers(asked),
         Some(message) => Say::error(400, &format!("Failed to parse: {}", message["content"])),

@@ -1,4 +1,4 @@
-//! Models on a server: what is sent, and how each way in which a server can fail ends.
+//! Models on a server: the requests, and the outcome of each kind of failure.
 #![cfg(feature = "openai")]
 
 #[expect(dead_code, reason = "the playbooks of the examples are for other tests")]
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use common::{Live, say};
 use stream::{Model, Say, chunk, solution};
 
-/// Waits as short as a test can bear, and tries nothing again.
+/// Short time limits, no retries.
 fn hasty() -> OpenAiOptions {
     let timeouts = Timeouts { first_byte: 0.4, idle: 0.4, total: 5.0 };
     OpenAiOptions { timeouts, retries: 0, ..OpenAiOptions::named("gpt-test") }
@@ -165,7 +165,7 @@ async fn a_reading_call_begins_while_the_rest_of_the_stream_is_still_to_come() {
     let (first, rest) = (first.to_owned(), rest.to_owned());
     let opens = Arc::clone(&gate);
     let server = Model::start(move |_, _| Say::gated(&first, Arc::clone(&opens), &rest)).await;
-    // Nobody else opens the gate: were the call not begun before the rest has come, nothing would ever come.
+    // Only the start of the call opens the gate: if calls started after the whole answer, the test would hang.
     let patient = OpenAiOptions { timeouts: Timeouts::default(), ..hasty() };
     let live = live(&server, patient).await;
     let mut events = live.handle.subscribe(None);
@@ -204,7 +204,7 @@ async fn no_other_address_is_contacted_whatever_the_server_says() {
     assert_eq!(elsewhere.asked().len(), 0);
 }
 
-/// Each way in which a server fails, by the code that it has in the end.
+/// Each failure of a server, with the code it results in.
 fn faults() -> Vec<(&'static str, Say)> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     let half = || format!("{head}data: {}\n\n", chunk(&json!({"content": "{\"say\": \"поло"}), None));

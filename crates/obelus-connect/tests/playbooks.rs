@@ -1,4 +1,4 @@
-//! The example playbooks at work in a session.
+//! The example playbooks in a session.
 
 mod common;
 
@@ -33,7 +33,7 @@ async fn a_procedure_that_fails_says_so() {
     let live = live(example("deal-sum"), false).await;
     let reply = say(&live, "измени сумму сделки 2 на 5").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Не получилось: нет такой сделки")));
-    // The next turn is not burdened with the failure of this one.
+    // The failure does not affect the next turn.
     let reply = say(&live, "измени сумму сделки 1 на 5").await;
     assert_eq!(reply.output, json!("Сумма сделки «Окна» теперь 5."));
 }

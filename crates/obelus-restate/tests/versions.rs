@@ -1,4 +1,4 @@
-//! A new version of the workers comes while sessions wait and work: none breaks.
+//! A new version of the workers starts while sessions wait and run; none of them breaks.
 
 #[path = "../../obelus-runtime/tests/common/mod.rs"]
 mod common;
@@ -18,7 +18,7 @@ use serde_json::json;
 use server::Server;
 use tokio::sync::oneshot;
 
-/// A version of the workers, and what ends it.
+/// A version of the workers, and the means to end it.
 struct Version {
     calls: Arc<AtomicUsize>,
     end: oneshot::Sender<()>,
@@ -116,7 +116,7 @@ async fn dur_12_outcomes_wait_for_a_version_that_can_restore_the_session() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 
-    // The call ends in the first version; what comes of it goes to the second, which can do nothing with it.
+    // The call ends in the first version. Its result goes to the second, which cannot use it.
     let _second = version_of(&cluster, Broken, Arc::default()).await;
     go_on.add_permits(1);
     let refused = handle.pause("ann").await.unwrap_err();

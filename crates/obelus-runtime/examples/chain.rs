@@ -1,8 +1,8 @@
 //! Runs plans of trivial calls through a session's handle, for the benchmark.
 //!
-//! `chain N` is a chain of N calls, `fan N` are N independent ones; `history N` puts N messages into the context
-//! first and then runs a chain of 1,000. One thread does all the work. Prints the CPU time per call in
-//! microseconds; with a second number the whole is repeated so often, and the best is printed.
+//! `chain N` is a chain of N calls, `fan N` are N independent ones; `history N` puts N messages into the context first
+//! and then runs a chain of 1,000. One thread does all the work. Prints the CPU time per call in microseconds; with a
+//! second number, the best of that many runs.
 
 use std::hint::black_box;
 
@@ -12,7 +12,7 @@ use obelus_kernel::{Context, Data, Message};
 use obelus_runtime::{Activities, Connections, Host, SessionHandle, SessionSpec};
 use serde_json::{Value, json};
 
-/// As in the binary.
+/// The same allocator as the binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -42,7 +42,7 @@ fn main() {
     println!("{best:.3}");
 }
 
-/// What is measured, under a name that tools which count instructions can find.
+/// The measured work, in a function that profilers find by its name.
 #[inline(never)]
 fn counted_work(runtime: &tokio::runtime::Runtime, handle: &SessionHandle) -> Ends {
     let reply = runtime.block_on(async {

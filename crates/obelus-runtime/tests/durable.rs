@@ -1,4 +1,4 @@
-//! Sessions that survive: what a journal holds is what goes on.
+//! Sessions continue from their journal after a crash.
 
 mod common;
 
@@ -13,7 +13,7 @@ use obelus_runtime::sessions::NOT_DURABLE;
 use obelus_runtime::{Connections, Host, SqliteStore};
 use serde_json::{Value, json};
 
-/// A host on a store with room for so many records, whose calls are counted.
+/// A host on a store with this limit of records; its calls are counted.
 fn counted(store: &Arc<Small>, calls: &Arc<AtomicUsize>, room: Option<u64>) -> Host {
     store.make_room(room);
     host(Connections::new(counting(calls)), store.clone())
@@ -23,7 +23,7 @@ fn counted(store: &Arc<Small>, calls: &Arc<AtomicUsize>, room: Option<u64>) -> H
 async fn wherever_the_journal_ends_the_session_goes_on_to_the_same_end() {
     let calls = Arc::new(AtomicUsize::new(0));
     let whole = counted(&Arc::default(), &calls, None).create("s", chain("read", 6)).await;
-    // Its host is gone already.
+    // The host was a temporary of the statement above and is gone.
     assert!(whole.unwrap().run_plan().await.is_err());
     let expected = {
         let host = counted(&Arc::default(), &calls, None);
@@ -84,7 +84,7 @@ async fn replaying_the_journal_gives_the_same_session_byte_for_byte() {
     assert_eq!(early.context().length(), 2 + 2, "two results");
 }
 
-/// The first call of the chain was under way when everything stopped.
+/// The process stopped while the first call of the chain was running.
 async fn interrupted(effect: &str) -> (Host, Arc<AtomicUsize>) {
     let (store, calls) = (Arc::new(Small::default()), Arc::new(AtomicUsize::new(0)));
     let first = counted(&store, &calls, Some(1));

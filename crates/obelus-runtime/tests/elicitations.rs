@@ -1,4 +1,4 @@
-//! A call that asks a person while it is at work: the question is carried out and the answer back.
+//! Running calls that ask a person: the question reaches the person, and the answer reaches the call.
 
 mod common;
 
@@ -12,14 +12,14 @@ use obelus_runtime::{
 };
 use serde_json::{Value, json};
 
-/// Asks for a name, and brings what it was told.
+/// Asks for a name and returns the answer.
 struct Asks;
 
 impl Activity for Asks {
     fn run(&self, work: Work) -> ActivityFuture {
         Box::pin(async move {
             let schema = json!({"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}});
-            // In a task of its own, as a server's connection asks.
+            // In a separate task, as the connection to a server does.
             let elicitor = work.elicitor.clone();
             let asked = tokio::spawn(async move { elicitor.ask("Whose is it?".to_owned(), schema).await });
             Outcome::Value(match asked.await.unwrap() {
@@ -52,7 +52,7 @@ fn connections(notes: impl Activity) -> Connections {
     Connections::new(activities)
 }
 
-/// A session that asks, and the host that has it.
+/// A session whose call asks, and its host.
 async fn open(spec: SessionSpec) -> (Host, SessionHandle) {
     let host = Host::builder(connections(Asks)).clock(system_clock).build();
     let handle = host.create_temporary("s", spec).await.unwrap();
@@ -92,7 +92,7 @@ async fn calls_that_ask_at_once_are_each_told_their_own() {
     let (_host, handle) = open(planned(plan, "create", 3600)).await;
     assert_eq!(run_plan(&handle).await.waiting.len(), 2);
     for question in open_questions(&handle).await {
-        // The question says which call asks.
+        // The question has the call that asks.
         let name = question.calls[0].call["_outputPath"].clone();
         let decision = Decision::Value { value: json!({"name": name}) };
         handle.answer(question.id, decision, "ann").await.unwrap();
@@ -107,7 +107,7 @@ async fn calls_that_ask_at_once_are_each_told_their_own() {
 async fn the_time_a_person_takes_is_not_the_calls() {
     let (_host, handle) = open(asking("create", 3600)).await;
     run_plan(&handle).await;
-    // Longer than the call may take by itself.
+    // Longer than the time limit of the call.
     let waited = tokio::time::timeout(Duration::from_millis(400), handle.finished()).await;
     assert!(waited.is_err(), "{waited:?}");
     decide(&handle, ada()).await.unwrap();
@@ -150,7 +150,7 @@ async fn where_nobody_could_answer_nobody_is_asked() {
     assert!(handle.inspect(|session| session.questions().is_empty()).await.unwrap());
 }
 
-/// Asks without end, and then for too much.
+/// Asks a question that is too long, then a thousand more.
 struct Pesters;
 
 impl Activity for Pesters {
@@ -159,7 +159,7 @@ impl Activity for Pesters {
             let too_much = work.elicitor.ask("x".repeat(100_000), json!({})).await;
             let mut answers = std::collections::BTreeSet::from([format!("{too_much:?}")]);
             for _ in 0..1000 {
-                // No schema: nobody could answer that.
+                // The schema is invalid, so no answer is possible.
                 answers.insert(format!("{:?}", work.elicitor.ask("?".to_owned(), json!("none")).await));
             }
             Outcome::Value(json!(answers))

@@ -1,4 +1,4 @@
-//! Sessions by their handles: commands, rests, events, and sessions that come and go.
+//! Sessions by their handles: commands, rests, events, creation and removal from memory.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn asking() -> SessionSpec {
     spec(json!({"step": tool("delete")}), json!([{"_tool": "step", "n": 1, "_outputPath": "†state.a"}]))
 }
 
-/// The names of all events that are there.
+/// The names of all received events.
 fn names(events: &mut Subscription) -> Vec<String> {
     let all = std::iter::from_fn(|| events.try_next());
     all.map(|event| serde_json::to_value(&*event).unwrap()["event"].as_str().unwrap().to_owned()).collect()
@@ -89,7 +89,7 @@ async fn events_are_numbered_by_record_and_a_client_goes_on_where_it_was() {
     assert_eq!(names(&mut later), ["call_began", "moved", "call_ended", "rested", "moved"]);
 }
 
-/// Numbers and contents of lasting events.
+/// The received events as JSON, without transient ones.
 fn told(events: &mut Subscription) -> Vec<String> {
     let all = std::iter::from_fn(|| events.try_next());
     let lasting = all.filter(|event| !matches!(event.body, EventBody::Moved { .. }));
@@ -116,7 +116,7 @@ async fn a_client_that_comes_back_to_another_process_misses_nothing_and_sees_not
     common::kill(first).await;
     let second = open();
     let handle = second.open("s").await.unwrap();
-    // None of them is held here: a client is told so, or reads the journal.
+    // This process has none of the old events: the stream says so, and the journal has them.
     assert!(told(&mut handle.subscribe(Some(EventNumber::START)))[0].contains("missed"));
     for (at, number) in [(0, "0-0"), (1, "1-1"), (2, "1-2")] {
         assert_eq!(told(&mut handle.history(number.parse().unwrap()).unwrap()), seen[at..], "after {number}");
@@ -209,7 +209,7 @@ async fn outcomes_that_cannot_be_kept_are_kept_when_there_is_room() {
     store.make_room(None);
     assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
     assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v2").await), (3, Some(json!(3))));
-    // By itself, too.
+    // The host also retries by itself.
     store.make_room(Some(6));
     handle.run_plan().await.unwrap();
     handle.rested().await.unwrap_err();
@@ -256,7 +256,7 @@ async fn a_session_that_does_not_exist_or_exists_already_is_an_error() {
     assert_eq!(handle.say("hello").await.unwrap_err().code, GONE, "sessions end with their host");
 }
 
-/// The keys of all calls that a host's sessions make.
+/// Activities that record the idempotency keys of all calls.
 fn keys_of() -> (Activities, Arc<Mutex<Vec<String>>>) {
     let keys = Arc::new(Mutex::new(Vec::new()));
     let (mut activities, seen) = (Activities::new(), keys.clone());
@@ -398,7 +398,7 @@ async fn a_question_lapses_even_if_its_session_has_left_memory() {
     assert!(open_questions(&handle).await.is_empty());
 }
 
-/// The time of the runtime.
+/// The time of the paused runtime.
 fn moving() -> obelus_kernel::Time {
     thread_local! { static BEGAN: tokio::time::Instant = tokio::time::Instant::now(); }
     let since = BEGAN.with(tokio::time::Instant::elapsed);

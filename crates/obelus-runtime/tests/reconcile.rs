@@ -1,4 +1,4 @@
-//! Answers that get lost: what an activity can find out by itself, nobody is asked.
+//! Lost answers: an activity that can find out what happened does so, without asking a person.
 
 mod common;
 
@@ -15,23 +15,23 @@ use obelus_runtime::{
 };
 use serde_json::json;
 
-/// How a peer treats a call.
+/// The behaviour of a peer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Peer {
-    /// Acts, and its answer is lost.
+    /// Acts; its answer is lost.
     ActsAndIsLost,
-    /// Does nothing, and its answer is lost the first time.
+    /// The first time it does nothing and its answer is lost.
     IsLostOnce,
-    /// Acts, and never answers.
+    /// Acts; never answers.
     ActsAndHangs,
-    /// Acts, and fails in the middle of telling.
+    /// Acts; then panics.
     ActsAndPanics,
 }
 
 struct Post {
     peer: Peer,
     can_look: bool,
-    /// The keys of what has happened.
+    /// The keys of the effects that happened.
     happened: Arc<Mutex<Vec<String>>>,
     runs: Arc<AtomicUsize>,
 }
@@ -72,7 +72,7 @@ impl Activity for Post {
     }
 }
 
-/// A session with one call of that peer.
+/// A session with one call to that peer.
 struct Scene {
     host: Host,
     store: Arc<Small>,
@@ -143,7 +143,7 @@ async fn a_crash_is_a_lost_answer_like_any_other() {
         if had_happened {
             scene.happened.lock().unwrap().push("s:0.0".to_owned());
         }
-        // The journal ends after the intent.
+        // The journal ends after the intent of the call.
         let intent = vec![Record::new(clock(), Input::RunPlan)];
         scene.store.create("s", clock(), &posting().genesis().unwrap(), intent).unwrap();
         let handle = scene.host.open("s").await.unwrap();

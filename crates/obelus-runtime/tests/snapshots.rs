@@ -1,4 +1,4 @@
-//! Sessions that grow old, and are restored as fast as young ones.
+//! Old sessions are restored as fast as young ones.
 
 mod common;
 
@@ -12,7 +12,7 @@ use obelus_runtime::sessions::DAMAGED;
 use obelus_runtime::{Activities, Connections, Host, MemoryStore, SessionSpec, SqliteStore, Store};
 use serde_json::{Value, json};
 
-/// Calls of a turn: with what begins it, a turn is one record more.
+/// Calls of a turn. A turn has one record more, its beginning.
 const CALLS: usize = 31;
 
 fn open(store: &SqliteStore) -> Host {
@@ -25,7 +25,7 @@ fn open_shared(store: Arc<dyn Store>) -> Host {
     host(Connections::new(activities), store)
 }
 
-/// A plan of some calls whose results are written over those before.
+/// A plan of calls; each turn overwrites the results of the last.
 fn plan() -> SessionSpec {
     let call = |i| json!({"_tool": "step", "_outputPath": format!("†state.v{i}")});
     let plan: Value = (0..CALLS).map(call).collect();
@@ -33,7 +33,7 @@ fn plan() -> SessionSpec {
     spec(json!({"step": step}), plan)
 }
 
-/// So many turns of that plan.
+/// Runs this many turns of that plan.
 async fn grow(store: &SqliteStore, turns: usize) -> Host {
     let host = open(store);
     let handle = host.create("s", plan()).await.unwrap();

@@ -1,4 +1,4 @@
-//! A session at work: calls in parallel, time-outs, panics, what is forgotten, and what is said meanwhile.
+//! Running calls: parallel calls, time limits, panics, detached calls, and messages meanwhile.
 
 mod common;
 
@@ -11,7 +11,7 @@ use obelus_kernel::session::{CallError, Ends, Outcome};
 use obelus_runtime::{Activities, Activity, ActivityFuture, Connections, EventBody, Host, SessionHandle, Work};
 use serde_json::{Value, json};
 
-/// A session that runs a plan, and the host that has it.
+/// A session with a plan, and its host.
 async fn open(tools: Value, plan: Value, activities: Activities, parallel: u32) -> (Host, SessionHandle) {
     let host = Host::new(Connections::new(activities));
     let mut spec = common::spec(tools, plan);
@@ -48,7 +48,7 @@ async fn independent_calls_run_at_once_up_to_the_limit() {
     }
 }
 
-/// Never ends by itself, and says when it is dropped.
+/// Never ends; counts when it is dropped.
 struct Hangs(Arc<AtomicUsize>);
 
 struct Dropped(Arc<AtomicUsize>);

@@ -293,12 +293,12 @@ pub(super) async fn cancel(
     access.needs(Role::Operator)?;
     let of = |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     if of("action").is_some_and(|action| action != "interrupt") {
-        return Err(unsupported("a run is interrupted: what was done cannot be rolled back").into());
+        return Err(unsupported("only `interrupt` is supported: effects cannot be rolled back").into());
     }
     let begun = begun_before(&app, &notes, &id, &run).await?;
     let fold = folded(&app, &id, &begun.session).await?;
     if fold.is_queued(begun.record) {
-        return Err(unsupported("the run has not begun: cancel the one that is at work first").into());
+        return Err(unsupported("the run has not begun: cancel the active one first").into());
     }
     if fold.run(begun.record).is_some_and(|run| run.end.is_none()) {
         app.service().stop(&begun.session, access.input_id()).await?;

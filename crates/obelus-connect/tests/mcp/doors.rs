@@ -1,4 +1,4 @@
-//! Servers that want to know who asks: logins, tokens that lapse, and what strangers say on the way to them.
+//! Servers that need a login: logins, expiring tokens, and manipulated redirects.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::peers::{arguments, run, servers, until};
 
-/// The servers and a store, gone with the test.
+/// The servers and a folder for logins, removed on drop.
 struct Doors {
     child: Child,
     here: String,
@@ -41,7 +41,7 @@ impl Doors {
         Self { child, here, folder }
     }
 
-    /// As another process of the same user would have it.
+    /// The servers as another process of the same user sees them.
     fn servers(&self, path: &str, auth: Value) -> Servers {
         let section = json!({"door": {"url": format!("{}/{path}", self.here), "auth": auth, "timeout": 20}});
         let servers = servers(section);
@@ -61,7 +61,7 @@ impl Doors {
     }
 }
 
-/// A person who opens the address at once, and may be sent astray.
+/// A person who opens the address at once. With `astray`, the redirect has a wrong state.
 struct Visitor {
     landing: Landing,
     astray: bool,
@@ -79,7 +79,7 @@ impl LogIn for Visitor {
     fn visit<'a>(&'a self, address: &'a str, state: &'a str) -> VisitFuture<'a> {
         Box::pin(async move {
             let (landed, visited) = tokio::join!(self.landing.visit(address, state), async {
-                // Others knock first.
+                // Foreign requests come first and are refused.
                 for path in ["/callback?code=mine&state=guess", "/favicon.ico?state=", "/callback"] {
                     let back = self.back().replace("/callback", path);
                     assert_eq!(reqwest::get(back).await.unwrap().status(), 404, "{path}");
@@ -169,7 +169,7 @@ async fn rights_that_are_missing_are_asked_for_at_the_next_login() {
     let error = call(&servers, "write").await.unwrap_err();
     assert_eq!(error.trouble, Trouble::NoAccess);
     assert!(error.words.starts_with("it wants more rights (write); log in with: "), "{error}");
-    // As a person does it: in another process.
+    // In another process, as a person would do it.
     log_in(&doors.servers("mcp", json!({}))).await.unwrap();
     let asked = doors.seen("/as/authorize").await;
     assert_eq!(asked.last().unwrap()["query"]["scope"], "read write");

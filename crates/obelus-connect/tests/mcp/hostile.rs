@@ -1,4 +1,4 @@
-//! Servers that die, hang, flood, babble and change their minds.
+//! Servers that die, hang, flood, send garbage and change their tools.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::peers::{arguments, marked, run, servers, until, zombies};
 
-/// A server that misbehaves as told, with a file of its own for what happened to it.
+/// A server that misbehaves by `mode` and writes what happens to a file.
 struct Peer {
     servers: Servers,
     file: PathBuf,
@@ -42,10 +42,10 @@ impl Peer {
         self.notes().iter().filter(|line| *line == note).count()
     }
 
-    /// Nothing is left of the server.
+    /// Closes the server and waits until its processes are gone.
     async fn is_gone(&self) {
         self.servers.close().await;
-        // A process that was killed may still be on its way out.
+        // A killed process may exist for a moment longer.
         until("nothing runs any more", || marked(&self.mark).is_empty()).await;
         until("everything is reaped", || zombies().is_empty()).await;
     }
@@ -263,7 +263,7 @@ async fn what_is_refused_is_not_called_and_what_is_not_offered_can_be() {
 
 #[tokio::test]
 async fn secrets_of_the_environment_are_not_passed_on_and_given_ones_are_masked() {
-    // A test cannot set variables of its own process, so it starts itself again with them.
+    // A test cannot set variables of its own process, so it runs itself in another one.
     if std::env::var_os("MCP_HOSTILE_INHERITED_TOKEN").is_none() {
         let again = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["hostile::secrets_of_the_environment_are_not_passed_on_and_given_ones_are_masked", "--exact"])
@@ -299,7 +299,7 @@ async fn what_is_too_long_is_cut_with_a_word_about_it() {
     peer.is_gone().await;
 }
 
-/// Remembers what it was asked and says the same to everything; a question called "Never mind" is never answered.
+/// Records questions and gives the same answer to each; questions with "Never mind" get none.
 #[derive(Default)]
 struct Person(Mutex<Vec<String>>);
 
@@ -311,7 +311,7 @@ impl Elicit for Person {
             if words.contains("Never mind") {
                 std::future::pending::<()>().await;
             }
-            // Longer than the time limit of the call, which stands still meanwhile.
+            // Longer than the time limit of the call, which does not count this time.
             tokio::time::sleep(Duration::from_secs(5)).await;
             Elicited::Value(json!({"name": "Ann"}))
         })

@@ -1,4 +1,4 @@
-//! Servers that are reached by HTTP, and what they do wrong.
+//! Servers over HTTP, and their failures.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::peers::{arguments, run, servers, until};
 
-/// A server, ended with the test.
+/// A server; it is killed on drop.
 struct Web {
     child: Child,
     port: String,
@@ -89,7 +89,7 @@ async fn a_server_that_is_not_there_did_nothing_and_one_that_went_away_may_have(
     assert_eq!(call(&servers, "echo").await.unwrap(), "echo");
     let (trouble, words) = call(&servers, "gone").await.unwrap_err();
     assert_eq!(trouble, Trouble::Lost, "{words}");
-    // Its port answers until it is quite gone.
+    // Its port accepts connections until the process has ended.
     until("it has ended", || web.child.try_wait().is_ok_and(|ended| ended.is_some())).await;
     let (trouble, words) = call(&servers, "echo").await.unwrap_err();
     assert_eq!(trouble, Trouble::NoStart, "{words}");

@@ -1,4 +1,4 @@
-//! The operator's graph from end to end, on toy pages, with a model made of rules.
+//! The operator's graph from end to end, on a toy site, with a playbook as model.
 
 mod harness;
 

@@ -1,5 +1,5 @@
-//! The CRM agent, told to answer in JSON: its client, the sandbox portal, and a server that enforces the schema it is
-//! sent, as the provider does. What the model writes in the strict form is what the portal is asked.
+//! The CRM agent with JSON answers, its client, the sandbox portal, and a server that enforces the schema of the
+//! request, as the provider does. What the model writes in the strict form reaches the portal unchanged.
 
 use obelus_connect::activity::bind;
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Structured};
@@ -14,7 +14,7 @@ use crate::rules::breaches;
 use crate::stream::{Asked, Model, Say};
 use crate::writer::written;
 
-/// What the model means to answer, request by request, as plain calls.
+/// The intended answers, one per request, as plain calls.
 fn script() -> Vec<Value> {
     let to_results = |mut call: Value| {
         call["_outputPath"] = "†results".into();
@@ -37,7 +37,7 @@ fn script() -> Vec<Value> {
     ]
 }
 
-/// Answers as a provider with strict structured outputs would let the model: by the schema of the request, or not at all.
+/// Answers as a provider with strict structured outputs would: always by the schema of the request.
 fn enforced(asked: &Asked, number: usize) -> Say {
     let format = &asked.json()["response_format"];
     assert_eq!((&format["type"], &format["json_schema"]["strict"]), (&json!("json_schema"), &json!(true)));
@@ -48,7 +48,7 @@ fn enforced(asked: &Asked, number: usize) -> Say {
     Say::stream(&answer.to_string(), 5)
 }
 
-/// The calls as they went to the portal, without what is for the engine.
+/// The parameters of a call, without fields for the engine.
 fn params(call: &Value) -> Value {
     call.as_object()
         .unwrap()
@@ -71,7 +71,7 @@ async fn approved(handle: &SessionHandle, words: &str) -> Reply {
     }
 }
 
-/// The calls that have begun since this was last asked.
+/// The calls started since the last check.
 fn began(events: &mut Subscription) -> Vec<Value> {
     let began = |event: &EventBody| match event {
         EventBody::CallBegan { call, .. } => Some((**call).clone()),

@@ -1,4 +1,4 @@
-//! Sessions that are taken up from what was kept of them, and sessions that are paused.
+//! Sessions restored from a checkpoint, and paused sessions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ fn agent() -> Harness {
     )
 }
 
-/// A conversation of so many turns, each with a call.
+/// A conversation of this many turns, with one call each.
 fn conversation(turns: usize) -> Harness {
     let mut harness = agent();
     for turn in 0..turns {

@@ -1,4 +1,4 @@
-//! Clocks that jump: time does not run backwards in a session, and no approval is extended.
+//! Clocks that jump: the time of a session never goes back, and no approval is extended.
 
 use obelus_kernel::session::{Decision, Ends, Input};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! DEL-1 to DEL-3: calls carried out by a session of their own.
+//! DEL-1 to DEL-3: calls that a separate session carries out.
 
 use obelus_kernel::session::{Decision, Ends, Input, Outcome};
 use serde_json::{Value, json};
@@ -184,7 +184,7 @@ fn a_delegate_at_an_address_is_read_where_the_settings_allow_that() {
     }
 }
 
-/// DEL-2: a child is not run with parameters that break the input schema of its saved request.
+/// DEL-2: parameters must fit the input schema of the saved request.
 #[test]
 fn parameters_that_break_the_input_of_a_saved_request_fail_the_call() {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});

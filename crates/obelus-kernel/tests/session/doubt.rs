@@ -1,11 +1,11 @@
-//! DUR-4: effects of which nobody knows whether they happened.
+//! DUR-4: effects in doubt.
 
 use obelus_kernel::session::{Decision, Ends, Input, Outcome};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-/// A call that was under way when its driver died.
+/// A session whose first call was running when its driver died.
 fn in_doubt(doubtful: Value, others: &[Value]) -> Harness {
     let mut harness = Harness::at_work(json!({}));
     let calls: Vec<Value> = std::iter::once(doubtful).chain(others.iter().cloned()).collect();
@@ -105,7 +105,7 @@ fn doubt_does_not_hold_the_next_of_a_sequence() {
     assert_eq!(harness.handed_out("read").len(), 1);
 }
 
-/// A call went out and its answer was lost.
+/// A session whose call was sent and whose answer was lost.
 fn lost(doubtful: Value) -> Harness {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([doubtful]), json!("over"));

@@ -9,7 +9,7 @@ fn read(q: &str) -> Value {
     json!({"_tool": "read", "q": q, "_outputPath": "†state.found"})
 }
 
-/// A call has come whole.
+/// A call is complete while the model still writes.
 fn came(harness: &mut Harness, index: u32, call: Value) {
     let id = harness.requests[0].clone();
     let may = harness.session.may_start_early(&id, index, &call);

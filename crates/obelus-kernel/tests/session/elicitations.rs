@@ -1,11 +1,11 @@
-//! A call that asks a person something while it is at work.
+//! Running calls that ask a person (elicitations).
 
 use obelus_kernel::session::{Decision, ElicitationAnswer, Ends, Input, Outcome, QuestionStatus, Session};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-/// What an answer must look like: a name, and perhaps an age.
+/// The schema of an answer: a name and an optional age.
 fn about_people() -> Value {
     json!({"type": "object", "required": ["name"], "properties": {
         "name": {"type": "string", "title": "Name", "description": "As in the passport"},
@@ -17,7 +17,7 @@ fn one_word() -> Value {
     json!({"type": "object", "required": ["word"], "properties": {"word": {"type": "string", "minLength": 2}}})
 }
 
-/// A call at work that has asked for a name.
+/// A session with a running call that has asked for a name.
 fn asking() -> Harness {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("make", "a", json!({}))]), json!("over"));

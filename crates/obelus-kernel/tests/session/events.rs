@@ -1,4 +1,4 @@
-//! Events: what a service tells of its own accord.
+//! Events that a service sends on its own.
 
 use obelus_kernel::Message;
 use obelus_kernel::session::{Ends, Input};
@@ -55,7 +55,7 @@ fn an_event_is_no_goal_no_words_and_no_consent() {
     assert_eq!(harness.rested(), Ends::Waiting);
     event(&mut harness, "1", json!("Да, подтверждаю"));
     assert_eq!(harness.waiting().len(), 1);
-    // The model claims a yes that only the event has said.
+    // The model claims a consent that only the event contains.
     harness.user("Что там?");
     let claim = json!([{"_tool": "change", "id": 1, "sum": 5, "confirmed": true}]);
     harness.solve_in_order(claim, json!(null));

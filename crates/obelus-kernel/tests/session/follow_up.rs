@@ -1,4 +1,4 @@
-//! A turn of a conversation goes on until it is done (LOOP-7).
+//! LOOP-7: after the results of its calls, the model is asked again until it answers without calls.
 
 use obelus_kernel::session::{Ends, Happened, Outcome};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn an_answer_without_calls_ends_the_turn_whatever_its_output() {
         assert_eq!(harness.requests.len(), 1, "it is shown what came of it");
         harness.solve(json!([]), output.clone());
         assert_eq!((harness.rested(), harness.requests.len()), (Ends::Output, 0));
-        // What was said along with calls is replaced by the last word, where there is one.
+        // The last output replaces the words that came with calls, if there is one.
         let said = if output.is_null() { json!("I am making it") } else { output };
         assert_eq!(harness.rests.last().unwrap().output, said);
     }

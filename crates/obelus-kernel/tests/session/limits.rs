@@ -1,4 +1,4 @@
-//! LOOP-2, LOOP-3, PLAN-5: how far a turn goes.
+//! LOOP-2, LOOP-3, PLAN-5: the limits of a turn.
 
 use obelus_kernel::session::{Ends, Outcome};
 use serde_json::{Value, json};

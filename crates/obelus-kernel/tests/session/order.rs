@@ -1,4 +1,4 @@
-//! PLAN-1, PLAN-3: what waits for what, and what does not.
+//! PLAN-1, PLAN-3: which calls wait for which.
 
 use obelus_kernel::session::Ends;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn in_a_sequence_a_call_reads_what_was_written_before_it() {
 fn what_waits_for_a_person_does_not_hold_the_next_of_a_sequence() {
     let mut harness = Harness::at_work(json!({}));
     let drop = call("drop", "d", json!({"id": 1}));
-    // The second drop joins the first one's question, which is waiting all the same.
+    // The second drop joins the first one's question, so it waits for a person too.
     harness
         .solve_in_order(json!([call("make", "m", json!({})), drop, drop, call("read", "r", json!({}))]), json!("over"));
     assert_eq!((harness.asked.len(), harness.started.len()), (0, 1));
@@ -103,7 +103,7 @@ fn a_template_over_no_instances_is_reported() {
     assert_eq!((harness.errors(), harness.started.len()), (vec!["CALL-3".to_owned(); 3], 0));
 }
 
-/// Ten thousand calls are a minute's work for a person to imagine, and must not be an hour's for the machine.
+/// Large enough that work quadratic in the number of calls would take very long.
 const MANY: usize = 10_000;
 
 fn many(tool: &str, params: impl Fn(usize) -> Value) -> Value {
@@ -195,7 +195,7 @@ fn ctx_13_what_cannot_stand_in_a_text_is_an_error_or_skips_the_call_with_the_rea
     assert!(prompt.errors.iter().any(|error| error["error"]["rule"] == "PLAN-4"), "{:?}", prompt.errors);
 }
 
-/// A session whose tool `look` brings rows that become instances.
+/// A session whose tool `look` returns rows that become instances.
 fn with_rows(settings: Value) -> Harness {
     let look =
         json!({"x-trust": "trusted", "x-effect": "read", "x-instances": "id", "x-issued": ["id"], "properties": {}});

@@ -1,4 +1,4 @@
-//! PLAN-9, PLAN-12: plans that are made first, and approved as a whole.
+//! PLAN-9, PLAN-12: plans that a person approves as a whole before they run.
 
 use obelus_kernel::PlanMode;
 use obelus_kernel::policy::{Gate, Policy, simulate};
@@ -116,7 +116,7 @@ fn of_plans_that_wait_the_latest_is_meant() {
     assert_eq!(harness.handed_out("make")[0]["q"], 2);
 }
 
-/// What the model is shown of calls with the latest request: those that have not run, and those that have ended.
+/// The states of calls in the latest prompt: open ones, and ended ones.
 fn shown(harness: &Harness) -> (Vec<&'static str>, Vec<&'static str>) {
     let prompt = harness.session.prompt(harness.requests.last().expect("a request")).expect("a prompt");
     let ended = prompt.transcript.iter().filter_map(|entry| match &entry.what {
@@ -139,7 +139,7 @@ fn plan_10_after_a_limit_the_model_is_shown_what_was_done_and_what_was_not() {
     assert_eq!(harness.rested(), Ends::Limit);
     harness.user("continue");
     assert_eq!(shown(&harness), (vec![], vec!["done", "done", "skipped"]));
-    // An answer without calls leaves the plan as it is.
+    // An answer without calls does not change the plan.
     harness.solve(json!([]), json!("Shall I?"));
     harness.user("yes");
     assert_eq!(shown(&harness).1, ["done", "done", "skipped"]);
@@ -221,7 +221,7 @@ fn plan_12_a_plan_of_the_model_is_never_run_as_the_users() {
     }
 }
 
-/// The methods of the steps that the state has as planned.
+/// The methods of the planned steps in the state.
 fn planned(harness: &Harness) -> Vec<String> {
     let state = harness.session.state();
     let steps = state["next"].as_array().cloned().unwrap_or_default();
@@ -262,7 +262,7 @@ fn in_shadow_a_plan_stays_planned_with_all_that_depends_on_it_until_there_is_ano
     }
 }
 
-/// A plan with untrusted reads, and what the dry run says of its last call.
+/// The verdict of the dry run for the last call of a plan.
 fn dry_run(context: &Value, plan: &Value) -> String {
     let harness = Harness::on(context.clone(), json!({}));
     let calls: Vec<_> = plan.as_array().expect("calls").iter().cloned().map(Into::into).collect();
@@ -273,7 +273,7 @@ fn dry_run(context: &Value, plan: &Value) -> String {
     dry.calls.last().expect("a call")["verdict"].as_str().expect("a verdict").to_owned()
 }
 
-/// Whether the last call of the plan is asked about when the plan runs.
+/// Whether the last call needs a person when the plan runs.
 fn asks(context: &Value, plan: &Value) -> bool {
     let mut messages = context.as_array().expect("messages").clone();
     messages.push(json!({"type": "plan", "plan": plan}));
@@ -332,7 +332,7 @@ fn what_a_dry_run_allows_is_not_asked_about_when_the_plan_runs() {
         ),
     ] {
         assert_eq!(dry_run(&context, &plan), verdict, "{plan}");
-        // A dry run does not know which of two values is read; the run does.
+        // A dry run does not know which alternative of `||` is read.
         let may_be_either = plan.to_string().contains("||");
         assert!(may_be_either || asks(&context, &plan) == (verdict == "confirm"), "{plan}");
     }

@@ -1,4 +1,4 @@
-//! ASK-1 to ASK-3: one question for one thing, answered once, and what runs is what was shown.
+//! ASK-1 to ASK-3: one question per call, one answer per question; what runs is what was shown.
 
 use obelus_kernel::session::{AskedAgain, Decision, Ends, Input, Mode, QuestionStatus};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn two_instances() -> Value {
     ])
 }
 
-/// A call of a template: it runs for each instance, and each time a person is asked.
+/// A call that runs once per instance; each run needs approval.
 fn drop_each() -> Value {
     json!({"_tool": "drop", "id": "†deal.id", "_outputPath": "†deal.gone"})
 }
@@ -250,7 +250,7 @@ fn words_are_not_held_back_for_what_an_earlier_turn_asked() {
     assert_eq!((harness.rested(), &harness.said[..]), (Ends::Waiting, &["three deals".to_owned()][..]));
     harness.approve("q1");
     harness.returns("drop", json!(true));
-    // What was told is told once; the model says what came of the yes.
+    // The earlier words are not repeated; the model reports the result of the approval.
     harness.solve(json!([]), json!("it is gone"));
     assert_eq!((harness.rested(), &harness.rests.last().unwrap().output), (Ends::Output, &json!("it is gone")));
     assert_eq!(harness.said.len(), 1);
@@ -365,7 +365,7 @@ fn ask_3_a_yes_that_the_mode_does_not_permit_is_refused_and_the_question_stays()
     assert_eq!(harness.started.len(), 1);
 }
 
-/// POL-4: the words about a call that did not run are the person's or the program's own, and not those of its tool.
+/// POL-4: the text about a denied call is from the person or the program, not from the untrusted tool.
 #[test]
 fn after_a_denial_nothing_of_the_tool_that_never_ran_was_read() {
     for (denials_are_trusted, asked) in [(true, 1), (false, 2)] {
@@ -382,7 +382,7 @@ fn after_a_denial_nothing_of_the_tool_that_never_ran_was_read() {
     }
 }
 
-/// POL-4: a mode or a policy that refuses a call speaks for itself, and the tool has said nothing.
+/// POL-4: the text about a refused call is from the mode or the policy, not from the untrusted tool.
 #[test]
 fn after_a_refusal_nothing_of_the_tool_that_never_ran_was_read() {
     for (denials_are_trusted, asked) in [(true, 0), (false, 1)] {

@@ -1,4 +1,4 @@
-//! CALL-5 to CALL-8: what a call brings, and what of it is kept.
+//! CALL-5 to CALL-8: results of calls, and which parts of them are kept.
 
 use obelus_kernel::Context;
 use obelus_kernel::session::{Ends, Outcome};
@@ -11,7 +11,7 @@ fn nested(levels: usize) -> Value {
     (0..levels).fold(json!(1), |inner, _| json!([inner]))
 }
 
-/// The context, written down and read again.
+/// The context, serialised and parsed again.
 fn read_back(harness: &Harness) -> Value {
     let written = harness.session.context().to_json();
     Context::from_value(written).expect("what a session wrote can be read").to_json()

@@ -1,4 +1,4 @@
-//! LOOP-1, LOOP-4: how a turn begins, hears, and comes to rest.
+//! LOOP-1, LOOP-4: how a turn begins, takes messages, and comes to rest.
 
 use obelus_kernel::session::{Decision, Ends, Input, Mode, Money, Spent, Used};
 use obelus_kernel::{Message, Role};
@@ -183,7 +183,7 @@ fn what_requests_took_in_money_is_summed_whatever_came_of_them_and_stays_known()
     let used = |cost: f64| Used { input: 100, output: 10, cost: Some(Money::from(cost)) };
     harness.user("one");
     let id = harness.requests[0].clone();
-    // The first attempt broke off after it had been paid for.
+    // The first attempt failed after it was charged.
     harness.tell(Input::Used { id: id.clone(), used: used(0.1) }).unwrap();
     harness.tell(Input::Used { id, used: used(0.2) }).unwrap();
     harness.solve(json!([]), json!("done"));
@@ -232,7 +232,7 @@ fn a_one_off_request_forgets_its_state_but_not_what_was_denied() {
     assert_eq!(harness.asked.len(), 2, "the user has spoken since");
 }
 
-/// A turn that was over before anybody answered its question.
+/// A turn that ended with an open question.
 fn ended_with_a_question(end: fn(&mut Harness)) -> Harness {
     let mut harness = Harness::at_work(json!({"max_calls": 2}));
     harness.solve(json!([call("drop", "d", json!({"id": 1})), call("read", "r", json!({}))]), json!(null));
@@ -274,7 +274,7 @@ fn a_turn_that_is_over_is_not_taken_up_again_by_what_people_decide() {
     }
 }
 
-/// PROMPT-1: the schema of the state is the recipe of the work, also where each instance brings its own.
+/// PROMPT-1: the prompt has the schema and description of the state, also where each instance has its own.
 #[test]
 fn schemas_and_descriptions_of_instances_are_shown() {
     let of = |instance: &str, field: &str, words: &str| {

@@ -1,4 +1,4 @@
-//! Where turns begin, what they count, and the ends that they are brought to.
+//! The first node of a turn, its counters, and its ends.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::story::{Story, decided, session};
 
-/// Counts until it is told to end; "continue" goes on without asking what to count.
+/// Counts to five, then asks. "continue" skips the question of what to count.
 fn counting() -> Value {
     json!({
         "start": [{"when": ".state.what != null and (.user | test(\"^continue\"))", "to": "count"}, {"to": "what"}],
@@ -92,7 +92,7 @@ fn a_question_that_is_denied_is_told_from_one_that_is_answered() {
     assert_eq!(story.session.node(), Some("count"));
 }
 
-/// Tries until it works, or until it has failed three times in a row.
+/// Tries until it succeeds, or until it fails three times in a row.
 fn trying() -> Value {
     json!({
         "start": "try", "max_steps": 20,

@@ -1,4 +1,4 @@
-//! What people say while a node waits for them.
+//! Messages from people while a node waits for them.
 
 use obelus_kernel::session::{Decision, Ends, Input, Outcome, QuestionId, QuestionStatus};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::story::{Story, decided};
 use crate::walking::table;
 
-/// Wipes, with a person's yes.
+/// A graph whose call needs approval.
 fn wiping() -> Value {
     json!({
         "start": "decide", "max_steps": 20,

@@ -1,4 +1,4 @@
-//! Calls that one node plans and another carries out.
+//! Calls that one node plans and another runs.
 
 use obelus_kernel::session::{Ends, Outcome};
 use obelus_kernel::steps::Steps;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::story::Story;
 
-/// decide → act → decide …, with something untrusted read first.
+/// read → decide → act → decide …; the read is not trusted.
 fn acting() -> Value {
     json!({
         "start": "read", "max_steps": 20, "at_limit": "limit",

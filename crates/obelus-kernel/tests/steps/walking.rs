@@ -1,4 +1,4 @@
-//! From node to node, and what is wrong with graphs.
+//! The way through a graph, and mistakes in graphs.
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{Ends, Outcome};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::story::{Story, decided};
 
-/// understand → ask → book → done, with a way round the question once the answer is known.
+/// understand → ask → book → done; a known answer skips the question.
 pub(crate) fn table() -> Value {
     json!({
         "start": "understand",
@@ -170,7 +170,7 @@ fn loop_2_after_a_limit_continue_goes_on_where_it_stopped() {
     assert_eq!((story.ends().0, story.session.node()), (Ends::Limit, Some("c")));
     story.user_says("continue").call_ends(Outcome::Value(json!(3)));
     assert_eq!(story.ends(), (Ends::Output, Some("done"), &json!("all")));
-    // Other words begin anew.
+    // Other words start from the beginning.
     graph["max_steps"] = 1.into();
     let mut story = Story::new(graph);
     story.user_says("go").call_ends(Outcome::Value(json!(1))).user_says("something else");

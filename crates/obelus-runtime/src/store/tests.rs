@@ -146,7 +146,7 @@ fn a_journal_that_is_cut_goes_on_before_the_cut() {
     });
 }
 
-/// Retries until it is equal: rests are written when the store is idle.
+/// Retries until the values are equal, because rests are written when the store is idle.
 fn soon<T: PartialEq + std::fmt::Debug>(expected: &T, found: impl Fn() -> T) {
     for _ in 0..500 {
         if found() == *expected {

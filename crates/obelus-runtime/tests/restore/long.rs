@@ -1,4 +1,4 @@
-//! A session of 50,000 calls is taken up for the cost of its checkpoint and of what came after.
+//! Restoring a session of 50,000 calls costs as much as its checkpoint and the records after it.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 
 const TURNS: usize = 50;
 const CALLS: usize = 1_000;
-/// Of a result, in bytes.
+/// Size of a result in bytes.
 const RESULT: usize = 400;
 
-/// Kilobytes of address space that the process which restores it may have.
+/// Limit of the child's address space in kilobytes.
 const LIMIT: usize = 600_000;
 
-/// Where the child finds the store.
+/// The environment variable with the folder of the store, for the child.
 const FOLDER: &str = "OBELUS_LONG_SESSION";
 
-/// Every call adds its result to those that are there.
+/// A session in which every call appends its result to a list.
 fn session() -> Session {
     let tool = json!({"type": "object", "properties": {"n": {}}, "x-effect": "read", "x-trust": "trusted"});
     let call = |n| json!({"_tool": "step", "n": n, "_outputPath": "†state.all", "_outputMethod": "push"});
@@ -39,7 +39,7 @@ fn remake() -> Remake {
     Arc::new(|| Ok(session()))
 }
 
-/// The records of so many turns, and what the session was after each of them.
+/// Plays this many turns; returns their records.
 fn live(session: &mut Session, turns: usize) -> Vec<Record> {
     let mut records = Vec::new();
     for _ in 0..turns {
@@ -61,7 +61,7 @@ fn live(session: &mut Session, turns: usize) -> Vec<Record> {
     records
 }
 
-/// Has a child restore the session under the limit.
+/// Restores the session in a child process under the limit.
 fn restore_in_child(folder: &std::path::Path) {
     let child = format!("ulimit -v {LIMIT}; exec \"$0\" --exact long::the_child_restores_it --ignored --nocapture");
     let ended = Command::new("sh")
@@ -84,7 +84,6 @@ fn the_child_restores_it() {
     assert_eq!(restored.open.len(), 1, "the last call was under way");
     let state = restored.session.state();
     assert_eq!(state["all"].as_array().map(Vec::len), Some(TURNS * CALLS - 1));
-    // The state's file is compared with those of the latest turn only if it is another one.
     let mut states = 0;
     restored.states.visit(|_| states += 1);
     assert_eq!(states, 0, "no model was asked, and there was no rest");
@@ -101,7 +100,7 @@ fn a_session_of_50_000_calls_is_restored_under_a_memory_limit() {
     let (rest, checkpoint) = (records.len() as u64, session.checkpoint());
     assert!(checkpoint.is_some());
     records.extend(live(&mut session, 1));
-    // The last call of the last turn has not ended.
+    // Removes the end of the last call.
     records.pop();
     store.create("s", Time(0), &json!({}), records).unwrap();
     drop(store);

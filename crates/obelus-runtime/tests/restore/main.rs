@@ -1,4 +1,4 @@
-//! Sessions are restored as they were, or not at all (DUR-1, DUR-12).
+//! DUR-1, DUR-12: a session is restored exactly or not at all.
 
 mod long;
 mod scene;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use scene::{Made, Scene};
 
-/// What differs in the error, and the record and the rest that it names.
+/// The record, the last rest and the difference that an error names.
 fn difference(error: &RestoreError) -> (u64, u64, String) {
     let RestoreError::Differs { seq, rest, what, .. } = error else { panic!("{error}") };
     (*seq, *rest, what.clone())
@@ -47,7 +47,7 @@ fn what_was_handed_out_and_has_not_ended_is_open_again() {
 fn a_version_that_does_something_else_stops_the_session_and_says_what_and_since_when() {
     let scene = Scene::new();
     scene.turns(Made::default(), 2);
-    // A turn is its beginning and three calls.
+    // A turn has four records: its beginning and the ends of three calls.
     for (other, seq, rest, words) in [
         (Made { second: "other words", ..Made::default() }, 2, 0, "call 0.1 of `step`"),
         (Made { is_trusted: false, ..Made::default() }, 2, 0, "other messages were appended than now"),
@@ -79,7 +79,7 @@ fn an_input_that_is_refused_now_and_was_taken_then_is_a_difference() {
     let (seq, rest, what) = difference(&error);
     assert_eq!((seq, rest), (5, 4));
     assert!(what.starts_with("it is refused now: "), "{what}");
-    // Versions before digests kept inputs before they were taken.
+    // Versions before digests wrote inputs to the journal before the session accepted them.
     scene.store.cut("s", 5).unwrap();
     scene.append(vec![Record::new(Time(9), input)]);
     assert!(restore(&scene.store, "s", &Made::default().remake()).is_ok());
@@ -95,7 +95,7 @@ fn a_session_at_rest_is_taken_up_from_its_checkpoint_whatever_a_newer_version_wo
     let restored = restore(&scene.store, "s", &other.remake()).unwrap();
     assert_eq!((restored.last, restored.open.len()), (4, 0));
     assert_eq!(restored.session.state(), session.state());
-    // Within a turn it is replayed, and held against the digests.
+    // Within a turn the journal is replayed and compared with the digests.
     scene.advance(&mut session, Input::RunPlan);
     scene.advance(&mut session, scene::ended("1.0"));
     let (seq, rest, _) = difference(&restore(&scene.store, "s", &other.remake()).err().unwrap());
@@ -108,7 +108,7 @@ fn a_session_at_rest_is_taken_up_from_its_checkpoint_whatever_a_newer_version_wo
 #[test]
 fn messages_before_a_checkpoint_are_held_against_the_digests_too() {
     let scene = Scene::new();
-    // A checkpoint keeps the latest messages, and these are more.
+    // A checkpoint has only the latest messages; this session has more.
     let session = scene.turns(Made::default(), 40);
     let last = scene.records().len() as u64;
     scene.store.keep_rest("s", last, Rest { checkpoint: session.checkpoint(), questions: Vec::new() });

@@ -1,5 +1,4 @@
-//! One behaviour, every engine: what a session does is the same wherever it is kept. Each engine brings a [`World`] and has
-//! every case run in it.
+//! The behaviour of sessions, the same on every engine. Each engine implements [`World`] and runs all cases.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,17 +13,17 @@ use super::common::{chain, counting, open_questions, read, run_plan, snapshot, s
 
 /// An engine.
 pub(crate) trait World {
-    /// A host of the engine. Another one with the same connections sees the same sessions.
+    /// A host of the engine. All its hosts see the same sessions.
     fn host(&self, connections: Connections) -> Host;
 
-    /// The name of a session that no other case has.
+    /// An id of a session that is unique to the case.
     fn id(&self, name: &str) -> String;
 }
 
 /// The cases of the suite.
 macro_rules! cases {
     ($($name:ident;)*) => {
-        /// Makes a test of each case, in a world that `$world` makes.
+        /// Makes a test of each case, with a new world from `$world`.
         macro_rules! suite {
             ($world:expr) => {
                 $(
@@ -72,7 +71,7 @@ fn counted(world: &dyn World) -> (Host, Arc<AtomicUsize>) {
     (world.host(Connections::new(counting(&calls))), calls)
 }
 
-/// Numbers and contents of lasting events that are there.
+/// The received events as JSON, without transient ones.
 fn told(events: &mut Subscription) -> Vec<String> {
     let all = std::iter::from_fn(|| events.try_next());
     let lasting = all.filter(|event| !matches!(event.body, EventBody::Moved { .. }));
@@ -146,7 +145,7 @@ pub(crate) async fn a_client_that_comes_back_to_another_process_misses_nothing(w
     first.close().await;
     let second = world.host(connections);
     let handle = second.open(&id).await.unwrap();
-    // None of them is held here: a client is told so, or reads the journal.
+    // This process has none of the old events: the stream says so, and the journal has them.
     assert!(told(&mut handle.subscribe(Some(EventNumber::START)))[0].contains("missed"));
     for (at, number) in [(0, "0-0"), (1, "1-1"), (2, "1-2")] {
         assert_eq!(told(&mut handle.history(number.parse().unwrap()).unwrap()), seen[at..], "after {number}");
@@ -275,7 +274,7 @@ pub(crate) async fn dur_1_replaying_the_journal_gives_the_same_session(world: &d
     assert_eq!(seen.snapshot().to_string(), snapshot(&live).await);
     let early = host.look(&id, Some(3)).unwrap();
     assert_eq!(early.context().length(), 2 + 2, "two results");
-    // A checkpoint comes after some turns, and the journal before it is still there.
+    // After some turns there is a checkpoint; the journal before it remains.
     for _ in 0..6 {
         run_plan(&live).await;
     }
@@ -318,7 +317,7 @@ pub(crate) async fn the_inbox_and_the_list_show_what_is_kept(world: &dyn World) 
     assert!(inbox_of(&host, &asks, 0).await.is_empty());
 }
 
-/// The open questions of a session, once there are so many. A store may write them when it has time for it.
+/// The open questions of a session, once there are `count`. A store may write them later.
 async fn inbox_of(host: &Host, id: &str, count: usize) -> Vec<Value> {
     for _ in 0..500 {
         let row = host.inbox().unwrap().into_iter().find(|row| row.session == id);

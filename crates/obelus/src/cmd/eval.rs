@@ -141,7 +141,7 @@ fn files(agent: &Agent, named: &[PathBuf]) -> Result<Vec<(PathBuf, String)>> {
 fn recorded(model: Arc<dyn Model>, record: Option<&Path>) -> Result<Arc<dyn Model>> {
     let Some(path) = record else { return Ok(model) };
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let file = file.with_context(|| format!("--record {}: a recording begins a new file", input::name(path)))?;
+    let file = file.with_context(|| format!("--record {}: a recording needs a new file", input::name(path)))?;
     Ok(Arc::new(Recorder::new(model, file)))
 }
 

@@ -208,7 +208,7 @@ fn the_same_request_gives_the_same_bytes() {
 
 #[test]
 fn data_cannot_begin_a_line_of_its_own() {
-    // All headings of the chat are ours; data cannot add any.
+    // Data cannot add headings to the chat.
     for prompt in [full(), thought()] {
         let messages = render(&prompt, &PromptOptions::default()).unwrap();
         let said: Vec<&str> = prompt

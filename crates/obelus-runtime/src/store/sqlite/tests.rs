@@ -220,7 +220,7 @@ fn a_store_that_is_shrunk_gives_room_back_and_keeps_what_is_in_it() {
     append(&store, "b", ticks(30..33)).unwrap();
     store.remove("a").unwrap();
     let before = store.journal("b").unwrap();
-    // What was only in the log is in the file after the first time.
+    // The first call moves the content of the log into the file.
     store.shrink().unwrap();
     assert_eq!(store.journal("b").unwrap(), before);
     store.remove("b").unwrap();
