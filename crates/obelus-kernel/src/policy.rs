@@ -32,7 +32,7 @@ pub use explain::explain;
 pub(crate) use gate::Mode;
 pub use gate::{Explanation, Finding, Gate, Proposal, Reason, Ruling, Verdict};
 pub(crate) use grounding::{AfterReading, Callee, GroundIndex, Grounded, Grounding, list_with};
-pub use grounding::{Evidence, Letter};
+pub use grounding::{Evidence, GroundingRule};
 pub(crate) use last_write::last_write;
 pub use matching::Match;
 pub(crate) use obelus_notebook::dotted::values_at;

@@ -45,7 +45,7 @@ pub enum AfterReading {
 /// By which part of the rule a value is grounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Letter {
+pub enum GroundingRule {
     /// In the user's own words.
     A,
     /// As a whole text in a trusted result.
@@ -70,7 +70,7 @@ pub enum FoundIn {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// By which part of the rule.
-    pub by: Letter,
+    pub by: GroundingRule,
     /// Where: the words or the result that have the value, or name its row.
     pub place: FoundIn,
     /// The tool whose result has it, where it is (b).
@@ -79,7 +79,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    fn new(by: Letter, place: FoundIn) -> Self {
+    fn new(by: GroundingRule, place: FoundIn) -> Self {
         Self { by, place, tool: None }
     }
 
@@ -122,16 +122,16 @@ impl fmt::Display for Grounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Evidence { by, place, tool } = &self.found;
         let what = match (by, tool) {
-            (Letter::A, _) => "it stands in the user's words".to_owned(),
-            (Letter::B, tool) => format!("it stands in what `{}` brought", tool.as_deref().unwrap_or_default()),
-            (Letter::C, _) => "the user named it".to_owned(),
-            (Letter::D, _) => "it was created in this session".to_owned(),
+            (GroundingRule::A, _) => "it stands in the user's words".to_owned(),
+            (GroundingRule::B, tool) => format!("it stands in what `{}` brought", tool.as_deref().unwrap_or_default()),
+            (GroundingRule::C, _) => "the user named it".to_owned(),
+            (GroundingRule::D, _) => "it was created in this session".to_owned(),
         };
         let letter = match by {
-            Letter::A => 'a',
-            Letter::B => 'b',
-            Letter::C => 'c',
-            Letter::D => 'd',
+            GroundingRule::A => 'a',
+            GroundingRule::B => 'b',
+            GroundingRule::C => 'c',
+            GroundingRule::D => 'd',
         };
         let param = crate::visible::visible(&self.param);
         match place {
@@ -157,7 +157,7 @@ pub struct Callee<'a> {
 }
 
 /// What is known of a value.
-enum Standing {
+enum GroundingState {
     /// It is empty, and says nothing.
     Nothing,
     Found(Evidence),
@@ -229,7 +229,7 @@ impl Grounding<'_> {
     pub fn found_in(&self, callee: Callee<'_>, path: &str, value: &Value) -> Vec<Grounded> {
         let mut found = Vec::new();
         each_leaf(path, value, &mut |path, leaf| {
-            if let Standing::Found(one) = self.leaf(leaf, callee.names_at(path, leaf).as_ref()) {
+            if let GroundingState::Found(one) = self.leaf(leaf, callee.names_at(path, leaf).as_ref()) {
                 found.push(Grounded { param: path.to_owned(), found: one });
             }
         });
@@ -252,9 +252,9 @@ impl Grounding<'_> {
                 return;
             }
             match self.leaf(leaf, callee.names_at(path, leaf).as_ref()) {
-                Standing::Nothing => {}
-                Standing::Found(one) => found.push(Grounded { param: path.to_owned(), found: one }),
-                Standing::Missing => {
+                GroundingState::Nothing => {}
+                GroundingState::Found(one) => found.push(Grounded { param: path.to_owned(), found: one }),
+                GroundingState::Missing => {
                     let text = leaf.as_str().and_then(|leaf| texts.iter().find(|text| text.resolved == leaf));
                     is_grounded = text.is_some_and(|text| self.of_text(callee, path, text.parts, found));
                 }
@@ -286,9 +286,9 @@ impl Grounding<'_> {
         texts
     }
 
-    fn leaf(&self, value: &Value, names: Option<&NameSource<'_>>) -> Standing {
+    fn leaf(&self, value: &Value, names: Option<&NameSource<'_>>) -> GroundingState {
         let found = match value {
-            Value::Null => return Standing::Nothing,
+            Value::Null => return GroundingState::Nothing,
             Value::Number(number) => match Decimal::parse(&number.to_string()) {
                 Some(number) => self.number(value, &number, None, names),
                 None => None,
@@ -296,15 +296,15 @@ impl Grounding<'_> {
             Value::String(text) => {
                 let text = folded(text);
                 if text.is_empty() {
-                    return Standing::Nothing;
+                    return GroundingState::Nothing;
                 }
                 self.text(value, &text, names).or_else(|| self.marked_id(value, names?))
             }
-            Value::Array(_) | Value::Object(_) => return Standing::Nothing,
+            Value::Array(_) | Value::Object(_) => return GroundingState::Nothing,
             // A yes or a no is a choice between two: that it stands somewhere says nothing.
             Value::Bool(_) => None,
         };
-        found.map_or(Standing::Missing, Standing::Found)
+        found.map_or(GroundingState::Missing, GroundingState::Found)
     }
 
     fn text(&self, value: &Value, text: &str, names: Option<&NameSource<'_>>) -> Option<Evidence> {
@@ -316,10 +316,10 @@ impl Grounding<'_> {
             let number = self.number(value, &Decimal::new(false, text, ""), Some(text), names);
             return number.or_else(|| self.phone(text).filter(|_| names.is_none()));
         }
-        let said = self.index.said(self.instance).find(|said| said.has_words(text));
-        said.map(|said| Evidence::new(Letter::A, said.place))
+        let said = self.index.user_texts(self.instance).find(|said| said.has_words(text));
+        said.map(|said| Evidence::new(GroundingRule::A, said.place))
             .or_else(|| self.phone(text).filter(|_| names.is_none()))
-            .or_else(|| self.brought(text))
+            .or_else(|| self.result_text(text))
             .or_else(|| names.and_then(|names| self.named_row(value, names)))
             .or_else(|| self.created(value, names))
     }
@@ -327,8 +327,8 @@ impl Grounding<'_> {
     /// A telephone number that the user wrote in another way.
     fn phone(&self, text: &str) -> Option<Evidence> {
         let digits = whole_phone(text)?;
-        let said = self.index.said(self.instance).find(|said| said.has_phone(&digits))?;
-        Some(Evidence::new(Letter::A, said.place))
+        let said = self.index.user_texts(self.instance).find(|said| said.has_phone(&digits))?;
+        Some(Evidence::new(GroundingRule::A, said.place))
     }
 
     /// The number of a record behind the mark of its kind: `D_41`.
@@ -346,29 +346,31 @@ impl Grounding<'_> {
         text: Option<&str>,
         names: Option<&NameSource<'_>>,
     ) -> Option<Evidence> {
-        let mut said = self.index.said(self.instance);
+        let mut said = self.index.user_texts(self.instance);
         let in_words = match (names, text) {
             // Any number may be an id by chance, so the user must say what it is a number of.
             (Some(names), _) => {
                 let words: Vec<String> = names.announced_by.iter().map(|word| folded(word)).collect();
                 let said = said.find(|said| said.announces(number, &words));
-                said.map(|said| Evidence::new(Letter::C, said.place))
+                said.map(|said| Evidence::new(GroundingRule::C, said.place))
             }
             (None, Some(digits)) if digits.len() > 1 && digits.starts_with('0') => {
-                said.find(|said| said.has_digits(digits)).map(|said| Evidence::new(Letter::A, said.place))
+                said.find(|said| said.has_digits(digits)).map(|said| Evidence::new(GroundingRule::A, said.place))
             }
-            (None, _) => said.find(|said| said.has_number(number)).map(|said| Evidence::new(Letter::A, said.place)),
+            (None, _) => {
+                said.find(|said| said.has_number(number)).map(|said| Evidence::new(GroundingRule::A, said.place))
+            }
         };
         in_words
-            .or_else(|| text.and_then(|text| self.brought(text)))
+            .or_else(|| text.and_then(|text| self.result_text(text)))
             .or_else(|| names.and_then(|names| self.named_row(value, names)))
             .or_else(|| self.created(value, names))
     }
 
     /// A whole text of a trusted result.
-    fn brought(&self, text: &str) -> Option<Evidence> {
-        let brought = self.index.brought(text, self.instance)?;
-        Some(Evidence { by: Letter::B, place: brought.place, tool: Some(brought.tool.to_string()) })
+    fn result_text(&self, text: &str) -> Option<Evidence> {
+        let brought = self.index.result_text(text, self.instance)?;
+        Some(Evidence { by: GroundingRule::B, place: brought.place, tool: Some(brought.tool.to_string()) })
     }
 
     /// Whether every address in the texts of a value is grounded, keys included.
@@ -391,7 +393,7 @@ impl Grounding<'_> {
     }
 
     fn knows_address(&self, address: &Address) -> bool {
-        let mut said = self.index.said(self.instance);
+        let mut said = self.index.user_texts(self.instance);
         match address {
             Address::Words(words) => {
                 let forms =
@@ -399,12 +401,12 @@ impl Grounding<'_> {
                 let mut forms = forms.map(|(scheme, end)| format!("{scheme}{words}{end}"));
                 !plain_url(words).is_empty()
                     && (said.any(|said| said.has_words(words))
-                        || forms.any(|form| self.index.brought(&form, self.instance).is_some()))
+                        || forms.any(|form| self.index.result_text(&form, self.instance).is_some()))
             }
             Address::Number(number) => {
                 let value = number.bytes().all(|digit| digit.is_ascii_digit()).then(|| Decimal::new(false, number, ""));
                 said.any(|said| said.has_address(address) || value.as_ref().is_some_and(|value| said.has_number(value)))
-                    || self.index.brought_number(number, self.instance).is_some()
+                    || self.index.result_number(number, self.instance).is_some()
                     || self.created(&Value::String(number.clone()), None).is_some()
             }
         }
@@ -420,12 +422,12 @@ fn is_short(words: &str) -> bool {
 impl<'a> Callee<'a> {
     /// Where the rows stand that a parameter's value is the id of; what is below a parameter is of the same rows.
     fn names_at(self, path: &str, value: &Value) -> Option<NameSource<'a>> {
-        uppers(path).find_map(|path| self.tool.names_of(path, value, self.params))
+        path_and_ancestors(path).find_map(|path| self.tool.names_of(path, value, self.params))
     }
 }
 
 /// A dotted path, and those above it.
-fn uppers(path: &str) -> impl Iterator<Item = &str> {
+fn path_and_ancestors(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| Some(path.rsplit_once('.')?.0))
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use obelus_kernel::text::glob_fits;
+use obelus_kernel::text::glob_matches;
 use obelus_kernel::{Tool, type_name};
 use obelus_runtime::Secret;
 use reqwest::Url;
@@ -145,12 +145,12 @@ impl Spec {
 
     /// Whether a tool is offered to the agent.
     pub(super) fn offers(&self, tool: &str) -> bool {
-        self.offer.iter().any(|glob| glob_fits(glob, tool)) && !self.refuses(tool)
+        self.offer.iter().any(|glob| glob_matches(glob, tool)) && !self.refuses(tool)
     }
 
     /// Whether a tool is never called.
     pub(super) fn refuses(&self, tool: &str) -> bool {
-        self.refuse.iter().any(|glob| glob_fits(glob, tool))
+        self.refuse.iter().any(|glob| glob_matches(glob, tool))
     }
 
     /// The annotations that the author gives a tool.

@@ -89,14 +89,14 @@ impl<'a> Foretold<'a> {
             return made_of.clone().joined(&Origins::of(Origin::Model));
         }
         let mut all = Origins::default();
-        for (written, takes_errors) in writes(call).filter(|(written, _)| written.meets(path)) {
+        for (written, takes_errors) in writes(call).filter(|(written, _)| written.overlaps(path)) {
             all.join(&tool.origins_of_part(&below(written, path), made_of));
             if takes_errors {
                 all.join(made_of);
                 all.join(tool.error_origin());
             }
         }
-        if tool.side_writes.iter().any(|side| side.to.meets(path)) {
+        if tool.side_writes.iter().any(|side| side.to.overlaps(path)) {
             all.join(made_of);
             all.join(tool.origin());
         }

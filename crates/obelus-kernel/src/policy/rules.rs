@@ -185,9 +185,9 @@ impl Policy {
     ) -> Vec<Line> {
         let mut lines = self.index.candidates(tool, params, origins);
         lines.retain(|line| match *line {
-            Line::Allow(index) => glob::fits(&self.allow[index], &tool.name),
-            Line::Confirm(index) => glob::fits(&self.confirm[index], &tool.name),
-            Line::Refuse(index) => glob::fits(&self.refuse[index], &tool.name),
+            Line::Allow(index) => glob::matches(&self.allow[index], &tool.name),
+            Line::Confirm(index) => glob::matches(&self.confirm[index], &tool.name),
+            Line::Refuse(index) => glob::matches(&self.refuse[index], &tool.name),
             Line::Rule(index) => self.rules[index].matching.holds(&tool.name, tool.effect, params, origins),
         });
         lines.dedup_by_key(|line| match *line {
@@ -285,7 +285,7 @@ mod tests {
                 _ => Origins::from_json(&json!(labels)),
             };
             let mut all: Vec<Line> = Vec::new();
-            all.extend(policy.confirm.iter().position(|pattern| glob::fits(pattern, name)).map(Line::Confirm));
+            all.extend(policy.confirm.iter().position(|pattern| glob::matches(pattern, name)).map(Line::Confirm));
             let holds = |rule: &Rule| rule.matching.holds(name, tool.effect, &params, &origins);
             all.extend((0..policy.rules.len()).filter(|index| holds(&policy.rules[*index])).map(Line::Rule));
             prop_assert_eq!(policy.lines_about(&tool, &params, &origins), all);

@@ -306,10 +306,10 @@ enum Reach {
 
 fn reach(data: &Data, place: &[Segment]) -> Reach {
     let (path, method, Some(value)) = data.operation() else { return Reach::Not };
-    if !path.iter().zip(place).all(|(a, b)| a.may_meet(b)) {
+    if !path.iter().zip(place).all(|(a, b)| a.may_equal(b)) {
         return Reach::Not;
     }
-    let from_the_end = path.iter().zip(place).any(|(a, b)| a.counts_from_the_end() || b.counts_from_the_end());
+    let from_the_end = path.iter().zip(place).any(|(a, b)| a.is_from_end() || b.is_from_end());
     // A write below the place, or perhaps beside it, is a part of its value.
     let Some(mut rest) = place.get(path.len()..).filter(|_| !from_the_end && path.len() <= place.len()) else {
         return Reach::Adds;
@@ -319,7 +319,7 @@ fn reach(data: &Data, place: &[Segment]) -> Reach {
         match (method, value, rest.split_first()) {
             (Method::Push | Method::Concat, ..) => return Reach::Adds,
             (Method::Merge | Method::Assign, Value::Object(_), None) => return Reach::Adds,
-            (Method::Merge | Method::Assign, _, Some((step, _))) if step.counts_from_the_end() => return Reach::Adds,
+            (Method::Merge | Method::Assign, _, Some((step, _))) if step.is_from_end() => return Reach::Adds,
             (Method::Merge | Method::Assign, Value::Object(fields), Some((step, below))) => {
                 // A merge does not change what it does not name.
                 let Some(inner) = fields.get(step.key().as_ref()) else { return Reach::Not };

@@ -23,7 +23,7 @@ use crate::path::Path;
 use crate::schema;
 use crate::time::Time;
 use obelus_notebook::dialect::blocks::Step;
-use obelus_notebook::plan::Manner;
+use obelus_notebook::plan::StepOptions;
 
 /// A confirmation in the state.
 struct Entry {
@@ -303,7 +303,7 @@ impl Session {
             self.turn.asks_when_decided = matches!(self.follow_up(), FollowUp::AfterReads | FollowUp::UntilDone);
         }
         let trigger = Trigger::Approved { by_person: true, before_reading: true };
-        self.start_step(&[Arc::new(call)], trigger, Manner { sequential: true, keeps_results: true });
+        self.start_step(&[Arc::new(call)], trigger, StepOptions { sequential: true, keeps_results: true });
     }
 
     /// Whether a question about this call can be answered here; a step that is not a call of this agent stays

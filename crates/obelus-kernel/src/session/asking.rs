@@ -16,7 +16,7 @@ use super::scheduler::Status;
 use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
 use crate::policy::Reason;
-use obelus_notebook::plan::{Manner, Who};
+use obelus_notebook::plan::{RunsFor, StepOptions};
 
 /// A step, and the index of the call that was expanded over instances.
 type Template = (u32, usize);
@@ -41,7 +41,7 @@ impl Session {
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return };
         let described = self.described(at, call, &frozen);
         let step = self.scheduler.step_of(at);
-        if step.who[step.jobs[at.index()].call] == Who::Each {
+        if step.who[step.jobs[at.index()].call] == RunsFor::Each {
             self.scheduler.set_status(at, Status::Asking);
             let grounded = self.grounded_values(at, call);
             self.inbox.ask_later(Asking { at, described, reasons, grounded });
@@ -103,7 +103,7 @@ impl Session {
         asked_something
     }
 
-    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, manner: Manner) {
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, manner: StepOptions) {
         // Of open plans only the latest counts: two of them would do things twice.
         for number in self.inbox.open_where(|question| question.about == About::Plan) {
             let why = Some("another plan has taken its place");
@@ -122,7 +122,7 @@ impl Session {
     pub(super) fn ask_about_calls(
         &mut self,
         calls: &[Arc<Value>],
-        manner: Manner,
+        manner: StepOptions,
         before_reading: bool,
         reasons: Vec<Reason>,
         is_own: &dyn Fn(usize, &str) -> bool,

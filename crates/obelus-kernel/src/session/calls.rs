@@ -20,7 +20,7 @@ use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::{Place, Proposal, Provenance, Reason, Ruling, Verdict, stands_in_one_result};
 use crate::tool::{Effect, Tool};
-use obelus_notebook::plan::{Who, who_runs};
+use obelus_notebook::plan::{RunsFor, runs_for};
 use obelus_notebook::steps::StepNode;
 
 impl Session {
@@ -448,7 +448,7 @@ impl Session {
             && call.asides.is_none()
             && !call.has_refs()
             && call.output_path.as_ref().is_none_or(|path| path.alternatives.len() == 1)
-            && who_runs(&[&call], &self.memory.context) == [Who::Once];
+            && runs_for(&[&call], &self.memory.context) == [RunsFor::Once];
         self.settings.activity_of(&tool, call.activity.as_deref()).filter(|_| is_plain)?;
         let params = call.params.iter().map(|(name, value)| Some((name.to_string(), value.resolve(&|_| None).ok()?)));
         let params = Value::Object(params.collect::<Option<_>>()?);

@@ -14,7 +14,7 @@ use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
 use crate::origin::{Origin, Origins};
 use crate::policy::GroundIndex;
-use obelus_notebook::plan::Manner;
+use obelus_notebook::plan::StepOptions;
 
 impl Session {
     /// Begins a turn, with the user's message if there is one.
@@ -93,7 +93,7 @@ impl Session {
         self.begin_without_model();
         self.projection.plan.clear();
         let before_reading = self.transcript.shown().is_trusted();
-        self.start_step(&plan.calls, Trigger::Approved { by_person: true, before_reading }, Manner::default());
+        self.start_step(&plan.calls, Trigger::Approved { by_person: true, before_reading }, StepOptions::default());
         Ok(())
     }
 

@@ -35,7 +35,7 @@ use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::schema::Breach;
-use obelus_notebook::plan::Manner;
+use obelus_notebook::plan::StepOptions;
 use obelus_notebook::steps::{CallNode, StepNode, Steps};
 
 /// A turn in a graph.
@@ -297,7 +297,7 @@ impl Session {
         if let Some(run) = &mut self.graph {
             run.call = Some(self.scheduler.next_step());
         }
-        self.start_step(&[Arc::new(call)], Trigger::Graph, Manner::default());
+        self.start_step(&[Arc::new(call)], Trigger::Graph, StepOptions::default());
         Ok(())
     }
 

@@ -423,10 +423,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use obelus_notebook::plan::Manner;
+    use obelus_notebook::plan::StepOptions;
 
     /// A scheduler with one step of calls to tools `a` and `b`, and its jobs in order.
-    fn scheduler(calls: Value, manner: Manner) -> (Scheduler, Context, Vec<JobRef>) {
+    fn scheduler(calls: Value, manner: StepOptions) -> (Scheduler, Context, Vec<JobRef>) {
         let context = Context::from_value(json!([
             {"type": "state", "data": {}},
             {"type": "tool", "tool": {"a": {"properties": {"x": {}}}, "b": {"properties": {"x": {}}}}},
@@ -447,7 +447,7 @@ mod tests {
             {"_tool": "a", "_outputPath": "†state.n"},
             {"_tool": "b", "x": "†state.n", "_outputPath": "†state.m"},
         ]);
-        let (mut scheduler, context, jobs) = scheduler(calls, Manner::default());
+        let (mut scheduler, context, jobs) = scheduler(calls, StepOptions::default());
         assert_eq!(scheduler.readiness(jobs[0], &context), Readiness::Now);
         assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
         scheduler.run(jobs[0]);
@@ -460,7 +460,7 @@ mod tests {
 
     #[test]
     fn a_call_without_a_path_is_detached_and_the_turn_does_not_wait_for_it() {
-        let (mut scheduler, _, jobs) = scheduler(json!([{"_tool": "a"}]), Manner::default());
+        let (mut scheduler, _, jobs) = scheduler(json!([{"_tool": "a"}]), StepOptions::default());
         scheduler.run(jobs[0]);
         assert!(scheduler.has_detached() && !scheduler.is_running());
         scheduler.set_awaits_user(jobs[0], true);
@@ -475,7 +475,7 @@ mod tests {
     #[test]
     fn a_call_that_awaits_a_person_takes_no_room() {
         let calls = json!([{"_tool": "a", "_outputPath": "†state.n"}]);
-        let (mut scheduler, _, jobs) = scheduler(calls, Manner::default());
+        let (mut scheduler, _, jobs) = scheduler(calls, StepOptions::default());
         scheduler.run(jobs[0]);
         assert!(!scheduler.has_room(1));
         scheduler.set_awaits_user(jobs[0], true);
@@ -485,7 +485,7 @@ mod tests {
     #[test]
     fn in_a_sequence_the_next_call_waits_for_the_one_before() {
         let calls = json!([{"_tool": "a", "_outputPath": "†state.n"}, {"_tool": "b", "_outputPath": "†state.m"}]);
-        let (mut scheduler, context, jobs) = scheduler(calls, Manner { sequential: true, keeps_results: false });
+        let (mut scheduler, context, jobs) = scheduler(calls, StepOptions { sequential: true, keeps_results: false });
         scheduler.run(jobs[0]);
         assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
         scheduler.stop_running(jobs[0]);

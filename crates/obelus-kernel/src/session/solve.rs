@@ -22,7 +22,7 @@ use crate::policy::{Mode, Place, Proposal, Provenance};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
 use obelus_notebook::dialect::Solution;
-use obelus_notebook::plan::{self, Check, Manner, Who};
+use obelus_notebook::plan::{self, Check, RunsFor, StepOptions};
 
 impl Session {
     /// Takes the answer to a request of the turn or of a model call. Others are ignored.
@@ -86,7 +86,7 @@ impl Session {
             self.tasks.push_back(Task::Say(words));
         }
         self.turn.is_faulty = false;
-        let manner = solution.manner();
+        let manner = solution.step_options();
         // A result that came with calls remains until there is another one.
         if !(solution.output.is_null() && self.follow_up() == FollowUp::UntilDone) {
             self.turn.came_with_calls = !solution.calls.is_empty();
@@ -120,8 +120,8 @@ impl Session {
     }
 
     /// Checks a lazy plan and asks a person about it as a whole; a faulty one goes back to the model.
-    fn offer_plan(&mut self, calls: Vec<Arc<Value>>, manner: Manner) {
-        let check = plan::check_in_manner(&calls, PlanMode::Lazy, manner, &self.memory.context);
+    fn offer_plan(&mut self, calls: Vec<Arc<Value>>, manner: StepOptions) {
+        let check = plan::check_with_options(&calls, PlanMode::Lazy, manner, &self.memory.context);
         if !check.is_valid() {
             self.turn.is_faulty = true;
             for fault in &check.errors {
@@ -179,7 +179,7 @@ impl Session {
     }
 
     /// Starts the calls of a solution or an approved plan.
-    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], trigger: Trigger, manner: Manner) {
+    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], trigger: Trigger, manner: StepOptions) {
         self.transcript.note_start();
         let context = &self.memory.context;
         let literal = match trigger {
@@ -278,7 +278,7 @@ impl Session {
             let text = "its input comes from another call: leave `_output` null, and you are asked when it is there";
             return brings_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
         }
-        let is_for_each = step.who[step.jobs[job].call] == Who::Each;
+        let is_for_each = step.who[step.jobs[job].call] == RunsFor::Each;
         if is_for_each && step.jobs.iter().filter(|other| other.call == step.jobs[job].call).count() > 1 {
             let text = "one result is not the result of every instance: give a call with `_instance` for each";
             return brings_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Evidence, FoundIn, Grounding, Letter, below, each_leaf};
+use super::{Evidence, FoundIn, Grounding, GroundingRule, below, each_leaf};
 use crate::context::{Context, named};
-use crate::mention::names::fit;
+use crate::mention::names::word_match;
 use crate::mention::text::{folded, words};
 use crate::message::{Data, Message};
 use crate::origin::Origin;
@@ -28,16 +28,16 @@ impl Grounding<'_> {
         let others: Vec<&str> =
             others.iter().flat_map(|row| &row.parts).flat_map(|part| words(part).map(|(_, word)| word)).collect();
         let parts = || own.iter().filter(|row| row.is_trusted).flat_map(|row| &row.parts);
-        let found = self.index.said(self.instance).find(|said| {
+        let found = self.index.user_texts(self.instance).find(|said| {
             parts().flat_map(|part| said.mentions(part)).any(|mention| {
                 // Two rows that fit a word alike are not told apart by it.
                 let tells_apart = |(word, own): &(&str, _)| {
-                    others.iter().all(|other| fit(word, other).is_none_or(|theirs| theirs < *own))
+                    others.iter().all(|other| word_match(word, other).is_none_or(|theirs| theirs < *own))
                 };
                 mention.iter().any(tells_apart)
             })
         });
-        found.map(|said| Evidence::new(Letter::C, said.place))
+        found.map(|said| Evidence::new(GroundingRule::C, said.place))
     }
 
     /// An issued value of a creation that this session ran, of a tool in `in` where the parameter has names.
@@ -59,7 +59,7 @@ impl Grounding<'_> {
             for (_, part) in issued {
                 each_leaf("", part, &mut |_, leaf| is_issued |= id(leaf).as_ref() == Some(&wanted));
             }
-            is_issued.then(|| Evidence::new(Letter::D, FoundIn::Message(index)))
+            is_issued.then(|| Evidence::new(GroundingRule::D, FoundIn::Message(index)))
         })
     }
 

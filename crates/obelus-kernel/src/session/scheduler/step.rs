@@ -14,7 +14,7 @@ use crate::path::{Path, value_at};
 use crate::session::identity::identity;
 use crate::session::output::{CallReport, CallStatus};
 use crate::time::Time;
-use obelus_notebook::plan::{self, Graph, Manner, Who};
+use obelus_notebook::plan::{self, Graph, RunsFor, StepOptions};
 
 /// The status of a job. The last five are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(crate) enum Trigger {
 /// The active calls of one solution.
 pub(crate) struct Step {
     pub(crate) calls: Vec<Arc<Call>>,
-    pub(crate) who: Vec<Who>,
+    pub(crate) who: Vec<RunsFor>,
     pub(crate) jobs: Vec<Job>,
     pub(crate) graph: Graph,
     pub(crate) sequential: bool,
@@ -153,11 +153,11 @@ impl Step {
     /// Parses the calls, expands them over instances and links them. Faults are returned with the call's index.
     pub(crate) fn new(
         proposals: &[Arc<Value>],
-        manner: Manner,
+        manner: StepOptions,
         literal: Origins,
         context: &Context,
     ) -> (Self, Vec<Fault>) {
-        let Manner { sequential, keeps_results } = manner;
+        let StepOptions { sequential, keeps_results } = manner;
         let mut faults = Vec::new();
         let mut calls = Vec::with_capacity(proposals.len());
         for (index, proposal) in proposals.iter().enumerate() {
@@ -168,11 +168,11 @@ impl Step {
             faults.extend(found.into_iter().map(|fault| fault.in_call(index)));
             calls.push(Arc::new(call));
         }
-        let who = plan::who_runs(&calls, context);
+        let who = plan::runs_for(&calls, context);
         let instances = plan::instances_of(&calls, context);
         let mut jobs = Vec::with_capacity(calls.len());
         for (index, who) in who.iter().enumerate() {
-            if *who == Who::Each && instances.is_empty() {
+            if *who == RunsFor::Each && instances.is_empty() {
                 let text = "the call is for every instance, and there is none";
                 faults.push(Fault::new(Rule::Call3, text).in_call(index));
             }
@@ -372,8 +372,10 @@ impl Step {
 
 /// The graph of feeders among the jobs of a step.
 pub(super) fn linked(calls: &[Arc<Call>], jobs: &[Job], sequential: bool) -> (Graph, Option<Fault>) {
-    let node =
-        |job: &Job| plan::PlanNode { call: &calls[job.call], who: job.instance.clone().map_or(Who::Once, Who::One) };
+    let node = |job: &Job| plan::PlanNode {
+        call: &calls[job.call],
+        who: job.instance.clone().map_or(RunsFor::Once, RunsFor::One),
+    };
     let nodes: Vec<_> = jobs.iter().map(node).collect();
     // In a sequence a later write cannot be waited for: the earlier value is read.
     let may_feed = |from: usize, to: usize| !sequential || jobs[from].call < jobs[to].call;
@@ -410,13 +412,13 @@ impl Job {
     }
 
     /// The jobs of a call: one, or one for each instance.
-    pub(super) fn all(call: usize, who: &Who, instances: &[&String]) -> Vec<Self> {
+    pub(super) fn all(call: usize, who: &RunsFor, instances: &[&String]) -> Vec<Self> {
         match who {
-            Who::One(name) => vec![Self::new(call, Some(name.clone()))],
-            Who::Each if !instances.is_empty() => {
+            RunsFor::One(name) => vec![Self::new(call, Some(name.clone()))],
+            RunsFor::Each if !instances.is_empty() => {
                 instances.iter().map(|name| Self::new(call, Some((*name).clone()))).collect()
             }
-            Who::Once | Who::Each => vec![Self::new(call, None)],
+            RunsFor::Once | RunsFor::Each => vec![Self::new(call, None)],
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use obelus_kernel::policy::{Because, Evidence, Letter, Why, Writer};
+use obelus_kernel::policy::{Because, Evidence, GroundingRule, Why, Writer};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};
@@ -66,10 +66,10 @@ impl Told<'_> {
     fn found(&self, found: &Evidence) -> String {
         let words = &self.phrases.because;
         match found.by {
-            Letter::A => words.in_words.to_owned(),
-            Letter::B => fill(words.in_result, &[&self.titles.tool(found.tool.as_deref().unwrap_or_default())]),
-            Letter::C => words.by_name.to_owned(),
-            Letter::D => words.created.to_owned(),
+            GroundingRule::A => words.in_words.to_owned(),
+            GroundingRule::B => fill(words.in_result, &[&self.titles.tool(found.tool.as_deref().unwrap_or_default())]),
+            GroundingRule::C => words.by_name.to_owned(),
+            GroundingRule::D => words.created.to_owned(),
         }
     }
 
