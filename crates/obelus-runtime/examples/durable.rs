@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use cpu_time::{ProcessTime, ThreadTime};
 use futures_util::future::join_all;
-use obelus_kernel::session::{Ends, Input, Mode, Outcome, Settings};
+use obelus_kernel::session::{Input, Mode, Outcome, Settings, TurnEnd};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::engine::{Record, Rest};
 use obelus_runtime::{Activities, Connections, Host, MemoryStore, SessionHandle, SessionSpec, SqliteStore, Store};
@@ -120,7 +120,7 @@ fn host(store: Arc<dyn Store>) -> Host {
 async fn run(handle: &SessionHandle) {
     handle.run_plan().await.expect("it is kept");
     let reply = handle.rested().await.expect("it is kept").expect("a rest");
-    assert_eq!(reply.ends, Ends::Output);
+    assert_eq!(reply.ends, TurnEnd::Output);
 }
 
 fn fresh(folder: &Path) -> SqliteStore {
@@ -325,7 +325,7 @@ fn resume(folder: &Path) {
                 handle.rested().await.expect("nothing fails")
             });
             let took = began.elapsed().as_secs_f64() * 1e3;
-            assert_eq!(reply.map(|reply| reply.ends), Some(Ends::Output));
+            assert_eq!(reply.map(|reply| reply.ends), Some(TurnEnd::Output));
             runtime.block_on(host.passivate("s"));
             took
         };

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use obelus_kernel::session::{CallError, Happened, Observation, Outcome, Prompt};
+use obelus_kernel::session::{CallError, Observation, Outcome, Prompt, TranscriptEvent};
 use obelus_kernel::{Tool, type_name};
 use serde_json::{Map, Value};
 
@@ -56,7 +56,7 @@ impl ObservationSlot {
     pub fn fill(&self, prompt: &mut Prompt) {
         let observed = self.0.read().unwrap_or_else(PoisonError::into_inner);
         for entry in prompt.transcript.iter().filter(|entry| !entry.is_digest) {
-            let Happened::Observed { about, .. } = &entry.what else { continue };
+            let TranscriptEvent::Observed { about, .. } = &entry.what else { continue };
             let found = observed.shown.iter().find(|(digest, _)| about["digest"] == digest.as_str());
             prompt.observed.extend(found.cloned());
         }

@@ -24,7 +24,7 @@ use active_steps::ActiveSteps;
 pub(super) use early::Claimed;
 use early::EarlyCalls;
 pub(crate) use missing::{NO_ROWS, NO_VALUE, NOT_CHOSEN};
-use step::Settled;
+use step::Availability;
 pub(crate) use step::{Frozen, Job, Status, Step, Trigger, with_instance};
 
 /// The active calls.
@@ -149,7 +149,7 @@ impl Scheduler {
     }
 
     /// The job of a call that is running in an activity.
-    pub(super) fn in_hand(&self, at: JobRef) -> Option<JobRef> {
+    pub(super) fn running_job(&self, at: JobRef) -> Option<JobRef> {
         let step = self.steps.get(at.step)?;
         let job = step.jobs.get(at.index())?;
         let by_activity = !job.is_model_call && step.calls[job.call].delegate.is_none();
@@ -162,7 +162,7 @@ impl Scheduler {
     }
 
     /// The next job to check.
-    pub(super) fn next_dirty(&mut self) -> Option<JobRef> {
+    pub(super) fn next_to_check(&mut self) -> Option<JobRef> {
         self.dirty.pop_front()
     }
 
@@ -187,7 +187,7 @@ impl Scheduler {
     }
 
     /// Requeues a job that could not start.
-    pub(super) fn put_back(&mut self, at: JobRef) {
+    pub(super) fn requeue(&mut self, at: JobRef) {
         self.ready.push_front(at);
     }
 
@@ -209,9 +209,9 @@ impl Scheduler {
         }
         let (mut pending, mut dead) = (false, false);
         call.exprs(&mut |expr| match step.settled(index, expr, context) {
-            Settled::Pending => pending = true,
-            Settled::Dead => dead = true,
-            Settled::Present | Settled::Null => {}
+            Availability::Pending => pending = true,
+            Availability::Dead => dead = true,
+            Availability::Present | Availability::Null => {}
         });
         // Scopes need no value, but their feeders run first.
         let open = |edge: &obelus_notebook::plan::Edge| !step.jobs[edge.from].status.is_final();
@@ -454,7 +454,7 @@ mod tests {
         assert!(scheduler.is_running());
         scheduler.stop_running(jobs[0]);
         assert!(scheduler.close(jobs[0], Status::Done) && !scheduler.close(jobs[0], Status::Failed));
-        assert_eq!((scheduler.next_dirty(), scheduler.next_dirty()), (Some(jobs[1]), None));
+        assert_eq!((scheduler.next_to_check(), scheduler.next_to_check()), (Some(jobs[1]), None));
         assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::Now);
     }
 
@@ -490,7 +490,7 @@ mod tests {
         assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
         scheduler.stop_running(jobs[0]);
         scheduler.close(jobs[0], Status::Failed);
-        assert_eq!(scheduler.next_dirty(), Some(jobs[1]));
+        assert_eq!(scheduler.next_to_check(), Some(jobs[1]));
         assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::Now);
     }
 }

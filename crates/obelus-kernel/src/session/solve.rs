@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::identity::identity;
 use super::ids::JobRef;
 use super::input::{Answer, CallError};
-use super::output::{Ends, Task};
+use super::output::{Task, TurnEnd};
 use super::results::chosen_output;
 use super::scheduler::{Status, Step, Trigger};
 use super::settings::{Approval, FollowUp};
@@ -47,10 +47,10 @@ impl Session {
                     self.turn.out_of_format = Some((text, error));
                     self.request();
                 } else {
-                    self.turn.must_end(Ends::Degraded, "out_of_format", error);
+                    self.turn.must_end(TurnEnd::Degraded, "out_of_format", error);
                 }
             }
-            Answer::Failed { code, message } => self.turn.must_end(Ends::Degraded, &code, message),
+            Answer::Failed { code, message } => self.turn.must_end(TurnEnd::Degraded, &code, message),
         }
     }
 
@@ -66,7 +66,7 @@ impl Session {
             },
             Answer::OutOfFormat { error, .. } => self.fail_model_call(at, &Fault::new(Rule::Plan9, error)),
             Answer::Failed { code, message } => {
-                self.turn.must_end(Ends::Degraded, &code, message.clone());
+                self.turn.must_end(TurnEnd::Degraded, &code, message.clone());
                 self.scheduler.stop_running(at);
                 self.fail_with(at, &CallError::new(code, message));
             }
@@ -151,7 +151,8 @@ impl Session {
         let needs = |call: &Call, tool: &Tool| {
             let (context, said) = (&self.memory.context, self.transcript.said());
             let grounding = self.grounding(None, shown, call);
-            let provenance = Provenance { context, instance: None, literal: shown, said, grounding, foretold: None };
+            let provenance =
+                Provenance { context, instance: None, literal: shown, said, grounding, planned_origins: None };
             // The value of a reference is not known yet.
             let origins = |place: Place<'_>| match call.has_refs() {
                 true => Some(shown.clone()),
@@ -257,7 +258,7 @@ impl Session {
         match of_template.or_else(|| self.model_call_fault(step, at.index(), trigger)) {
             Some(fault) if is_first => self.fail_by(at, &fault),
             Some(_) => self.close(at, Status::Failed),
-            None => match step.unfed(at.index(), &self.memory.context) {
+            None => match step.missing_input(at.index(), &self.memory.context) {
                 Some(fault) => self.fail_by(at, &fault),
                 None => self.scheduler.look_again(at),
             },
@@ -274,7 +275,7 @@ impl Session {
             return None;
         }
         // A result made before its input was read is not used; the model is asked later.
-        if step.is_fed(job, &self.memory.context) {
+        if step.awaits_input(job, &self.memory.context) {
             let text = "its input comes from another call: leave `_output` null, and you are asked when it is there";
             return brings_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
         }

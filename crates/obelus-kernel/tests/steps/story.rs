@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use obelus_kernel::session::{
-    Answer, CallId, Decision, Ends, Happened, Input, Mode, Outcome, Reply, RequestId, Session, Settings, Solution,
-    Task, TranscriptEntry,
+    Answer, CallId, Decision, Input, Mode, Outcome, Reply, RequestId, Session, Settings, Solution, Task,
+    TranscriptEntry, TranscriptEvent, TurnEnd,
 };
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Expr, Time};
@@ -55,7 +55,7 @@ impl Story {
     /// The calls that have ended, as the model is told of them.
     pub(crate) fn ended_calls(&self) -> Vec<&'static str> {
         let ended = |entry: &TranscriptEntry| match &entry.what {
-            Happened::Call(call) => Some(call.status.name()),
+            TranscriptEvent::Call(call) => Some(call.status.name()),
             _ => None,
         };
         self.prompt().transcript.iter().filter_map(ended).collect()
@@ -70,7 +70,7 @@ impl Story {
         self.tell(Input::Ended { id, outcome })
     }
 
-    pub(crate) fn ends(&self) -> (Ends, Option<&str>, &Value) {
+    pub(crate) fn ends(&self) -> (TurnEnd, Option<&str>, &Value) {
         let reply = self.reply.as_ref().expect("the turn is at rest");
         (reply.ends, reply.end.as_deref(), &reply.output)
     }

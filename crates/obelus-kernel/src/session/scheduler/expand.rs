@@ -42,12 +42,12 @@ impl Step {
         for call in expanded {
             self.who[call] = RunsFor::Each;
         }
-        self.link_again();
+        self.relink();
         true
     }
 
     /// Links the jobs again, including ended ones.
-    fn link_again(&mut self) {
+    fn relink(&mut self) {
         let (graph, _) = linked(&self.calls, &self.jobs, self.sequential);
         self.graph = graph;
         for index in 0..self.jobs.len() {

@@ -141,7 +141,7 @@ impl Frozen {
 
 /// Whether an expression has its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
+pub(crate) enum Availability {
     Pending,
     /// A value that is not null.
     Present,
@@ -259,38 +259,38 @@ impl Step {
     }
 
     /// Whether an expression of a job has its value, may get it, or never will.
-    pub(crate) fn settled(&self, job: usize, expr: &Expr, context: &Context) -> Settled {
+    pub(crate) fn settled(&self, job: usize, expr: &Expr, context: &Context) -> Availability {
         match expr {
             Expr::Ref(path) => {
                 if self.awaits(job, path) {
-                    return Settled::Pending;
+                    return Availability::Pending;
                 }
                 if self.is_stale(job, path, context) {
-                    return Settled::Dead;
+                    return Availability::Dead;
                 }
                 match context.read(path, self.jobs[job].instance.as_deref()) {
-                    None => Settled::Dead,
-                    Some(value) if value.is_null() => Settled::Null,
-                    Some(_) => Settled::Present,
+                    None => Availability::Dead,
+                    Some(value) if value.is_null() => Availability::Null,
+                    Some(_) => Availability::Present,
                 }
             }
             Expr::Any(terms) => {
                 for (index, term) in terms.iter().enumerate() {
                     match self.settled(job, term, context) {
-                        Settled::Dead | Settled::Null if index + 1 < terms.len() => {}
+                        Availability::Dead | Availability::Null if index + 1 < terms.len() => {}
                         decided => return decided,
                     }
                 }
-                Settled::Dead
+                Availability::Dead
             }
             Expr::All(terms) => {
                 let states: Vec<_> = terms.iter().map(|term| self.settled(job, term, context)).collect();
-                if states.iter().any(|state| matches!(state, Settled::Dead | Settled::Null)) {
-                    Settled::Dead
-                } else if states.contains(&Settled::Pending) {
-                    Settled::Pending
+                if states.iter().any(|state| matches!(state, Availability::Dead | Availability::Null)) {
+                    Availability::Dead
+                } else if states.contains(&Availability::Pending) {
+                    Availability::Pending
                 } else {
-                    Settled::Present
+                    Availability::Present
                 }
             }
         }
@@ -299,7 +299,7 @@ impl Step {
     /// Whether calls of this step may write what a job reads, and none has: an earlier value does not count (PLAN-3).
     /// A call that reads above the written path reads the existing value.
     pub(crate) fn is_stale(&self, job: usize, path: &Path, context: &Context) -> bool {
-        let mut is_fed = false;
+        let mut awaits_input = false;
         for edge in self.graph.edges_by(job, path) {
             let feeder = &self.jobs[edge.from];
             let call = &self.calls[feeder.call];
@@ -312,16 +312,17 @@ impl Step {
             if feeder.status == Status::Done && has_written.is_some_and(serves) {
                 return false;
             }
-            is_fed |= has_written.is_some() || call.all_writes().any(|written| written.covers(path));
+            awaits_input |= has_written.is_some() || call.all_writes().any(|written| written.covers(path));
         }
-        is_fed
+        awaits_input
     }
 
     /// Whether the job reads something that another call of this step has yet to bring, including scopes.
-    pub(crate) fn is_fed(&self, job: usize, context: &Context) -> bool {
+    pub(crate) fn awaits_input(&self, job: usize, context: &Context) -> bool {
         let call = self.call(job);
         let awaits = |scope: &Scope| matches!(scope, Scope::Path(path) if self.awaits(job, path));
-        call.any_expr(|expr| self.settled(job, expr, context) == Settled::Pending) || call.scopes.iter().any(awaits)
+        call.any_expr(|expr| self.settled(job, expr, context) == Availability::Pending)
+            || call.scopes.iter().any(awaits)
     }
 
     /// Whether a possible writer of a path that the job reads has not ended.
@@ -336,7 +337,7 @@ impl Step {
     }
 
     /// The first expression without a value or a feeder, with its parameter.
-    pub(crate) fn unfed(&self, job: usize, context: &Context) -> Option<Fault> {
+    pub(crate) fn missing_input(&self, job: usize, context: &Context) -> Option<Fault> {
         let instance = self.jobs[job].instance.as_deref();
         let can = |path: &Path| !self.graph.edges_by(job, path).is_empty() || context.read(path, instance).is_some();
         if !self.call(job).any_expr(|expr| !expr.can_have(&can)) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use obelus_kernel::policy::{Because, Evidence, GroundingRule, Why, Writer};
+use obelus_kernel::policy::{Evidence, GroundingRule, ValueWrite, Why, Writer};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};
@@ -74,7 +74,7 @@ impl Told<'_> {
     }
 
     /// One write, and the values it was made from.
-    fn write(&mut self, one: &Because, depth: usize) {
+    fn write(&mut self, one: &ValueWrite, depth: usize) {
         let words = &self.phrases.because;
         let named = |phrase: &str, name: &str| fill(phrase, &[&self.titles.tool(name)]);
         let (by, tool) = match &one.by {
