@@ -78,9 +78,9 @@ async fn replaying_the_journal_gives_the_same_session_byte_for_byte() {
     let host = counted(&store, &Arc::default(), None);
     let live = host.create("s", chain("read", 5)).await.unwrap();
     run_plan(&live).await;
-    let seen = host.look("s", None).unwrap();
+    let seen = host.view("s", None).unwrap();
     assert_eq!(seen.snapshot().to_string(), snapshot(&live).await);
-    let early = host.look("s", Some(3)).unwrap();
+    let early = host.view("s", Some(3)).unwrap();
     assert_eq!(early.context().length(), 2 + 2, "two results");
 }
 

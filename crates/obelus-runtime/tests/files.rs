@@ -240,7 +240,7 @@ async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_ne
     assert_eq!(by, "the state's file");
     assert_eq!(state.as_object().unwrap().keys().collect::<Vec<_>>(), ["confirmations"], "only what was changed");
     // The journal alone leads to the same state.
-    assert_eq!(host.look("s", None).unwrap().state(), kept.state());
+    assert_eq!(host.view("s", None).unwrap().state(), kept.state());
     kill(host).await;
     kept.say("ещё раз").await;
     assert_eq!(kept.calls.lock().unwrap().len(), 1, "it is taken up once");

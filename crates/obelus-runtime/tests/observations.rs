@@ -174,7 +174,7 @@ async fn after_a_restart_a_request_under_way_is_asked_anew_without_it() {
     let forgotten: Vec<usize> =
         inputs.iter().enumerate().filter(|(_, input)| **input == Input::ProcessLost).map(|(at, _)| at).collect();
     assert_eq!(forgotten, [3], "once, and before anything else went on");
-    assert_eq!(second.look("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
+    assert_eq!(second.view("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
 }
 
 #[tokio::test]
@@ -236,7 +236,7 @@ async fn wherever_the_journal_ends_nobody_believes_in_something_that_is_not_ther
                 rested => rested.ok().flatten(),
             };
             if room.is_none() {
-                let alike = host.look("s", None).unwrap().snapshot().to_string();
+                let alike = host.view("s", None).unwrap().snapshot().to_string();
                 assert_eq!(alike, snapshot(&handle).await, "{first} {second}");
             }
             kill(host).await;

@@ -55,8 +55,8 @@ async fn a_session_is_the_same_from_its_snapshot_and_from_its_journal() {
     let store = SqliteStore::open(&folder.0).unwrap();
     let host = open(&store);
     assert_eq!(store.snapshot("s").unwrap().unwrap().seq, 40 * (CALLS as u64 + 1), "every rest is kept");
-    let from_snapshot = host.look("s", None).unwrap().snapshot().to_string();
-    let early = host.look("s", Some(96)).unwrap();
+    let from_snapshot = host.view("s", None).unwrap().snapshot().to_string();
+    let early = host.view("s", Some(96)).unwrap();
     assert_eq!(early.context().length(), 2 + 3 * CALLS, "before the snapshot, the journal alone is read");
     for damage in [
         "UPDATE snapshot SET state = substr(state, 1, 200)",
@@ -66,7 +66,7 @@ async fn a_session_is_the_same_from_its_snapshot_and_from_its_journal() {
     ] {
         spoil(&folder.0, damage);
         assert!(store.snapshot("s").unwrap().is_none(), "{damage}");
-        assert_eq!(host.look("s", None).unwrap().snapshot().to_string(), from_snapshot, "{damage}");
+        assert_eq!(host.view("s", None).unwrap().snapshot().to_string(), from_snapshot, "{damage}");
     }
 }
 

@@ -33,7 +33,7 @@ impl Model for Gated {
         panic!("a session asks aloud")
     }
 
-    fn ask_aloud(&self, _: Prompt, parts: Parts) -> AnswerFuture {
+    fn ask_streaming(&self, _: Prompt, parts: Parts) -> AnswerFuture {
         let (gate, tells) = (Arc::clone(&self.gate), self.tells.clone());
         Box::pin(async move {
             parts.tell(Part::Piece(Piece::Words("Смо".to_owned())));
@@ -102,7 +102,7 @@ async fn a_call_that_has_come_whole_begins_before_the_rest_of_the_answer_is_ther
     let partial = |input: &&Input| matches!(input, Input::Partial { .. });
     assert_eq!(journal(&*store, "s").iter().filter(partial).count(), 1);
     assert_eq!(handle.inspect(|session| session.spent().1.used.cost).await.unwrap(), Some(Money::from(0.1)));
-    assert_eq!(host.look("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
+    assert_eq!(host.view("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
 }
 
 #[tokio::test]

@@ -212,7 +212,7 @@ impl<P: Peers> Conversation<P> {
         self.all_calls.push((*start.call).clone());
         let mut outcome = self.peers.outcome(&called, &mut self.problems);
         if start.tool.keeps_digest {
-            outcome = self.slot.take_off(&start.tool, outcome);
+            outcome = self.slot.extract_observation(&start.tool, outcome);
         }
         self.observed.calls.push(called);
         self.handle(Input::Ended { id: start.id, outcome });

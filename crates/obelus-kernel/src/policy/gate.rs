@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::consent::{ConsentTerms, StandingConsent};
 use super::grounding::{AfterReading, Grounded, Grounding};
-use super::index::RuleRef;
+use super::index::RuleId;
 use super::matching::present;
 use super::provenance::Place;
 use super::rules::Policy;
@@ -418,7 +418,7 @@ impl<'a> Gate<'a> {
             let (says, words) = self.policy.says(*line);
             let why = || words.map_or(Reason::Listed(says), |words| Reason::Author(words.to_owned()));
             match line {
-                RuleRef::Allow(_) => finding(line, says, &|| Reason::Author("it is on the allow-list".to_owned())),
+                RuleId::Allow(_) => finding(line, says, &|| Reason::Author("it is on the allow-list".to_owned())),
                 _ => finding(line, says, &why),
             }
         }

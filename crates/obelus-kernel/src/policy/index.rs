@@ -19,20 +19,20 @@ use crate::tool::Tool;
 
 /// A rule of a policy, by its list and index. Ordered as in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum RuleRef {
+pub(super) enum RuleId {
     Allow(usize),
     Confirm(usize),
     Refuse(usize),
     Rule(usize),
 }
 
-impl fmt::Display for RuleRef {
+impl fmt::Display for RuleId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RuleRef::Allow(index) => write!(f, "policy.allow[{index}]"),
-            RuleRef::Confirm(index) => write!(f, "policy.confirm[{index}]"),
-            RuleRef::Refuse(index) => write!(f, "policy.refuse[{index}]"),
-            RuleRef::Rule(index) => write!(f, "policy.rules[{index}]"),
+            RuleId::Allow(index) => write!(f, "policy.allow[{index}]"),
+            RuleId::Confirm(index) => write!(f, "policy.confirm[{index}]"),
+            RuleId::Refuse(index) => write!(f, "policy.refuse[{index}]"),
+            RuleId::Rule(index) => write!(f, "policy.rules[{index}]"),
         }
     }
 }
@@ -54,7 +54,7 @@ pub(super) struct Index {
 /// Patterns by their prefixes or suffixes.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Affixes {
-    by_affix: BTreeMap<String, ToolRules>,
+    rules: BTreeMap<String, ToolRules>,
     /// Only these lengths of a name need to be looked up.
     lengths: BTreeSet<usize>,
 }
@@ -62,25 +62,25 @@ struct Affixes {
 /// The rules for a tool name.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct ToolRules {
-    plain: Vec<RuleRef>,
-    effects: BTreeMap<String, Vec<RuleRef>>,
+    plain: Vec<RuleId>,
+    effects: BTreeMap<String, Vec<RuleId>>,
     /// Rules about the origin of any value, by their word for it.
-    origins: BTreeMap<String, Vec<RuleRef>>,
+    origins: BTreeMap<String, Vec<RuleId>>,
     params: Params,
 }
 
 /// Rules about a parameter, by the steps of its path in normalised form.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Params {
-    plain: Vec<RuleRef>,
-    origins: BTreeMap<String, Vec<RuleRef>>,
+    plain: Vec<RuleId>,
+    origins: BTreeMap<String, Vec<RuleId>>,
     below: BTreeMap<String, Params>,
 }
 
 /// Beyond this many results, duplicates are removed on the way.
 const MANY: usize = 1_000;
 
-type OriginsLookup<'a> = &'a dyn Fn(Option<&str>) -> Origins;
+type OriginFn<'a> = &'a dyn Fn(Option<&str>) -> Origins;
 
 impl Index {
     pub(super) fn of(allow: &[String], confirm: &[String], refuse: &[String], rules: &[Rule]) -> Self {
@@ -91,14 +91,14 @@ impl Index {
             looks_at_origins: rules.iter().any(|rule| rule.matching.from.is_some()),
             ..Self::default()
         };
-        let allow = allow.iter().enumerate().map(|(place, glob)| (glob, RuleRef::Allow(place)));
-        let confirm = confirm.iter().enumerate().map(|(place, glob)| (glob, RuleRef::Confirm(place)));
-        let refuse = refuse.iter().enumerate().map(|(place, glob)| (glob, RuleRef::Refuse(place)));
+        let allow = allow.iter().enumerate().map(|(place, glob)| (glob, RuleId::Allow(place)));
+        let confirm = confirm.iter().enumerate().map(|(place, glob)| (glob, RuleId::Confirm(place)));
+        let refuse = refuse.iter().enumerate().map(|(place, glob)| (glob, RuleId::Refuse(place)));
         for (glob, line) in allow.chain(confirm).chain(refuse) {
             index.rules_for(Some(glob)).plain.push(line);
         }
         for (place, rule) in rules.iter().enumerate() {
-            index.rules_for(rule.matching.tool.as_deref()).add(&rule.matching, RuleRef::Rule(place));
+            index.rules_for(rule.matching.tool.as_deref()).add(&rule.matching, RuleId::Rule(place));
         }
         index
     }
@@ -116,20 +116,19 @@ impl Index {
     }
 
     /// The rules that may match a call, in the order of the file.
-    pub(super) fn candidates(&self, tool: &Tool, params: &Value, origins: OriginsLookup<'_>) -> Vec<RuleRef> {
+    pub(super) fn candidates(&self, tool: &Tool, params: &Value, origins: OriginFn<'_>) -> Vec<RuleId> {
         let mut found = Vec::new();
         if !self.has_rules {
             return found;
         }
         let name = tool.name.as_str();
-        let prefixes =
-            self.prefixes.lengths.iter().filter_map(|length| self.prefixes.by_affix.get(name.get(..*length)?));
+        let prefixes = self.prefixes.lengths.iter().filter_map(|length| self.prefixes.rules.get(name.get(..*length)?));
         let suffixes = self.suffixes.lengths.iter().filter_map(|length| {
             let from = name.len().checked_sub(*length)?;
-            self.suffixes.by_affix.get(name.get(from..)?)
+            self.suffixes.rules.get(name.get(from..)?)
         });
-        for rules_for in self.exact.get(name).into_iter().chain(prefixes).chain(suffixes).chain([&self.any]) {
-            rules_for.collect(tool, params, origins, &mut found);
+        for rules in self.exact.get(name).into_iter().chain(prefixes).chain(suffixes).chain([&self.any]) {
+            rules.collect(tool, params, origins, &mut found);
         }
         found.sort_unstable();
         found.dedup();
@@ -150,12 +149,12 @@ impl Index {
 impl Affixes {
     fn rules_for(&mut self, part: &str) -> &mut ToolRules {
         self.lengths.insert(part.len());
-        self.by_affix.entry(part.to_owned()).or_default()
+        self.rules.entry(part.to_owned()).or_default()
     }
 }
 
 impl ToolRules {
-    fn add(&mut self, matching: &Match, line: RuleRef) {
+    fn add(&mut self, matching: &Match, line: RuleId) {
         let lines = match (&matching.param, &matching.from, &matching.effect) {
             (Some(path), from, _) => {
                 let node =
@@ -172,7 +171,7 @@ impl ToolRules {
         lines.push(line);
     }
 
-    fn collect(&self, tool: &Tool, params: &Value, origins: OriginsLookup<'_>, found: &mut Vec<RuleRef>) {
+    fn collect(&self, tool: &Tool, params: &Value, origins: OriginFn<'_>, found: &mut Vec<RuleId>) {
         found.extend_from_slice(&self.plain);
         if !self.effects.is_empty() {
             found.extend(self.effects.get(tool.effect.name()).into_iter().flatten());
@@ -186,7 +185,7 @@ impl ToolRules {
 
 impl Params {
     /// Collects rules about this value and the values below it.
-    fn collect(&self, value: &Value, path: &mut String, origins: OriginsLookup<'_>, found: &mut Vec<RuleRef>) {
+    fn collect(&self, value: &Value, path: &mut String, origins: OriginFn<'_>, found: &mut Vec<RuleId>) {
         if self.below.is_empty() {
             return;
         }
@@ -219,14 +218,7 @@ impl Params {
         }
     }
 
-    fn collect_at(
-        &self,
-        name: &str,
-        value: &Value,
-        path: &mut String,
-        origins: OriginsLookup<'_>,
-        found: &mut Vec<RuleRef>,
-    ) {
+    fn collect_at(&self, name: &str, value: &Value, path: &mut String, origins: OriginFn<'_>, found: &mut Vec<RuleId>) {
         let length = path.len();
         path.push_str(if length == 0 { "" } else { "." });
         path.push_str(name);
@@ -238,16 +230,11 @@ impl Params {
 }
 
 /// Collects rules that name an origin of the value at a path.
-fn of_origins(
-    lines: &BTreeMap<String, Vec<RuleRef>>,
-    path: Option<&str>,
-    origins: OriginsLookup<'_>,
-    found: &mut Vec<RuleRef>,
-) {
-    if lines.is_empty() {
+fn of_origins(all: &BTreeMap<String, Vec<RuleId>>, path: Option<&str>, origins: OriginFn<'_>, found: &mut Vec<RuleId>) {
+    if all.is_empty() {
         return;
     }
     for name in origins(path).iter().flat_map(names_of) {
-        found.extend(lines.get(&name).into_iter().flatten());
+        found.extend(all.get(&name).into_iter().flatten());
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Provenance<'a> {
     /// Finds literals in the user's messages, which then have the user's origin (POL-7).
     pub(crate) grounding: Option<Grounding<'a>>,
     /// The origins of values that calls of a plan have yet to write, if the call is not about to run.
-    pub(crate) planned_origins: Option<&'a OriginsOfPath<'a>>,
+    pub(crate) planned: Option<&'a OriginsOfPath<'a>>,
 }
 
 /// The origins of what will be written at a path, if anything will.
@@ -52,16 +52,9 @@ impl<'a> Provenance<'a> {
         context: &'a Context,
         instance: Option<&'a str>,
         literal: &'a Origins,
-        planned_origins: &'a OriginsOfPath<'a>,
+        planned: &'a OriginsOfPath<'a>,
     ) -> Self {
-        Self {
-            context,
-            instance,
-            literal,
-            said: Origins::NONE,
-            grounding: None,
-            planned_origins: Some(planned_origins),
-        }
+        Self { context, instance, literal, said: Origins::NONE, grounding: None, planned: Some(planned) }
     }
 
     /// The origins of a part of the call; none if it is absent.
@@ -86,7 +79,7 @@ impl<'a> Provenance<'a> {
             all.joined(&match scope {
                 Scope::Kind(kind) if kind == "text" => self.context.text_origins().joined(self.said),
                 Scope::Kind(kind) => self.context.origins(&Path::root(kind.as_str()), self.instance),
-                Scope::Path(path) => match self.planned_origins.and_then(|planned_origins| planned_origins(path)) {
+                Scope::Path(path) => match self.planned.and_then(|planned| planned(path)) {
                     Some(origins) => origins,
                     None => self.context.origins(path, self.instance),
                 },
@@ -223,12 +216,12 @@ impl<'a> Provenance<'a> {
     /// The origins of an expression that calls of a plan have yet to fill. Which of its parts will be read is
     /// unknown.
     fn of_planned(&self, expr: &Expr, below: &[Segment]) -> Option<Origins> {
-        let planned_origins = self.planned_origins?;
+        let planned = self.planned?;
         let deeper = |path: &Path| Path {
             kind: path.kind.clone(),
             segments: path.segments.iter().chain(below).cloned().collect(),
         };
-        let sources: Vec<_> = expr.sources().into_iter().map(|path| (path, planned_origins(&deeper(path)))).collect();
+        let sources: Vec<_> = expr.sources().into_iter().map(|path| (path, planned(&deeper(path)))).collect();
         if sources.iter().all(|(_, origins)| origins.is_none()) {
             return None;
         }

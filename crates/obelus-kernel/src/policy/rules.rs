@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::gate::Ruling;
 use super::grounding::AfterReading;
-use super::index::{Index, RuleRef};
+use super::index::{Index, RuleId};
 use super::matching::Match;
 use crate::glob;
 use crate::names::folded;
@@ -151,18 +151,18 @@ impl Policy {
     }
 
     /// The ruling of a rule, and its author's reason.
-    pub(super) fn says(&self, line: RuleRef) -> (Ruling, Option<&str>) {
+    pub(super) fn says(&self, line: RuleId) -> (Ruling, Option<&str>) {
         match line {
-            RuleRef::Allow(_) => (Ruling::Allow, None),
-            RuleRef::Confirm(_) => (Ruling::Confirm, None),
-            RuleRef::Refuse(_) => (Ruling::Refuse, None),
-            RuleRef::Rule(index) => (self.rules[index].verdict, self.rules[index].reason.as_deref()),
+            RuleId::Allow(_) => (Ruling::Allow, None),
+            RuleId::Confirm(_) => (Ruling::Confirm, None),
+            RuleId::Refuse(_) => (Ruling::Refuse, None),
+            RuleId::Rule(index) => (self.rules[index].verdict, self.rules[index].reason.as_deref()),
         }
     }
 
     /// Whether a rule asks because of origins.
-    pub(super) fn asks_by_origin(&self, line: RuleRef) -> bool {
-        let RuleRef::Rule(index) = line else { return false };
+    pub(super) fn asks_by_origin(&self, line: RuleId) -> bool {
+        let RuleId::Rule(index) = line else { return false };
         self.rules[index].verdict == Ruling::Confirm && self.rules[index].matching.from.is_some()
     }
 
@@ -182,19 +182,19 @@ impl Policy {
         tool: &Tool,
         params: &Value,
         origins: &dyn Fn(Option<&str>) -> Origins,
-    ) -> Vec<RuleRef> {
+    ) -> Vec<RuleId> {
         let mut lines = self.index.candidates(tool, params, origins);
         lines.retain(|line| match *line {
-            RuleRef::Allow(index) => glob::matches(&self.allow[index], &tool.name),
-            RuleRef::Confirm(index) => glob::matches(&self.confirm[index], &tool.name),
-            RuleRef::Refuse(index) => glob::matches(&self.refuse[index], &tool.name),
-            RuleRef::Rule(index) => self.rules[index].matching.holds(&tool.name, tool.effect, params, origins),
+            RuleId::Allow(index) => glob::matches(&self.allow[index], &tool.name),
+            RuleId::Confirm(index) => glob::matches(&self.confirm[index], &tool.name),
+            RuleId::Refuse(index) => glob::matches(&self.refuse[index], &tool.name),
+            RuleId::Rule(index) => self.rules[index].matching.holds(&tool.name, tool.effect, params, origins),
         });
         lines.dedup_by_key(|line| match *line {
-            RuleRef::Rule(index) => RuleRef::Rule(index),
-            RuleRef::Allow(_) => RuleRef::Allow(0),
-            RuleRef::Confirm(_) => RuleRef::Confirm(0),
-            RuleRef::Refuse(_) => RuleRef::Refuse(0),
+            RuleId::Rule(index) => RuleId::Rule(index),
+            RuleId::Allow(_) => RuleId::Allow(0),
+            RuleId::Confirm(_) => RuleId::Confirm(0),
+            RuleId::Refuse(_) => RuleId::Refuse(0),
         });
         lines
     }
@@ -284,10 +284,10 @@ mod tests {
                 Some(path) if path.to_lowercase().starts_with('t') => Origins::default(),
                 _ => Origins::from_json(&json!(labels)),
             };
-            let mut all: Vec<RuleRef> = Vec::new();
-            all.extend(policy.confirm.iter().position(|pattern| glob::matches(pattern, name)).map(RuleRef::Confirm));
+            let mut all: Vec<RuleId> = Vec::new();
+            all.extend(policy.confirm.iter().position(|pattern| glob::matches(pattern, name)).map(RuleId::Confirm));
             let holds = |rule: &Rule| rule.matching.holds(name, tool.effect, &params, &origins);
-            all.extend((0..policy.rules.len()).filter(|index| holds(&policy.rules[*index])).map(RuleRef::Rule));
+            all.extend((0..policy.rules.len()).filter(|index| holds(&policy.rules[*index])).map(RuleId::Rule));
             prop_assert_eq!(policy.rules_about(&tool, &params, &origins), all);
         }
     }

@@ -26,7 +26,7 @@ use obelus_notebook::dialect::blocks::Step;
 use obelus_notebook::plan::StepOptions;
 
 /// A confirmation in the state.
-struct ConfirmationEntry {
+struct Entry {
     key: String,
     status: String,
     requested_at: Option<Time>,
@@ -42,7 +42,7 @@ struct IncomingState {
     fields: Map<String, Value>,
     /// Planned steps, as calls.
     planned: Vec<Value>,
-    entries: Vec<ConfirmationEntry>,
+    entries: Vec<Entry>,
 }
 
 impl Session {
@@ -111,7 +111,7 @@ impl Session {
     }
 
     /// An approval of changed parameters must be able to run.
-    fn check_approval(&self, entry: &ConfirmationEntry) -> Result<(), Refused> {
+    fn check_approval(&self, entry: &Entry) -> Result<(), Refused> {
         let Some((question, asked)) = self.waiting_for(&entry.key) else { return Ok(()) };
         let at_fault =
             |refused: Refused| Refused::new("bad_state", format!("`confirmations.{}.action`: {refused}", entry.key));
@@ -155,7 +155,7 @@ impl Session {
     }
 
     /// Parses and checks the confirmations of a state.
-    fn entries(&self, confirmations: Value) -> Result<Vec<ConfirmationEntry>, Refused> {
+    fn entries(&self, confirmations: Value) -> Result<Vec<Entry>, Refused> {
         let entries = match confirmations {
             Value::Null => return Ok(Vec::new()),
             Value::Object(entries) => entries,
@@ -187,7 +187,7 @@ impl Session {
                 return Err(bad("`action` is missing: what is to be confirmed?"));
             }
             let reason = entry["reason"].as_str().unwrap_or_default().to_owned();
-            Ok(ConfirmationEntry { key: key.clone(), status, requested_at, reason, call, whole: entry })
+            Ok(Entry { key: key.clone(), status, requested_at, reason, call, whole: entry })
         };
         entries.into_iter().map(read).collect()
     }
@@ -208,12 +208,7 @@ impl Session {
     }
 
     /// Adopts a confirmation. `planned` are the planned steps of the state.
-    fn adopt_entry(
-        &mut self,
-        entry: ConfirmationEntry,
-        planned: &[BTreeMap<String, Value>],
-        by: &str,
-    ) -> Result<(), Refused> {
+    fn adopt_entry(&mut self, entry: Entry, planned: &[BTreeMap<String, Value>], by: &str) -> Result<(), Refused> {
         // Reading the same state again does not decide what is offered again.
         if self.projection.is_offered_again(&entry.key, &entry.whole) {
             return Ok(());
@@ -249,7 +244,7 @@ impl Session {
 
     /// Whether the state shows that a call was carried out after its approval: its entry in a list of the state
     /// (`x-leaves`) is newer, and has the id of the object (`x-entity`).
-    fn was_done(&self, entry: &ConfirmationEntry, call: &Value) -> bool {
+    fn was_done(&self, entry: &Entry, call: &Value) -> bool {
         let context = &self.memory.context;
         let Some(tool) = call["_tool"].as_str().and_then(|name| context.tool(name)) else { return false };
         let Some(entity) = tool.schema.get("x-entity") else { return false };
@@ -273,7 +268,7 @@ impl Session {
         &mut self,
         number: QuestionNumber,
         index: usize,
-        entry: &ConfirmationEntry,
+        entry: &Entry,
         by: &str,
     ) -> Result<(), Refused> {
         let Some((_, asked)) = self.waiting_for(&entry.key) else { return Ok(()) };

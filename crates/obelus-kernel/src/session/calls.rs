@@ -148,7 +148,7 @@ impl Session {
             literal,
             said: self.transcript.said(),
             grounding,
-            planned_origins: None,
+            planned: None,
         }
     }
 
@@ -462,7 +462,7 @@ impl Session {
             literal: &literal,
             said,
             grounding,
-            planned_origins: None,
+            planned: None,
         };
         let verdict = self.settings.gate().judge(&Proposal {
             call: &call,

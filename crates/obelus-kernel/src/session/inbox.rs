@@ -25,7 +25,7 @@ pub(super) use describe::{Part, describe, marks};
 pub use describe::{ValueMark, quoted_value};
 pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer, describe_elicitation, fault_of_schema};
 pub(super) use naming::{CallTexts, SessionReason};
-pub(super) use preview_reads::{MOST_PREVIEW_READS, PreviewRead, PreviewReads};
+pub(super) use preview_reads::{MOST_READS, PreviewRead, PreviewReads};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
 pub use value_names::Named;

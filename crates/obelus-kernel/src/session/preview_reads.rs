@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Session;
 use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
-use super::inbox::{Change, MOST_PREVIEW_READS, PreviewRead};
+use super::inbox::{Change, MOST_READS, PreviewRead};
 use super::input::Outcome;
 use super::output::{RepeatReason, Start, Task};
 use crate::call::Call;
@@ -20,9 +20,9 @@ impl Session {
         if !self.settings.before {
             return;
         }
-        let reads = self.preview_reads_of(&Routed::own(number)).into_iter().take(MOST_PREVIEW_READS).collect();
+        let reads = self.reads_of(&Routed::own(number)).into_iter().take(MOST_READS).collect();
         self.inbox.preview_reads.add(reads);
-        self.start_preview_reads();
+        self.start_reads();
     }
 
     /// The look for one call, if there is one and it needs no person.
@@ -58,18 +58,11 @@ impl Session {
             may_follow: &|_| false,
             grounding: None,
         });
-        verdict.is_allowed().then(|| PreviewRead {
-            question,
-            index,
-            at,
-            tool,
-            call: proposal,
-            origins: all(),
-            attempt: 0,
-        })
+        let (call, origins) = (proposal, all());
+        verdict.is_allowed().then_some(PreviewRead { question, index, at, tool, call, origins, attempt: 0 })
     }
 
-    fn start_preview_reads(&mut self) {
+    fn start_reads(&mut self) {
         let room = usize::try_from(self.settings.max_parallel.max(1)).unwrap_or(usize::MAX);
         while let Some(look) = self.inbox.preview_reads.next(room) {
             self.send_preview_read(look);
@@ -94,20 +87,20 @@ impl Session {
         if let Outcome::Value(result) = outcome {
             self.note_changes(&look, result);
         }
-        self.start_preview_reads();
+        self.start_reads();
     }
 
     /// Repeats a look that was running when its driver died.
     pub(super) fn repeat_preview_read(&mut self, question: u64, call: u32) {
         let Some(look) = self.inbox.preview_reads.end(question, call) else { return };
         self.send_preview_read(look);
-        self.start_preview_reads();
+        self.start_reads();
     }
 
     /// The reads that show what an open question changes, each with the index of its call. A driver may repeat them
     /// to see whether something has changed; the session is not told.
     pub fn fresh_preview_reads(&self, id: &QuestionId) -> Vec<(usize, Start)> {
-        let reads = self.preview_reads_of(id).into_iter().take(MOST_PREVIEW_READS);
+        let reads = self.reads_of(id).into_iter().take(MOST_READS);
         let start = |look: PreviewRead| {
             let named = look.tool.fixed_name("_activity");
             (look.index, self.start_of(Routed::own(look.id()), &look.tool, named, Arc::clone(&look.call)))
@@ -117,11 +110,11 @@ impl Session {
 
     /// What an open question would change in a record from a fresh look.
     pub fn fresh_changes(&self, id: &QuestionId, index: usize, result: &Value) -> Vec<Change> {
-        let look = self.preview_reads_of(id).into_iter().find(|look| look.index == index);
+        let look = self.reads_of(id).into_iter().find(|look| look.index == index);
         look.and_then(|look| self.changes_by(&look, result)).unwrap_or_default()
     }
 
-    fn preview_reads_of(&self, id: &QuestionId) -> Vec<PreviewRead> {
+    fn reads_of(&self, id: &QuestionId) -> Vec<PreviewRead> {
         let Some(question) = id.local().filter(|number| self.inbox.is_open(*number)) else { return Vec::new() };
         let calls = self.inbox.get(question).map(|asked| asked.calls.iter()).into_iter().flatten().enumerate();
         let jobs = calls.filter_map(|(index, call)| Some((index, *call.jobs.first()?)));

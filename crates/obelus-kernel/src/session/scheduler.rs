@@ -24,7 +24,7 @@ use active_steps::ActiveSteps;
 pub(super) use early::Claimed;
 use early::EarlyCalls;
 pub(crate) use missing::{NO_ROWS, NO_VALUE, NOT_CHOSEN};
-use step::Availability;
+use step::ValueState;
 pub(crate) use step::{Frozen, Job, Status, Step, Trigger, with_instance};
 
 /// The active calls.
@@ -157,7 +157,7 @@ impl Scheduler {
     }
 
     /// Queues a job to be checked again.
-    pub(super) fn look_again(&mut self, at: JobRef) {
+    pub(super) fn recheck(&mut self, at: JobRef) {
         self.dirty.push_back(at);
     }
 
@@ -209,9 +209,9 @@ impl Scheduler {
         }
         let (mut pending, mut dead) = (false, false);
         call.exprs(&mut |expr| match step.settled(index, expr, context) {
-            Availability::Pending => pending = true,
-            Availability::Dead => dead = true,
-            Availability::Present | Availability::Null => {}
+            ValueState::Pending => pending = true,
+            ValueState::Dead => dead = true,
+            ValueState::Present | ValueState::Null => {}
         });
         // Scopes need no value, but their feeders run first.
         let open = |edge: &obelus_notebook::plan::Edge| !step.jobs[edge.from].status.is_final();

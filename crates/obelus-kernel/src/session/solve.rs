@@ -151,8 +151,7 @@ impl Session {
         let needs = |call: &Call, tool: &Tool| {
             let (context, said) = (&self.memory.context, self.transcript.said());
             let grounding = self.grounding(None, shown, call);
-            let provenance =
-                Provenance { context, instance: None, literal: shown, said, grounding, planned_origins: None };
+            let provenance = Provenance { context, instance: None, literal: shown, said, grounding, planned: None };
             // The value of a reference is not known yet.
             let origins = |place: Place<'_>| match call.has_refs() {
                 true => Some(shown.clone()),
@@ -260,7 +259,7 @@ impl Session {
             Some(_) => self.close(at, Status::Failed),
             None => match step.missing_input(at.index(), &self.memory.context) {
                 Some(fault) => self.fail_by(at, &fault),
-                None => self.scheduler.look_again(at),
+                None => self.scheduler.recheck(at),
             },
         }
     }

@@ -271,9 +271,9 @@ pub(crate) async fn dur_1_replaying_the_journal_gives_the_same_session(world: &d
     let id = world.id("s");
     let live = host.create(&id, chain("read", 5)).await.unwrap();
     run_plan(&live).await;
-    let seen = host.look(&id, None).unwrap();
+    let seen = host.view(&id, None).unwrap();
     assert_eq!(seen.snapshot().to_string(), snapshot(&live).await);
-    let early = host.look(&id, Some(3)).unwrap();
+    let early = host.view(&id, Some(3)).unwrap();
     assert_eq!(early.context().length(), 2 + 2, "two results");
     // A checkpoint comes after some turns, and the journal before it is still there.
     for _ in 0..6 {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::step::{Availability, Status, Step};
+use super::step::{Status, Step, ValueState};
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::Rule;
@@ -36,7 +36,7 @@ impl Step {
 
     /// The first path that leaves an expression without a value, and whether its branch was chosen.
     fn dead_path<'a>(&self, job: usize, expr: &'a Expr, context: &Context) -> Option<(&'a Path, bool)> {
-        if !matches!(self.settled(job, expr, context), Availability::Dead | Availability::Null) {
+        if !matches!(self.settled(job, expr, context), ValueState::Dead | ValueState::Null) {
             return None;
         }
         let dead = |terms: &'a [Expr]| -> Vec<(&'a Path, bool)> {

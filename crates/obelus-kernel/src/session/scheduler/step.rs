@@ -141,7 +141,7 @@ impl Frozen {
 
 /// Whether an expression has its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Availability {
+pub(crate) enum ValueState {
     Pending,
     /// A value that is not null.
     Present,
@@ -259,38 +259,38 @@ impl Step {
     }
 
     /// Whether an expression of a job has its value, may get it, or never will.
-    pub(crate) fn settled(&self, job: usize, expr: &Expr, context: &Context) -> Availability {
+    pub(crate) fn settled(&self, job: usize, expr: &Expr, context: &Context) -> ValueState {
         match expr {
             Expr::Ref(path) => {
                 if self.awaits(job, path) {
-                    return Availability::Pending;
+                    return ValueState::Pending;
                 }
                 if self.is_stale(job, path, context) {
-                    return Availability::Dead;
+                    return ValueState::Dead;
                 }
                 match context.read(path, self.jobs[job].instance.as_deref()) {
-                    None => Availability::Dead,
-                    Some(value) if value.is_null() => Availability::Null,
-                    Some(_) => Availability::Present,
+                    None => ValueState::Dead,
+                    Some(value) if value.is_null() => ValueState::Null,
+                    Some(_) => ValueState::Present,
                 }
             }
             Expr::Any(terms) => {
                 for (index, term) in terms.iter().enumerate() {
                     match self.settled(job, term, context) {
-                        Availability::Dead | Availability::Null if index + 1 < terms.len() => {}
+                        ValueState::Dead | ValueState::Null if index + 1 < terms.len() => {}
                         decided => return decided,
                     }
                 }
-                Availability::Dead
+                ValueState::Dead
             }
             Expr::All(terms) => {
                 let states: Vec<_> = terms.iter().map(|term| self.settled(job, term, context)).collect();
-                if states.iter().any(|state| matches!(state, Availability::Dead | Availability::Null)) {
-                    Availability::Dead
-                } else if states.contains(&Availability::Pending) {
-                    Availability::Pending
+                if states.iter().any(|state| matches!(state, ValueState::Dead | ValueState::Null)) {
+                    ValueState::Dead
+                } else if states.contains(&ValueState::Pending) {
+                    ValueState::Pending
                 } else {
-                    Availability::Present
+                    ValueState::Present
                 }
             }
         }
@@ -321,8 +321,7 @@ impl Step {
     pub(crate) fn awaits_input(&self, job: usize, context: &Context) -> bool {
         let call = self.call(job);
         let awaits = |scope: &Scope| matches!(scope, Scope::Path(path) if self.awaits(job, path));
-        call.any_expr(|expr| self.settled(job, expr, context) == Availability::Pending)
-            || call.scopes.iter().any(awaits)
+        call.any_expr(|expr| self.settled(job, expr, context) == ValueState::Pending) || call.scopes.iter().any(awaits)
     }
 
     /// Whether a possible writer of a path that the job reads has not ended.

@@ -185,23 +185,23 @@ impl TranscriptEvent {
         let of = |value: &Value| if value.is_null() { 0 } else { length_of_json(value) };
         FRAME
             + match self {
-                TranscriptEvent::User { text, .. } | TranscriptEvent::Assistant { text } => chars(text),
-                TranscriptEvent::Answer { thought, say, calls, output, .. } => {
+                Self::User { text, .. } | Self::Assistant { text } => chars(text),
+                Self::Answer { thought, say, calls, output, .. } => {
                     let words: usize = [thought, say].into_iter().flatten().map(|text| chars(text)).sum();
                     words + calls.iter().map(of).sum::<usize>() + of(output)
                 }
-                TranscriptEvent::Call(entry) => {
+                Self::Call(entry) => {
                     let parts = entry.error.iter().chain(&entry.result).map(of).sum::<usize>();
                     of(&entry.call) + parts + entry.at.iter().map(|path| chars(path)).sum::<usize>()
                 }
-                TranscriptEvent::Observed { about, .. } => {
+                Self::Observed { about, .. } => {
                     let chars = about["chars"].as_u64().and_then(|chars| usize::try_from(chars).ok());
                     chars.unwrap_or_default() + of(about)
                 }
-                TranscriptEvent::Decision { decision: value }
-                | TranscriptEvent::Error { error: value }
-                | TranscriptEvent::Event { event: value } => of(value),
-                TranscriptEvent::LeftOut { calls, .. } => calls.keys().map(|name| chars(name)).sum(),
+                Self::Decision { decision: value } | Self::Error { error: value } | Self::Event { event: value } => {
+                    of(value)
+                }
+                Self::LeftOut { calls, .. } => calls.keys().map(|name| chars(name)).sum(),
             }
     }
 }

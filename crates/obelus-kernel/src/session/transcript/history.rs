@@ -30,7 +30,10 @@ impl History {
         let at = match &entry.what {
             // Concurrent calls end in any order: they are told in the order of the answer.
             TranscriptEvent::Call(call) => {
-                let is_later = |other: &TranscriptEntry| matches!(&other.what, TranscriptEvent::Call(other) if other.place > call.place);
+                let is_later = |other: &TranscriptEntry| match &other.what {
+                    TranscriptEvent::Call(other) => other.place > call.place,
+                    _ => false,
+                };
                 let later = self.entries[self.sent..].iter().rev().take_while(|other| is_later(other)).count();
                 self.entries.len() - later
             }
@@ -363,9 +366,7 @@ mod tests {
         history.note_request(100_000);
         history.note_request(1_000);
         assert_eq!(shown(&history)[0].split_once(' ').unwrap().1.split(' ').next(), Some("left"));
-        let TranscriptEvent::LeftOut { count, calls } = &history.sent()[0].what else {
-            panic!("{:?}", history.sent()[0])
-        };
+        let TranscriptEvent::LeftOut { count, calls } = &history.sent()[0].what else { panic!("{history:?}") };
         assert_eq!(calls["make done"], *count);
         assert_eq!(count + history.sent().len() - 1, 100);
     }
@@ -379,9 +380,7 @@ mod tests {
         assert!(history.entries.len() <= MOST_UNSENT + 1, "{}", history.entries.len());
         history.note_request(1_000);
         assert!(history.size() <= 4_000, "{}", history.size());
-        let TranscriptEvent::LeftOut { count, calls } = &history.sent()[0].what else {
-            panic!("{:?}", history.sent()[0])
-        };
+        let TranscriptEvent::LeftOut { count, calls } = &history.sent()[0].what else { panic!("{history:?}") };
         assert_eq!((calls["make done"], count + history.sent().len() - 1), (*count, 5_000));
     }
 
@@ -389,14 +388,8 @@ mod tests {
     fn a_one_off_request_keeps_the_words() {
         let mut history = History::default();
         history.push(user("hello"));
-        let (say, output) = (Some("hi".to_owned()), Value::Null);
-        history.push(TranscriptEvent::Answer {
-            node: None,
-            thought: None,
-            say,
-            calls: vec![json!({"_tool": "t"})],
-            output,
-        });
+        let (say, output, calls) = (Some("hi".to_owned()), Value::Null, vec![json!({"_tool": "t"})]);
+        history.push(TranscriptEvent::Answer { node: None, thought: None, say, calls, output });
         history.push(call(0, "read", CallStatus::Done, "r"));
         history.note_request(1_000);
         history.keep_words_only();

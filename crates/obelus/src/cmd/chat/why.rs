@@ -16,19 +16,19 @@ const MOST: usize = 160;
 /// The chain of writes behind a value, one line each; earlier writes are indented further. With `has_places` each
 /// names its message and path.
 pub(crate) fn lines(why: &Why, titles: &Titles, phrases: &Words, has_places: bool) -> Vec<Line> {
-    let mut told = Told { titles, phrases, has_places, lines: Vec::new() };
+    let mut told = ProvenanceLines { titles, phrases, has_places, lines: Vec::new() };
     told.place(why, 0, "");
     told.lines
 }
 
-struct Told<'a> {
+struct ProvenanceLines<'a> {
     titles: &'a Titles,
     phrases: &'a Words,
     has_places: bool,
     lines: Vec<Line>,
 }
 
-impl Told<'_> {
+impl ProvenanceLines<'_> {
     fn push(&mut self, depth: usize, line: Line) {
         let indent = "  ".repeat(depth);
         self.lines.push(line.hanging(2).indented(&indent));
