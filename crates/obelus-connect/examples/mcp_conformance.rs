@@ -10,7 +10,7 @@
 use std::env;
 use std::process::ExitCode;
 
-use obelus_connect::mcp::{AskedFuture, Elicit, LogIn, McpError, Servers, Trouble, VisitFuture};
+use obelus_connect::mcp::{AskedFuture, Elicit, LogIn, McpError, McpErrorKind, Servers, VisitFuture};
 use obelus_runtime::{Elicited, Secret};
 use serde_json::{Map, Value, json};
 
@@ -117,7 +117,7 @@ async fn talk(servers: &Servers) -> Result<(), McpError> {
     servers.on_change(|words| eprintln!("{words}"));
     let Some(server) = servers.get("suite") else { return Ok(()) };
     let tools = match servers.tools().await {
-        Err(error) if error.trouble == Trouble::NoAccess => {
+        Err(error) if error.trouble == McpErrorKind::NoAccess => {
             eprintln!("{error}");
             server.log_in(&Person).await?;
             servers.tools().await?
@@ -136,7 +136,7 @@ async fn talk(servers: &Servers) -> Result<(), McpError> {
     for (tool, arguments) in calls {
         let mut called = server.call(&tool, arguments.clone(), Some(&Person)).await;
         if let Err(error) = &called
-            && error.trouble == Trouble::NoAccess
+            && error.trouble == McpErrorKind::NoAccess
         {
             eprintln!("{error}");
             server.log_in(&Person).await?;

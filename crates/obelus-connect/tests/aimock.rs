@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Timeouts};
-use obelus_kernel::session::Ends;
+use obelus_kernel::session::TurnEnd;
 use obelus_runtime::Secret;
 use serde_json::{Value, json};
 
@@ -120,12 +120,12 @@ async fn a_server_that_others_have_written_is_understood_and_its_failures_are_su
     let mut live = common::live_with(model(&mock, KEY, None), false, memory).await;
 
     let reply = say(&live, "привет").await;
-    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Здравствуйте!")));
+    assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("Здравствуйте!")));
     assert_eq!(live.written().concat(), "Здравствуйте!", "its stream is read as it comes");
     assert!(live.look(obelus_kernel::session::Session::spent).await.1.tokens > 0, "it says what it took");
 
     let reply = say(&live, "сделка").await;
-    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Сумма прежняя")));
+    assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("Сумма прежняя")));
     assert_eq!(live.state().await["sum"], 5);
 
     for (words, code) in [
@@ -138,9 +138,9 @@ async fn a_server_that_others_have_written_is_understood_and_its_failures_are_su
     ] {
         let before = live.state().await;
         let reply = say(&live, words).await;
-        assert_eq!((reply.ends, reply.reason.unwrap().code.as_str()), (Ends::Degraded, code), "{words}");
+        assert_eq!((reply.ends, reply.reason.unwrap().code.as_str()), (TurnEnd::Degraded, code), "{words}");
         assert_eq!(live.state().await, before, "{words}");
-        assert_eq!(say(&live, "привет").await.ends, Ends::Output, "the turn after «{words}»");
+        assert_eq!(say(&live, "привет").await.ends, TurnEnd::Output, "the turn after «{words}»");
     }
 
     let stranger = common::live(model(&mock, "another", None), false).await;
@@ -154,6 +154,6 @@ async fn a_server_that_others_have_written_is_understood_and_its_failures_are_su
         let live = common::live(model(&mock, KEY, Some(chaos)), false).await;
         let reply = say(&live, "привет").await;
         let reason = reply.reason.unwrap();
-        assert!(reply.ends == Ends::Degraded && codes.contains(&reason.code.as_str()), "{chaos}: {reason:?}");
+        assert!(reply.ends == TurnEnd::Degraded && codes.contains(&reason.code.as_str()), "{chaos}: {reason:?}");
     }
 }

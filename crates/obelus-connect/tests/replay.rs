@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{example, live, say};
 use obelus_connect::model::{ModelSpec, Recorder, Replay, open};
-use obelus_kernel::session::{Ends, Reply};
+use obelus_kernel::session::{Reply, TurnEnd};
 use obelus_runtime::Model;
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ async fn a_failure_is_recorded_too_and_a_missing_recording_is_one() {
     let replay = Arc::new(Replay::parse(&path, &std::fs::read_to_string(&path).unwrap()).unwrap());
     let live = live(replay, false).await;
     let reply = say(&live, "Другое").await;
-    assert_eq!(reply.ends, Ends::Degraded);
+    assert_eq!(reply.ends, TurnEnd::Degraded);
     let reason = reply.reason.unwrap();
     assert_eq!(reason.code, "replay");
     assert!(reason.message.contains("«Другое»"), "{}", reason.message);

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use common::{chain, open_questions};
 use nodes::{Nodes, Process, fresh_folder};
-use obelus_kernel::session::{About, Decision, Ends};
+use obelus_kernel::session::{About, Decision, TurnEnd};
 use obelus_restate::{Cluster, RestateStore, Worker};
 use obelus_runtime::{Activities, Connections, Host, SessionHandle, Store as _};
 use serde_json::json;
@@ -108,7 +108,7 @@ fn happened(effects: &Path) -> BTreeMap<String, usize> {
 }
 
 /// Runs a session to its end. Answers questions about effects in doubt truthfully.
-async fn work(handle: SessionHandle, key: String, effects: PathBuf) -> Ends {
+async fn work(handle: SessionHandle, key: String, effects: PathBuf) -> TurnEnd {
     handle.with_id("begin".parse().unwrap()).run_plan().await.expect("it begins");
     loop {
         let reply = match handle.rested().await {
@@ -117,7 +117,7 @@ async fn work(handle: SessionHandle, key: String, effects: PathBuf) -> Ends {
             Err(refused) if refused.code == "unreachable" => continue,
             Err(refused) => panic!("{refused:?}"),
         };
-        if reply.ends != Ends::Waiting {
+        if reply.ends != TurnEnd::Waiting {
             return reply.ends;
         }
         for question in open_questions(&handle).await {
@@ -170,7 +170,7 @@ fn survive(scene: Scene, sessions: usize, steps: usize, mut harm: impl FnMut(&mu
     is_over.store(true, Ordering::SeqCst);
     let (scene, rounds) = harming.join().expect("the harm is done");
     eprintln!("{sessions} sessions of {steps} steps, {rounds} kills, {:?}", began.elapsed());
-    assert!(ends.iter().all(|ends| *ends == Ends::Output), "{ends:?}");
+    assert!(ends.iter().all(|ends| *ends == TurnEnd::Output), "{ends:?}");
     for i in 0..sessions {
         let id = format!("s-{i}");
         let taken = store.taken(&id, &"begin".parse().unwrap()).expect("it can be read");

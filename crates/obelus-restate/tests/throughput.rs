@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use common::{chain, counting};
 use obelus_kernel::session::Input;
 use obelus_restate::{Cluster, RestateStore, Worker};
-use obelus_runtime::engine::{Told, Workers as _};
+use obelus_runtime::engine::{WorkerInput, Workers as _};
 use obelus_runtime::{Connections, Host, system_clock};
 use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
@@ -87,7 +87,7 @@ async fn sessions(host: &Host, store: &RestateStore, round: usize, counter: &Ato
     let told = (0..SESSIONS).map(|i| {
         let store = store.clone();
         tokio::spawn(async move {
-            let told = Told { input: Input::RunPlan, id: None, at: system_clock() };
+            let told = WorkerInput { input: Input::RunPlan, id: None, at: system_clock() };
             store.tell(&format!("s-{round}-{i}"), told).await.expect("it is taken")
         })
     });

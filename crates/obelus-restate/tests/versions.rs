@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{chain, counting, open_questions, read, run_plan};
-use obelus_kernel::session::{Decision, Ends};
+use obelus_kernel::session::{Decision, TurnEnd};
 use obelus_restate::{Cluster, RestateStore, Worker};
 use obelus_runtime::{Activities, ConnectError, ConnectFuture, Connections, Connector, Host, SessionSpec};
 use serde_json::json;
@@ -53,7 +53,7 @@ async fn sessions_that_wait_go_on_in_the_new_version() {
     let mut waiting = Vec::new();
     for i in 0..8 {
         let handle = host.create(&format!("s-{i}"), chain("delete", 2)).await.unwrap();
-        assert_eq!(run_plan(&handle).await.ends, Ends::Waiting);
+        assert_eq!(run_plan(&handle).await.ends, TurnEnd::Waiting);
         waiting.push(handle);
     }
 
@@ -65,7 +65,7 @@ async fn sessions_that_wait_go_on_in_the_new_version() {
             let question = open_questions(handle).await.remove(0).id;
             handle.answer(question, Decision::Approve { only: None }, "ann").await.unwrap();
             let reply = handle.rested().await.unwrap().unwrap();
-            assert_eq!(reply.ends, if n == 2 { Ends::Output } else { Ends::Waiting });
+            assert_eq!(reply.ends, if n == 2 { TurnEnd::Output } else { TurnEnd::Waiting });
         }
         assert_eq!(read(handle, "†state.v1").await, Some(json!(2)));
     }
@@ -122,7 +122,7 @@ async fn dur_12_outcomes_wait_for_a_version_that_can_restore_the_session() {
     let refused = handle.pause("ann").await.unwrap_err();
     assert!(refused.code == "unreadable" && refused.text.contains("on purpose"), "{refused:?}");
     let _third = version_of(&cluster, connections, Arc::clone(&calls)).await;
-    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v0").await), (1, Some(json!(1))));
 }
 

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use cpu_time::ProcessTime;
-use obelus_kernel::session::{Ends, Mode, Settings};
+use obelus_kernel::session::{Mode, Settings, TurnEnd};
 use obelus_kernel::{Context, Data, Message};
 use obelus_runtime::{Activities, Connections, Host, SessionHandle, SessionSpec};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn main() {
         let began = ProcessTime::now();
         let ends = counted_work(&runtime, &handle);
         let took = began.elapsed();
-        assert_eq!(ends, Ends::Output);
+        assert_eq!(ends, TurnEnd::Output);
         took.as_secs_f64() * 1e6 / calls as f64
     };
     let best = (0..repetitions).map(run).fold(f64::INFINITY, f64::min);
@@ -44,7 +44,7 @@ fn main() {
 
 /// The measured work, in a function that profilers find by its name.
 #[inline(never)]
-fn counted_work(runtime: &tokio::runtime::Runtime, handle: &SessionHandle) -> Ends {
+fn counted_work(runtime: &tokio::runtime::Runtime, handle: &SessionHandle) -> TurnEnd {
     let reply = runtime.block_on(async {
         handle.run_plan().await.expect("there is a plan");
         handle.rested().await.expect("nothing fails").expect("it has begun")

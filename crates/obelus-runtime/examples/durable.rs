@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use cpu_time::{ProcessTime, ThreadTime};
 use futures_util::future::join_all;
-use obelus_kernel::session::{Ends, Input, Mode, Outcome, Settings};
+use obelus_kernel::session::{Input, Mode, Outcome, Settings, TurnEnd};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::engine::{Record, Rest};
+use obelus_runtime::engine::{CheckpointData, Record};
 use obelus_runtime::{Activities, Connections, Host, MemoryStore, SessionHandle, SessionSpec, SqliteStore, Store};
 use serde_json::{Value, json};
 
@@ -119,7 +119,7 @@ fn host(store: Arc<dyn Store>) -> Host {
 async fn run(handle: &SessionHandle) {
     handle.run_plan().await.expect("it is kept");
     let reply = handle.rested().await.expect("it is kept").expect("a rest");
-    assert_eq!(reply.ends, Ends::Output);
+    assert_eq!(reply.ends, TurnEnd::Output);
 }
 
 fn fresh(folder: &Path) -> SqliteStore {
@@ -217,7 +217,7 @@ fn driven(folder: &Path, runtime: &tokio::runtime::Runtime, turns: usize) -> Dri
     let steps = (SESSIONS * calls * turns) as f64;
     let (rate, own, whole) = (steps / began.elapsed().as_secs_f64(), own.elapsed(), whole.elapsed());
     let cost = |time: Duration| time.as_secs_f64() * 1e6 / steps;
-    let store = SqliteStore::look(&folder.join("store")).expect("a store");
+    let store = SqliteStore::open_read_only(&folder.join("store")).expect("a store");
     assert!(names.iter().all(|name| store.snapshot(name).expect("it can be read").is_some()), "each was kept");
     Driven { rate, sessions: cost(own), store: cost(whole.saturating_sub(own)) }
 }
@@ -312,7 +312,11 @@ fn age(folder: &Path, records: usize) {
     let genesis = memory.genesis("s").expect("it is there").expect("a genesis");
     let records = memory.load("s", 0, None).expect("it is there").records;
     store.create("s", Time(0), &genesis, records).expect("it is kept");
-    store.keep_rest("s", store.records("s").expect("a count"), Rest { checkpoint, questions: Vec::new() });
+    store.store_checkpoint(
+        "s",
+        store.records("s").expect("a count"),
+        CheckpointData { checkpoint, questions: Vec::new() },
+    );
 }
 
 /// Opens that session; prints the time from the checkpoint and from the whole journal.
@@ -327,7 +331,7 @@ fn resume(folder: &Path) {
                 handle.rested().await.expect("nothing fails")
             });
             let took = began.elapsed().as_secs_f64() * 1e3;
-            assert_eq!(reply.map(|reply| reply.ends), Some(Ends::Output));
+            assert_eq!(reply.map(|reply| reply.ends), Some(TurnEnd::Output));
             runtime.block_on(host.passivate("s"));
             took
         };

@@ -16,7 +16,7 @@ use std::{collections::BTreeSet, process};
 
 use cpu_time::ProcessTime;
 use obelus_kernel::Context;
-use obelus_kernel::session::{Answer, Ends, Mode, Outcome, Prompt, Settings, Solution};
+use obelus_kernel::session::{Answer, Mode, Outcome, Prompt, Settings, Solution, TurnEnd};
 use obelus_runtime::{
     Activities, Activity, ActivityFuture, AnswerFuture, Connections, Host, Model, ReconcileFuture, Reconciled,
     SessionHandle, SessionSpec, SqliteStore, Work,
@@ -96,7 +96,7 @@ async fn run(handle: &SessionHandle) {
 
 async fn rest(handle: &SessionHandle) {
     let reply = handle.rested().await.expect("it is kept").expect("a rest");
-    assert_eq!(reply.ends, Ends::Output);
+    assert_eq!(reply.ends, TurnEnd::Output);
 }
 
 /// Durable steps, each synced before the next begins.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{
     Folder, Small, chain, counting, host, journal, kill, open_questions, read, run_plan, snapshot, spec, tool,
 };
-use obelus_kernel::session::{About, Decision, Ends};
+use obelus_kernel::session::{About, Decision, TurnEnd};
 use obelus_runtime::sessions::NOT_DURABLE;
 use obelus_runtime::{Connections, Host, SqliteStore};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ async fn wherever_the_journal_ends_the_session_goes_on_to_the_same_end() {
                 run_plan(&handle).await
             }
         };
-        assert_eq!(reply.ends, Ends::Output, "{room}");
+        assert_eq!(reply.ends, TurnEnd::Output, "{room}");
         assert_eq!(handle.inspect(|session| session.context().to_json()).await.unwrap(), expected, "{room}");
     }
 }
@@ -67,7 +67,7 @@ async fn nothing_begins_before_what_led_to_it_is_kept() {
         assert_eq!(handle.rested().await.unwrap_err().code, NOT_DURABLE, "still full");
         assert_eq!(calls.load(Ordering::SeqCst) as u64, room);
         store.make_room(None);
-        assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+        assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
         assert_eq!((calls.load(Ordering::SeqCst), journal(&*store, "s").len()), (6, 7));
     }
 }
@@ -78,9 +78,9 @@ async fn replaying_the_journal_gives_the_same_session_byte_for_byte() {
     let host = counted(&store, &Arc::default(), None);
     let live = host.create("s", chain("read", 5)).await.unwrap();
     run_plan(&live).await;
-    let seen = host.look("s", None).unwrap();
+    let seen = host.view("s", None).unwrap();
     assert_eq!(seen.snapshot().to_string(), snapshot(&live).await);
-    let early = host.look("s", Some(3)).unwrap();
+    let early = host.view("s", Some(3)).unwrap();
     assert_eq!(early.context().length(), 2 + 2, "two results");
 }
 
@@ -100,18 +100,18 @@ async fn interrupted(effect: &str) -> (Host, Arc<AtomicUsize>) {
 async fn what_is_idempotent_runs_again_and_what_is_not_is_asked_about() {
     let (host, calls) = interrupted("read").await;
     let reader = host.open("s").await.unwrap();
-    assert_eq!(reader.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(reader.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!(calls.load(Ordering::SeqCst), 2);
 
     for (decision, runs) in [(Decision::Happened { result: json!(1) }, 1), (Decision::DidNot, 2)] {
         let (host, calls) = interrupted("create").await;
         let creator = host.open("s").await.unwrap();
-        assert_eq!(creator.rested().await.unwrap().unwrap().ends, Ends::Waiting);
+        assert_eq!(creator.rested().await.unwrap().unwrap().ends, TurnEnd::Waiting);
         assert_eq!(calls.load(Ordering::SeqCst), 0);
         let open = open_questions(&creator).await;
         assert_eq!((open.len(), open[0].about), (1, About::InDoubt));
         creator.answer(open[0].id.clone(), decision, "a person").await.unwrap();
-        assert_eq!(creator.rested().await.unwrap().unwrap().ends, Ends::Output);
+        assert_eq!(creator.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
         assert_eq!(calls.load(Ordering::SeqCst), runs);
         assert_eq!(read(&creator, "†state.v1").await, Some(json!(2)));
     }

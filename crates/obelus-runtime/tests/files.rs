@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{Folder, journal, kill, say};
 use obelus_kernel::Context;
-use obelus_kernel::session::{Answer, Decision, Ends, Input, Prompt, Settings, Solution};
+use obelus_kernel::session::{Answer, Decision, Input, Prompt, Settings, Solution, TurnEnd};
 use obelus_runtime::files::FileNews;
 use obelus_runtime::{
     Activities, AnswerFuture, Connections, EventBody, Host, Model, SessionHandle, SessionSpec, SqliteStore, Store as _,
@@ -150,7 +150,7 @@ async fn dur_7_the_file_is_the_state_whenever_the_session_rests() {
     let kept = Kept::new("rest");
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
-    assert_eq!(say(&handle, "500").await.ends, Ends::Waiting);
+    assert_eq!(say(&handle, "500").await.ends, TurnEnd::Waiting);
     assert_eq!(kept.state(), state_of(&handle).await);
     assert_eq!(kept.state()["confirmations"]["deal_7_sum"]["status"], "requested");
     kill(host).await;
@@ -184,7 +184,7 @@ async fn dur_7_the_file_is_the_state_after_every_iteration_and_what_a_crash_leav
     let kept = cut_off("iteration").await;
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
-    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!(kept.state(), state_of(&handle).await);
     kill(host).await;
     let host = kept.host();
@@ -239,7 +239,7 @@ async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_ne
     assert_eq!(by, "the state's file");
     assert_eq!(state.as_object().unwrap().keys().collect::<Vec<_>>(), ["confirmations"], "only what was changed");
     // The journal alone gives the same state.
-    assert_eq!(host.look("s", None).unwrap().state(), kept.state());
+    assert_eq!(host.view("s", None).unwrap().state(), kept.state());
     kill(host).await;
     kept.say("ещё раз").await;
     assert_eq!(kept.calls.lock().unwrap().len(), 1, "it is taken up once");
@@ -253,7 +253,7 @@ async fn dur_7_an_invalid_file_is_left_alone_and_the_turn_goes_on_without_it() {
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
     let events = handle.subscribe(None);
-    assert_eq!(say(&handle, "дальше по плану").await.ends, Ends::Output);
+    assert_eq!(say(&handle, "дальше по плану").await.ends, TurnEnd::Output);
     assert_eq!(fs::read_to_string(kept.path()).unwrap(), "{\"goals\": [1]}");
     assert_eq!(read(&kept.folder.0.join("states/s.json.new")), state_of(&handle).await);
     let news = news(events);

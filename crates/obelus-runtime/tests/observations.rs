@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use common::{Folder, Small, journal, kill, say, snapshot};
-use obelus_kernel::session::{Answer, Ends, Input, Observation, Prompt, Settings, Solution};
+use obelus_kernel::session::{Answer, Input, Observation, Prompt, Settings, Solution, TurnEnd};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
     Activities, AnswerFuture, Connections, EventNumber, Host, Model, SessionHandle, SessionSpec, SqliteStore, Store,
@@ -131,7 +131,7 @@ async fn nobody_hears_of(world: &World) {
     let handle = host.create("s", spec()).await.unwrap();
     let _watching = handle.subscribe(None);
     let reply = say(&handle, "look").await;
-    assert_eq!((reply.ends, &reply.output), (Ends::Output, &json!("I have looked")));
+    assert_eq!((reply.ends, &reply.output), (TurnEnd::Output, &json!("I have looked")));
     let shown = world.eye.shown.lock().unwrap().clone();
     let [None, Some(seen)] = shown.as_slice() else { panic!("{shown:?}") };
     assert_eq!((seen.tool.as_str(), seen.text.contains(CANARY)), ("look", true));
@@ -167,14 +167,14 @@ async fn after_a_restart_a_request_under_way_is_asked_anew_without_it() {
     let second = world.host(store.shared());
     let handle = second.open("s").await.unwrap();
     assert!(!journal(&store, "s").contains(&Input::ProcessLost));
-    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     let shown = world.eye.shown.lock().unwrap().clone();
     assert!(matches!(shown.as_slice(), [None, Some(_)]), "first without it, then it looks again: {shown:?}");
     let inputs = journal(&store, "s");
     let forgotten: Vec<usize> =
         inputs.iter().enumerate().filter(|(_, input)| **input == Input::ProcessLost).map(|(at, _)| at).collect();
     assert_eq!(forgotten, [3], "once, and before anything else went on");
-    assert_eq!(second.look("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
+    assert_eq!(second.view("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
 }
 
 #[tokio::test]
@@ -208,7 +208,7 @@ async fn what_is_no_observation_fails_the_call_and_is_repeated_nowhere() {
     let handle = host.create_temporary("s", spec()).await.unwrap();
     let _watching = handle.subscribe(None);
     let reply = say(&handle, "look").await;
-    assert_eq!(reply.ends, Ends::Limit, "the same failure three times");
+    assert_eq!(reply.ends, TurnEnd::Limit, "the same failure three times");
     assert!(reply.calls.iter().all(|call| call.error.as_ref().is_some_and(|error| error["code"] == "bad_result")));
     let told = told(&handle).await;
     assert!(told.contains("bad_result") && !told.contains(CANARY), "{told}");
@@ -236,7 +236,7 @@ async fn wherever_the_journal_ends_nobody_believes_in_something_that_is_not_ther
                 rested => rested.ok().flatten(),
             };
             if room.is_none() {
-                let alike = host.look("s", None).unwrap().snapshot().to_string();
+                let alike = host.view("s", None).unwrap().snapshot().to_string();
                 assert_eq!(alike, snapshot(&handle).await, "{first} {second}");
             }
             kill(host).await;

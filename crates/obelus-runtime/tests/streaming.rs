@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{Small, host, journal, say, snapshot};
 use obelus_kernel::Context;
 use obelus_kernel::dialect::Piece;
-use obelus_kernel::session::{Answer, Ends, Input, Mode, Money, Prompt, Settings, Solution};
+use obelus_kernel::session::{Answer, Input, Mode, Money, Prompt, Settings, Solution, TurnEnd};
 use obelus_runtime::{
     Activities, AnswerFuture, Connections, EventBody, Model, Part, Parts, SessionHandle, SessionSpec, Used,
 };
@@ -33,7 +33,7 @@ impl Model for Gated {
         panic!("a session asks aloud")
     }
 
-    fn ask_aloud(&self, _: Prompt, parts: Parts) -> AnswerFuture {
+    fn ask_streaming(&self, _: Prompt, parts: Parts) -> AnswerFuture {
         let (gate, tells) = (Arc::clone(&self.gate), self.tells.clone());
         Box::pin(async move {
             parts.tell(Part::Piece(Piece::Words("Смо".to_owned())));
@@ -82,7 +82,7 @@ async fn a_call_that_has_come_whole_begins_before_the_rest_of_the_answer_is_ther
     let mut events = handle.subscribe(None);
     let reply = say(&handle, "look").await;
 
-    assert_eq!(reply.ends, Ends::Output);
+    assert_eq!(reply.ends, TurnEnd::Output);
     assert_eq!(noted(&handle).await, "found");
     assert_eq!(looks.load(Ordering::SeqCst), 1, "what was started early is not started again");
     let shown = std::iter::from_fn(|| events.try_next()).filter_map(|event| match &event.body {
@@ -101,7 +101,7 @@ async fn a_call_that_has_come_whole_begins_before_the_rest_of_the_answer_is_ther
     let partial = |input: &&Input| matches!(input, Input::Partial { .. });
     assert_eq!(journal(&*store, "s").iter().filter(partial).count(), 1);
     assert_eq!(handle.inspect(|session| session.spent().1.used.cost).await.unwrap(), Some(Money::from(0.1)));
-    assert_eq!(host.look("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
+    assert_eq!(host.view("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ use super::binding::{BindingError, Fields};
 use super::messages;
 use super::retry::{Failure, Retry};
 use super::text::read_json;
-use crate::group::Group;
+use crate::process_group::ProcessGroup;
 
 /// How long to wait for the pipes to close after the program has ended. A process that left the group may hold a pipe
 /// open for ever.
@@ -148,7 +148,7 @@ impl Program {
         command.args(&self.args).current_dir(&self.cwd);
         self.environment.apply(&mut command);
         command.env("OBELUS_IDEMPOTENCY_KEY", &work.key).env("OBELUS_ATTEMPT", work.attempt.to_string());
-        let (mut group, pipes) = Group::spawn(&mut command).map_err(|error| self.not_started(&error))?;
+        let (mut group, pipes) = ProcessGroup::spawn(&mut command).map_err(|error| self.not_started(&error))?;
 
         let mut output = Output::default();
         let status = {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
-use obelus_kernel::session::{CallStatus, Ends, Mode, Outcome, Settings};
+use obelus_kernel::session::{CallStatus, Mode, Outcome, Settings, TurnEnd};
 use obelus_kernel::{Context, Tool};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::{Activities, Agent, Connections, Elicitor, Host, Reconciled, SessionSpec, Work};
@@ -115,7 +115,7 @@ async fn creations_of_the_agent_happen_once_though_answers_are_lost() {
 
     let questions = handle.inspect(obelus_kernel::session::Session::questions).await.unwrap();
     let reasons: Vec<_> = questions.into_iter().map(|question| question.reasons).collect();
-    assert_eq!((reply.ends, reasons), (Ends::Output, Vec::new()));
+    assert_eq!((reply.ends, reasons), (TurnEnd::Output, Vec::new()));
     assert!(reply.calls.iter().all(|call| call.status == CallStatus::Done), "{:?}", reply.calls);
     // More than twenty requests for twenty calls: some answers were lost.
     assert!(portal.requests() > 20, "{}", portal.requests());

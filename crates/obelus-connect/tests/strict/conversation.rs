@@ -4,7 +4,7 @@
 use obelus_connect::activity::bind;
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Structured};
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::session::{Decision, Ends, Mode, Question, Reply};
+use obelus_kernel::session::{Decision, Mode, Question, Reply, TurnEnd};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::{Agent, Connections, EventBody, Host, Secret, SessionHandle, SessionSpec, Subscription};
 use obelus_sandbox::{Portal, SandboxOptions};
@@ -62,7 +62,7 @@ async fn approved(handle: &SessionHandle, words: &str) -> Reply {
     handle.say(words).await.unwrap();
     loop {
         let reply = handle.rested().await.unwrap().unwrap();
-        if reply.ends != Ends::Waiting {
+        if reply.ends != TurnEnd::Waiting {
             return reply;
         }
         let open = handle.inspect(|session| session.questions().into_iter().find(Question::is_open).unwrap().id);
@@ -97,7 +97,7 @@ async fn the_crm_agent_works_in_the_strict_form() {
     let mut events = handle.subscribe(None);
 
     let reply = approved(&handle, "Какие сделки самые крупные, и кто ими занят?").await;
-    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Вот самые крупные.")), "{:?}", reply.reason);
+    assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("Вот самые крупные.")), "{:?}", reply.reason);
     let calls = began(&mut events);
     assert_eq!(
         params(&calls[0]),
@@ -107,9 +107,9 @@ async fn the_crm_agent_works_in_the_strict_form() {
     assert_eq!(params(&calls[1]), json!({"ID": [1, 2], "filter": {"ACTIVE": true}}));
 
     let reply = approved(&handle, "Поставь первой из них сумму 123456").await;
-    assert_eq!(reply.ends, Ends::Output, "{:?}", reply.reason);
+    assert_eq!(reply.ends, TurnEnd::Output, "{:?}", reply.reason);
     let reply = approved(&handle, "Создай сделку «Поставка окон» на 250000").await;
-    assert_eq!(reply.ends, Ends::Output, "{:?}", reply.reason);
+    assert_eq!(reply.ends, TurnEnd::Output, "{:?}", reply.reason);
 
     let calls = began(&mut events);
     let of = |tool: &str| calls.iter().filter(|call| call["_tool"] == tool).collect::<Vec<_>>();

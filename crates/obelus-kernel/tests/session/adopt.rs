@@ -1,6 +1,6 @@
 //! B24-7 and DUR-7: adopting a state of another program, or the session's own state with a person's changes.
 
-use obelus_kernel::session::{Decision, Ends, Input, QuestionStatus, Refused};
+use obelus_kernel::session::{Decision, Input, QuestionStatus, Refused, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
@@ -88,7 +88,7 @@ fn b24_7_the_seeds_example_becomes_a_session_and_comes_out_as_it_went_in() {
         assert_eq!(asked[field], confirmations["deal_123_opportunity"][field], "{field}");
     }
     assert_eq!(state["in_progress"][0]["requested_at"], "2024-05-01T10:05:00Z");
-    assert_eq!((harness.waiting().len(), harness.rested(), harness.requests.len()), (1, Ends::Waiting, 0));
+    assert_eq!((harness.waiting().len(), harness.rested(), harness.requests.len()), (1, TurnEnd::Waiting, 0));
     assert!(harness.started.is_empty(), "nothing of it runs by itself");
 }
 

@@ -1,6 +1,6 @@
 //! POL-1, POL-2: what the mode and the policy permit.
 
-use obelus_kernel::session::{Ends, Input, Mode};
+use obelus_kernel::session::{Input, Mode, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -45,7 +45,7 @@ fn what_depends_on_a_refused_call_does_not_run() {
     let mut harness = Harness::at_work(json!({"policy": {"refuse": ["read"]}}));
     harness.solve(json!([call("read", "r", json!({})), call("make", "m", json!({"q": "†state.r"}))]), json!("over"));
     assert_eq!((harness.states("read"), harness.states("make")), (vec!["refused"], vec!["skipped"]));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 /// New settings and tools from the agent's file.

@@ -1,6 +1,6 @@
 //! Questions show the current values beside those that a call would set.
 
-use obelus_kernel::session::{AskedAgain, CallError, Decision, Input, Outcome};
+use obelus_kernel::session::{CallError, Decision, Input, Outcome, RepeatReason};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -52,7 +52,7 @@ fn a_question_says_what_is_there_now_beside_what_would_be() {
     );
     assert_eq!(form["changes"][1]["before_untrusted"], json!(["read"]));
     assert_eq!(form["changes"][2]["known"], json!(false));
-    assert_eq!(harness.asked_again, [("q1".to_owned(), AskedAgain::MoreIsKnown)]);
+    assert_eq!(harness.asked_again, [("q1".to_owned(), RepeatReason::MoreIsKnown)]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use obelus_kernel::session::{Ends, Input};
+use obelus_kernel::session::{Input, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -73,7 +73,7 @@ fn nothing_is_kept_while_something_is_under_way() {
     harness.tell(Input::User { text: "go".into() }).unwrap();
     assert!(harness.session.checkpoint().is_none());
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
     assert!(harness.session.checkpoint().is_none(), "a call waits for a person");
 }
 
@@ -102,7 +102,7 @@ fn nothing_starts_while_a_session_is_paused() {
     harness.tell(Input::Resume { by: "bob".into() }).unwrap();
     assert_eq!((harness.started.len(), harness.session.paused()), (2, None));
     harness.returns("make", json!(2));
-    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Output, 1), "the words are heard after the pause");
+    assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Output, 1), "the words are heard after the pause");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! ASK-6: a consent that the model claims counts only if the user's words give it.
 
-use obelus_kernel::session::Ends;
+use obelus_kernel::session::TurnEnd;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -32,7 +32,7 @@ fn the_users_yes_to_the_only_question_counts() {
     let mut harness = claimed_after("yes, please", json!({}));
     assert_eq!(harness.question("q1").by.as_deref(), Some("the user, in conversation"));
     harness.returns("change", json!(true));
-    assert_eq!((harness.started.len(), harness.rested()), (1, Ends::Output));
+    assert_eq!((harness.started.len(), harness.rested()), (1, TurnEnd::Output));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use obelus_kernel::session::{
-    Answer, AskedAgain, CallError, Decision, ElicitationAnswer, Ends, Input, Outcome, Question, QuestionStatus,
-    Refused, Reply, RequestId, Session, Settings, Solution, Start, Task,
+    Answer, CallError, Decision, ElicitationAnswer, Input, Outcome, Question, QuestionStatus, Refused, RepeatReason,
+    Reply, RequestId, Session, Settings, Solution, Start, Task, TurnEnd,
 };
 use obelus_kernel::{Context, Message, Time};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(crate) struct Harness {
     /// Questions in the order in which they were asked.
     pub(crate) asked: Vec<String>,
     /// Questions that were asked again, with the reason.
-    pub(crate) asked_again: Vec<(String, AskedAgain)>,
+    pub(crate) asked_again: Vec<(String, RepeatReason)>,
     pub(crate) said: Vec<String>,
     pub(crate) rests: Vec<Reply>,
     /// Answers to elicitations: the call, the key, and the answer.
@@ -225,7 +225,7 @@ impl Harness {
     }
 
     /// How the session last came to rest.
-    pub(crate) fn rested(&self) -> Ends {
+    pub(crate) fn rested(&self) -> TurnEnd {
         self.rests.last().expect("it has come to rest").ends
     }
 

@@ -1,6 +1,6 @@
 //! Observations: the session stores the digest of an observation and the path of its result.
 
-use obelus_kernel::session::{Ends, Input, Observation};
+use obelus_kernel::session::{Input, Observation, TurnEnd};
 use obelus_kernel::{Context, Path};
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ fn a_write_proposed_after_a_look_asks_and_still_does_when_the_look_is_forgotten(
             harness.tell(Input::ProcessLost).unwrap();
         }
         harness.solve(json!([call("make", "m", json!({"q": "what the page said"}))]), json!(null));
-        assert_eq!(harness.rested(), Ends::Waiting);
+        assert_eq!(harness.rested(), TurnEnd::Waiting);
         let question = harness.question(&harness.asked[0]);
         assert!(question.reasons.iter().any(|reason| reason.to_string().contains("look")), "{:?}", question.reasons);
     }
@@ -121,7 +121,7 @@ fn facts_about_a_page_may_be_believed_and_the_page_is_not() {
     };
     assert!(origins("†page.address") && !origins("†page.digest") && !origins("†page"));
     harness.solve(json!([call("make", "m", json!({"q": 1}))]), json!(null));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
 }
 
 #[test]

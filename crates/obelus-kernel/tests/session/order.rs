@@ -1,6 +1,6 @@
 //! PLAN-1, PLAN-3: which calls wait for which.
 
-use obelus_kernel::session::Ends;
+use obelus_kernel::session::TurnEnd;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -14,7 +14,7 @@ fn a_sequence_runs_in_the_order_of_writing() {
         assert_eq!(harness.started.len(), done, "one at a time");
         harness.returns("read", json!(done));
     }
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn what_waits_for_a_person_does_not_hold_the_next_of_a_sequence() {
     harness.returns("make", json!(1));
     assert_eq!((harness.asked.len(), harness.handed_out("read").len()), (1, 1));
     harness.returns("read", json!(1));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn what_nobody_waits_for_does_not_hold_the_next_of_a_sequence() {
     harness.solve_in_order(json!([{"_tool": "make", "q": 1}, call("read", "r", json!({}))]), json!("over"));
     assert_eq!(harness.started.len(), 2);
     harness.returns("read", json!(1));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
     harness.returns("make", json!(1));
     assert_eq!(harness.rests.len(), 1, "its end is no news to the turn");
 }
@@ -88,7 +88,7 @@ fn a_turn_does_not_end_while_a_call_waits_for_room() {
     assert_eq!((harness.started.len(), harness.rests.len()), (1, 0), "the read has not even begun");
     harness.returns("make", json!(1));
     harness.returns("read", json!(2));
-    assert_eq!((harness.rested(), harness.read("†state.r")), (Ends::Output, json!(2)));
+    assert_eq!((harness.rested(), harness.read("†state.r")), (TurnEnd::Output, json!(2)));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn ten_thousand_calls_in_a_row() {
     for n in 0..MANY {
         harness.returns("read", json!(n));
     }
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn ten_thousand_questions() {
     harness.solve(many("drop", |n| json!({"id": n})), json!("over"));
     assert_eq!(harness.asked.len(), MANY);
     harness.wait(24);
-    assert_eq!((harness.waiting().len(), harness.rested()), (0, Ends::Output));
+    assert_eq!((harness.waiting().len(), harness.rested()), (0, TurnEnd::Output));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn ten_thousand_calls_at_once_after_a_question_was_asked() {
         let outcome = obelus_kernel::session::Outcome::Value(json!(1));
         harness.tell(obelus_kernel::session::Input::Ended { id: start.id, outcome }).unwrap();
     }
-    assert_eq!((harness.started.len(), harness.rested()), (MANY, Ends::Output));
+    assert_eq!((harness.started.len(), harness.rested()), (MANY, TurnEnd::Output));
 }
 
 #[test]

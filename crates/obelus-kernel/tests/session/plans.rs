@@ -2,7 +2,7 @@
 
 use obelus_kernel::PlanMode;
 use obelus_kernel::policy::{Gate, Policy, simulate};
-use obelus_kernel::session::{Decision, Ends, Happened, Input, Mode};
+use obelus_kernel::session::{Decision, Input, Mode, TranscriptEvent, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -32,7 +32,7 @@ fn a_checked_plan_with_a_call_for_a_person_is_offered_to_one() {
         harness.solve(json!([call("read", "r", json!({})), dangerous]), json!("over"));
         assert_eq!(
             (harness.asked.len(), harness.started.len(), harness.rested()),
-            (1, 0, Ends::Waiting),
+            (1, 0, TurnEnd::Waiting),
             "{dangerous}"
         );
     }
@@ -75,7 +75,7 @@ fn a_plan_may_be_approved_while_the_model_answers_the_users_words() {
     harness.solve(json!([]), json!("a plan to read"));
     assert_eq!(harness.rests.len(), 1, "its calls still run");
     harness.returns("read", json!(1));
-    assert_eq!((harness.rested(), harness.read("†state.r")), (Ends::Output, json!(1)));
+    assert_eq!((harness.rested(), harness.read("†state.r")), (TurnEnd::Output, json!(1)));
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn a_plan_run_as_it_is_asks_no_model_but_still_asks_people() {
     let mut harness = Harness::on(json!([{"type": "plan", "plan": plan}]), json!({}));
     harness.tell(Input::RunPlan).unwrap();
     harness.returns("read", json!(7));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
     harness.approve("q1");
     harness.returns("drop", json!(true));
-    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Output, 0));
+    assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Output, 0));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn of_plans_that_wait_the_latest_is_meant() {
 fn shown(harness: &Harness) -> (Vec<&'static str>, Vec<&'static str>) {
     let prompt = harness.session.prompt(harness.requests.last().expect("a request")).expect("a prompt");
     let ended = prompt.transcript.iter().filter_map(|entry| match &entry.what {
-        Happened::Call(call) => Some(call.status.name()),
+        TranscriptEvent::Call(call) => Some(call.status.name()),
         _ => None,
     });
     (prompt.open.iter().map(|report| report.status.name()).collect(), ended.collect())
@@ -136,7 +136,7 @@ fn plan_10_after_a_limit_the_model_is_shown_what_was_done_and_what_was_not() {
     );
     harness.returns("make", json!(1));
     harness.returns("make", json!(2));
-    assert_eq!(harness.rested(), Ends::Limit);
+    assert_eq!(harness.rested(), TurnEnd::Limit);
     harness.user("continue");
     assert_eq!(shown(&harness), (vec![], vec!["done", "done", "skipped"]));
     // An answer without calls does not change the plan.
@@ -172,7 +172,10 @@ fn a_plan_that_waits_can_be_changed_and_the_changed_one_is_asked_about() {
     let calls = json!([call("read", "r", json!({"q": "old"})), call("make", "m", json!({"q": "†state.r"}))]);
     harness.solve(calls, json!("over"));
     harness.edit("q1", json!({"0": {"q": "new"}})).unwrap();
-    assert_eq!((harness.waiting(), harness.started.len(), harness.rested()), (vec!["q2".to_owned()], 0, Ends::Waiting));
+    assert_eq!(
+        (harness.waiting(), harness.started.len(), harness.rested()),
+        (vec!["q2".to_owned()], 0, TurnEnd::Waiting)
+    );
     assert!(harness.question("q2").description.contains("new"));
     let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
     assert_eq!(refused.code, "already_decided", "nobody approves by it what it did not show");
@@ -180,7 +183,7 @@ fn a_plan_that_waits_can_be_changed_and_the_changed_one_is_asked_about() {
     harness.approve("q3");
     assert_eq!((harness.handed_out("make")[0]["q"].clone(), harness.handed_out("read").len()), (json!("mine"), 0));
     harness.returns("make", json!(1));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
@@ -213,7 +216,7 @@ fn plan_12_a_plan_of_the_model_is_never_run_as_the_users() {
         let mut harness = Harness::on(messages, json!({"planning": "before_reading"}));
         harness.start();
         harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
-        assert_eq!(harness.rested(), Ends::Waiting);
+        assert_eq!(harness.rested(), TurnEnd::Waiting);
         let taken = harness.tell(Input::RunPlan).map_err(|refused| refused.code);
         assert_eq!(taken, if runs.is_empty() { Err("no_plan") } else { Ok(()) });
         let started: Vec<&str> = harness.started.iter().map(|start| start.tool.name.as_str()).collect();
@@ -242,7 +245,7 @@ fn in_shadow_a_plan_stays_planned_with_all_that_depends_on_it_until_there_is_ano
             (["read", "muse", "make"].map(str::to_owned).into(), 0),
             "{mode}"
         );
-        assert_eq!(harness.rested(), Ends::Output);
+        assert_eq!(harness.rested(), TurnEnd::Output);
         for words in ["thanks", "yes"] {
             harness.user(words);
             assert_eq!(planned(&harness).len(), 3, "{mode}: while the model is asked");

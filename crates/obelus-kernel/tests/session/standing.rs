@@ -1,7 +1,7 @@
 //! ASK-9: standing consent, an approval that also covers similar calls.
 
 use obelus_kernel::policy::{ConsentScope, ConsentTerms, NeverStanding};
-use obelus_kernel::session::{Decision, Ends, Input};
+use obelus_kernel::session::{Decision, Input, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -54,7 +54,7 @@ fn consent(harness: &mut Harness, kind: &str) {
 fn a_consent_lets_the_same_fields_of_the_tool_run_and_is_named_as_the_reason() {
     let mut harness = talk();
     harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!(null));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
     consent(&mut harness, "tool");
     harness.returns("change", json!(true));
     harness.solve(

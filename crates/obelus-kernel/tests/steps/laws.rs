@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{
-    About, Answer, CallError, CallId, Decision, Ends, Input, Outcome, RequestId, Session, Solution, Task,
+    About, Answer, CallError, CallId, Decision, Input, Outcome, RequestId, Session, Solution, Task, TurnEnd,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -163,12 +163,12 @@ impl Run {
         let open: Vec<_> =
             self.session.questions().into_iter().filter(obelus_kernel::session::Question::is_open).collect();
         match reply.ends {
-            Ends::Waiting => assert!(!open.is_empty(), "it waits for somebody"),
-            Ends::Degraded => {}
+            TurnEnd::Waiting => assert!(!open.is_empty(), "it waits for somebody"),
+            TurnEnd::Degraded => {}
             _ => {
                 assert!(open.iter().all(|question| question.about == About::InDoubt), "nobody is asked for nothing");
                 assert!(reply.end.is_some(), "every end has its name: {:?}", reply.ends);
-                assert_eq!(reply.end.as_deref() == Some("limit"), reply.ends == Ends::Limit);
+                assert_eq!(reply.end.as_deref() == Some("limit"), reply.ends == TurnEnd::Limit);
                 let action = self.session.context().read(&obelus_kernel::Path::root("action"), None);
                 assert!(action.is_none_or(|action| action.is_null()), "what was planned is of its turn");
             }

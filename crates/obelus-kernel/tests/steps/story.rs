@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use obelus_kernel::session::{
-    Answer, CallId, Decision, Ends, Happened, Input, Mode, Outcome, Reply, RequestId, Session, Settings, Solution,
-    Task, TranscriptEntry,
+    Answer, CallId, Decision, Input, Mode, Outcome, Reply, RequestId, Session, Settings, Solution, Task,
+    TranscriptEntry, TranscriptEvent, TurnEnd,
 };
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Expr, Time};
@@ -54,7 +54,7 @@ impl Story {
     /// The states of the ended calls in the prompt.
     pub(crate) fn ended_calls(&self) -> Vec<&'static str> {
         let ended = |entry: &TranscriptEntry| match &entry.what {
-            Happened::Call(call) => Some(call.status.name()),
+            TranscriptEvent::Call(call) => Some(call.status.name()),
             _ => None,
         };
         self.prompt().transcript.iter().filter_map(ended).collect()
@@ -69,7 +69,7 @@ impl Story {
         self.tell(Input::Ended { id, outcome })
     }
 
-    pub(crate) fn ends(&self) -> (Ends, Option<&str>, &Value) {
+    pub(crate) fn ends(&self) -> (TurnEnd, Option<&str>, &Value) {
         let reply = self.reply.as_ref().expect("the turn is at rest");
         (reply.ends, reply.end.as_deref(), &reply.output)
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use obelus_kernel::session::{Input, Mode, Question, Reply, Settings};
 use obelus_kernel::{Context, Expr, Time};
-use obelus_runtime::engine::{AppendError, Durable, Journaled, Record, Rest, SessionLock, Snapshot};
+use obelus_runtime::engine::{AppendError, CheckpointData, Durable, Journaled, Record, SessionLock, Snapshot};
 use obelus_runtime::sessions::{InboxRow, InputId, SessionRow};
 use obelus_runtime::{Activities, Connections, Host, MemoryStore, SessionHandle, SessionSpec, Store, StoreError};
 use serde_json::{Value, json};
@@ -116,8 +116,8 @@ impl Store for Small {
         self.inner.snapshot(id)
     }
 
-    fn keep_rest(&self, id: &str, seq: u64, rest: Rest) {
-        self.inner.keep_rest(id, seq, rest);
+    fn store_checkpoint(&self, id: &str, seq: u64, rest: CheckpointData) {
+        self.inner.store_checkpoint(id, seq, rest);
     }
 
     fn list(&self) -> Result<Vec<SessionRow>, StoreError> {

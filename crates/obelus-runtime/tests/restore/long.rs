@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use obelus_kernel::session::{Input, Mode, Session, Settings, Task};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::engine::{Record, Remake, Rest, advance, restore};
+use obelus_runtime::engine::{CheckpointData, Record, SessionFactory, advance, restore};
 use obelus_runtime::{SqliteStore, Store};
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn session() -> Session {
     Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap()
 }
 
-fn remake() -> Remake {
+fn session_factory() -> SessionFactory {
     Arc::new(|| Ok(session()))
 }
 
@@ -79,7 +79,7 @@ fn restore_in_child(folder: &std::path::Path) {
 fn the_child_restores_it() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.as_ref()).unwrap());
-    let restored = restore(&store, "s", &remake()).unwrap();
+    let restored = restore(&store, "s", &session_factory()).unwrap();
     assert_eq!(restored.last, (TURNS * (CALLS + 1)) as u64 - 1);
     assert_eq!(restored.open.len(), 1, "the last call was under way");
     let state = restored.session.state();
@@ -106,7 +106,7 @@ fn a_session_of_50_000_calls_is_restored_under_a_memory_limit() {
     drop(store);
     restore_in_child(&folder);
     let store = SqliteStore::open(&folder).unwrap();
-    store.keep_rest("s", rest, Rest { checkpoint, questions: Vec::new() });
+    store.store_checkpoint("s", rest, CheckpointData { checkpoint, questions: Vec::new() });
     drop(store);
     restore_in_child(&folder);
     std::fs::remove_dir_all(&folder).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use obelus_kernel::session::{Input, Mode, Session, Settings, Task};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::engine::{Record, Remake, advance};
+use obelus_runtime::engine::{Record, SessionFactory, advance};
 use obelus_runtime::{MemoryStore, Store};
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ impl Made {
         Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap()
     }
 
-    pub(crate) fn remake(&self) -> Remake {
+    pub(crate) fn session_factory(&self) -> SessionFactory {
         let made = self.clone();
         Arc::new(move || Ok(made.session()))
     }

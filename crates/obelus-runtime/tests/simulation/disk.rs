@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_runtime::engine::{AppendError, Digest, Durable, Journaled, Record, Rest, SessionLock, Snapshot};
+use obelus_runtime::engine::{AppendError, CheckpointData, Digest, Durable, Journaled, Record, SessionLock, Snapshot};
 use obelus_runtime::sessions::{InboxRow, InputId, SessionRow};
 use obelus_runtime::{Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -156,7 +156,7 @@ impl Store for DiskStore {
         Ok(self.disk.lock().unwrap().snapshot.clone())
     }
 
-    fn keep_rest(&self, _: &str, seq: u64, rest: Rest) {
+    fn store_checkpoint(&self, _: &str, seq: u64, rest: CheckpointData) {
         // Checkpoints are optional, so one may get lost.
         if let Some(state) = rest.checkpoint.filter(|_| !self.world.draw(20)) {
             self.disk.lock().unwrap().snapshot = Some(Snapshot { seq, state });

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, Refused, Reply, Settings};
+use obelus_kernel::session::{About, Decision, Input, Mode, Question, Refused, Reply, Settings, TurnEnd};
 use obelus_kernel::{Context, Message, Time};
 use obelus_runtime::{Connections, Host, SessionHandle, SessionSpec};
 use serde_json::{Value, json};
@@ -131,7 +131,7 @@ async fn until_rest(handle: &SessionHandle, world: &World, doubts: &mut u64) {
         let open = handle.inspect(|session| session.questions().into_iter().find(Question::is_open)).await.unwrap();
         let Some(question) = open else {
             if let Some(reply) = reply {
-                assert_eq!(reply.ends, Ends::Output, "{:?}", reply.reason);
+                assert_eq!(reply.ends, TurnEnd::Output, "{:?}", reply.reason);
             }
             return;
         };

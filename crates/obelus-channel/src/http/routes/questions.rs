@@ -107,7 +107,7 @@ pub(super) async fn look(
     InPath(question): InPath<String>,
 ) -> Answered<LookView> {
     access.needs(Role::Operator)?;
-    Ok(Json(app.service().look_again(&question, access.language).await?))
+    Ok(Json(app.service().refresh_preview(&question, access.language).await?))
 }
 
 /// The picture of the page in a question

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use obelus_kernel::session::{
-    About, CallId, CallReport, CallStatus, Decision, Ends, Input, Purpose, Question, QuestionId, QuestionStatus, Reply,
-    RequestId, Session, Start, Task,
+    About, CallId, CallReport, CallStatus, Decision, Input, Purpose, Question, QuestionId, QuestionStatus, Reply,
+    RequestId, Session, Start, Task, TurnEnd,
 };
 use obelus_kernel::{Context, Message, Path, Role};
 use serde_json::Value;
@@ -276,8 +276,8 @@ impl<'a> Watch<'a> {
 
     fn look_at_rest(&mut self, session: &Session, reply: &Reply, is_last: bool) {
         match reply.ends {
-            Ends::Limit => drop(self.at_limit.insert(self.turn)),
-            Ends::Output if is_last => {
+            TurnEnd::Limit => drop(self.at_limit.insert(self.turn)),
+            TurnEnd::Output if is_last => {
                 // Questions of delegates do not count.
                 let mut own = session.questions().into_iter().filter(|question| !question.id.to_string().contains('/'));
                 let open = own.find(Question::is_open);
