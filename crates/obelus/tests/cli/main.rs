@@ -4,6 +4,7 @@ mod activities;
 mod bad_input;
 mod before;
 mod chat;
+mod completions;
 mod consents;
 mod demo;
 mod disk;

@@ -4,7 +4,6 @@
 //! reader of a clone has (`agents`, `examples`, …). CONTRIBUTING.md says how files, commands and exceptions are written.
 
 mod document;
-mod links;
 mod output;
 mod schemas;
 mod shell;
