@@ -12,6 +12,7 @@ mod eval;
 mod events;
 mod examples;
 mod help;
+mod hints;
 mod json;
 mod language;
 mod login;
