@@ -17,6 +17,41 @@ fn a_name_that_is_neither_a_file_nor_an_agent_is_answered_with_the_agents() {
 }
 
 #[test]
+fn agents_whose_names_mislead_are_noted() {
+    let folder = Folder::new("hint-names");
+    folder.file("agents/desk/agent.yaml", "name: helper\n");
+    folder.file("agents/notes/agent.yaml", "name: notes\n");
+    let list = |args: &[&str]| run(command(args).current_dir(folder.path("")), b"").exits(0);
+    let said = list(&["agents", "list"]).says("as `desk`").says("it hides the bundled agent `notes`");
+    assert!(!said.stderr.contains("crm"), "{}", said.stderr);
+    let rows = list(&["agents", "list", "--json"]).json();
+    let row = |name: &str| rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    assert!(row("helper")["notes"][0].as_str().unwrap().contains("`desk`"));
+    assert_eq!(row("crm")["notes"], serde_json::Value::Null);
+    list(&["agents", "check"]).prints("as `desk`").prints("it hides the bundled agent `notes`");
+}
+
+#[test]
+fn a_check_notes_misspelt_keys_made_up_reads_and_unknown_tools_of_a_playbook() {
+    let folder = Folder::new("hint-check");
+    let agent = "name: desk\nmodel: playbook:answers.yaml\ntools:\n  \
+        find: {type: object, properties: {id: {type: string, minLenght: 1}}, requierd: [id], x-effect: read}\n";
+    folder.file("desk/answers.yaml", "- answer: {calls: [{_tool: fnd, id: a}], say: ok}\n- output: ok\n");
+    let agent = folder.file("desk/agent.yaml", agent);
+    let ran = obelus(&["agents", "check", &agent]).exits(0);
+    ran.prints("did you mean `required`?")
+        .prints("did you mean `minLength`?")
+        .prints("the tool `find` reads")
+        .prints("calls the tool `fnd`, which the agent does not have; did you mean `find`?");
+    for bundled in ["crm", "notes", "operator"] {
+        let notes = obelus(&["agents", "check", bundled, "--json"]).exits(0).json()["notes"].to_string();
+        for word in ["JSON Schema", "reads, and no activity", "calls the tool"] {
+            assert!(!notes.contains(word), "{bundled}: {notes}");
+        }
+    }
+}
+
+#[test]
 fn a_store_in_use_points_to_the_server() {
     let folder = Folder::new("hint-held");
     let store = folder.path("store");
