@@ -63,6 +63,9 @@ pub enum ChannelError {
     /// The token is unknown.
     #[error("this token is not known")]
     UnknownToken,
+    /// A one-time link that was used, or is too old.
+    #[error("this link was used already, or is too old")]
+    UsedLink,
     /// The token does not permit this; the required role.
     #[error("this needs a token with the role {0}")]
     Forbidden(&'static str),
@@ -95,7 +98,7 @@ impl ChannelError {
             Self::BadRequest(_) | Self::Unsupported(_) => "bad_request",
             Self::TooLarge(_) => "too_large",
             Self::NotJson => "not_json",
-            Self::Unauthorized | Self::UnknownToken => "unauthorized",
+            Self::Unauthorized | Self::UnknownToken | Self::UsedLink => "unauthorized",
             Self::Forbidden(_) => "forbidden",
             Self::NotAllowed(_) => "not_allowed",
             Self::TooMany(_) => "too_many",
@@ -120,7 +123,7 @@ impl ChannelError {
             Self::BadRequest(_) | Self::Unsupported(_) => 400,
             Self::TooLarge(_) => 413,
             Self::NotJson => 415,
-            Self::Unauthorized | Self::UnknownToken => 401,
+            Self::Unauthorized | Self::UnknownToken | Self::UsedLink => 401,
             Self::Forbidden(_) | Self::NotAllowed(_) => 403,
             Self::TooMany(_) => 429,
             Self::TimedOut => 408,
@@ -148,6 +151,7 @@ impl ChannelError {
             Self::NotJson => fill(words.not_json, &["`Content-Type: application/json`"]),
             Self::Unauthorized => fill(words.unauthorized, &["`Authorization: Bearer TOKEN`"]),
             Self::UnknownToken => fill(words.unknown_token, &["`obelus tokens list`"]),
+            Self::UsedLink => fill(words.used_link, &["`STORE/token`"]),
             Self::Forbidden(role) => fill(words.forbidden, &[role]),
             Self::NotAllowed("Origin") => fill(words.not_allowed, &["Origin", "`obelus serve --origin`"]),
             Self::NotAllowed(what) => fill(words.not_allowed, &[what, "`obelus serve --host`"]),

@@ -33,6 +33,9 @@ phrases! {
         unknown_token:
             "этот токен не известен: он удалён или введён с ошибкой; токены показывает {}",
             "this token is not known: it was removed, or mistyped; {} shows those that there are";
+        used_link:
+            "эта ссылка уже использована или устарела: войдите с токеном (первый лежит в файле {}) или перезапустите сервер, он напечатает новую",
+            "this link was used already, or is too old: sign in with a token (the first one is in the file {}), or restart the server, which prints a new link";
         forbidden: "для этого нужен токен с ролью {}", "this needs a token with the role {}";
         not_allowed:
             "{}: это значение здесь не разрешено; другие разрешает {}",

@@ -141,6 +141,9 @@ phrases! {
         asking: "спрашиваю модель", "asking the model";
         lapses: "ждёт до {}", "lapses at {}";
         needs_decision: "нужно решение", "needs a decision";
+        in_shadow:
+            "Режим shadow ничего не выполняет. Чтобы выполнять, добавьте --mode full.",
+            "The mode shadow executes nothing. To carry it out, add --mode full.";
         call_waits:
             "Этого ответа ждёт шаг: obelus answer {} value ОТВЕТ",
             "A call waits for it: obelus answer {} value ANSWER";
@@ -190,6 +193,9 @@ phrases! {
             "файл хранилища стал меньше на {} байт|файл хранилища стал меньше на {} байта|файл хранилища стал меньше на {} байт",
             "the store's file is {} byte smaller|the store's file is {} bytes smaller";
         gone: "сессия «{}» удалена", "`{}` is removed";
+        has_questions:
+            "сессия «{}» ждёт ответа ({}): ответьте или удалите её вместе с вопросом, добавив --yes",
+            "the session `{}` waits for an answer ({}): answer it, or add --yes to remove it with its question";
         forked: "«{}» начинается там, где «{}» была после записи {}", "`{}` begins where `{}` was after record {}";
         forked_paused:
             "«{}» начинается там, где «{}» была после записи {}, в работе, и стоит на паузе: посмотреть: obelus sessions show {}; продолжить: obelus sessions resume {}",
@@ -229,6 +235,9 @@ phrases! {
         did_you_mean: "; возможно, `{}`?", "; did you mean `{}`?";
         there_are: "; есть: {}", "; there are: {}";
         did_you_mean_agent: "{}; возможно, агент `{}`?", "{}; did you mean the agent `{}`?";
+        no_file_no_agent:
+            "{}; агента с таким именем тоже нет; есть: {}",
+            "{}; there is no agent of this name either; there are: {}";
         which_agent: "какой агент? назовите его ключом --agent: {}", "which agent? name one with --agent: {}";
         not_started: "агента не удалось запустить", "the agent cannot be started";
         other_agent:

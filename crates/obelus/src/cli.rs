@@ -116,6 +116,7 @@ pub(crate) enum Command {
     Worker(WorkerArgs),
     Doctor(Doctor),
     Completions(Completions),
+    Man(Man),
 }
 
 /// Make a new agent: a folder with files to begin from.
@@ -302,9 +303,25 @@ pub(crate) struct Vectors {
 }
 
 /// Print a completion script for a shell.
+///
+/// It completes commands and options, and the names of agents, sessions and open questions. The script calls `obelus`,
+/// which must be in the path. Print it again after an upgrade.
 #[derive(Args)]
-#[command(after_help = "Example:\n  obelus completions bash > ~/.local/share/bash-completion/completions/obelus")]
+#[command(after_help = "\
+Examples:
+  obelus completions bash > ~/.local/share/bash-completion/completions/obelus
+  echo 'source <(obelus completions zsh)' >> ~/.zshrc      # after compinit
+  obelus completions fish > ~/.config/fish/completions/obelus.fish")]
 pub(crate) struct Completions {
     /// The shell.
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the manual page of `obelus`, or write the pages of all commands.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  obelus man | man -l -\n  obelus man --out /usr/local/share/man/man1")]
+pub(crate) struct Man {
+    /// Write a page for each command into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }

@@ -3,7 +3,7 @@
 mod adopt;
 mod agents;
 mod chat;
-mod completions;
+pub(crate) mod completions;
 pub(crate) mod demo;
 mod doctor;
 #[cfg(feature = "restate")]
@@ -12,6 +12,7 @@ pub(crate) mod eval;
 mod faults;
 mod holder;
 mod host;
+mod man;
 mod new;
 mod people;
 mod plan;
@@ -66,5 +67,6 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Eval(args) => eval::run(&args),
         Command::Vectors(args) => vectors::run(&args),
         Command::Completions(args) => Ok(completions::run(&args)),
+        Command::Man(args) => man::run(&args),
     }
 }

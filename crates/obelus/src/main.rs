@@ -19,6 +19,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
+    cmd::completions::answer_shell();
     let matches = cli::Cli::command().get_matches();
     let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli.color.write_global();

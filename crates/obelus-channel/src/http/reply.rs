@@ -67,7 +67,7 @@ pub(super) fn error_response(error: &ChannelError, language: Language) -> Respon
     let details = ErrorDetails { code: error.code().to_owned(), message: error.words(language) };
     let mut response = Json(ErrorBody { error: details }).into_response();
     *response.status_mut() = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if matches!(error, ChannelError::Unauthorized | ChannelError::UnknownToken) {
+    if matches!(error, ChannelError::Unauthorized | ChannelError::UnknownToken | ChannelError::UsedLink) {
         response.headers_mut().insert("www-authenticate", HeaderValue::from_static("Bearer"));
     }
     if matches!(error, ChannelError::TooMany(_) | ChannelError::Closing) {

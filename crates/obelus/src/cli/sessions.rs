@@ -228,6 +228,9 @@ Examples:
     Rm {
         /// The session.
         id: String,
+        /// Remove it also with an open question.
+        #[arg(long, short)]
+        yes: bool,
         #[command(flatten)]
         store: StoreAt,
         #[command(flatten)]

@@ -1,6 +1,7 @@
 //! `obelus agents`
 
 mod login;
+mod oddities;
 mod pin;
 
 use std::path::{Path, PathBuf};
@@ -77,8 +78,15 @@ fn list(as_json: bool) -> Exit {
     let language = Some(words_of(None).code);
     let titled = all().into_iter().map(|path| (AgentCatalogue::title(&path, language), path));
     if as_json {
-        let row = |(title, path): (Result<_, Vec<Problem>>, PathBuf)| match title {
-            Ok((name, description)) => json!({"name": name, "description": description, "folder": path, "ok": true}),
+        let row = |(title, path): (Result<(String, Option<String>), Vec<Problem>>, PathBuf)| match title {
+            Ok((name, description)) => {
+                let notes = oddities::name_notes(&path, &name);
+                let mut row = json!({"name": name, "description": description, "folder": path, "ok": true});
+                if !notes.is_empty() {
+                    row["notes"] = notes.into();
+                }
+                row
+            }
             Err(problems) => json!({"folder": path, "ok": false, "problems": problems.len()}),
         };
         output::json(&titled.map(row).collect());
@@ -87,6 +95,9 @@ fn list(as_json: bool) -> Exit {
     for (title, path) in titled {
         match title {
             Ok((name, description)) => {
+                for note in oddities::name_notes(&path, &name) {
+                    output::warning(&format!("{}: {note}", path.display()));
+                }
                 let path = match obelus_runtime::files::is_bundled(&path) {
                     true => "bundled".to_owned(),
                     false => visible(&path.display().to_string()),
@@ -152,6 +163,8 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
                 let odd = strict_mode_problem(&agent).into_iter().chain(missing_name_sources(&agent));
                 notes.extend(odd.map(|text| Problem { file: file.clone(), place: None, text }));
                 let (spec, places) = (SessionSpec::from_agent(agent.clone()), Places::of(&text));
+                let odd = oddities::oddities(&agent, &spec).into_iter();
+                notes.extend(odd.map(|(at, text)| Problem { file: file.clone(), place: places.find(&at), text }));
                 notes.extend(spec.unbound_tools().into_iter().map(|fault| {
                     let place = places.find(&format!("tools.{}", fault.name));
                     Problem { file: file.clone(), place, text: format!("TOOL-3: {}", fault.text) }

@@ -17,11 +17,21 @@ enum State {
     Broken,
 }
 
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Fine => "ok",
+            State::Missing => "missing",
+            State::Broken => "broken",
+        }
+    }
+}
+
 pub(crate) fn run(args: &Doctor) -> Exit {
     let mut checks = vec![binary(), terminal(), agents(), key()];
     checks.extend(browser());
     if args.json {
-        let row = |(name, state, words): &(&str, State, String)| json!({"check": name, "ok": *state != State::Broken, "message": words});
+        let row = |(name, state, words): &(&str, State, String)| json!({"check": name, "ok": *state == State::Fine, "state": state.name(), "message": words});
         output::json(&checks.iter().map(row).collect::<Value>());
     } else {
         for (name, state, words) in &checks {

@@ -93,7 +93,7 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
         Command::Sessions(Sessions::Pause { id, .. }) => answer::pause(client, id).await,
         Command::Sessions(Sessions::Resume { id, json, .. }) => answer::resume(client, id, *json).await,
         Command::Sessions(Sessions::Fork { id, new, at, .. }) => answer::fork(client, id, new, *at).await,
-        Command::Sessions(Sessions::Rm { id, .. }) => answer::remove(client, id).await,
+        Command::Sessions(Sessions::Rm { id, yes, .. }) => answer::remove(client, id, *yes).await,
         Command::Sessions(Sessions::Export { id, plan, out, .. }) => {
             keep::carry(client, id, *plan, out.as_deref()).await
         }

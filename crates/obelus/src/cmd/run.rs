@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Mode};
-use obelus_runtime::files::ImageStore;
+use obelus_runtime::files::{AgentCatalogue, ImageStore};
 use obelus_runtime::people::refused_in_words;
 use obelus_runtime::{Agent, Host, SessionHandle, SessionSpec, SqliteStore};
 
@@ -41,13 +41,7 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
     let mut spec = match agent {
         Some(agent) => SessionSpec::from_agent(load_agent(&agent, args.say.as_deref())?),
         None => {
-            let text = input::text(&args.file).map_err(|error| match agents::near(&args.file) {
-                Some(near) if !args.file.exists() => {
-                    let words = words_of(None);
-                    anyhow!("{}", fill(words.starting.did_you_mean_agent, &[&in_words(&error, words), &near]))
-                }
-                _ => error,
-            })?;
+            let text = input::text(&args.file).map_err(|error| with_agents(error, &args.file))?;
             let spec = SessionSpec::from_request(&args.file, input::request_from(&args.file, &text)?)?;
             must_be_sound(&spec, &text, &args.how)?;
             spec
@@ -64,6 +58,21 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
         ImageStore::would_take(image).context("--image")?;
     }
     run(spec, begin, &args.how, &args.image, Shown { as_json: args.json, is_plan: false })
+}
+
+/// Names agents beside the error of a file that does not exist: the most similar one, or all.
+fn with_agents(error: anyhow::Error, file: &Path) -> anyhow::Error {
+    let words = words_of(None);
+    let is_name = file.components().count() == 1 && file.extension().is_none();
+    match agents::near(file) {
+        _ if file.exists() || file == Path::new("-") => error,
+        Some(near) => anyhow!("{}", fill(words.starting.did_you_mean_agent, &[&in_words(&error, words), &near])),
+        None if is_name => {
+            let names = AgentCatalogue::of_environment().names().join(", ");
+            anyhow!("{}", fill(words.starting.no_file_no_agent, &[&in_words(&error, words), &names]))
+        }
+        None => error,
+    }
 }
 
 pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {

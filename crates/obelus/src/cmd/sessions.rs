@@ -37,7 +37,7 @@ use crate::cli::EngineName;
 use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreAt, Verb};
 use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
-use crate::trouble::Declined;
+use crate::trouble::{Declined, wrong};
 
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
     #[cfg(feature = "restate")]
@@ -76,10 +76,27 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
             let import = Import { file, agent, session: session.as_deref(), mode: mode.map(Into::into) };
             super::adopt::adopt(&open(store)?, store, &import, *json)
         }
-        Sessions::Rm { id, store, .. } => {
+        Sessions::Rm { id, yes, store, .. } => {
             let host = viewer(&open(store)?);
+            if !yes {
+                must_have_no_questions(&host, id)?;
+            }
             on(async { Ok(host.remove(id).await?) })?;
             Ok(Exit::Done)
+        }
+    }
+}
+
+/// Refuses to remove a session with an open question. A session that cannot be read may be removed.
+fn must_have_no_questions(host: &Host, id: &str) -> Result<()> {
+    let Ok(session) = host.look(id, None) else { return Ok(()) };
+    let open: Vec<String> =
+        session.questions().iter().filter(|q| q.is_open()).map(|q| format!("{id}:{}", q.id)).collect();
+    match open.is_empty() {
+        true => Ok(()),
+        false => {
+            let words = words_of_session(&session);
+            Err(wrong(fill(words.carried.has_questions, &[id, &open.join(", ")]), words))
         }
     }
 }

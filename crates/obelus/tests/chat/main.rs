@@ -222,7 +222,7 @@ fn a_closed_terminal_ends_the_conversation_and_frees_the_store() {
     for (words, until) in [("hello", "There are three deals."), ("amount 5", "Esc later")] {
         let closed = person::closes_the_terminal(&harness, words, until);
         assert_eq!(closed, Some(130), "after `{words}`");
-        harness.obelus(&["sessions", "rm", "s"]);
+        harness.obelus(&["sessions", "rm", "s", "--yes"]);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Help, completions, colours and escaping of the binary.
+//! Help, colours and escaping of the binary.
 
 use crate::support::{Folder, at_a_terminal, command, obelus, run};
 
@@ -22,6 +22,7 @@ const COMMANDS: &[&[&str]] = &[
     &["doctor"],
     &["eval"],
     &["inbox"],
+    &["man"],
     &["new"],
     &["plan"],
     &["plan", "check"],
@@ -83,14 +84,6 @@ fn no_command_is_missing_here() {
     let mut known = COMMANDS.iter().map(|path| path.join(" ")).collect::<Vec<_>>();
     known.sort();
     assert_eq!(listed, known);
-}
-
-#[test]
-fn completions_are_scripts() {
-    for (shell, part) in [("bash", "complete -F"), ("zsh", "#compdef obelus"), ("fish", "complete -c obelus")] {
-        obelus(&["completions", shell]).exits(0).prints(part).prints("simulate");
-    }
-    obelus(&["completions", "tcl"]).exits(2).prints_nothing().says("bash");
 }
 
 #[test]

@@ -243,7 +243,13 @@ fn doctor_lists_its_checks() {
     let answer = document(&ran);
     let checks: Vec<_> = answer.as_array().into_iter().flatten().filter_map(|row| row["check"].as_str()).collect();
     assert_eq!(checks, ["obelus", "terminal", "agents", "OPENAI_API_KEY", "node", "Playwright MCP", "Chromium"]);
-    assert!(answer.as_array().into_iter().flatten().all(|row| row["ok"] == true && row["message"].is_string()));
+    for row in answer.as_array().into_iter().flatten() {
+        assert!(row["message"].is_string() && row["ok"] == (row["state"] == "ok"), "{row}");
+    }
+    assert_eq!(
+        (&answer[0]["ok"], &answer[1]["ok"], &answer[1]["state"]),
+        (&true.into(), &false.into(), &"missing".into())
+    );
     assert!(!ran.stdout.contains("sk-hush"));
 }
 

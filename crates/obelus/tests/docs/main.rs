@@ -4,7 +4,6 @@
 //! (`agents`, `examples`, …). CONTRIBUTING.md describes how files, commands and exceptions are written.
 
 mod document;
-mod links;
 mod output;
 mod schemas;
 mod shell;

@@ -29,6 +29,8 @@ fn the_code_of_a_link_is_exchanged_once_for_its_token() {
     assert_eq!((&first["token"], &first["role"]), (&json!(server.token), &json!("admin")));
     let again = login(&code);
     assert_eq!((again.status, again.code().as_str()), (401, "unauthorized"));
+    let message = again.json()["error"]["message"].to_string();
+    assert!(message.contains("STORE/token"), "it says what to do: {message}");
     assert_eq!(server.get("/api/v1/me").json()["name"], "local");
     let by_address = server.send("GET", &format!("/api/v1/me?token={}", server.token), &[], None);
     assert_eq!(by_address.status, 401);

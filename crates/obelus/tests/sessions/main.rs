@@ -309,7 +309,7 @@ fn a_session_is_carried_to_another_store_and_goes_on_there() {
     assert_eq!(mode & 0o777, 0o600, "what was said in a session is for its owner");
     let before = harness.json(&["sessions", "show", "s", "--json"]);
     assert!(words(&harness.does(&["sessions", "import", file])).contains("already"));
-    assert_eq!(harness.does(&["sessions", "rm", "s"]).status.code(), Some(0));
+    assert_eq!(harness.does(&["sessions", "rm", "s", "--yes"]).status.code(), Some(0));
     assert_eq!(harness.does(&["sessions", "import", file]).status.code(), Some(0));
     assert_eq!(harness.json(&["sessions", "show", "s", "--json"]), before);
     assert_eq!(harness.does(&["approve", "s:q1"]).status.code(), Some(0));
@@ -352,7 +352,7 @@ fn dur_12_a_session_that_this_version_reads_otherwise_goes_back_to_its_rest_and_
     lines[last]["digest"] = "0123456789abcdef".into();
     let changed: Vec<String> = lines.iter().map(ToString::to_string).collect();
     fs::write(&file, changed.join("\n") + "\n").unwrap();
-    assert_eq!(harness.does(&["sessions", "rm", "s"]).status.code(), Some(0));
+    assert_eq!(harness.does(&["sessions", "rm", "s", "--yes"]).status.code(), Some(0));
     assert_eq!(harness.does(&["sessions", "import", &file]).status.code(), Some(0));
     let stopped = harness.does(&["approve", "s:q1"]);
     assert_eq!(stopped.status.code(), Some(2));

@@ -56,7 +56,7 @@ pub(super) struct NewLink {
     responses((status = 200, body = LoggedIn), Failures))]
 pub(super) async fn login(State(app): State<App>, JsonBody(given): JsonBody<LinkCode>) -> Answered<LoggedIn> {
     app.inner.limits.request("/login")?;
-    let token = app.inner.links.take(&given.code).ok_or(ChannelError::Unauthorized)?;
+    let token = app.inner.links.take(&given.code).ok_or(ChannelError::UsedLink)?;
     // It may have been removed since.
     let caller = app.inner.tokens.caller(token.expose()).ok_or(ChannelError::Unauthorized)?;
     let caller = CallerView::of(&caller.name, caller.role);

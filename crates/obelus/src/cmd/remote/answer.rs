@@ -123,7 +123,17 @@ pub(super) async fn fork(client: &Client, id: &str, new: &str, at: Option<u64>) 
     Ok(Exit::Done)
 }
 
-pub(super) async fn remove(client: &Client, id: &str) -> Result<Exit> {
+/// Removes a session; one with open questions only if that is meant.
+pub(super) async fn remove(client: &Client, id: &str, is_meant: bool) -> Result<Exit> {
+    if !is_meant {
+        let rows = client.get("/api/v1/questions").await?;
+        let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
+        let open: Vec<String> =
+            rows.iter().filter(|row| text(row, "session") == id).map(|row| visible(text(row, "id"))).collect();
+        if !open.is_empty() {
+            bail!("{}", fill(words_of(None).carried.has_questions, &[id, &open.join(", ")]));
+        }
+    }
     client.delete(&format!("/api/v1/sessions/{}", encoded(id))).await?;
     Ok(Exit::Done)
 }

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use obelus_kernel::session::{Question, QuestionId, RepeatReason, Reply, Session, TurnEnd};
+use obelus_kernel::session::{Mode, Question, QuestionId, RepeatReason, Reply, Session, TurnEnd};
 use obelus_runtime::EventBody;
 use obelus_runtime::people::{QuestionView, undone, why_it_ended};
 use serde_json::{Value, json};
@@ -145,6 +145,9 @@ fn report(session: &Session, reply: &Reply, shown: Shown, kept_as: Option<&str>)
         Value::String(words) if is_seen && std::io::stdout().is_terminal() && reply.said.contains(words) => {}
         Value::String(words) => output::answer(&visible(words)),
         other => output::answer(&visible(&format!("{other:#}"))),
+    }
+    if session.settings().mode == Mode::Shadow && !reply.calls.is_empty() {
+        output::note(look.phrases.running.in_shadow);
     }
     let why = why_it_ended(reply, language);
     if !why.is_empty() {

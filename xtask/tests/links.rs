@@ -1,11 +1,11 @@
-//! Links between documents have a target, and the book contains every document.
+//! Links between documents have a target, also in the book of `docs/`, and the book contains every document.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository")
 }
 
 /// The documents of the repository, relative to its root.
@@ -69,6 +69,10 @@ fn problem(document: &Path, text: &str, target: &str) -> Option<String> {
         return None;
     }
     let (path, fragment) = target.split_once('#').map_or((target, None), |(path, fragment)| (path, Some(fragment)));
+    // The book has the files of `docs/` alone.
+    if document.starts_with("docs") && path.starts_with("../") {
+        return Some("it leaves the book: name the path in the repository instead, without a link".to_owned());
+    }
     let file = root().join(document.parent().expect("a folder")).join(path);
     if !path.is_empty() && !file.exists() {
         return Some("there is no such file".to_owned());
@@ -102,6 +106,8 @@ fn the_book_has_every_document() {
         documents().into_iter().filter_map(|path| Some(path.strip_prefix("docs").ok()?.to_string_lossy().into_owned()));
     let missing: Vec<String> = names.filter(|name| name != "SUMMARY.md" && !listed.contains(name.as_str())).collect();
     assert!(missing.is_empty(), "add them to docs/SUMMARY.md: {missing:?}");
+    let pages: Vec<&str> = summary.lines().flat_map(targets).collect();
+    assert_eq!(pages.len(), listed.len(), "a page stands twice in docs/SUMMARY.md");
 }
 
 #[test]
@@ -109,7 +115,8 @@ fn a_link_to_a_missing_file_or_heading_is_found() {
     let here = Path::new("docs/plans.md");
     let text = "# Plans\n\n## `exec`: a program\n";
     assert_eq!(problem(here, text, "#exec-a-program"), None);
-    assert_eq!(problem(here, text, "../README.md"), None);
+    assert_eq!(problem(Path::new("README.md"), text, "docs/plans.md"), None);
+    assert!(problem(here, text, "../README.md").is_some(), "the book has no README");
     assert!(problem(here, text, "#exec").is_some());
     assert!(problem(here, text, "nowhere.md").is_some());
     assert_eq!(targets("see [a](b.md) and [c](d.md#e)"), ["b.md", "d.md#e"]);

@@ -1,0 +1,174 @@
+//! What `agents check` notes although the file can be used: names, misspelt keys of schemas, tools that nothing
+//! carries out, calls of a playbook to tools that do not exist.
+
+use std::path::Path;
+
+use obelus_connect::model::ModelSpec;
+use obelus_kernel::closest;
+use obelus_runtime::files::{AgentCatalogue, is_bundled, read_document};
+use obelus_runtime::{Agent, SessionSpec};
+use serde_json::Value;
+
+use crate::input;
+
+/// A note: its place in the file as a dotted path, and its text.
+pub(super) type Note = (String, String);
+
+/// The keys of JSON Schema that are commonly used.
+const KEYS: [&str; 34] = [
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "items",
+    "prefixItems",
+    "contains",
+    "enum",
+    "const",
+    "default",
+    "description",
+    "title",
+    "examples",
+    "format",
+    "pattern",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "not",
+    "definitions",
+];
+
+/// All notes about an agent.
+pub(super) fn oddities(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
+    let mut notes: Vec<Note> =
+        name_notes(&agent.folder, &agent.name).into_iter().map(|text| ("name".to_owned(), text)).collect();
+    for tool in agent.context.tools() {
+        add_misspelt(&tool.schema, &format!("tools.{}", tool.name), &mut notes);
+    }
+    notes.extend(unanswered_reads(spec));
+    notes.extend(unknown_tools_of_playbook(agent, spec));
+    notes
+}
+
+/// Notes about the name of an agent in a folder: another one than the folder's, or that of a bundled agent. A copy of
+/// a bundled agent that is not changed hides nothing.
+pub(super) fn name_notes(folder: &Path, name: &str) -> Vec<String> {
+    let Some(known) = folder.file_name().and_then(|known| known.to_str()).filter(|_| !is_bundled(folder)) else {
+        return Vec::new();
+    };
+    let mut notes = Vec::new();
+    if known != name {
+        notes.push(format!("the file's `name` is `{name}`; commands find the agent by its folder, as `{known}`"));
+    }
+    let catalogue = AgentCatalogue::of_environment();
+    let is_listed = catalogue.find(known).is_some_and(|found| found.as_path() == folder);
+    let bundled = AgentCatalogue::default().files(known);
+    if is_listed && bundled.is_some() && bundled != catalogue.files(known) {
+        notes.push(format!("it hides the bundled agent `{known}`, and differs from it"));
+    }
+    notes
+}
+
+/// Adds the keys of a schema that are nearly those of JSON Schema, at every depth.
+fn add_misspelt(schema: &Value, place: &str, notes: &mut Vec<Note>) {
+    let Value::Object(fields) = schema else { return };
+    for (key, value) in fields {
+        let is_own = key.starts_with("x-") || key.starts_with(['_', '$']);
+        let inner = format!("{place}.{key}");
+        match value {
+            _ if !is_own && !KEYS.contains(&key.as_str()) => {
+                if let Some(near) = closest(key, &KEYS) {
+                    let text = format!("`{key}` is no key of JSON Schema; did you mean `{near}`?");
+                    notes.push((inner, text));
+                }
+            }
+            Value::Object(named) if matches!(key.as_str(), "properties" | "patternProperties" | "definitions") => {
+                named.iter().for_each(|(name, schema)| add_misspelt(schema, &format!("{inner}.{name}"), notes));
+            }
+            Value::Object(_) if matches!(key.as_str(), "items" | "not" | "additionalProperties" | "contains") => {
+                add_misspelt(value, &inner, notes);
+            }
+            Value::Array(all) if matches!(key.as_str(), "anyOf" | "oneOf" | "allOf" | "prefixItems") => {
+                all.iter().for_each(|schema| add_misspelt(schema, &inner, notes));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Tools that read, with neither an activity nor a declared result: the model would make up what they read.
+fn unanswered_reads(spec: &SessionSpec) -> Vec<Note> {
+    let is_made_up = |tool: &&obelus_kernel::Tool| {
+        let is_read = tool.schema["x-effect"] == "read" && tool.output().is_none();
+        let may_be_carried_out = tool.meta("_delegate").or(tool.meta("_activity")).is_some();
+        is_read && spec.is_latent(tool) && !may_be_carried_out && !has_servers(spec)
+    };
+    let note = |tool: &obelus_kernel::Tool| {
+        let text = format!(
+            "TOOL-3: the tool `{}` reads, and no activity carries it out: the model would make up its result; bind an \
+             activity, or declare its `_output` if the model is meant to",
+            tool.name
+        );
+        (format!("tools.{}", tool.name), text)
+    };
+    spec.context.tools().map(AsRef::as_ref).filter(is_made_up).map(note).collect()
+}
+
+/// Whether more tools come from servers when a session begins.
+fn has_servers(spec: &SessionSpec) -> bool {
+    spec.mcp.is_some()
+}
+
+/// Tools that the agent's playbook calls and that do not exist. Names that a template makes are not known.
+fn unknown_tools_of_playbook(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
+    let Some(chosen) = spec.model.as_ref().filter(|_| agent.mcp.is_empty() && agent.browser.is_none()) else {
+        return Vec::new();
+    };
+    let Ok(ModelSpec::Playbook(file)) = ModelSpec::from_value(&chosen.model) else { return Vec::new() };
+    let file = chosen.folder.join(file);
+    let Ok(text) = input::text(&file) else { return Vec::new() };
+    let Ok(playbook) = read_document(&file, &text) else { return Vec::new() };
+    let mut called = Vec::new();
+    add_called(&playbook, &mut called);
+    let known: Vec<&str> = agent.context.tools().map(|tool| tool.name.as_str()).collect();
+    called.retain(|name| !known.contains(&name.as_str()));
+    let note = |name: String| {
+        let hint = closest(&name, &known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        (
+            "model".to_owned(),
+            format!("{}: it calls the tool `{name}`, which the agent does not have{hint}", file.display()),
+        )
+    };
+    called.into_iter().map(note).collect()
+}
+
+/// Adds the plain names in `calls` of a playbook, each once.
+fn add_called(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::Array(all) => all.iter().for_each(|value| add_called(value, into)),
+        Value::Object(fields) => {
+            let calls = fields.get("calls").and_then(Value::as_array).into_iter().flatten();
+            for name in calls.filter_map(|call| call["_tool"].as_str()) {
+                if !name.contains("{{") && !name.contains("{%") && !into.iter().any(|known| known == name) {
+                    into.push(name.to_owned());
+                }
+            }
+            fields.values().for_each(|value| add_called(value, into));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,89 @@
+//! Messages that say what to do next.
+
+use crate::support::{Folder, Ran, command, obelus, run, start, wait_for};
+
+/// Runs a command in both languages.
+fn in_both(args: &[&str], code: i32) -> [Ran; 2] {
+    ["en", "ru"].map(|lang| obelus(&[args, &["--lang", lang]].concat()).exits(code))
+}
+
+#[test]
+fn a_name_that_is_neither_a_file_nor_an_agent_is_answered_with_the_agents() {
+    let [english, russian] = in_both(&["run", "qqqqqq"], 2);
+    english.prints_nothing().says("there is no agent of this name either; there are: crm, notes, operator");
+    russian.prints_nothing().says("агента с таким именем тоже нет; есть: crm, notes, operator");
+    let path = obelus(&["run", "nowhere/request.yaml"]).exits(2);
+    assert!(!path.stderr.contains("there are:"), "{}", path.stderr);
+}
+
+#[test]
+fn agents_whose_names_mislead_are_noted() {
+    let folder = Folder::new("hint-names");
+    folder.file("agents/desk/agent.yaml", "name: helper\n");
+    folder.file("agents/notes/agent.yaml", "name: notes\n");
+    let list = |args: &[&str]| run(command(args).current_dir(folder.path("")), b"").exits(0);
+    let said = list(&["agents", "list"]).says("as `desk`").says("it hides the bundled agent `notes`");
+    assert!(!said.stderr.contains("crm"), "{}", said.stderr);
+    let rows = list(&["agents", "list", "--json"]).json();
+    let row = |name: &str| rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    assert!(row("helper")["notes"][0].as_str().unwrap().contains("`desk`"));
+    assert_eq!(row("crm")["notes"], serde_json::Value::Null);
+    list(&["agents", "check"]).prints("as `desk`").prints("it hides the bundled agent `notes`");
+}
+
+#[test]
+fn a_check_notes_misspelt_keys_made_up_reads_and_unknown_tools_of_a_playbook() {
+    let folder = Folder::new("hint-check");
+    let agent = "name: desk\nmodel: playbook:answers.yaml\ntools:\n  \
+        find: {type: object, properties: {id: {type: string, minLenght: 1}}, requierd: [id], x-effect: read}\n";
+    folder.file("desk/answers.yaml", "- answer: {calls: [{_tool: fnd, id: a}], say: ok}\n- output: ok\n");
+    let agent = folder.file("desk/agent.yaml", agent);
+    let ran = obelus(&["agents", "check", &agent]).exits(0);
+    ran.prints("did you mean `required`?")
+        .prints("did you mean `minLength`?")
+        .prints("the tool `find` reads")
+        .prints("calls the tool `fnd`, which the agent does not have; did you mean `find`?");
+    for bundled in ["crm", "notes", "operator"] {
+        let notes = obelus(&["agents", "check", bundled, "--json"]).exits(0).json()["notes"].to_string();
+        for word in ["JSON Schema", "reads, and no activity", "calls the tool"] {
+            assert!(!notes.contains(word), "{bundled}: {notes}");
+        }
+    }
+}
+
+#[test]
+fn a_store_in_use_points_to_the_server() {
+    let folder = Folder::new("hint-held");
+    let store = folder.path("store");
+    let mut holder = start(&mut command(&["chat", "--agent", "notes", "--session", "h", "--store", &store]));
+    wait_for("the store is held", || std::path::Path::new(&folder.path("store/obelus.sock")).exists());
+    for said in in_both(&["run", "notes", "--say", "hello", "--session", "z", "--store", &store], 2) {
+        said.says("obelus serve").says("--server URL").says("--store");
+    }
+    drop(holder.stdin.take());
+    holder.wait().expect("it ends with its stdin");
+}
+
+#[test]
+fn a_run_in_the_mode_shadow_names_the_mode_that_acts() {
+    for said in in_both(&["run", "notes", "--say", "the customer called", "--mode", "shadow"], 0) {
+        said.says("shadow").says("--mode full");
+    }
+    let acted = obelus(&["run", "notes", "--say", "the customer called", "--lang", "en"]).exits(0);
+    assert!(!acted.stderr.contains("--mode"), "{}", acted.stderr);
+}
+
+#[test]
+fn a_session_with_an_open_question_is_removed_only_if_that_is_meant() {
+    let folder = Folder::new("hint-rm");
+    let store = folder.path("store");
+    let say = ["run", "notes", "--say", "ask Anna to call Bob", "--session", "s", "--store", &store, "--lang", "en"];
+    obelus(&say).exits(3);
+    let rm = ["sessions", "rm", "s", "--store", &store];
+    let [english, russian] = in_both(&rm, 2);
+    english.says("s:q1").says("--yes");
+    russian.says("s:q1").says("--yes");
+    obelus(&["sessions", "show", "s", "--store", &store]).exits(0);
+    run(&mut command(&[&rm[..], &["--yes"]].concat()), b"").exits(0);
+    obelus(&["sessions", "show", "s", "--store", &store]).exits(2);
+}
