@@ -88,7 +88,7 @@ impl GroundIndex {
                 each_leaf("", data.data().as_ref(), &mut |_, leaf| match leaf {
                     Value::String(text) => said.push(UserText::new(place, data.instance.clone(), text)),
                     Value::Number(number) => {
-                        said.push(UserText::new(place, data.instance.clone(), &number.to_string()))
+                        said.push(UserText::new(place, data.instance.clone(), &number.to_string()));
                     }
                     _ => {}
                 });

@@ -263,7 +263,7 @@ impl<'a> Writers<'a> {
             RunsFor::Once => {}
             RunsFor::Each => one.values().for_each(|trie| trie.collect(&path.segments, found)),
             RunsFor::One(name) => {
-                one.get(name.as_str()).into_iter().for_each(|trie| trie.collect(&path.segments, found))
+                one.get(name.as_str()).into_iter().for_each(|trie| trie.collect(&path.segments, found));
             }
         }
     }
