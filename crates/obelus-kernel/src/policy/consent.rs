@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::gate::{Proposal, Reason, Ruling};
+use super::gate::{Proposal, Ruling};
+use super::reason::Reason;
 use super::{Callee, Place, values_at};
 use crate::names::{alike, folded};
 use crate::time::Time;

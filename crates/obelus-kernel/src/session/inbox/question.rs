@@ -415,11 +415,13 @@ impl Question {
         self
     }
 
-    /// Whether it concerns origins, a deletion or a configuration: then only an answer to the question itself counts,
+    /// Whether it concerns origins, a deletion, a configuration or a repetition: then only an answer to the question itself counts,
     /// not the model's claim (ASK-6).
     pub(in crate::session) fn is_grave(&self) -> bool {
-        let is_grave =
-            |reason: &Reason| reason.is_about_origins() || matches!(reason, Reason::Deletes | Reason::Configures);
+        let is_grave = |reason: &Reason| {
+            let acts_gravely = matches!(reason, Reason::Deletes | Reason::Configures);
+            acts_gravely || reason.is_about_origins() || reason.is_about_repetition()
+        };
         self.reasons.iter().any(is_grave)
     }
 
