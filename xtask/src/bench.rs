@@ -1,4 +1,4 @@
-//! Benchmarks: one table, each figure beside that of a peer or of a physical limit, measured in the same run.
+//! Benchmarks: one table, with each figure beside that of a peer or of a physical limit from the same run.
 //!
 //! # Layout
 //!
@@ -88,7 +88,7 @@ const PARTS: [Part; 9] = [
     Part { name: "operator", rows: operator::rows, examples: &["operator"], is_quick: false },
 ];
 
-/// How the command was called.
+/// The arguments of the command.
 #[derive(Debug, Default, PartialEq)]
 struct Arguments {
     parts: Vec<String>,
@@ -102,7 +102,7 @@ pub(crate) struct Run {
     quick: bool,
 }
 
-/// Measures what the arguments name.
+/// Runs the parts that the arguments name.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     if arguments.iter().any(|word| matches!(*word, "--help" | "-h" | "help")) {
         print(HELP);
@@ -143,7 +143,7 @@ fn of_goal(row: &Row) -> String {
     format!("{} ({})", row.name.trim(), row.beside)
 }
 
-/// Reads the arguments; an error says what there is.
+/// Parses the arguments; the error lists the valid ones.
 fn read(words: &[&str]) -> Result<Arguments> {
     let mut arguments = Arguments::default();
     for word in words {
@@ -157,13 +157,14 @@ fn read(words: &[&str]) -> Result<Arguments> {
     Ok(arguments)
 }
 
-/// Steps a second on Restate. It prints a ratio; the machine decides how near to the truth that is.
+/// Steps a second on Restate. It prints a ratio, which depends on the machine.
 fn restate() -> Result<()> {
     let measure = ["test", "--release", "--package", "obelus-restate", "--test", "throughput", "--", "--ignored"];
     step("steps a second on Restate, beside a bare service", cargo(&measure).arg("--nocapture"))
 }
 
-/// Builds the program, and the examples. Apart: with the examples, the program would be built with the features of tests.
+/// Builds the program, then the examples. They are built separately, because together the program would get the
+/// features of tests.
 fn build(parts: &[&Part]) -> Result<()> {
     let release = ["build", "--release", "--quiet", "--workspace"];
     step("building `obelus` for release", cargo(&release).args(["--bin", "obelus"]))?;
@@ -181,12 +182,12 @@ fn build(parts: &[&Part]) -> Result<()> {
 }
 
 impl Run {
-    /// Rounds in which two sides are measured by turns. Odd, so that the median is one of them.
+    /// Rounds in which two sides are measured in turn. The number is odd, so that the median is one of the values.
     fn rounds(&self) -> usize {
         if self.quick { 3 } else { 9 }
     }
 
-    /// Says what is measured next.
+    /// Prints what is measured next.
     #[expect(clippy::unused_self, reason = "only a run has something to say")]
     fn say(&self, what: &str) {
         eprintln!("── {what}");
@@ -204,7 +205,7 @@ impl Run {
     }
 }
 
-/// The machine, the day, and what was measured, in words.
+/// Describes the machine, the day and the kind of run.
 fn machine(quick: bool) -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map(|(_, name)| name);
@@ -235,7 +236,7 @@ fn figures(command: &mut Command) -> Result<Figures> {
     Ok(figures_of(&output(command)?))
 }
 
-/// What a program prints. If it fails, the error has what it complained of.
+/// The output of a program. If it fails, the error has its messages.
 fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("{} cannot be run", command.get_program().display()))?;
     if !output.status.success() {
@@ -245,7 +246,7 @@ fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Reads lines with a name and a number.
+/// Parses lines with a name and a number.
 fn figures_of(text: &str) -> Figures {
     let read = |line: &str| Some((line.split_once(' ')?.0.to_owned(), line.split_once(' ')?.1.parse().ok()?));
     text.lines().filter_map(read).collect()

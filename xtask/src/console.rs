@@ -1,6 +1,6 @@
 //! Builds the console, the page that `obelus serve` shows.
 //!
-//! Only this needs Node and npm: without them the server works, and its page says how to build the console.
+//! Only this needs Node and npm. Without them the server works, and its page explains how to build the console.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn folder() -> PathBuf {
     root().join("console")
 }
 
-/// Builds the console if its inputs have changed. Without Node nothing is done.
+/// Builds the console if its inputs have changed. Does nothing without Node.
 pub(crate) fn run() -> Result<()> {
     if !has_node() {
         eprintln!("   the console is not built: it needs node and npm (https://nodejs.org, version 20 or later)");

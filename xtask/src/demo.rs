@@ -7,12 +7,12 @@ use anyhow::{Context, Result, bail};
 use crate::console;
 use crate::step::{cargo, root, step, target};
 
-/// Passes its arguments on to the demo.
+/// Runs the demo with these arguments.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     console::run()?;
     step("building", &mut cargo(&["build", "--quiet", "--package", "obelus"]))?;
     let program = target()?.join("debug/obelus");
-    // Not a step: the demo owns the terminal.
+    // Not run by `step`, because the demo uses the terminal itself.
     let mut demo = Command::new(&program);
     let status = demo.arg("demo").args(arguments).current_dir(root()).status();
     let status = status.with_context(|| program.display().to_string())?;

@@ -25,7 +25,7 @@ pub(crate) fn run(minutes: &str) -> Result<()> {
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
     for target in TARGETS {
         let mut run = cargo(target);
-        // One after the other, so that each has the whole machine for its share of the time.
+        // Tests run one after the other, so that each can use the whole machine.
         run.args(["--", "--test-threads=1", "--nocapture"]);
         run.env("OBELUS_FUZZ_SECONDS", seconds.to_string()).env("OBELUS_FUZZ_SEED", seed.to_string());
         step(&format!("{}, {seconds} s for each decoder, OBELUS_FUZZ_SEED={seed}", target[2]), &mut run)?;

@@ -1,6 +1,6 @@
 //! Every dependency has a licence that `deny.toml` allows, and comes from crates.io.
 //!
-//! `cargo deny check` holds more against that file. This test needs only cargo, and what was downloaded to build.
+//! `cargo deny check` checks more of that file. This test needs only cargo and the packages downloaded for the build.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ fn allowed() -> Vec<String> {
     names.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The packages that are built on this machine, with every feature.
+/// The packages built on this machine, with all features.
 fn packages() -> Vec<Value> {
     let version = output(Command::new("rustc").arg("-vV"));
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
@@ -35,8 +35,8 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// Whether an expression such as `(MIT OR Apache-2.0) AND Unicode-3.0` can be met with these licences. `/` is an old way to
-/// write OR.
+/// Whether an expression such as `(MIT OR Apache-2.0) AND Unicode-3.0` is satisfied by these licences. `/` is an old
+/// notation for OR.
 fn is_met(expression: &str, allowed: &[String]) -> bool {
     let spaced =
         expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ").replace(" WITH ", "\u{0}WITH\u{0}");

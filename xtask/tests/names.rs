@@ -1,4 +1,4 @@
-//! The public names of the crates that embedders use: few at the roots, the others in modules by subject.
+//! Limits the public names of the crates for embedders: few at the roots, the others in modules by subject.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ const MOST_IN_MODULE: usize = 40;
 /// The most names of each crate altogether.
 const MOST_OF_CRATE: [(&str, usize); 2] = [("obelus-kernel", 130), ("obelus-runtime", 152)];
 
-/// The files of a crate whose `pub use` lines embedders see, each with the module that it is.
+/// The files of a crate with `pub use` lines for embedders, each with its module.
 const FILES: [(&str, &[(&str, &str)]); 2] = [
     (
         "obelus-kernel",
@@ -26,8 +26,8 @@ const FILES: [(&str, &[(&str, &str)]); 2] = [
     ("obelus-runtime", &[("lib.rs", "")]),
 ];
 
-/// The names that `pub use` brings into each module of a file, and the public items of the file itself, by the
-/// indentation that rustfmt gives them.
+/// The names that `pub use` brings into each module of a file, and the public items of the file itself. It relies on
+/// the indentation by rustfmt.
 fn names(text: &str, module: &str) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut place = module.to_owned();

@@ -1,4 +1,4 @@
-//! `docs/rules.md` lists every rule id that the repository names.
+//! Checks that `docs/rules.md` lists every rule id in the repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Text files that may name a rule.
 const EXTENSIONS: [&str; 9] = ["rs", "md", "json", "yaml", "yml", "jinja", "toml", "py", "html"];
 
-/// Folders with files that are not the project's own.
+/// Folders with files that are not part of the project.
 const SKIPPED: [&str; 3] = [".git", "target", "node_modules"];
 
 fn root() -> PathBuf {

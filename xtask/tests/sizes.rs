@@ -1,4 +1,4 @@
-//! Files and functions that fit on a few screens.
+//! Limits the length of files, of functions and of the kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const MOST_OF_FILE: usize = 500;
 /// The most lines of a function outside of tests.
 const MOST_OF_FUNCTION: usize = 60;
-/// The most lines of the kernel, with the tests inside its sources.
+/// The most lines of the kernel, including tests in its sources.
 const MOST_OF_KERNEL: usize = 18_000;
 
 fn root() -> PathBuf {
@@ -26,7 +26,7 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Name and length of each function, by the indentation that rustfmt gives it.
+/// Name and length of each function. It relies on the indentation by rustfmt.
 fn functions(text: &str) -> Vec<(String, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();

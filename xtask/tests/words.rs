@@ -1,11 +1,11 @@
-//! Words for people who use agents come from one table, `crates/obelus-words`, in Russian and in English.
+//! Checks that texts for users of agents come from one table, `crates/obelus-words`, in Russian and in English.
 //!
-//! Whoever writes agents reads English: help, errors of files, `agents`, `plan check`, `eval`, `vectors`, `doctor`.
+//! Authors of agents read English: help, errors of files, `agents`, `plan check`, `eval`, `vectors`, `doctor`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where Russian letters stand outside the table, and why.
+/// Places with Russian letters outside the table, and why.
 const RUSSIAN: [(&str, &str); 14] = [
     ("obelus-sandbox/src/", "the practice portal speaks as a portal does, from a table of its own"),
     ("obelus-notebook/src/mention/", "reads numbers, dates and names that people write"),
@@ -23,8 +23,8 @@ const RUSSIAN: [(&str, &str); 14] = [
     ("obelus/src/cmd/remote/talk.rs", "reads a typed yes and no"),
 ];
 
-/// Commands that speak English only, because their readers write agents, and why. A part of a literal stands for that
-/// literal alone.
+/// Commands with English texts only, because their readers are authors of agents, and why. With a part of a literal the
+/// entry is for that literal alone.
 const ENGLISH: [(&str, &str, &str); 8] = [
     ("agents.rs", "", "shows and checks files of agents"),
     ("agents/", "", "pins and logs in for the author of an agent"),
@@ -36,7 +36,7 @@ const ENGLISH: [(&str, &str, &str); 8] = [
     ("host.rs", "it maps names to what they do", "errors of files"),
 ];
 
-/// What prints to people, or makes an error that is printed.
+/// Functions and macros that print to people or create errors that are printed.
 const PRINTERS: [&str; 15] = [
     "output::note(",
     "output::answer(",
@@ -59,7 +59,7 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates")
 }
 
-/// The Rust sources below a folder that are no tests, by their paths from `crates`.
+/// The Rust sources below a folder without tests, by their paths from `crates`.
 fn sources(folder: &Path, into: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("readable").path();
@@ -72,7 +72,7 @@ fn sources(folder: &Path, into: &mut Vec<(String, String)>) {
     }
 }
 
-/// A source without the modules of its tests, by the indentation that rustfmt gives them. Lines keep their numbers.
+/// A source without its test modules, with the same line numbers. It relies on the indentation by rustfmt.
 fn without_tests(text: &str) -> String {
     let mut lines = text.lines();
     let mut kept = String::new();
@@ -89,7 +89,7 @@ fn without_tests(text: &str) -> String {
     kept
 }
 
-/// The string and character literals of a source, each with the place where it begins. Comments are left out.
+/// The string and character literals of a source, each with its position. Comments are skipped.
 fn literals(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -123,7 +123,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// How long a literal is up to its closing sign.
+/// The length of a literal up to its closing quote.
 fn quoted(rest: &str, close: char) -> usize {
     let mut is_escaped = false;
     let end = rest.char_indices().find(|(_, c)| {
@@ -134,7 +134,7 @@ fn quoted(rest: &str, close: char) -> usize {
     end.map_or(rest.len(), |(at, _)| at)
 }
 
-/// How long a character literal is; none for a lifetime.
+/// The length of a character literal; none for a lifetime.
 fn character(rest: &str) -> Option<usize> {
     let inner = rest.strip_prefix('\'')?;
     let length = quoted(inner, '\'');
@@ -150,7 +150,7 @@ fn is_russian(text: &str) -> bool {
     text.chars().any(|c| ('\u{400}'..='\u{4ff}').contains(&c))
 }
 
-/// Whether a literal has two English words side by side. Values, options and names in backticks are no words.
+/// Whether a literal has two adjacent English words. Values, options and names in backticks do not count.
 fn is_english(literal: &str) -> bool {
     let mut plain = String::new();
     for (index, part) in literal.split('`').enumerate() {
@@ -164,7 +164,7 @@ fn is_english(literal: &str) -> bool {
     words.windows(2).any(|pair| is_word(pair[0]) && is_word(pair[1]))
 }
 
-/// The literals that printers are given, each with the line where it stands.
+/// The literals passed to printers, each with its line.
 fn printed(text: &str) -> Vec<(usize, String)> {
     let literals = literals(text);
     let is_inside = |at: usize| literals.iter().any(|(begin, text)| (*begin..*begin + text.len()).contains(&at));

@@ -53,8 +53,7 @@ pub(super) fn write(drawing: &Drawing) -> String {
     out
 }
 
-/// The inside of a quoted string. Graphviz reads `\N` and the like as fields,
-/// and HTML entities everywhere.
+/// Escapes text for a quoted string. Graphviz interprets sequences such as `\N` and HTML entities in it.
 fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in visible(text).chars() {
@@ -95,7 +94,7 @@ mod tests {
         let dot = hostile().dot();
         assert_eq!(dot.lines().count(), 7 + 2 * HOSTILE.len());
         for line in dot.lines() {
-            // Quotes that no backslash takes away come in pairs.
+            // Unescaped quotes come in pairs.
             let bare = line.replace("\\\\", "").replace("\\\"", "");
             assert_eq!(bare.matches('"').count() % 2, 0, "{line}");
         }

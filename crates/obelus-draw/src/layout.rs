@@ -1,18 +1,15 @@
-//! Where boxes and arrows go: a layered drawing after Sugiyama.
+//! The positions of boxes and arrows: a layered drawing after Sugiyama.
 //!
-//! Each connected part is arranged by itself, then the parts are set side by
-//! side like words on a page:
-//! 1. [`rank`]: turn arrows so that all run down, give each box a row, and
-//!    wrap rows that are too wide;
-//! 2. [`mesh`]: lead arrows that pass rows through waypoints, bundled where
-//!    they share an end;
-//! 3. [`order`]: permute each row until few arrows cross;
-//! 4. [`place`], [`straighten`]: give everything its x, so that lines are straight;
-//! 5. [`labels`], [`route`]: give rows their y, with room for labels, and lead
-//!    the lines.
+//! Each connected part is arranged separately, then the parts are set side by side, in lines from left to right:
+//! 1. [`rank`]: finds the links that close cycles and reverses them, so that all run down; gives each box a row, and
+//!    wraps rows that are too wide;
+//! 2. [`mesh`]: routes links across rows through waypoints; links with a common end share them as a bundle;
+//! 3. [`order`]: permutes each row to reduce crossings;
+//! 4. [`place`], [`straighten`]: set the x of each slot so that lines are straight;
+//! 5. [`labels`], [`route`]: set the y of each row, with space for labels, and compute the lines.
 //!
-//! Curves only ever run between two rows, and through a row all lines run
-//! straight down, so that no arrow or label touches a box it does not belong to.
+//! Lines curve only between two rows and pass through a row vertically, so that no arrow or label touches another box.
+//! Only links without waypoints may pass behind boxes.
 
 mod labels;
 mod mesh;
@@ -27,12 +24,11 @@ mod straighten;
 pub(super) struct BoxSize {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// Room to keep free on its right, for an arrow to itself.
+    /// Free space on its right, for an arrow to itself.
     pub(super) beside: f64,
 }
 
-/// An arrow to be routed. No two have the same ends, and no arrow's ends are
-/// the same box.
+/// An arrow to be routed. At most one link exists for each pair of ends, and the ends are different boxes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub(super) from: usize,
@@ -51,16 +47,16 @@ pub(super) struct Point {
 /// The line of one arrow, from its tail to its head.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Route {
-    /// Corners; between two that differ in x runs a curve that is vertical at
-    /// both. In a bundle only the part that no earlier arrow has drawn.
+    /// Corners. Two with different x are joined by a curve that is vertical at both ends. Within a bundle only the part
+    /// that no earlier arrow has drawn.
     pub(super) points: Vec<Point>,
-    /// Whether the line reaches the head, or joins another that does.
+    /// Whether the line reaches the head itself; otherwise it joins another line that does.
     pub(super) tip: bool,
     /// The middle of the label.
     pub(super) label: Point,
 }
 
-/// The arrangement: the same indices as the boxes and links it was made from.
+/// The arrangement, with the indices of the boxes and links that it was computed from.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     pub(super) width: f64,
@@ -116,7 +112,7 @@ fn arrange(sizes: &[BoxSize], links: &[Link], page: f64) -> Layout {
     route::route(&mesh, links, &columns)
 }
 
-/// As wide as looks balanced, within what a screen shows.
+/// The width of the page: proportional to the root of the boxes' area, between a minimum and a maximum.
 fn page_width(sizes: &[BoxSize]) -> f64 {
     let area: f64 = sizes.iter().map(|size| (size.width + size.beside + GAP) * (size.height + GAP)).sum();
     (1.6 * area.sqrt()).clamp(1400.0, 2400.0)
@@ -126,11 +122,11 @@ fn page_width(sizes: &[BoxSize]) -> f64 {
 struct Component {
     boxes: Vec<usize>,
     links: Vec<Link>,
-    /// The place of each link in the whole graph.
+    /// The index of each link in the whole graph.
     origin: Vec<usize>,
 }
 
-/// The connected parts, single boxes last: they fill rows of their own.
+/// The connected parts. Single boxes come last, so that they fill rows of their own.
 fn parts(count: usize, links: &[Link]) -> Vec<Component> {
     let mut neighbours = vec![Vec::new(); count];
     for link in links {
@@ -172,7 +168,7 @@ fn parts(count: usize, links: &[Link]) -> Vec<Component> {
     parts
 }
 
-/// Sets rectangles side by side, and below each other when the page is full.
+/// Packs rectangles from left to right, with a new line when the page is full.
 #[derive(Default)]
 struct Shelf {
     left: f64,
@@ -182,7 +178,7 @@ struct Shelf {
 }
 
 impl Shelf {
-    /// The upper left corner of the next rectangle.
+    /// Reserves space for a rectangle and returns its upper left corner.
     fn put(&mut self, width: f64, height: f64, page: f64) -> Point {
         if self.left > 0.0 && self.left + width > page {
             self.top += self.tallest + GAP;

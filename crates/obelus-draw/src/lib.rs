@@ -1,14 +1,14 @@
 //! Drawings of plans and of agents' graphs, as Mermaid (for Markdown), DOT (for Graphviz) and SVG.
 //!
-//! [`plan_drawing`] and [`steps_drawing`] make a [`Drawing`] out of boxes and arrows; its methods write it.
-//! A person may approve what a drawing shows, so text in it is always escaped (see `text`).
+//! [`plan_drawing`] and [`steps_drawing`] build a [`Drawing`] of boxes and arrows; its methods write it in each format.
+//! People approve plans by their drawings, so text in them is always escaped (see `text`).
 //!
 //! # Layout
-//! - `plan`, `steps`: what is drawn;
-//! - `text`: escaping, measuring and cutting of text;
+//! - `plan`, `steps`: drawings of plans and of graphs of steps;
+//! - `text`: escapes, measures and shortens text;
 //! - `palette`: the colours of each [`NodeKind`];
-//! - `mermaid`, `dot`: writers for tools that arrange the boxes themselves;
-//! - `layout`, `svg`, `style`: our own arrangement, the SVG made from it, and its style sheet.
+//! - `mermaid`, `dot`: writers for tools that do the layout themselves;
+//! - `layout`, `svg`, `style`: our own layout, the SVG picture, and its style sheet.
 
 mod dot;
 mod layout;
@@ -23,72 +23,72 @@ mod text;
 pub use plan::plan_drawing;
 pub use steps::steps_drawing;
 
-/// Boxes and arrows, without their places.
+/// Boxes and arrows, without positions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drawing {
     /// The heading; may be empty.
     pub title: String,
-    /// The boxes; an edge names them by their place in this list.
+    /// The boxes; edges refer to them by index.
     pub nodes: Vec<DrawnNode>,
-    /// The arrows. One that names a box which does not exist is ignored.
+    /// The arrows. Those with an index that does not exist are ignored.
     pub edges: Vec<DrawnEdge>,
 }
 
 /// A box.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrawnNode {
-    /// The line that names it.
+    /// Its title line.
     pub label: String,
     /// Smaller lines below the label.
     pub details: Vec<String>,
-    /// What it does; sets its colour.
+    /// Its kind, which sets the colour.
     pub kind: NodeKind,
 }
 
-/// What a box stands for. Each kind has its colour.
+/// The kind of a box. Each kind has its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// Looks something up.
+    /// Reads something.
     Read,
-    /// Makes something new.
+    /// Creates something.
     Create,
-    /// Changes what exists.
+    /// Changes something that exists.
     Update,
-    /// Removes what exists.
+    /// Deletes something that exists.
     Delete,
-    /// Changes how something works.
+    /// Changes configuration.
     Configure,
     /// A request to the model.
     Thought,
-    /// Hands work to another agent.
+    /// Delegates work to another agent.
     Delegate,
     /// Asks a person.
     Question,
-    /// Where a graph begins.
+    /// The start of a graph.
     Start,
-    /// Where a graph ends.
+    /// The end of a graph.
     End,
-    /// Cannot run: something is wrong with it.
+    /// Has errors and cannot run.
     Faulty,
 }
 
 /// An arrow between two boxes, or from a box to itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrawnEdge {
-    /// The box it leaves.
+    /// The box at its tail.
     pub from: usize,
-    /// The box it points at.
+    /// The box at its head.
     pub to: usize,
-    /// What it carries; may be empty.
+    /// Its text; may be empty.
     pub label: String,
-    /// Drawn as a broken line.
+    /// Whether the line is dashed.
     pub dashed: bool,
 }
 
 impl Drawing {
     /// The drawing as a Mermaid flowchart.
     ///
-    /// Mermaid itself refuses very large charts (500 arrows unless configured).
+    /// Mermaid refuses very large charts (more than 500 arrows, unless configured).
     #[must_use]
     pub fn mermaid(&self) -> String {
         mermaid::write(self)
@@ -106,24 +106,24 @@ impl Drawing {
         svg::write(self)
     }
 
-    /// The edges whose two ends exist.
+    /// The edges whose two boxes exist.
     fn arrows(&self) -> impl Iterator<Item = &DrawnEdge> {
         let count = self.nodes.len();
         self.edges.iter().filter(move |edge| edge.from < count && edge.to < count)
     }
 
-    /// The kinds that occur, each once, in the order of [`NodeKind::ALL`].
+    /// The kinds in use, each once, in the order of [`NodeKind::ALL`].
     fn kinds(&self) -> impl Iterator<Item = NodeKind> {
         NodeKind::ALL.into_iter().filter(|kind| self.nodes.iter().any(|node| node.kind == *kind))
     }
 }
 
-/// Drawings that the tests of all writers share.
+/// Drawings for the tests of all writers.
 #[cfg(test)]
 mod samples {
     use super::{Drawing, DrawnEdge, DrawnNode, NodeKind};
 
-    /// Text that would break a careless writer, one danger each.
+    /// Text that would break a careless writer, each in another way.
     pub(super) const HOSTILE: [&str; 12] = [
         "\"]; n9[\"pwned",
         "]) --> n0 %%{init: {'theme':'dark'}}%%",
@@ -139,17 +139,17 @@ mod samples {
         "",
     ];
 
-    /// A box with nothing but a label.
+    /// A box with a label only.
     pub(super) fn node(label: &str, kind: NodeKind) -> DrawnNode {
         DrawnNode { label: label.to_owned(), details: Vec::new(), kind }
     }
 
-    /// A plain arrow.
+    /// A solid arrow.
     pub(super) fn edge(from: usize, to: usize, label: &str) -> DrawnEdge {
         DrawnEdge { from, to, label: label.to_owned(), dashed: false }
     }
 
-    /// `count` boxes named by their number, and plain arrows between them.
+    /// `count` boxes labelled with their numbers, and solid arrows between them.
     pub(super) fn graph(count: usize, edges: &[(usize, usize)]) -> Drawing {
         Drawing {
             title: String::new(),
@@ -158,7 +158,7 @@ mod samples {
         }
     }
 
-    /// The steps of an agent that loops, asks and ends.
+    /// The steps of an agent, with a loop, a question and an end.
     pub(super) fn steps() -> Drawing {
         Drawing {
             title: "Steps".to_owned(),
@@ -186,7 +186,7 @@ mod samples {
         }
     }
 
-    /// Hostile text in every place that takes text.
+    /// Hostile text in all fields.
     pub(super) fn hostile() -> Drawing {
         Drawing {
             title: HOSTILE.concat(),

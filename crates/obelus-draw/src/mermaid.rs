@@ -1,9 +1,8 @@
-//! Mermaid: a picture inside Markdown, arranged by whoever shows it.
+//! Mermaid: charts inside Markdown, laid out by the viewer.
 //!
-//! Mermaid has no quoting worth the name: a label passes a lexer, a Markdown
-//! parser, an icon matcher and a formula matcher before it becomes HTML. What
-//! holds against all of them is to leave nothing but letters and digits bare
-//! and write the rest as its own entities, `#35;` for `#`.
+//! Quoting is not enough for Mermaid: a label passes a lexer, a Markdown parser, an icon matcher and a formula matcher
+//! before it becomes HTML. To be safe with all of them, ASCII characters other than letters and digits (and some
+//! separators after these) are written as Mermaid's entities, `#35;` for `#`.
 
 use std::fmt::Write as _;
 
@@ -39,8 +38,8 @@ pub(super) fn write(drawing: &Drawing) -> String {
             let _ = writeln!(out, "    n{from} {arrow}|\"{label}\"| n{to}");
         }
     }
-    // Classes are given apart from the boxes: a colon on the line of a label
-    // would let Mermaid's own clean-up of `style…:#…;` reach into the label.
+    // Classes have lines of their own: a colon on the line of a label would let Mermaid's clean-up of `style…:#…;`
+    // change the label.
     for kind in drawing.kinds() {
         let class = kind.class();
         let Tint { fill, stroke } = kind.paint().light;
@@ -55,7 +54,7 @@ pub(super) fn write(drawing: &Drawing) -> String {
     out
 }
 
-/// A label between quotes.
+/// Escapes a label for use between quotes.
 fn escape(text: &str) -> String {
     if text.is_empty() {
         // Empty quotes are a syntax error.
@@ -65,10 +64,9 @@ fn escape(text: &str) -> String {
     let mut after_word = false;
     for c in visible(text).chars() {
         let bare = match c {
-            // Inside a line these mean nothing; at its start they make lists,
-            // code blocks or emphasis.
+            // Harmless after a letter or digit; at the start of a line they begin lists, code blocks or emphasis.
             ' ' | '-' | '_' | ',' => after_word,
-            // What Mermaid marks its own entities with while it works.
+            // Mermaid's internal markers of entities.
             '°' | '¶' => false,
             c => c.is_ascii_alphanumeric() || !c.is_ascii(),
         };
@@ -82,7 +80,7 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// The inside of a double-quoted YAML string, for the title.
+/// Escapes the title for a double-quoted YAML string.
 fn yaml(text: &str) -> String {
     let mut out = String::new();
     for c in visible(text).chars() {
@@ -141,7 +139,7 @@ mod tests {
     fn hostile_text_stays_text() {
         let chart = hostile().mermaid();
         let lines: Vec<&str> = chart.lines().collect();
-        // Title, header, 12 boxes, 12 arrows, one class: no text added a line.
+        // Title, header, 12 boxes, 12 arrows, one class: hostile text has added no line.
         assert_eq!(lines.len(), 3 + 1 + 12 + 12 + 2);
         for line in &lines[4..28] {
             let quoted: Vec<&str> = line.split('"').collect();

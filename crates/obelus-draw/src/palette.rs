@@ -2,23 +2,23 @@
 
 use super::NodeKind;
 
-/// The colours of a box: on a light page and on a dark one.
+/// The colours of a box, on a light and on a dark page.
 pub(super) struct Paint {
     pub(super) light: Tint,
     pub(super) dark: Tint,
 }
 
-/// The inside of a box and its border.
+/// The fill and the border of a box.
 pub(super) struct Tint {
     pub(super) fill: &'static str,
     pub(super) stroke: &'static str,
 }
 
-/// The text on every light fill.
+/// The colour of text on light fills.
 pub(super) const INK: &str = "#1b1f24";
 
 impl NodeKind {
-    /// Every kind, in the order legends and style sheets list them.
+    /// All kinds, in the order of legends and style sheets.
     pub(super) const ALL: [Self; 11] = [
         Self::Read,
         Self::Create,
@@ -33,7 +33,7 @@ impl NodeKind {
         Self::Faulty,
     ];
 
-    /// The name of the kind where a format has classes.
+    /// The name of the kind's class, in formats with classes.
     pub(super) fn class(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -45,13 +45,13 @@ impl NodeKind {
             Self::Delegate => "delegate",
             Self::Question => "question",
             Self::Start => "start",
-            // A bare `end` closes a subgraph in Mermaid.
+            // A bare `end` would close a subgraph in Mermaid.
             Self::End => "finish",
             Self::Faulty => "faulty",
         }
     }
 
-    /// Where a graph is entered and left: drawn as a pill.
+    /// Whether it is the start or the end of a graph, which is drawn as a pill.
     pub(super) fn is_terminal(self) -> bool {
         matches!(self, Self::Start | Self::End)
     }

@@ -1,11 +1,11 @@
-//! A plan as a drawing.
+//! Drawings of plans.
 
 use obelus_kernel::Effect;
 use obelus_kernel::plan::{Check, Who};
 
 use crate::{Drawing, DrawnEdge, DrawnNode, NodeKind};
 
-/// Draws a checked plan: a box for each call, an arrow for each value that flows.
+/// Draws a checked plan: a box for each call, an arrow for each dependency between calls.
 pub fn plan_drawing(check: &Check, title: &str) -> Drawing {
     let faulty = |index: usize| check.errors.iter().any(|fault| fault.call == Some(index));
     let nodes = check.calls.iter().enumerate().map(|(index, call)| {

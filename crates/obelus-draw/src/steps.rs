@@ -1,10 +1,10 @@
-//! A graph of steps as a drawing.
+//! Drawings of graphs of steps.
 
 use obelus_kernel::steps::{StartAt, StepFilter, StepNode, Steps};
 
 use crate::{Drawing, DrawnEdge, DrawnNode, NodeKind};
 
-/// Draws a graph of steps: a box for each node, an arrow for each way.
+/// Draws a graph of steps: a box for each node, an arrow for each way to the next.
 pub fn steps_drawing(steps: &Steps, title: &str) -> Drawing {
     let mut nodes: Vec<DrawnNode> = steps.nodes.iter().map(|(name, node)| box_of(steps, name, node)).collect();
     let mut edges = Vec::new();
@@ -18,7 +18,7 @@ pub fn steps_drawing(steps: &Steps, title: &str) -> Drawing {
     for (from, node) in steps.nodes.values().enumerate() {
         node.next().iter().for_each(|way| arrow(from, &way.to, way.when.as_ref()));
     }
-    // With several ways in, the beginning is a box of its own.
+    // A start with several ways is a box of its own.
     if let StartAt::Ways(ways) = &steps.start {
         let from = nodes.len();
         nodes.push(DrawnNode { label: "start".to_owned(), details: Vec::new(), kind: NodeKind::Start });

@@ -1,7 +1,6 @@
 //! The style sheet of an SVG picture, for light and dark pages.
 //!
-//! Colours are written out rather than kept in variables: not every viewer of
-//! SVG knows those.
+//! Colours are written out instead of CSS variables, which some SVG viewers do not support.
 
 use std::fmt::Write as _;
 
@@ -10,7 +9,7 @@ use super::{
     palette::{INK, Tint},
 };
 
-/// What never changes.
+/// The rules that are the same in all pictures.
 const SHAPES: &str = "
 .obelus{max-width:100%;height:auto;font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Noto Sans\",\"Helvetica Neue\",Arial,sans-serif}
 .obelus text{text-anchor:middle}
@@ -25,7 +24,7 @@ const SHAPES: &str = "
 .obelus .dashed{stroke-dasharray:5 4}
 ";
 
-/// The style sheet of a picture in which these kinds occur.
+/// The style sheet of a picture with these kinds.
 pub(super) fn sheet(kinds: impl Iterator<Item = NodeKind>) -> String {
     let mut light = page("#ffffff", INK, "#57606a", "#7d8790");
     let mut dark = page("#14171b", "#e9edf1", "#a3adb7", "#838e99");
@@ -37,7 +36,7 @@ pub(super) fn sheet(kinds: impl Iterator<Item = NodeKind>) -> String {
     format!("{SHAPES}{light}@media (prefers-color-scheme:dark){{\n{dark}}}\n")
 }
 
-/// The colours of all that is not a box.
+/// The colours of everything but boxes.
 fn page(paper: &str, ink: &str, faint: &str, line: &str) -> String {
     format!(
         ".obelus .page,.obelus .halo{{fill:{paper}}}\n\

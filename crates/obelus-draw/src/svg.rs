@@ -1,7 +1,7 @@
-//! SVG: a picture that needs nothing but a browser.
+//! SVG: a self-contained picture for browsers.
 //!
-//! No scripts, no ids, no references: a picture can be put into any page as it
-//! is. Its style sheet touches nothing outside `svg.obelus`.
+//! Without scripts, ids and references, so that it can be embedded in any page. Its style sheet applies only within
+//! `svg.obelus`.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -12,18 +12,18 @@ use super::{
     text::{shorten, visible, width, xml},
 };
 
-/// The border of the picture.
+/// The margin around the picture.
 const MARGIN: f64 = 24.0;
 /// Font sizes, as in [`style`].
 const LABEL: f64 = 13.0;
 const DETAIL: f64 = 11.0;
 const HEADING: f64 = 15.0;
-/// Longer texts are cut, in columns of a terminal.
+/// The most columns of a text; longer ones are cut.
 const LINE: usize = 34;
 const HEADING_LINE: usize = 60;
-/// Detail lines beyond these are only counted.
+/// The most detail lines; for others only their number is shown.
 const DETAILS: usize = 6;
-/// How far an arrow from a box to itself reaches out.
+/// How far an arrow from a box to itself extends to the right.
 const LOOP: f64 = 30.0;
 
 pub(super) fn write(drawing: &Drawing) -> String {
@@ -80,7 +80,7 @@ impl Arrow {
     }
 }
 
-/// Makes parallel edges one arrow. It is dashed if all of them are.
+/// Merges parallel edges into one arrow. It is dashed if all of them are.
 fn merge(drawing: &Drawing) -> Vec<Arrow> {
     let mut merged: Vec<Arrow> = Vec::new();
     let mut places: BTreeMap<(usize, usize), usize> = BTreeMap::new();
@@ -99,15 +99,14 @@ fn merge(drawing: &Drawing) -> Vec<Arrow> {
     merged
 }
 
-/// What is written in a box, and the room it takes.
+/// The texts of a box, and its size.
 struct BoxText {
     label: String,
     details: Vec<String>,
     size: BoxSize,
 }
 
-/// Measures every box. Those without any arrow are made equally wide, for they
-/// will stand in columns.
+/// Measures every box. Boxes without arrows get equal widths, because they are arranged in columns.
 fn measure(drawing: &Drawing, loops: &[&Arrow], links: &[&Arrow]) -> Vec<BoxText> {
     let mut boxes: Vec<BoxText> = drawing.nodes.iter().map(text_of).collect();
     let mut alone = vec![true; boxes.len()];
@@ -146,7 +145,7 @@ fn text_of(node: &DrawnNode) -> BoxText {
     }
 }
 
-/// The head of the document: size, names, style, page and heading.
+/// The head of the document: size, accessible names, style, page and heading.
 fn open(drawing: &Drawing, layout: &Layout, heading: &str, top: f64) -> String {
     let room = layout.width.max(width(heading, HEADING * 1.08));
     let (wide, high) = (number(room + 2.0 * MARGIN), number(layout.height + top + MARGIN));
@@ -202,7 +201,7 @@ fn draw_box(out: &mut String, node: &DrawnNode, text: &BoxText, centre: Point) {
 fn draw_arrow(out: &mut String, arrow: &Arrow, route: &Route) {
     let mut points = route.points.clone();
     let tip = match points.as_mut_slice() {
-        // The line ends inside the arrowhead, not at its point.
+        // The line ends inside the arrowhead, not at its tip.
         [.., before, last] if route.tip => {
             let tip = *last;
             let back = if before.y < last.y { -6.0 } else { 6.0 };
@@ -221,8 +220,7 @@ fn draw_arrow(out: &mut String, arrow: &Arrow, route: &Route) {
     out.push('\n');
 }
 
-/// A line through all points: straight down, or a curve that is vertical at
-/// both ends.
+/// The path through all points: straight lines down, or curves that are vertical at both ends.
 fn trace(points: &[Point]) -> String {
     let mut path = String::new();
     let mut last: Option<Point> = None;
@@ -278,7 +276,7 @@ fn draw_label(out: &mut String, arrow: &Arrow, middle: Point) {
     );
 }
 
-/// A coordinate to a tenth of a pixel, as short as can be.
+/// A coordinate, rounded to a tenth of a pixel.
 fn number(value: f64) -> String {
     let tenths = (value * 10.0).round() as i64;
     if tenths % 10 == 0 { (tenths / 10).to_string() } else { format!("{:.1}", tenths as f64 / 10.0) }

@@ -1,16 +1,15 @@
-//! Text in a drawing: made safe to see, measured, and cut.
+//! Text in a drawing: escaped, measured and shortened.
 //!
-//! Labels come from models and from the world. Characters that are invisible, that reorder their neighbours or
+//! Labels come from models and other untrusted sources. Characters that are invisible, that reorder their neighbours or
 //! that XML forbids are shown as escapes such as `\u{202e}`.
 
 pub(super) use obelus_kernel::visible;
 
-/// The visible text, cut with an ellipsis where it takes more columns than these,
-/// as a terminal counts them.
+/// The visible text, cut with an ellipsis if it has more columns than this, as terminals count them.
 pub(super) fn shorten(text: &str, limit: usize) -> String {
     let mut short = String::new();
     let mut used = 0;
-    // Marks that take no column would never fill a line: they are limited too.
+    // Combining marks take no column, so the number of characters is limited too.
     for (index, c) in text.chars().enumerate() {
         let piece = visible(c.encode_utf8(&mut [0; 4]));
         used += piece.chars().map(columns).sum::<usize>();
@@ -23,7 +22,7 @@ pub(super) fn shorten(text: &str, limit: usize) -> String {
     short
 }
 
-/// The text for an XML document, in an element or in a quoted attribute.
+/// Escapes text for XML, for elements and quoted attributes.
 pub(super) fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in visible(text).chars() {
@@ -39,14 +38,14 @@ pub(super) fn xml(text: &str) -> String {
     out
 }
 
-/// How wide the text is about to be, in pixels, at this font size.
+/// The estimated width of a text at this font size, in pixels.
 ///
-/// A guess on the wide side: the reader's font is not known.
+/// The estimate is generous, because the reader's font is unknown.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(ems).sum::<f64>() * size
 }
 
-/// The columns a visible character takes: none for marks, two for wide scripts.
+/// The columns of a visible character: none for marks, two for wide scripts.
 fn columns(c: char) -> usize {
     match c {
         '\u{300}'..='\u{36f}'

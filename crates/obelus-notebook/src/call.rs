@@ -1,4 +1,4 @@
-//! Calls: what the model proposes, read against the tool it names.
+//! Calls: the model's proposals, parsed with the definition of their tool.
 
 mod read;
 
@@ -17,28 +17,28 @@ use crate::template::Template;
 use crate::tool::Tool;
 pub use read::{decided_breaches, dotted, faults_of, without_absent};
 
-/// A proposed call, with everything found in it before it runs.
+/// A parsed call, before it runs.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The proposal as it came.
+    /// The proposal as received.
     pub raw: Arc<Value>,
     /// The tool, if it is known.
     pub tool: Option<Arc<Tool>>,
     /// Parameters, with unresolved references.
     pub params: Params,
-    /// Fields beside the parameters that steer the engine, such as `confirmed`. Few calls have any.
+    /// Fields beside the parameters that control the engine, such as `confirmed`. Few calls have any.
     pub asides: Option<Box<Map<String, Value>>>,
-    /// Where the result goes.
+    /// The path of the result.
     pub output_path: Option<OutputPath>,
-    /// How the result joins what is there.
+    /// How the result is combined with the value at its path.
     pub output_method: Method,
-    /// Whether the output path is the default of its solution: the call itself names none.
+    /// Whether the output path is the default of its solution, not one of the call.
     pub keeps_by_default: bool,
-    /// The instance it works for.
+    /// The instance that it runs for.
     pub instance: Option<String>,
-    /// What its executor sees of the context.
+    /// The parts of the context that its executor sees.
     pub scopes: Vec<Scope>,
-    /// The result that a model call brings with it.
+    /// The result of a model call, which the model wrote along with the call.
     pub output: Option<Box<Value>>,
     /// The delegate that runs it.
     pub delegate: Option<String>,
@@ -46,13 +46,13 @@ pub struct Call {
     pub activity: Option<String>,
 }
 
-/// Parameters by name, in the order of writing.
+/// Parameters by name, in the order of the proposal.
 pub(crate) type Params = Vec<(Name, Template)>;
 
 /// One entry of `_scopes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everything of a kind.
+    /// A whole kind.
     Kind(String),
     /// One path.
     Path(Arc<Path>),
@@ -61,33 +61,33 @@ pub enum Scope {
 /// How the calls of a solution run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Manner {
-    /// In the order of writing.
+    /// One after the other, in the order of the answer.
     pub sequential: bool,
     /// Results without an output path are pushed to `†results`.
     pub keeps_results: bool,
 }
 
-/// Fields that may stand beside the parameters, unless the tool declares them as parameters.
+/// Fields beside the parameters, unless the tool declares them as parameters.
 pub const ASIDES: [&str; 6] =
     ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
 
-/// The kind that takes results without an output path.
+/// The kind for results without an output path.
 const RESULTS: &str = "results";
 
 impl Call {
-    /// Whether a field of a call is a parameter, and not one of those that may stand beside them (CALL-1).
+    /// Whether a field of a call is a parameter and not an aside (CALL-1).
     pub fn is_param(name: &str, tool: &Tool) -> bool {
         !name.starts_with('_') && (!ASIDES.contains(&name) || tool.param(name).is_some())
     }
 
-    /// Reads a proposal. A faulty call is read as far as possible, for it may still feed others.
+    /// Parses a proposal. An invalid call is parsed as far as possible, because other calls may depend on its result.
     pub fn read(proposal: &Arc<Value>, context: &Context) -> (Self, Vec<Fault>) {
         read::read(proposal, context)
     }
 
     /// Pushes the result to `†results` if neither the call nor its tool names an output path.
     pub fn keep_result(&mut self) {
-        // An output path that cannot be read is a fault, so there is no default for it.
+        // An invalid output path is a fault, and gets no default.
         if self.output_path.is_none() && self.said("_outputPath").is_none_or(Value::is_null) {
             self.output_path = Some(OutputPath { alternatives: smallvec![smallvec![Arc::new(Path::root(RESULTS))]] });
             self.output_method = Method::Push;
@@ -95,7 +95,7 @@ impl Call {
         }
     }
 
-    /// The activity that the tool names, or that it lets the call choose.
+    /// The activity, named by the tool or chosen by the call if the tool permits that.
     pub fn named_activity(&self) -> Option<&str> {
         self.activity.as_deref()
     }
@@ -105,12 +105,12 @@ impl Call {
         self.said("_tool").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Visits every expression of the parameters with its place.
+    /// Visits every expression of the parameters with its position.
     pub fn each_expr<'a>(&'a self, visit: &mut impl FnMut(&[String], &'a Expr)) {
         each_reference(&self.params, visit);
     }
 
-    /// Whether a text with references stands at a place of the parameters.
+    /// Whether a text with references is at this position of the parameters.
     pub(crate) fn is_text_at(&self, place: &[String]) -> bool {
         is_text_at(&self.params, place)
     }
@@ -120,7 +120,7 @@ impl Call {
         self.params.iter().for_each(|(_, template)| template.exprs(visit));
     }
 
-    /// Whether any expression of the parameters is such.
+    /// Whether any expression of the parameters fulfils the condition.
     pub fn any_expr(&self, is_such: impl Fn(&Expr) -> bool) -> bool {
         let mut found = false;
         self.exprs(&mut |expr| found = found || is_such(expr));
@@ -132,29 +132,29 @@ impl Call {
         self.asides.as_ref()?.get(name)
     }
 
-    /// What the proposal itself says of a meta-property. A call has few fields: comparing is cheaper than hashing.
+    /// A meta-property of the proposal. With few fields comparing is cheaper than hashing.
     pub fn said(&self, meta: &str) -> Option<&Value> {
         self.raw.as_object()?.iter().find(|(name, _)| *name == meta).map(|(_, value)| value)
     }
 
-    /// Whether any parameter comes from memory.
+    /// Whether any parameter has a reference.
     pub fn has_refs(&self) -> bool {
         self.any_expr(|_| true)
     }
 
-    /// Whether an expression is more than a plain reference.
+    /// Whether any expression has an operator.
     pub fn has_choice(&self) -> bool {
         self.any_expr(|expr| !matches!(expr, Expr::Ref(_)))
     }
 
-    /// Every path the call reads, its scopes included.
+    /// All paths that the call reads, including its scopes.
     pub fn reads(&self) -> Vec<&Arc<Path>> {
         let mut paths = Vec::new();
         self.each_read(&mut |path| paths.push(path));
         paths
     }
 
-    /// Visits every path the call reads, its scopes included.
+    /// Visits all paths that the call reads, including its scopes.
     pub(crate) fn each_read<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<Path>)) {
         self.exprs(&mut |expr| expr.each_ref(visit));
         for scope in &self.scopes {
@@ -164,18 +164,18 @@ impl Call {
         }
     }
 
-    /// Every path the call may write.
+    /// All paths that the call may write.
     pub fn writes(&self) -> impl Iterator<Item = &Arc<Path>> {
         self.output_path.iter().flat_map(OutputPath::paths)
     }
 
-    /// The same, with what its tool declares to write beside the result.
+    /// All paths that the call may write, including the side writes of its tool.
     pub fn all_writes(&self) -> impl Iterator<Item = &Path> {
         let beside = self.tool.iter().flat_map(|tool| &tool.side_writes).map(|side| &side.to);
         self.writes().map(|path| &**path).chain(beside)
     }
 
-    /// Every kind that the call names. The default output path does not count.
+    /// All kinds that the call names. The default output path does not count.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
         let written = self.writes().filter(|_| !self.keeps_by_default);
         let scoped = self.scopes.iter().filter_map(|scope| match scope {
@@ -192,7 +192,7 @@ fn is_text_at(params: &[(Name, Template)], place: &[String]) -> bool {
     param.and_then(|(_, template)| template.at(rest)).is_some_and(|found| matches!(found, Template::Text(_)))
 }
 
-/// Visits every expression with its place.
+/// Visits every expression with its position.
 fn each_reference<'a>(params: &'a [(Name, Template)], visit: &mut impl FnMut(&[String], &'a Expr)) {
     let mut place = Vec::new();
     for (name, template) in params {

@@ -1,4 +1,4 @@
-//! JSON whose objects are sorted by key, so that equal values have equal text.
+//! Canonical JSON: objects are sorted by key, so that equal values have equal text.
 
 use serde_json::{Map, Value};
 
@@ -22,7 +22,7 @@ pub fn write_canonical(value: &Value, text: &mut String) {
     }
 }
 
-/// Writes those fields of an object that are a part of it, sorted by key.
+/// Writes the fields for which `is_part` is true, sorted by key.
 pub fn write_sorted(fields: &Map<String, Value>, is_part: impl Fn(&str) -> bool, text: &mut String) {
     let mut names: Vec<&String> = fields.keys().filter(|name| is_part(name)).collect();
     names.sort();

@@ -1,4 +1,4 @@
-//! The one schema that the model answers in: words, calls, output.
+//! The schema of the model's answers: words, calls, output.
 
 mod limits;
 mod offered;
@@ -22,8 +22,8 @@ use strict::{Notes, Strict, described, nullable};
 /// The objects around a parameter: the answer and the call.
 const LEVELS: usize = 2;
 
-/// The schema of an answer. In an answer, entries are properties (see `dialect::entries`), and null in an
-/// optional place means absent.
+/// The schema of an answer. In answers, entries stand for properties (see `dialect::entries`), and null in an optional
+/// place means absent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Composed {
     /// The schema.
@@ -46,21 +46,21 @@ impl Composed {
     }
 }
 
-/// What the model may do with a tool.
+/// How a tool is offered to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// Nothing: the model does not see it.
+    /// Not at all: the model does not see it.
     No,
-    /// Call it.
+    /// The model may call it.
     Call,
-    /// Plan one call of it for another step.
+    /// The model may plan one call of it, which another step carries out.
     Plan,
 }
 
 /// Composes the schema of an answer for the tools of a context.
 ///
-/// `offer` says what the model may do with each tool. `by_model` tells which tools the model carries out itself: their
-/// calls bring `_output` along, unless the plan is lazy. `output` is the schema of the request's result.
+/// `offer` returns how each tool is offered. `by_model` returns whether the model carries out a tool itself: its calls
+/// then contain `_output`, unless the plan is lazy. `output` is the schema of the request's result.
 pub fn compose(
     context: &Context,
     output: Option<&Value>,
@@ -75,7 +75,7 @@ fn composed(offered: &Offered) -> Composed {
     let mut notes = Notes::default();
     let call_of = |OfferedTool { tool, is_called, brings_output }: &OfferedTool| match is_called {
         true => call(tool, &offered.instances, *brings_output, &mut notes),
-        // Another step decides about the result of a planned call, and its values are at hand.
+        // A planned call has no output path, because another step decides about its result, and no references.
         false => closed(named_params(tool, false, &mut notes)),
     };
     let calls: Vec<Value> = offered.tools.iter().map(call_of).collect();
@@ -116,8 +116,8 @@ fn composed(offered: &Offered) -> Composed {
     finished(closed(properties), definitions, notes)
 }
 
-/// Composes the schema of an answer that is the result of one model call. Of several alternatives the model chooses the
-/// path of the result.
+/// Composes the schema of an answer with the result of one model call. If there are several alternatives, the model
+/// also chooses the path of the result.
 pub fn compose_result(tool: &Tool, alternatives: &[String]) -> Composed {
     let mut notes = Notes::default();
     let schema = tool.output().unwrap_or(&Value::Bool(true));
@@ -130,7 +130,7 @@ pub fn compose_result(tool: &Tool, alternatives: &[String]) -> Composed {
     finished(closed(properties), Map::new(), notes)
 }
 
-/// Adds the definitions that several places share, for a strict mode limits the size of a schema.
+/// Adds shared definitions, because strict modes limit the size of a schema.
 fn finished(mut schema: Value, mut definitions: Map<String, Value>, mut notes: Notes) -> Composed {
     if notes.has_anything {
         definitions.extend(strict::definitions().map(|(name, schema)| (name.to_owned(), schema)));
@@ -142,7 +142,7 @@ fn finished(mut schema: Value, mut definitions: Map<String, Value>, mut notes: N
     Composed::new(schema, notes.loose)
 }
 
-/// The properties of a call that name the tool and its parameters.
+/// The properties of a call with the tool's name and parameters.
 fn named_params(tool: &Tool, by_reference: bool, notes: &mut Notes) -> Map<String, Value> {
     let mut properties = Map::new();
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
@@ -159,7 +159,7 @@ fn named_params(tool: &Tool, by_reference: bool, notes: &mut Notes) -> Map<Strin
     properties
 }
 
-/// The schema of one call of a tool. What the tool is for stands with the tools.
+/// The schema of one call of a tool. The tool's description is not repeated here; it is in the list of tools.
 fn call(tool: &Tool, instances: &Instances, brings_output: bool, notes: &mut Notes) -> Value {
     let mut properties = Map::from_iter([("_reasoningForCall".to_owned(), json!({"type": ["string", "null"]}))]);
     properties.extend(named_params(tool, true, notes));

@@ -32,16 +32,16 @@ use crate::wording::type_name;
 
 /// An agent's memory.
 ///
-/// The list of messages is the truth. The fold of every kind is kept beside it, so that a read costs the depth of its
-/// path and not the length of the list; [`Context::refolded`] builds it anew.
+/// The list of messages is the source of truth. The fold of each kind is kept beside it, so that the cost of a read
+/// depends on the depth of its path and not on the length of the list. [`Context::refolded`] rebuilds the fold.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     messages: Vec<Message>,
-    /// Messages that are missing in the list until somebody asks for them.
+    /// Messages that are not in the list and are loaded on demand.
     past: Option<Past>,
     views: BTreeMap<Name, View>,
     tools: BTreeMap<String, Arc<Tool>>,
-    /// Names of tools in the order of their first definition, as the model sees them.
+    /// Names of tools in the order of their first definition, which is their order for the model.
     tool_order: Vec<String>,
     instances: Instances,
     /// Index of the latest plan message.
@@ -49,11 +49,11 @@ pub struct Context {
     /// The latest plan from before the context was restored.
     plan_before: Option<Plan>,
     ignored: Vec<(usize, String)>,
-    /// Whether parameters of calls keep the spelling in which they were proposed.
+    /// Whether the names of calls' parameters stay as proposed.
     keeps_spelling: bool,
 }
 
-/// Messages that are appended together. Most often it is one result, which needs no allocation.
+/// Messages that are appended together. Usually one result, which needs no allocation.
 pub type Batch = SmallVec<[Message; 1]>;
 
 impl Context {
@@ -62,19 +62,18 @@ impl Context {
         Self::default()
     }
 
-    /// Whether parameters of calls keep the spelling in which they were proposed, whatever the tool declares: sessions of
-    /// earlier versions ran so.
+    /// Sets whether the names of calls' parameters stay as proposed, as in sessions of earlier versions.
     pub fn keep_spelling(&mut self, keeps: bool) {
         self.keeps_spelling = keeps;
     }
 
-    /// Whether instances are treated in the order of their names: in sessions of earlier versions they were.
+    /// Sets whether instances are ordered by name, as in sessions of earlier versions.
     pub fn order_instances_by_name(&mut self, by_name: bool) {
         self.instances.order_by_name(by_name);
     }
 
-    /// The fields of a call with the names of parameters as its tool declares them; none if nothing changes. Two names
-    /// that are one to the service are a fault.
+    /// The fields of a call with the parameter names that its tool declares; none if nothing changes. Two spellings of
+    /// one declared name are a fault.
     pub fn respelled(&self, fields: &Map<String, Value>, tool: &Tool) -> Result<Option<Map<String, Value>>, Fault> {
         if self.keeps_spelling {
             return Ok(None);
@@ -86,14 +85,14 @@ impl Context {
         })
     }
 
-    /// Reads a context from the text of a JSON array of messages. Faults name the index of the message.
+    /// Parses a context from the text of a JSON array of messages. Faults have the index of the message.
     pub fn from_json(text: &str) -> Result<Self, Fault> {
         let raws: Vec<&RawValue> = serde_json::from_str(text)
             .map_err(|error| Fault::new(Rule::Ctx3, format!("a context is a JSON array of messages: {error}")))?;
         Self::collect(raws.into_iter().map(Message::from_raw))
     }
 
-    /// Reads a context from a JSON array of messages.
+    /// Parses a context from a JSON array of messages.
     pub fn from_value(value: Value) -> Result<Self, Fault> {
         let Value::Array(messages) = value else {
             let text = format!("a context is an array of messages, not {}", type_name(&value));
@@ -112,7 +111,7 @@ impl Context {
         Ok(context)
     }
 
-    /// Appends a batch, all of it or nothing. A fault names the message's index in the batch.
+    /// Appends the whole batch or nothing. Faults have the message's index in the batch.
     pub fn append(&mut self, batch: Vec<Message>) -> Result<(), Fault> {
         self.append_checked(batch.into(), |_| Ok(()))
     }
@@ -131,7 +130,7 @@ impl Context {
             }
         };
         if appended.is_err() {
-            // Kinds that only the rejected batch wrote go.
+            // Remove kinds that only the rejected batch wrote.
             self.views.retain(|_, view| !view.is_empty());
         }
         appended
@@ -168,7 +167,7 @@ impl Context {
         Ok(())
     }
 
-    /// Does what may fail: folds a message, or reads the tools in it.
+    /// The part of appending that can fail: folds a message, or parses its tools.
     fn take_in(&mut self, message: &Message) -> Result<Taken, Fault> {
         match message {
             Message::Data(data) => self.fold_in(data).map(Taken::Folded).map_err(|text| Fault::new(Rule::Ctx4, text)),
@@ -192,7 +191,7 @@ impl Context {
         fold::write(view.slot(data.instance.as_deref()), path, method, value.clone())
     }
 
-    /// Undoes a message of a rejected batch, the latest first.
+    /// Undoes a message of a rejected batch. The latest must be undone first.
     fn take_out(&mut self, message: &Message, taken: Taken) {
         let (Message::Data(data), Taken::Folded(undo)) = (message, taken) else { return };
         if let Some(view) = self.views.get_mut(&data.kind) {
@@ -200,7 +199,7 @@ impl Context {
         }
     }
 
-    /// Does the rest, which cannot fail, and appends the message to the list.
+    /// The part of appending that cannot fail. Adds the message to the list.
     fn remember(&mut self, message: Message, taken: Taken) {
         match (&message, taken) {
             (Message::Data(data), Taken::Folded(undo)) => {
@@ -220,7 +219,7 @@ impl Context {
         self.push(message);
     }
 
-    /// Makes this the definition of its tool.
+    /// Adds or replaces the definition of a tool.
     fn define(&mut self, tool: Tool) {
         if !self.tools.contains_key(&tool.name) {
             self.tool_order.push(tool.name.clone());
@@ -228,22 +227,22 @@ impl Context {
         self.tools.insert(tool.name.clone(), Arc::new(tool));
     }
 
-    /// The value at a path: the instance's data over the global, or without an instance the global data.
+    /// The value at a path: the instance's data over the global data, or the global data without an instance.
     pub fn read(&self, path: &Path, instance: Option<&str>) -> Option<Cow<'_, Value>> {
         self.views.get(&path.kind)?.read(&path.segments, instance)
     }
 
-    /// Where the value at a path comes from.
+    /// The origins of the value at a path.
     pub fn origins(&self, path: &Path, instance: Option<&str>) -> Origins {
         self.views.get(&path.kind).map(|view| view.origins(&path.segments, instance)).unwrap_or_default()
     }
 
-    /// Where everything in the context comes from.
+    /// The origins of everything in the context.
     pub fn all_origins(&self) -> Origins {
         self.views.values().fold(Origins::default(), |all, view| all.joined(&view.all_origins()))
     }
 
-    /// Who speaks in the conversation.
+    /// The origins of the conversation's texts, by their roles.
     pub fn text_origins(&self) -> Origins {
         let texts = self.messages.iter().filter_map(|message| match message {
             Message::Text(text) => Some(Origins::of(text.role.into())),
@@ -267,8 +266,7 @@ impl Context {
         self.views.get(kind)
     }
 
-    /// Where the value of a kind breaks the schema of the kind. Of data that is not whole yet, missing fields are no
-    /// fault.
+    /// The breaches of the kind's schema. Missing fields are ignored if the data is not complete yet.
     pub fn breaches(&self, kind: &str, is_whole: bool) -> Vec<Fault> {
         let Some(view) = self.views.get(kind) else { return Vec::new() };
         let (Some(schema), Some(value)) = (view.schema(None), view.read(&[], None)) else { return Vec::new() };
@@ -283,12 +281,12 @@ impl Context {
         judged.map(|breach| Fault::new(Rule::Ctx7, breach.text).at(&breach.place.join("."))).collect()
     }
 
-    /// The latest definition of a tool.
+    /// The current definition of a tool.
     pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
         self.tools.get(name)
     }
 
-    /// Every tool, in the order of first definition.
+    /// All tools, in the order of first definition.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
         self.tool_order.iter().filter_map(|name| self.tools.get(name))
     }
@@ -306,7 +304,7 @@ impl Context {
         }
     }
 
-    /// The latest words of the user.
+    /// The user's latest message.
     pub fn last_user_text(&self) -> Option<&Text> {
         self.latest().find_map(|message| match message {
             Message::Text(text) if text.role == crate::message::Role::User => Some(text),
@@ -314,12 +312,12 @@ impl Context {
         })
     }
 
-    /// Fields that nothing reads: index of the message and name of the field.
+    /// Fields that were ignored: index of the message and name of the field.
     pub fn ignored(&self) -> &[(usize, String)] {
         &self.ignored
     }
 
-    /// The same context with its fold built anew.
+    /// The same context with its fold rebuilt.
     pub fn refolded(&self) -> Result<Self, Fault> {
         let mut again = Self::new();
         for (index, message) in self.messages().iter().enumerate() {
@@ -334,11 +332,11 @@ impl Context {
     }
 }
 
-/// What a message brought, which may still be undone.
+/// The effect of a message, which can still be undone.
 enum Taken {
     /// A write to the fold.
     Folded(Undo),
-    /// The tools that it defines.
+    /// The tools defined in it.
     Tools(Vec<Tool>),
     Nothing,
 }

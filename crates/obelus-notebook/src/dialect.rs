@@ -1,4 +1,4 @@
-//! Dialects: how a model writes its answers.
+//! Dialects: the forms of a model's answers.
 
 pub mod blocks;
 pub(crate) mod entries;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use blocks::Blocks;
 pub use solution::Solution;
 
-/// How an answer is written.
+/// The form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
@@ -27,7 +27,7 @@ impl Dialect {
         *self == Dialect::Json
     }
 
-    /// Reads an answer. The error is for the model.
+    /// Parses an answer. The error is for the model.
     pub fn read(self, text: &str) -> Result<Solution, String> {
         match self {
             Dialect::Json => Solution::from_text(text),

@@ -1,11 +1,11 @@
-//! Values at dotted paths, as annotations of tools and lines of policies name them.
+//! Values at dotted paths, as in annotations of tools and rules of policies.
 
 use serde_json::Value;
 
 use crate::names::alike;
 
-/// Everything that a dotted path leads to, each with its path as it is written there. Arrays are looked through; case
-/// and underscores do not matter.
+/// All values at a dotted path, each with its actual path. Elements of arrays are included; case and underscores are
+/// ignored.
 pub fn values_at<'v>(value: &'v Value, path: &str) -> Vec<(String, &'v Value)> {
     let mut found = Vec::new();
     collect_at(value, path, "", &mut found);
@@ -25,7 +25,7 @@ fn collect_at<'v>(value: &'v Value, path: &str, above: &str, found: &mut Vec<(St
                 }
             }
         }
-        // The value of a reference is not known yet, so it may hold the parameter.
+        // The value of a reference is not known yet, so it may contain the parameter.
         Value::String(text) if text.starts_with('†') => found.push((above.to_owned(), value)),
         _ => {}
     }

@@ -12,24 +12,24 @@ use smallvec::{SmallVec, smallvec};
 use crate::fault::{Fault, Rule};
 use crate::path::Path;
 
-/// An expression: where a value comes from, or where it goes. `Any` and `All` have two terms or more.
+/// An expression: the source of a value, or the target of a result. `Any` and `All` have at least two terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {
     /// `†state.deal.id`
     Ref(Arc<Path>),
-    /// `a || b`: the first that has a value.
+    /// `a || b`: the first with a value.
     Any(Vec<Expr>),
     /// `a && b`: the last, if all have a value.
     All(Vec<Expr>),
 }
 
 impl Expr {
-    /// Reads an expression. A fault names the column, counted in characters from 1.
+    /// Parses an expression. Faults have the column, counted in characters from 1.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         parse::expression(text)
     }
 
-    /// Reads the reference that stands in a longer text from `start` to `end` (CTX-13).
+    /// Parses the reference from `start` to `end` of a longer text (CTX-13).
     pub(crate) fn reference_in(text: &str, start: usize, end: usize) -> Result<Self, Fault> {
         parse::reference_in(text, start, end).map(|path| Expr::Ref(Arc::new(path)))
     }
@@ -53,14 +53,14 @@ impl Expr {
         }
     }
 
-    /// Every reference, in the order of writing.
+    /// All references, in the order of the text.
     pub fn refs(&self) -> Vec<&Arc<Path>> {
         let mut found = Vec::new();
         self.each_ref(&mut |path| found.push(path));
         found
     }
 
-    /// The references whose value the expression can have: all but guards of another.
+    /// The references whose value the expression can take: all but the guards of `&&`.
     pub fn sources(&self) -> Vec<&Arc<Path>> {
         match self {
             Expr::Ref(path) => vec![path],
@@ -78,7 +78,7 @@ impl Expr {
         }
     }
 
-    /// Visits every reference, from the left.
+    /// Visits every reference, from left to right.
     pub fn each_ref<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<Path>)) {
         match self {
             Expr::Ref(path) => visit(path),
@@ -107,26 +107,26 @@ impl fmt::Display for Expr {
     }
 }
 
-/// Where a result goes: one of several alternatives, each a group of paths that are written together.
+/// The target of a result: one of several alternatives, each a group of paths that are written together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputPath {
-    /// The groups in order. With several, the last one takes an activity's error.
+    /// The groups in order. If there are several, the last one is for an activity's error.
     pub alternatives: SmallVec<[Group; 1]>,
 }
 
-/// Paths that are written together. Most often it is one, which needs no allocation.
+/// Paths that are written together. Usually one, which needs no allocation.
 pub type Group = SmallVec<[Arc<Path>; 1]>;
 
 /// Kinds that no call may write.
 const READ_ONLY: [&str; 4] = ["input", "tool", "plan", "error"];
 
 impl OutputPath {
-    /// Reads an `_outputPath`.
+    /// Parses an `_outputPath`.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         Self::from_expr(Expr::parse(text)?)
     }
 
-    /// An expression as a place to write.
+    /// Converts an expression to an output path.
     pub(crate) fn from_expr(expr: Expr) -> Result<Self, Fault> {
         let alternatives: SmallVec<[Group; 1]> = match expr {
             Expr::Any(terms) => terms.into_iter().map(group).collect::<Result<_, _>>()?,
@@ -141,7 +141,7 @@ impl OutputPath {
         Ok(Self { alternatives })
     }
 
-    /// Every path that may be written.
+    /// All paths that may be written.
     pub fn paths(&self) -> impl Iterator<Item = &Arc<Path>> {
         self.alternatives.iter().flatten()
     }

@@ -1,11 +1,11 @@
-//! Faults: what is wrong, where, and which rule says so.
+//! Faults: what is wrong, where, and by which rule.
 
 use std::fmt;
 
 /// Declares the rules, each with its meaning and its stable name.
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident = $name:literal,)*) => {
-        /// A rule that an input broke. Programs and models act on its name.
+        /// A rule that an input broke. Programs and models use its name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
             $($(#[$doc])* $rule,)*
@@ -25,7 +25,7 @@ macro_rules! rules {
 rules! {
     /// A message of an unknown type, of the wrong shape, or nested too deep.
     Ctx3 = "CTX-3",
-    /// A write that cannot be folded into what is there.
+    /// A write that cannot be combined with the value at its path.
     Ctx4 = "CTX-4",
     /// A written value that breaks the schema of its kind.
     Ctx7 = "CTX-7",
@@ -33,31 +33,31 @@ rules! {
     Ctx9 = "CTX-9",
     /// A path that may not be written.
     Ctx11 = "CTX-11",
-    /// An expression that cannot be read.
+    /// An invalid expression.
     Ctx12 = "CTX-12",
     /// A model call without its output.
     Call1 = "CALL-1",
     /// A call that does not fit its tool: name, parameters, scopes or instance.
     Call3 = "CALL-3",
-    /// An activity's message outside of what its call may write.
+    /// An activity's message outside of the paths that its call may write.
     Call5 = "CALL-5",
-    /// Calls that wait for each other.
+    /// Calls that depend on each other in a cycle.
     Plan2 = "PLAN-2",
-    /// A reference that has no value and that no call writes.
+    /// A reference without a value that no call writes.
     Plan4 = "PLAN-4",
     /// Several writers of one path at the same time.
     Plan5 = "PLAN-5",
-    /// A model call that has not chosen its path.
+    /// A model call without a chosen path.
     Plan8 = "PLAN-8",
-    /// A lazy plan that carries results.
+    /// A lazy plan that contains results.
     Plan9 = "PLAN-9",
     /// A value written as one type and read as another.
     Plan11 = "PLAN-11",
-    /// A saved plan that carries a result of the model.
+    /// A saved plan that contains a result of the model.
     Plan12 = "PLAN-12",
-    /// A tool that is not well defined.
+    /// An invalid definition of a tool.
     Tool1 = "TOOL-1",
-    /// A tool that names an activity which does not exist.
+    /// A tool whose activity does not exist.
     Tool3 = "TOOL-3",
     /// An output that breaks the schema of the request.
     Loop1 = "LOOP-1",
@@ -75,7 +75,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A breach of a rule, with the place at fault.
+/// A breach of a rule, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Fault {
     /// The rule that was broken.
@@ -84,14 +84,14 @@ pub struct Fault {
     pub message: Option<usize>,
     /// Index of the call in its plan or solution.
     pub call: Option<usize>,
-    /// The field at fault, such as `filter.items[0]`; empty for the whole.
+    /// The invalid field, such as `filter.items[0]`; empty for the whole.
     pub field: String,
-    /// What is wrong and what would be right.
+    /// What is wrong and what would be correct.
     pub text: String,
 }
 
 impl Fault {
-    /// A fault without a place: callers that know the place add it.
+    /// A fault without a position; callers add it.
     pub fn new(rule: Rule, text: impl Into<String>) -> Self {
         Self { rule, message: None, call: None, field: String::new(), text: text.into() }
     }
@@ -115,7 +115,7 @@ impl Fault {
         self
     }
 
-    /// Puts this field before the field at fault.
+    /// Prefixes the field with this one.
     #[must_use]
     pub fn at(mut self, field: &str) -> Self {
         if self.field.is_empty() {

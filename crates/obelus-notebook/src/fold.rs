@@ -1,4 +1,4 @@
-//! The fold: how a write changes a value, and how it is undone.
+//! The fold: how a write changes a value, and how to undo it.
 
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 use crate::path::{Segment, nested};
 use crate::wording::type_name;
 
-/// How a written value joins what is at its path.
+/// How a written value is combined with the value at its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
-    /// Replaces what is there.
+    /// Replaces the value.
     Set,
-    /// Merges objects deeply; anything else replaces.
+    /// Merges objects deeply; other values are replaced.
     Merge,
-    /// Merges the keys of an object; anything else replaces.
+    /// Merges the keys of an object; other values are replaced.
     Assign,
     /// Appends the value as one element.
     Push,
@@ -22,7 +22,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Every method with its name.
+    /// All methods with their names.
     pub const ALL: [(&'static str, Method); 5] = [
         ("set", Method::Set),
         ("merge", Method::Merge),
@@ -31,7 +31,7 @@ impl Method {
         ("concat", Method::Concat),
     ];
 
-    /// The method of this name.
+    /// The method with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|&(_, method)| method)
     }
@@ -41,7 +41,7 @@ impl Method {
         Self::ALL.iter().find(|(_, method)| *method == self).map_or("", |&(name, _)| name)
     }
 
-    /// What the method writes where nothing is.
+    /// The value that the method writes to an empty place.
     fn first(self, value: Value) -> Result<Value, String> {
         match self {
             Method::Push => Ok(Value::Array(vec![value])),
@@ -53,23 +53,23 @@ impl Method {
     }
 }
 
-/// What a write changed, to undo it: only what was replaced, no copy of the rest.
+/// The data to undo a write: only the replaced parts, without a copy of the rest.
 #[derive(Debug)]
 pub(crate) struct Undo {
-    /// How many segments of the written path lead to the change.
+    /// The number of segments of the written path that lead to the change.
     depth: usize,
     change: Replaced,
 }
 
 #[derive(Debug)]
 enum Replaced {
-    /// There was nothing.
+    /// The place was empty.
     Absent,
-    /// This value was there.
+    /// The previous value.
     Was(Value),
-    /// An array or a string was this long.
+    /// The previous length of an array or a string.
     Len(usize),
-    /// Fields of an object changed.
+    /// The changed fields of an object.
     Fields(Vec<(String, Replaced)>),
 }
 
@@ -78,18 +78,18 @@ impl Undo {
         Self { depth: 0, change }
     }
 
-    /// The same, from one segment further up.
+    /// The same, seen from one segment further up.
     fn one_up(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }
 
-    /// Whether the write created its place.
+    /// Whether the place was empty before the write.
     pub(crate) fn created_place(&self) -> bool {
         matches!(self.change, Replaced::Absent)
     }
 }
 
-/// Writes `value` at `path` below `root`. An error changes nothing.
+/// Writes `value` at `path` below `root`. If it fails, nothing has changed.
 pub(crate) fn write(root: &mut Option<Value>, path: &[Segment], method: Method, value: Value) -> Result<Undo, String> {
     match root {
         Some(node) => write_below(node, path, method, value),
@@ -154,7 +154,7 @@ fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value)
     }
 }
 
-/// The value that a write creates where nothing is: its parents become objects.
+/// The value that a write creates at an empty place. Its parents become objects.
 fn build(path: &[Segment], method: Method, value: Value) -> Result<Value, String> {
     if let Some(segment) = path.iter().find(|segment| segment.counts_from_the_end()) {
         return Err(no_array(segment));
@@ -234,7 +234,7 @@ fn undo_at(node: &mut Value, change: Replaced) {
     }
 }
 
-/// An instance's data over the global data: objects merge deeply, anything else covers.
+/// An instance's data over the global data: objects merge deeply, other values are replaced.
 pub(crate) fn overlay(under: &Value, over: &Value) -> Value {
     let mut result = under.clone();
     merge_value(&mut result, over.clone());

@@ -1,12 +1,13 @@
-//! Grounded values (POL-7): what the user named may be used after reading, what a record or a page named is asked about.
+//! Grounded values (POL-7): values that the user named may be used after reading untrusted data; values that only a
+//! record or a page named need a question.
 //!
-//! A value is grounded when it is found (a) in the user's own words, (b) as a whole text in a trusted result, (c) as the
-//! id of a row that the user named, or (d) as an id that a creation of this session was issued. Nothing here knows a
-//! session: it reads the context, and an index that the session keeps up.
+//! A value is grounded if it is found (a) in the user's messages, (b) as a whole text in a trusted result, (c) as the
+//! id of a row that the user named, or (d) as an id issued by a creation of this session. This module does not know the
+//! session: it reads the context, and an index that the session updates.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `index` | the user's words and the texts of trusted results, folded once |
+//! | `index` | the user's messages and the texts of trusted results, folded once |
 //! | `results` | rows and issued ids in the results of tools |
 
 mod index;
@@ -31,28 +32,28 @@ use crate::tool::{NameSource, Tool};
 pub use index::GroundIndex;
 pub use results::list_with;
 
-/// What a policy does about a creation that was proposed after untrusted data was shown.
+/// How a policy treats a creation that was proposed after untrusted data was shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterReading {
     /// A person is asked.
     #[default]
     Ask,
-    /// Nobody is asked where its targets and every address in it are grounded.
+    /// No question is needed if its targets and all addresses in it are grounded.
     Grounded,
 }
 
-/// By which part of the rule a value is grounded.
+/// The part of the rule by which a value is grounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Letter {
-    /// In the user's own words.
+    /// In the user's messages.
     A,
     /// As a whole text in a trusted result.
     B,
-    /// As the id of a row that the user named, or a number that the user announced.
+    /// As the id of a row that the user named, or as a number after a word that announces it.
     C,
-    /// As an id that a creation of this session was issued.
+    /// As an id issued by a creation of this session.
     D,
 }
 
@@ -62,18 +63,18 @@ pub enum Letter {
 pub enum FoundIn {
     /// In the message of this index.
     Message(usize),
-    /// In what a person answered to a question.
+    /// In a person's answer to a question.
     Answer,
 }
 
 /// How a value is grounded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// By which part of the rule.
+    /// The part of the rule.
     pub by: Letter,
-    /// Where: the words or the result that have the value, or name its row.
+    /// The message or result that contains the value, or names its row.
     pub place: FoundIn,
-    /// The tool whose result has it, where it is (b).
+    /// The tool whose result contains it, for (b).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
 }
@@ -83,7 +84,7 @@ impl Evidence {
         Self { by, place, tool: None }
     }
 
-    /// What a literal that was found so carries.
+    /// The origins of a literal with this evidence.
     fn origins(&self) -> Origins {
         Origins::of(match &self.tool {
             Some(name) => Origin::Tool { name: name.as_str().into(), trusted: true },
@@ -97,13 +98,13 @@ impl Evidence {
 pub struct Grounded {
     /// The parameter, as a dotted path.
     pub param: String,
-    /// How.
+    /// The evidence.
     #[serde(flatten)]
     pub found: Evidence,
 }
 
 impl Grounded {
-    /// The form in which other programs read it.
+    /// The JSON for other programs.
     pub fn to_json(&self) -> Value {
         let Evidence { by, place, tool } = &self.found;
         let mut form = json!({"param": self.param, "by": by});
@@ -147,38 +148,38 @@ struct Text<'c> {
     parts: &'c [TextPart],
 }
 
-/// The tool that a call is for, and the parameters that say which kind of record others mean.
+/// The tool of a call, and the parameters that determine the kinds of records.
 #[derive(Clone, Copy)]
 pub struct Callee<'a> {
     /// The tool.
     pub tool: &'a Tool,
-    /// The parameters of the call.
+    /// The parameters of the call, or at least those that determine the kinds of records.
     pub params: &'a Value,
 }
 
-/// What is known of a value.
+/// The result of looking for a value.
 enum Standing {
-    /// It is empty, and says nothing.
+    /// The value is empty and needs no evidence.
     Nothing,
     Found(Evidence),
     Missing,
 }
 
-/// Finds values of calls in what the user said and in what tools have brought.
+/// Finds values of calls in the user's messages and in results of tools.
 #[derive(Clone, Copy, Debug)]
 pub struct Grounding<'a> {
-    /// What has been said and brought.
+    /// The messages and results.
     pub context: &'a Context,
-    /// The same, folded for searching.
+    /// An index of them for searching.
     pub index: &'a GroundIndex,
-    /// Messages that the request itself brought: their calls were not made by this session.
+    /// The number of messages of the request: their calls were not made by this session.
     pub base: usize,
-    /// The instance that the call works for.
+    /// The instance that the call runs for.
     pub instance: Option<&'a str>,
 }
 
 impl Grounding<'_> {
-    /// What a literal carries: of each part the user's origin or the tool's where it is grounded, else `otherwise`.
+    /// The origins of a literal: those of its evidence if all its parts are grounded, else `otherwise`.
     pub fn origins(&self, call: &Call, tool: &Tool, path: &str, literal: &Value, otherwise: &Origins) -> Origins {
         let mut found = Vec::new();
         let params = self.kinds_in(call, tool);
@@ -188,8 +189,8 @@ impl Grounding<'_> {
         }
     }
 
-    /// How a creation is grounded: by its targets, or, where it has none, by everything it says. None where it says
-    /// nothing, or where one of these values or an address in any text is not grounded.
+    /// How a creation is grounded: by its targets or, if it has none, by all its values. None if there are no values,
+    /// or if one of these values or an address in any text is not grounded.
     pub fn of_creation(&self, call: &Call, tool: &Tool, params: &Value) -> Option<Vec<Grounded>> {
         let texts = self.texts_of(call);
         let mut found = Vec::new();
@@ -206,7 +207,8 @@ impl Grounding<'_> {
         (!found.is_empty() && self.knows_addresses(callee, "", params)).then_some(found)
     }
 
-    /// How a text with references is grounded: what is put in is, and so are the words between.
+    /// Whether a text with references is grounded: the referenced values and the words between them must be. Adds the
+    /// evidence.
     fn of_text(&self, callee: Callee<'_>, path: &str, parts: &[TextPart], found: &mut Vec<Grounded>) -> bool {
         parts.iter().all(|part| match part {
             TextPart::Words(words) => is_short(words) || self.look_at(callee, path, &words.as_str().into(), &[], found),
@@ -217,7 +219,7 @@ impl Grounding<'_> {
         })
     }
 
-    /// What words between the references of a text carry.
+    /// The origins of the words between the references of a text.
     pub fn origins_between(&self, call: &Call, tool: &Tool, path: &str, words: &str, otherwise: &Origins) -> Origins {
         match is_short(words) {
             true => Origins::default(),
@@ -225,7 +227,7 @@ impl Grounding<'_> {
         }
     }
 
-    /// Everything in a value that is grounded, whatever else there is.
+    /// All grounded parts of a value. Others are ignored.
     pub fn found_in(&self, callee: Callee<'_>, path: &str, value: &Value) -> Vec<Grounded> {
         let mut found = Vec::new();
         each_leaf(path, value, &mut |path, leaf| {
@@ -236,8 +238,8 @@ impl Grounding<'_> {
         found
     }
 
-    /// Whether all in a value is grounded, or says nothing; what is, is added.
-    /// `texts` are texts with references that may stand in it.
+    /// Whether all parts of a value are grounded or empty. Adds the evidence. `texts` are texts with references that
+    /// may be in the value.
     fn look_at(
         &self,
         callee: Callee<'_>,
@@ -263,7 +265,7 @@ impl Grounding<'_> {
         is_grounded
     }
 
-    /// The parameters of a call that say which kind of record others mean, resolved.
+    /// The resolved parameters of a call that determine the kinds of records.
     fn kinds_in(&self, call: &Call, tool: &Tool) -> Value {
         let said_by = tool.kind_params();
         let says_kind = |name: &str| said_by.iter().any(|path| alike(path.split('.').next().unwrap_or(path), name));
@@ -272,7 +274,7 @@ impl Grounding<'_> {
         saying.map(|(name, template)| (name.to_string(), resolve(template).unwrap_or_default())).collect()
     }
 
-    /// The texts with references in a call, as they stand when the references are resolved.
+    /// The texts with references in a call, with the references resolved.
     fn texts_of<'c>(&self, call: &'c Call) -> Vec<Text<'c>> {
         let mut texts = Vec::new();
         for (_, template) in &call.params {
@@ -301,14 +303,14 @@ impl Grounding<'_> {
                 self.text(value, &text, names).or_else(|| self.marked_id(value, names?))
             }
             Value::Array(_) | Value::Object(_) => return Standing::Nothing,
-            // A yes or a no is a choice between two: that it stands somewhere says nothing.
+            // A boolean has only two values, so finding it somewhere proves nothing.
             Value::Bool(_) => None,
         };
         found.map_or(Standing::Missing, Standing::Found)
     }
 
     fn text(&self, value: &Value, text: &str, names: Option<&NameSource<'_>>) -> Option<Evidence> {
-        // A reference that is not resolved may become anything.
+        // An unresolved reference may become anything.
         if text.starts_with('†') {
             return None;
         }
@@ -324,21 +326,21 @@ impl Grounding<'_> {
             .or_else(|| self.created(value, names))
     }
 
-    /// A telephone number that the user wrote in another way.
+    /// Finds a telephone number that the user wrote in another form.
     fn phone(&self, text: &str) -> Option<Evidence> {
         let digits = whole_phone(text)?;
         let said = self.index.said(self.instance).find(|said| said.has_phone(&digits))?;
         Some(Evidence::new(Letter::A, said.place))
     }
 
-    /// The number of a record behind the mark of its kind: `D_41`.
+    /// Finds a record's number after the prefix of its kind: `D_41`.
     fn marked_id(&self, value: &Value, names: &NameSource<'_>) -> Option<Evidence> {
         let digits = value.as_str()?.strip_prefix(names.prefix).filter(|_| !names.prefix.is_empty())?;
         let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
         is_number.then(|| self.text(&digits.into(), digits, Some(names)))?
     }
 
-    /// A number, or a text of digits.
+    /// Finds a number, or a text of digits.
     fn number(
         &self,
         value: &Value,
@@ -348,7 +350,7 @@ impl Grounding<'_> {
     ) -> Option<Evidence> {
         let mut said = self.index.said(self.instance);
         let in_words = match (names, text) {
-            // Any number may be an id by chance, so the user must say what it is a number of.
+            // Any number may equal an id by chance, so the user must name the kind of record before it.
             (Some(names), _) => {
                 let words: Vec<String> = names.announced_by.iter().map(|word| folded(word)).collect();
                 let said = said.find(|said| said.announces(number, &words));
@@ -365,13 +367,13 @@ impl Grounding<'_> {
             .or_else(|| self.created(value, names))
     }
 
-    /// A whole text of a trusted result.
+    /// Finds a whole text of a trusted result.
     fn brought(&self, text: &str) -> Option<Evidence> {
         let brought = self.index.brought(text, self.instance)?;
         Some(Evidence { by: Letter::B, place: brought.place, tool: Some(brought.tool.to_string()) })
     }
 
-    /// Whether every address in the texts of a value is grounded, keys included.
+    /// Whether every address in a value's texts and keys is grounded.
     pub fn knows_addresses(&self, callee: Callee<'_>, path: &str, value: &Value) -> bool {
         match value {
             Value::String(text) => {
@@ -411,25 +413,26 @@ impl Grounding<'_> {
     }
 }
 
-/// Whether words between references are too short to say anything: no digit and at most two letters, such as `D_`.
+/// Whether the words between references are too short to need evidence: no digit and at most two letters, such as `D_`.
 fn is_short(words: &str) -> bool {
     let letters = words.chars().filter(|letter| letter.is_alphanumeric());
     letters.clone().count() <= 2 && !letters.clone().any(char::is_numeric)
 }
 
 impl<'a> Callee<'a> {
-    /// Where the rows stand that a parameter's value is the id of; what is below a parameter is of the same rows.
+    /// The source of names for a parameter whose value is the id of a row. Values below the parameter have the same
+    /// source.
     fn names_at(self, path: &str, value: &Value) -> Option<NameSource<'a>> {
         uppers(path).find_map(|path| self.tool.names_of(path, value, self.params))
     }
 }
 
-/// A dotted path, and those above it.
+/// A dotted path and all its parents.
 fn uppers(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| Some(path.rsplit_once('.')?.0))
 }
 
-/// Visits every value that holds no others, with its dotted path. Arrays are looked through.
+/// Visits every scalar with its dotted path. Elements of arrays have the path of their array.
 fn each_leaf(path: &str, value: &Value, visit: &mut dyn FnMut(&str, &Value)) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| each_leaf(path, item, visit)),

@@ -1,6 +1,6 @@
 //! Filters in the language of jq: predicates of graphs, conditions of playbooks, pure activities.
 //!
-//! Only the pure part of the language: no clock, no environment, no files, no input of its own.
+//! Only the pure part of the language is supported: no clock, environment, files or `input`.
 
 mod json;
 mod library;
@@ -19,13 +19,13 @@ use library::Definition;
 type FilterData = data::JustLut<Val>;
 type Compiled = jaq_core::compile::Filter<jaq_core::Native<FilterData>>;
 
-/// A filter, ready to run.
+/// A compiled filter.
 pub struct Filter {
     text: String,
     compiled: Compiled,
 }
 
-/// More results are an error, so that an endless filter cannot take all memory.
+/// More results than this are an error, so that an endless filter cannot exhaust the memory.
 const MOST_RESULTS: usize = 100_000;
 
 type Pattern = native::Filter<jaq_core::RunPtr<FilterData>>;
@@ -77,7 +77,7 @@ impl Read {
         Self(from_json(input))
     }
 
-    /// An object of converted fields. Of two with one name the later counts.
+    /// An object of converted fields. If a name occurs twice, the later field is used.
     pub fn of_fields<'a>(fields: impl Iterator<Item = (&'a str, Read)>) -> Self {
         Self(from_fields(fields.map(|(name, Read(value))| (name, value))))
     }
@@ -97,13 +97,13 @@ fn compile<'a>(text: &str, defs: impl Iterator<Item = &'a Definition>) -> Result
 }
 
 impl Filter {
-    /// Reads a filter. The error says what is wrong and where.
+    /// Compiles a filter. The error has the reason and, if known, the column.
     pub fn compile(text: &str) -> Result<Self, String> {
         if let Some(column) = definition(text) {
-            // A definition could recurse without end and overflow the stack.
+            // A recursive definition could overflow the stack.
             return Err(format!("column {column}: a filter is one expression; `def` is not supported"));
         }
-        // Loading all definitions takes most of the time, so those that the text names are tried first.
+        // Loading all definitions takes most of the time, so only those named in the text are tried first.
         let compiled = compile(text, library::named_in(text)).or_else(|_| compile(text, library::whole()))?;
         Ok(Self { text: text.to_owned(), compiled })
     }
@@ -126,12 +126,12 @@ impl Filter {
         Ok(results)
     }
 
-    /// The one result; none is null, several are an error.
+    /// The single result. No result is null, and several are an error.
     pub fn one(&self, input: &Value) -> Result<Value, String> {
         self.one_read(&Read::new(input))
     }
 
-    /// The same for a converted input.
+    /// The single result for a converted input.
     pub fn one_read(&self, input: &Read) -> Result<Value, String> {
         let mut results = self.run_read(input)?;
         match results.len() {
@@ -153,7 +153,7 @@ impl fmt::Debug for Filter {
     }
 }
 
-/// The column of a `def` outside of texts and names.
+/// The column of a `def` outside of strings and names.
 fn definition(text: &str) -> Option<usize> {
     let (mut in_text, mut escaped, mut word, mut before) = (false, false, String::new(), ' ');
     for (index, c) in text.chars().chain([' ']).enumerate() {
@@ -185,7 +185,7 @@ fn load_error(text: &str, errors: jaq_core::load::Errors<&str, ()>) -> String {
         _ => return "it needs a module, and there are none".to_owned(),
     };
     let Some((expected, rest)) = found else { return "it cannot be read".to_owned() };
-    // The rest is a part of the text, but not always all of what follows.
+    // `rest` is a slice of the text, but it does not always extend to the end.
     let offset = (rest.as_ptr() as usize).checked_sub(text.as_ptr() as usize).filter(|offset| *offset <= text.len());
     let before = text.get(..offset.unwrap_or(text.len().saturating_sub(rest.len()))).unwrap_or_default();
     format!("column {}: expected {expected}", before.chars().count() + 1)

@@ -1,17 +1,17 @@
-//! What is written: messages, references, tools, calls and plans, and how the answer of a model is read.
+//! The data model: messages, references, tools, calls and plans, and parsing of a model's answers.
 //!
-//! The notebook knows neither policy nor session: those are the kernel's, which is built on this crate. It does no I/O,
-//! reads no clock and draws no random number. Embedders use its names through `obelus-kernel`.
+//! This crate does not know policies and sessions; those are in the kernel, which is built on it. It does no I/O, reads
+//! no clock and draws no random numbers. Embedders use its names through `obelus-kernel`.
 //!
 //! # Layers
 //!
-//! Each module uses only those above it; `tests/layers.rs` of the kernel holds this.
+//! Each module uses only those above it; `tests/layers.rs` of the kernel checks this.
 //!
 //! | layer | modules | subject |
 //! |---|---|---|
 //! | values | [`path`], [`expr`], [`template`], [`schema`], [`time`], [`jq`], [`mention`], … | references into memory, and other values |
 //! | memory | [`fold`], [`origin`], [`message`], [`tool`], [`context`] | messages, their fold, and the tools that they define |
-//! | offer | [`call`], [`dialect`], [`compose`], [`grounding`] | what a model may answer, what it answers, and whether the user named the values |
+//! | offer | [`call`], [`dialect`], [`compose`], [`grounding`] | calls, a model's answers and their schema, grounding |
 //! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
 
 pub mod call;

@@ -1,7 +1,6 @@
-//! What a text mentions: words, names, numbers and addresses, found as people write them.
+//! Finds words, names, numbers and addresses in texts, in the forms that people write.
 //!
-//! Nothing here decides anything. The policy asks whether a value stands in the words of the user, and these modules
-//! find it there.
+//! These modules make no decisions. The policy uses them to check whether the user's messages contain a value.
 
 pub mod addresses;
 mod calendar;

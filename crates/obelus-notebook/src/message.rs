@@ -16,7 +16,7 @@ pub use form::{Member, depth, depth_of_text, unknown_method};
 /// One entry of a context.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Words.
+    /// A text of the conversation.
     Text(Text),
     /// Structured data of a kind; `input`, `state` and `error` are kinds too.
     Data(Box<Data>),
@@ -26,16 +26,16 @@ pub enum Message {
     Plan(Plan),
 }
 
-/// Words of the author (`system`), the user or the agent (`assistant`).
+/// A text of the author (`system`), the user or the agent (`assistant`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// Who speaks.
+    /// Its speaker.
     pub role: Role,
-    /// What is said.
+    /// Its content.
     pub text: String,
 }
 
-/// Who speaks.
+/// The speaker of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The agent's author.
@@ -71,39 +71,39 @@ impl From<Role> for Origin {
 pub struct Data {
     /// The kind.
     pub kind: Name,
-    /// The instance it belongs to; without one it is global.
+    /// The instance that it belongs to; without one it is global.
     pub instance: Option<String>,
-    /// The payload; of a bare result only the value at its path (see [`ResultOf::bare`]).
+    /// The payload; for a bare result only the value at its path (see [`ResultOf::bare`]).
     pub(crate) content: Value,
-    /// The schema of the kind; the last one wins.
+    /// The schema of the kind; the latest one is used.
     pub schema: Option<Box<Value>>,
-    /// What the kind means, for the model; the last one wins.
+    /// The meaning of the kind, for the model; the latest one is used.
     pub description: Option<String>,
-    /// How the payload joins what is there.
+    /// How the payload is combined with the existing value.
     pub method: Option<Method>,
     /// Present on the result of a call.
     pub output: Option<ResultOf>,
-    /// Where the data comes from, if known.
+    /// The origins of the data, if known.
     pub origins: Option<Origins>,
-    /// PartOrigins with other origins, upper ones first.
+    /// Parts with other origins, upper ones first.
     pub parts: Option<PartOrigins>,
-    /// Other meta fields as they came. Few messages have any.
+    /// Other meta fields, unchanged. Few messages have any.
     pub(crate) meta: Option<Box<Map<String, Value>>>,
 }
 
 /// Origins by dotted path. Elements of arrays share a path; the empty path is the whole.
 pub type PartOrigins = Arc<Vec<(String, Origins)>>;
 
-/// What a call's result carries beside its data.
+/// The fields of a call's result beside its data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultOf {
-    /// The call, as it was run.
+    /// The call, as it was executed.
     pub call: Arc<Value>,
-    /// The path this message writes.
+    /// The path that this message writes.
     pub path: Arc<Path>,
-    /// When, as RFC 3339 in UTC.
+    /// The time, as RFC 3339 in UTC.
     pub date: Option<Arc<str>>,
-    /// Whether the content is the value alone; `data` is built from it and the path on demand.
+    /// Whether the content is only the value; `data` is built from it and the path on demand.
     pub(crate) bare: bool,
 }
 
@@ -119,10 +119,10 @@ pub struct Plan {
 /// When the calls of a plan run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlanMode {
-    /// As they are written.
+    /// As soon as they are written.
     #[default]
     Eager,
-    /// After the plan is approved as a whole.
+    /// After the whole plan is approved.
     Lazy,
 }
 
@@ -153,7 +153,7 @@ impl Data {
         }
     }
 
-    /// A call's result: this value, written at this path.
+    /// A call's result: a value written at a path.
     pub fn result(call: Arc<Value>, path: Arc<Path>, date: Option<Arc<str>>, value: Value) -> Self {
         let kind = path.kind.clone();
         Self { output: Some(ResultOf { call, path, date, bare: true }), ..Self::plain(kind, value) }
@@ -167,16 +167,16 @@ impl Data {
         }
     }
 
-    /// The call whose result this is as it was proposed, the path that it wrote, and the value.
+    /// The call with this result, the path that it wrote, and the value; none if this is not a result.
     pub fn as_result(&self) -> Option<(&Value, &Path, &Value)> {
         let output = self.output.as_ref()?;
         Some((&output.call, &output.path, self.operation().2?))
     }
 
-    /// Where the data comes from: what the message says, joined with what its kind implies.
+    /// The origins of the data: those stated in the message, joined with those that its kind implies.
     pub fn sources(&self) -> Cow<'_, Origins> {
         let by_kind = match &self.output {
-            // The result of a call that was made elsewhere is not trusted.
+            // A result without labels is from a call made elsewhere, and is not trusted.
             Some(output) if self.origins.is_none() => {
                 let name = output.call.get("_tool").and_then(Value::as_str).unwrap_or("unknown");
                 Origin::Tool { name: name.into(), trusted: false }
@@ -198,10 +198,10 @@ impl Data {
         parts.fold(self.sources().into_owned(), |all, (_, of)| all.joined(of))
     }
 
-    /// The write that this message is: path, method and value.
+    /// The write of this message: path, method and value.
     pub fn operation(&self) -> (&[Segment], Method, Option<&Value>) {
         match &self.output {
-            // `†error` is the latest error, never a mixture.
+            // `†error` is always the latest error, never a merged one.
             _ if self.kind == "error" => (&[], Method::Set, Some(&self.content)),
             Some(output) => {
                 let value = if output.bare { Some(&self.content) } else { output.path.spelled_in(&self.content) };
@@ -219,11 +219,11 @@ impl Message {
     }
 }
 
-/// A message, and the fields that nothing reads.
+/// A message, and its ignored fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
     /// The message.
     pub message: Message,
-    /// Fields without meaning; worth a warning, for they may be misspelt.
+    /// Unknown fields, for warnings: they may be misspelt.
     pub ignored: Vec<String>,
 }

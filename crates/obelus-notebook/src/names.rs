@@ -6,16 +6,16 @@ use indexmap::IndexMap;
 pub type Name = smol_str::SmolStr;
 
 /// A map in the order of insertion. Its hasher is faster than the standard one for short names, and seeded against
-/// collisions; the seed never shows, for nothing is in the order of hashes.
+/// collisions. The seed has no visible effect, because nothing is in the order of hashes.
 pub(crate) type ByName<K, V> = IndexMap<K, V, hashbrown::DefaultHashBuilder>;
 
-/// The form in which names of parameters are compared, without case and underscores: services that take `STAGE_ID`
-/// take `stage_id` and `stageId` too (B24-9).
+/// A parameter name normalised for comparison, without case and underscores: services that accept `STAGE_ID` also
+/// accept `stage_id` and `stageId` (B24-9).
 pub fn folded(name: &str) -> String {
     name.chars().filter(|letter| *letter != '_').flat_map(char::to_lowercase).collect()
 }
 
-/// Whether two names are one to the service that takes them.
+/// Whether a service treats two names as the same.
 pub fn alike(one: &str, other: &str) -> bool {
     one == other || folded(one) == folded(other)
 }

@@ -1,5 +1,5 @@
-//! Where values come from. A value made of others has all of their origins; only overwriting a place with `set`
-//! begins it anew.
+//! The origins of values. A value made of others has all their origins. Only overwriting a place with `set` discards
+//! earlier ones.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -25,7 +25,7 @@ pub enum Origin {
     Tool {
         /// The tool's name.
         name: Arc<str>,
-        /// Whether its definition says that its results are trusted.
+        /// Whether its definition declares its results as trusted.
         trusted: bool,
     },
 }
@@ -42,15 +42,15 @@ impl fmt::Display for Origin {
     }
 }
 
-/// All sources of a value. Cheap to clone, and most often to join.
+/// All sources of a value. Cheap to clone, and usually cheap to join.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins(
-    /// Sorted and never empty; no source is `None`.
+    /// Sorted and never empty; `None` means no source.
     Option<Arc<[Origin]>>,
 );
 
 impl Origins {
-    /// No source at all.
+    /// No sources.
     pub const NONE: &Self = &Self(None);
 
     /// A single source.
@@ -75,7 +75,7 @@ impl Origins {
         self
     }
 
-    /// Every source.
+    /// All sources.
     pub fn iter(&self) -> impl Iterator<Item = &Origin> {
         self.0.iter().flat_map(|all| all.iter())
     }
@@ -103,12 +103,12 @@ impl Origins {
         self.iter().filter(is_believed).cloned().collect()
     }
 
-    /// The form in messages.
+    /// The JSON form in messages.
     pub fn to_json(&self) -> Value {
         self.iter().map(ToString::to_string).collect()
     }
 
-    /// Reads the form in messages. Unknown sources are left out.
+    /// Parses the JSON form in messages. Unknown sources are ignored.
     pub fn from_json(value: &Value) -> Self {
         let read = |text: &str| match text.split_once(':') {
             Some(("trusted", name)) => Some(Origin::Tool { name: name.into(), trusted: true }),
@@ -123,7 +123,7 @@ impl Origins {
     }
 }
 
-/// Whether all of these are among those, which are sorted.
+/// Whether `those`, which are sorted, contain all of `these`.
 fn are_among(these: &[Origin], those: &[Origin]) -> bool {
     these.iter().all(|origin| those.binary_search(origin).is_ok())
 }
@@ -147,14 +147,14 @@ impl<'de> Deserialize<'de> for Origins {
     }
 }
 
-/// The origins of one kind's values, path by path.
+/// The origins of one kind's values, by path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Labels {
-    /// The origins of writes at this place; they hold for everything below without own labels.
+    /// The origins of writes at this place; they apply to everything below without labels of its own.
     own: Origins,
-    /// Whether this place was overwritten as a whole, so that labels above do not hold here.
+    /// Whether this place was overwritten as a whole, so that labels above do not apply here.
     anew: bool,
-    /// Most places have nothing below.
+    /// Most places have no children.
     children: Option<Box<ByName<Name, Labels>>>,
 }
 
@@ -183,7 +183,7 @@ impl Labels {
                 self.child(segment.name()).write(rest, method, value, origins);
             }
             None => match (method, value) {
-                // An empty object at a new place has an origin too.
+                // An empty object at a new place also has an origin.
                 (Method::Merge | Method::Assign, Value::Object(fields)) if fields.is_empty() && self.is_blank() => {
                     self.own = origins.clone();
                 }
@@ -200,7 +200,7 @@ impl Labels {
         }
     }
 
-    /// The labels of a path: on the way since the last overwrite, and of everything below.
+    /// The labels of a path: those on the way since the last overwrite, and those of everything below.
     pub(crate) fn at(&self, path: &[Segment]) -> Origins {
         let mut found = self.own.clone();
         let mut node = self;

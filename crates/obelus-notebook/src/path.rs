@@ -8,13 +8,13 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::names::Name;
 
-/// The deepest nesting in a context, and the longest path.
+/// The deepest nesting in a context, and the most segments of a path.
 pub const MAX_DEPTH: usize = 64;
 
-/// One segment of a path, as it was written.
+/// One segment of a path, in the form in which it was written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Segment {
-    /// `.name`: a key of an object; of an array, if all digits, an element.
+    /// `.name`: a key of an object. Digits are also an index of an array.
     Field(Name),
     /// `["name"]`: a key of an object.
     Key(Name),
@@ -23,7 +23,7 @@ pub enum Segment {
 }
 
 impl Segment {
-    /// The child of `value` that this segment names.
+    /// The child of `value` at this segment.
     pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         match (self, value) {
             (Segment::Field(key) | Segment::Key(key), Value::Object(map)) => map.get(key.as_str()),
@@ -32,7 +32,7 @@ impl Segment {
         }
     }
 
-    /// The index that this segment names in an array of `len`, if it is in range.
+    /// The index of this segment in an array of `len` elements, if it is in range.
     pub fn element(&self, len: usize) -> Option<usize> {
         let index = match self {
             Segment::Field(text) if is_digits(text) => text.parse().ok()?,
@@ -51,7 +51,7 @@ impl Segment {
         }
     }
 
-    /// The same as [`Segment::key`], owned.
+    /// The key of this segment as a name.
     pub(crate) fn name(&self) -> Name {
         match self {
             Segment::Field(key) | Segment::Key(key) => key.clone(),
@@ -59,7 +59,7 @@ impl Segment {
         }
     }
 
-    /// Whether two segments can name the same place. An index from the end can be any element.
+    /// Whether two segments can refer to the same place. An index from the end can be any element.
     pub fn may_meet(&self, other: &Segment) -> bool {
         match (self.counts_from_the_end(), other.counts_from_the_end()) {
             (false, false) => self.key() == other.key(),
@@ -103,7 +103,7 @@ impl Path {
         Self { kind: kind.into(), segments: smallvec![Segment::Key(name.into())] }
     }
 
-    /// The value at this path in the `data` of a message, which has it as nested objects.
+    /// The value at this path in the `data` of a message, which contains it as nested objects.
     pub(crate) fn spelled_in<'a>(&self, data: &'a Value) -> Option<&'a Value> {
         value_at(data, &self.segments)
     }
@@ -113,7 +113,7 @@ impl Path {
         nested(&self.segments, value)
     }
 
-    /// Whether `data` is nested objects along this path with nothing beside it.
+    /// Whether `data` consists only of nested objects along this path.
     pub(crate) fn spells(&self, data: &Value) -> bool {
         let below = self.segments.iter().try_fold(data, |value, segment| match value {
             Value::Object(map) if map.len() == 1 => map.get(segment.key().as_ref()),
@@ -130,18 +130,18 @@ impl Path {
         })
     }
 
-    /// Whether one path can be a prefix of the other, so that a read of one sees a write to the other.
+    /// Whether one path may be a prefix of the other, so that a read of one sees a write to the other.
     pub fn meets(&self, other: &Path) -> bool {
         self.kind == other.kind && self.segments.iter().zip(&other.segments).all(|(a, b)| a.may_meet(b))
     }
 
-    /// Whether a write here replaces or makes what the other path reads: it is the same path, or lies above it.
+    /// Whether a write here replaces or creates the value at the other path: it is the same path or a prefix of it.
     pub fn covers(&self, other: &Path) -> bool {
         self.segments.len() <= other.segments.len() && self.meets(other)
     }
 }
 
-/// The value along these segments.
+/// The value at these segments.
 pub fn value_at<'a>(value: &'a Value, segments: &[Segment]) -> Option<&'a Value> {
     segments.iter().try_fold(value, |value, segment| match value {
         Value::Object(map) => map.get(segment.key().as_ref()),

@@ -1,4 +1,4 @@
-//! Plans as data-flow graphs: edges, order, checks and dry runs.
+//! Plans as data-flow graphs: edges, order, checks and simulation.
 
 mod branches;
 mod check;

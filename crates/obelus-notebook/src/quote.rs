@@ -1,10 +1,10 @@
-//! Text that people read, in which nothing hides and nothing passes for something else.
+//! Quotes untrusted text for people, so that no character is hidden or looks like another.
 
 use serde_json::Value;
 
 use crate::visible::misleads;
 
-/// A name: plain where it is a plain one, in quotes where it could be read as something else.
+/// A name: unchanged if it is a plain identifier, otherwise quoted and escaped.
 pub fn word(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if name.chars().all(is_plain) && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
@@ -17,7 +17,7 @@ pub fn word(name: &str) -> String {
     quoted(name).chars().map(|c| if c.is_ascii() { c.to_string() } else { escaped(c) }).collect()
 }
 
-/// A value as JSON on one line, in which every character is what it seems to be.
+/// A value as JSON on one line, with hidden and misleading characters escaped.
 pub fn json(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -61,7 +61,7 @@ fn escaped(c: char) -> String {
     c.escape_default().to_string()
 }
 
-/// Whether letters of another alphabet stand in a word, or a part of an address, to be read as Latin ones.
+/// Whether letters of another alphabet in a word, or a part of an address, could be read as Latin ones.
 fn poses_as_latin(run: &str, is_address: bool) -> bool {
     let others: Vec<char> = run.chars().filter(|c| alphabet(*c).is_some()).collect();
     let mixes = run.contains(|c: char| c.is_ascii_alphabetic());
@@ -71,7 +71,8 @@ fn poses_as_latin(run: &str, is_address: bool) -> bool {
             || others.iter().all(|c| is_latin_twin(*c)))
 }
 
-/// Whether a letter of an alphabet that is rare here is drawn as a Latin one, so that a whole word may pass for another.
+/// Whether a letter of an alphabet that is rare here looks like a Latin one, so that a whole word may look like
+/// another.
 fn is_latin_twin(c: char) -> bool {
     match alphabet(c) {
         Some(Alphabet::Armenian) => "օսհոցզյքղւլգպճԼՍՏՕՁՀԱ".contains(c),
@@ -90,7 +91,7 @@ enum Alphabet {
     Lisu,
 }
 
-/// The alphabet of a letter, where it has letters that look like Latin ones.
+/// The alphabet of a letter, if it is one with letters that look like Latin ones.
 fn alphabet(c: char) -> Option<Alphabet> {
     match c {
         '\u{400}'..='\u{52f}' => Some(Alphabet::Cyrillic),
@@ -103,25 +104,25 @@ fn alphabet(c: char) -> Option<Alphabet> {
     }
 }
 
-/// Whether a letter of those alphabets may be read as a Latin one. Of Cyrillic ones, all but the unmistakable.
+/// Whether a letter of those alphabets may be read as a Latin one. Only the distinct Cyrillic letters may not.
 fn resembles_latin(c: char) -> bool {
     !"бвгджзийклмнптфцчшщъыьэюяёБГДЖЗИЙЛПФЦЧШЩЪЫЬЭЮЯЁ".contains(c)
 }
 
-/// Whether a character cannot be seen, or is seen as another one.
+/// Whether a character is invisible, or looks like another one.
 fn hides(c: char) -> bool {
     misleads(c)
         || (c.is_whitespace() && c != ' ')
         || matches!(c,
-            // Joiners, and selectors of a variant.
+            // Joiners and variation selectors.
             '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}'
-            // Dots and strokes that are read as `.` and `/`.
+            // Dots and strokes that look like `.` and `/`.
             | '\u{2024}' | '\u{2044}' | '\u{2215}' | '\u{29f8}' | '\u{fe52}'
             // Full-width and mathematical forms of Latin letters and digits.
             | '\u{ff01}'..='\u{ff5e}' | '\u{1d400}'..='\u{1d7ff}')
 }
 
-/// Whether a character is drawn onto the one before it. Many of them are drawn over other lines.
+/// Whether a character is drawn onto the previous one. Several of them may be drawn over other lines.
 fn combines(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}'
         | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')

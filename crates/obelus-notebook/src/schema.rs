@@ -16,27 +16,27 @@ pub use parts::part_at;
 use parts::{ROOT, pointer_of};
 pub use spelling::{NameClash, as_declared};
 
-/// One way in which a value breaks its schema.
+/// A violation of a schema by a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
-    /// Keys and indexes to the place in the value.
+    /// Keys and indexes to the position in the value.
     pub place: Vec<String>,
-    /// The keyword that was broken, such as `type` or `required`.
+    /// The violated keyword, such as `type` or `required`.
     pub keyword: String,
     /// Whether it is below a conditional keyword, such as `if` or `not`.
     pub(crate) conditional: bool,
-    /// What the keyword demands: a limit, the types or values that fit, the missing name, the names that are too many.
+    /// The demand of the keyword: a limit, the permitted types or values, the missing name, or the unexpected names.
     pub demand: Value,
     /// What is wrong.
     pub text: String,
 }
 
-/// Compiles a schema. Nothing is fetched: a reference to another document is an error.
+/// Compiles a schema. A reference to another document is an error; nothing is fetched.
 pub fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options().offline().build(schema).map_err(|error| short(&error.to_string()))
 }
 
-/// The fault of an invalid schema, and its place: a dotted path that begins with a dot.
+/// The error in an invalid schema, after its position: a dotted path with a leading dot.
 pub(crate) fn fault_in(schema: &Value) -> Option<(String, String)> {
     let error = jsonschema::options().offline().build(schema).err()?;
     let place: Vec<String> = error.instance_path().to_string().split('/').skip(1).map(unescape).collect();
@@ -53,7 +53,7 @@ pub(crate) fn fault_in(schema: &Value) -> Option<(String, String)> {
     Some((path, text))
 }
 
-/// Compiles what `root` says of a part (see [`part_at`]); its references point into `root`.
+/// Compiles a part of the schema `root` (see [`part_at`]); its references are resolved in `root`.
 pub fn compile_part(root: &Value, part: &Value) -> Result<Validator, String> {
     if pointer_of(part).is_some_and(|pointer| pointer.is_empty()) {
         return compile(root);
@@ -66,7 +66,7 @@ pub fn compile_part(root: &Value, part: &Value) -> Result<Validator, String> {
     compile(&part)
 }
 
-/// All the ways in which `value` breaks the schema.
+/// All violations of the schema by `value`.
 pub fn breaches(validator: &Validator, value: &Value) -> Vec<Breach> {
     if validator.is_valid(value) {
         return Vec::new();
@@ -85,7 +85,7 @@ pub fn breaches(validator: &Validator, value: &Value) -> Vec<Breach> {
     validator.iter_errors(value).map(breach).collect()
 }
 
-/// The demand of a keyword that a value breaks. Null for keywords without words of their own.
+/// The demand of a violated keyword; null for keywords that are not listed here.
 fn demand(broken: &ValidationErrorKind) -> Value {
     use ValidationErrorKind as Kind;
     match broken {
@@ -106,12 +106,12 @@ fn demand(broken: &ValidationErrorKind) -> Value {
     }
 }
 
-/// The JSON pointer of the schema for what lies at `path`, if one place of `root` tells.
+/// The JSON pointer of the schema for the value at `path`, if a single place of `root` describes it.
 pub fn pointer_at(root: &Value, path: &[Segment]) -> Option<String> {
     followed(root, pointer_of(&part_at(root, path)?)?)
 }
 
-/// Follows local references, a bounded number of times, for they may form a circle.
+/// Follows local references. The number of steps is limited, because references may be circular.
 pub(crate) fn followed(root: &Value, mut pointer: String) -> Option<String> {
     for _ in 0..16 {
         match root.pointer(&pointer)?.get("$ref").and_then(Value::as_str) {
@@ -122,13 +122,13 @@ pub(crate) fn followed(root: &Value, mut pointer: String) -> Option<String> {
     None
 }
 
-/// The schema itself, or what its local reference leads to.
+/// The schema itself, or the target of its local reference.
 pub(crate) fn resolved<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     let Some(target) = schema.get("$ref").and_then(Value::as_str) else { return Some(schema) };
     root.pointer(&followed(root, target.strip_prefix('#')?.to_owned())?)
 }
 
-/// The type of a value, as schemas name it.
+/// The type name of a value, as in schemas.
 pub(crate) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

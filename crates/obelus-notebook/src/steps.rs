@@ -11,19 +11,19 @@ use serde_json::Value;
 use crate::glob;
 pub use filter::StepFilter;
 
-/// A graph of steps, as it stands in an agent's file.
+/// A graph of steps, as in an agent's file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Steps {
-    /// Where every turn begins.
+    /// The start of every turn.
     pub start: StartAt,
-    /// Nodes that one turn may visit.
+    /// The most nodes that one turn may visit.
     #[serde(default = "default_max_steps")]
     pub max_steps: u32,
-    /// The end that a turn comes to when a limit is met. It is not counted.
+    /// The end of a turn that reaches a limit. It does not count as a visited node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_limit: Option<String>,
-    /// The end that a turn comes to when a person stops it. It is not counted.
+    /// The end of a turn that a person stops. It does not count as a visited node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_stop: Option<String>,
     /// The nodes by name.
@@ -34,18 +34,18 @@ fn default_max_steps() -> u32 {
     50
 }
 
-/// Where a turn begins: always at one node, or where the first way leads whose predicate holds.
+/// The start of a turn: always the same node, or the target of the first way whose predicate is true.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "`start` is the name of a node, or a list of ways such as {when: FILTER, to: NODE}")]
 pub enum StartAt {
-    /// Always here.
+    /// Always this node.
     Node(String),
-    /// By ways as in `next`; the last has no `when`.
+    /// Ways as in `next`; the last has no `when`.
     Ways(Vec<Next>),
 }
 
 impl StartAt {
-    /// The nodes where a turn may begin.
+    /// The nodes at which a turn may start.
     pub fn nodes(&self) -> Vec<&str> {
         match self {
             StartAt::Node(name) => vec![name],
@@ -53,7 +53,7 @@ impl StartAt {
         }
     }
 
-    /// The node where a turn begins if nothing speaks for another.
+    /// The node at which a turn starts if no predicate is true.
     pub fn usual(&self) -> &str {
         self.nodes().last().copied().unwrap_or_default()
     }
@@ -65,41 +65,41 @@ impl StartAt {
 pub enum StepNode {
     /// A request to the model.
     Request {
-        /// What is asked.
+        /// The request.
         request: RequestNode,
-        /// Where its output is written.
+        /// The path of its output.
         output_path: Option<String>,
-        /// Where to go from here.
+        /// The ways to the next node.
         next: Vec<Next>,
     },
     /// One tool call.
     Call {
         /// The call.
         call: CallNode,
-        /// Where to go from here.
+        /// The ways to the next node.
         next: Vec<Next>,
     },
     /// A question to a person.
     Ask {
         /// The question.
         ask: AskNode,
-        /// Where the answer is written.
+        /// The path of the answer.
         output_path: Option<String>,
-        /// Where to go from here.
+        /// The ways to the next node.
         next: Vec<Next>,
     },
     /// A named end.
     End(EndNode),
-    /// A node that is none of these, or several, or an end with ways out; `Steps::check` says what is wrong with it.
+    /// A node with none or several of these, or an end with ways out; `Steps::check` reports what is wrong.
     Faulty(Box<FaultyNode>),
 }
 
-/// A node that cannot be run, as it stands in its file.
+/// A node that cannot run, as in its file.
 #[derive(Clone, Debug)]
 pub struct FaultyNode(NodeForm);
 
 impl StepNode {
-    /// Where to go from here: the first way whose predicate holds; the last has none.
+    /// The ways to the next node: the first whose predicate is true is taken; the last has none.
     pub fn next(&self) -> &[Next] {
         match self {
             StepNode::Request { next, .. } | StepNode::Call { next, .. } | StepNode::Ask { next, .. } => next,
@@ -116,7 +116,7 @@ impl StepNode {
         }
     }
 
-    /// Where the output of a request, or the answer to a question, is written.
+    /// The path of a request's output, or of the answer to a question.
     pub fn output_path(&self) -> Option<&str> {
         match self {
             StepNode::Request { output_path, .. } | StepNode::Ask { output_path, .. } => output_path.as_deref(),
@@ -134,7 +134,7 @@ impl StepNode {
     }
 }
 
-/// A node as it stands in a file: one of `request`, `call`, `ask` and `end`.
+/// A node as in a file: one of `request`, `call`, `ask` and `end`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct NodeForm {
@@ -182,28 +182,28 @@ impl From<StepNode> for NodeForm {
     }
 }
 
-/// A request to the model, with instructions and an output of its own.
+/// A request to the model, with its own instructions and output.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RequestNode {
-    /// What the model is told besides the agent's instructions.
+    /// Instructions besides those of the agent.
     pub instructions: Option<String>,
-    /// What its output must look like.
+    /// The schema of the output.
     pub schema: Option<Value>,
-    /// The tools on offer, by name or with `*`; none if it is empty.
+    /// The offered tools, by name or with `*`; none if it is empty.
     pub tools: Vec<String>,
-    /// The calls that it may plan for a later node to carry out.
+    /// The calls that it may plan for a later node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plans: Option<Plans>,
 }
 
-/// A call that is planned and checked at a node, and runs at another.
+/// A call that is planned and checked at one node, and runs at another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plans {
-    /// The tools it may be of, by name or with `*`.
+    /// The permitted tools, by name or with `*`.
     pub tools: Vec<String>,
-    /// Where it is written, as `{tool, params}`; null where none was planned.
+    /// The path of the planned call, as `{tool, params}`; null if none was planned.
     pub to: String,
 }
 
@@ -220,7 +220,7 @@ impl RequestNode {
     }
 }
 
-/// One tool call, under policy like any call.
+/// One tool call. The policy applies as to any call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallNode {
@@ -230,10 +230,10 @@ pub struct CallNode {
     /// Its parameters, or a reference to all of them.
     #[serde(default)]
     pub params: Value,
-    /// Where the result is written.
+    /// The path of the result.
     #[serde(rename = "_outputPath", default)]
     pub output_path: Option<String>,
-    /// How.
+    /// The output method.
     #[serde(rename = "_outputMethod", default)]
     pub output_method: Option<String>,
 }
@@ -242,9 +242,9 @@ pub struct CallNode {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AskNode {
-    /// What the person is told.
+    /// The text for the person.
     pub question: Words,
-    /// What the answer must look like.
+    /// The schema of the answer.
     #[serde(default)]
     pub schema: Option<Value>,
 }
@@ -255,18 +255,18 @@ pub struct AskNode {
 pub struct EndNode {
     /// Its name: `done`, `blocked`, …
     pub name: String,
-    /// The words of the reply.
+    /// The text of the reply.
     #[serde(default)]
     pub reply: Option<Words>,
 }
 
-/// Words: plain, by reference, or made by a filter.
+/// A text: plain, by reference, or computed by a filter.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Words {
-    /// Plain words, or, if they begin with `†`, a reference.
+    /// Plain text, or a reference if it begins with `†`.
     Text(String),
-    /// Made from the folded kinds.
+    /// Computed from the folded kinds.
     Made {
         /// The filter.
         jq: StepFilter,

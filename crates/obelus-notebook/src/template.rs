@@ -1,4 +1,4 @@
-//! Values with expressions in them, which are resolved when their values are there.
+//! Values with expressions in them, which are resolved when their values are available.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -9,7 +9,7 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::path::Path;
 
-/// A parameter as it was proposed: JSON with expressions for values from memory.
+/// A parameter as proposed: JSON with expressions for values from memory.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Template {
     /// A value without expressions.
@@ -27,9 +27,9 @@ pub enum Template {
 /// A part of a text with references.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TextPart {
-    /// Words that stand as they are.
+    /// Plain words.
     Words(String),
-    /// A reference whose value stands there as text.
+    /// A reference, which is replaced by its value as text.
     Reference(Expr),
 }
 
@@ -38,7 +38,7 @@ pub enum TextPart {
 pub struct Missing(pub Expr);
 
 impl Template {
-    /// Finds the expressions in a value. A string that begins with `†` is one; `††` stands for a plain `†`.
+    /// Finds the expressions in a value. A string that begins with `†` is one; `††` is an escaped `†`.
     pub fn parse(value: &Value) -> Result<Self, Fault> {
         match value {
             Value::String(text) => match text.strip_prefix('†') {
@@ -68,7 +68,7 @@ impl Template {
         self.fill(&value_of, &text_of)
     }
 
-    /// The value with the expressions that are known, and the text of the others.
+    /// The value with known expressions resolved, and the others as text.
     pub(crate) fn resolve_known(&self, known: &impl Fn(&Expr) -> Option<Value>) -> Value {
         let value_of = |expr: &Expr| Ok::<_, Infallible>(known(expr).unwrap_or_else(|| expr.to_string().into()));
         let text_of = |expr: &Expr| Ok(known(expr).and_then(words_of).unwrap_or_else(|| format!("{{{expr}}}")));
@@ -90,7 +90,7 @@ impl Template {
         self.resolve_known(&|_| None)
     }
 
-    /// The part at a place below this template.
+    /// The part at a position below this template.
     pub(crate) fn at(&self, place: &[String]) -> Option<&Template> {
         let Some((step, rest)) = place.split_first() else { return Some(self) };
         let inner = match self {
@@ -124,7 +124,7 @@ impl Template {
         }
     }
 
-    /// Visits every expression with its place below this template.
+    /// Visits every expression with its position below this template.
     pub(crate) fn each_expr<'a>(&'a self, place: &mut Vec<String>, visit: &mut impl FnMut(&[String], &'a Expr)) {
         match self {
             Template::Literal(_) => {}
@@ -147,7 +147,7 @@ impl Template {
         }
     }
 
-    /// Every expression, without its place.
+    /// Visits every expression.
     pub fn exprs<'a>(&'a self, visit: &mut impl FnMut(&'a Expr)) {
         match self {
             Template::Literal(_) => {}
@@ -159,12 +159,12 @@ impl Template {
     }
 }
 
-/// Whether a value can stand in a text.
+/// Whether a value can be inserted into a text.
 pub(crate) fn has_words(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Array(_) | Value::Object(_))
 }
 
-/// A value as it stands in a text. What has no words leaves the text without a value.
+/// A value as inserted into a text; none for values that cannot be.
 fn words_of(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),
@@ -173,10 +173,10 @@ fn words_of(value: Value) -> Option<String> {
     }
 }
 
-/// How a reference inside a text begins; doubled, it is plain.
+/// The start of a reference inside a text; a doubled `†` escapes it.
 const OPENING: &str = "{†";
 
-/// Reads a text with references (CTX-13).
+/// Parses a text with references (CTX-13).
 fn parse_text(text: &str) -> Result<Template, Fault> {
     let mut parts = Vec::new();
     let mut words = String::new();
@@ -212,7 +212,7 @@ fn parse_text(text: &str) -> Result<Template, Fault> {
     Ok(Template::Text(parts))
 }
 
-/// The bytes up to the `}` that ends a reference; one inside a key in brackets does not.
+/// The number of bytes before the `}` that ends a reference. A `}` inside a quoted key does not end it.
 fn length_of_reference(text: &str) -> usize {
     let (mut quoted, mut escaped) = (false, false);
     for (index, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Time, as drivers pass it in: the kernel reads no clock.
+//! Time, as passed in by drivers: the kernel reads no clock.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 pub struct Time(pub i64);
 
 impl Time {
-    /// So many seconds later.
+    /// The time this many seconds later.
     #[must_use]
     pub fn plus_seconds(self, seconds: u64) -> Self {
         Self(self.0.saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1000)))
     }
 
-    /// Reads RFC 3339 in UTC, as [`Time`] is printed, to the millisecond.
+    /// Parses RFC 3339 in UTC, in the form in which [`Time`] is printed, to the millisecond.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_suffix('Z')?;
         let (date, clock) = text.split_once('T')?;
@@ -36,7 +36,7 @@ impl fmt::Display for Time {
         let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
         let (year, month, day) = civil_from_days(days);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        // Every result has a date, and `format!` costs several times as much.
+        // Every result has a date, and `format!` is several times slower.
         let mut text = String::with_capacity(24);
         let parts = [(year, 4, '-'), (month, 2, '-'), (day, 2, 'T'), (hour, 2, ':'), (minute, 2, ':')];
         for (number, digits, sign) in parts {
@@ -53,7 +53,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// Writes a number with at least so many digits.
+/// Writes a number with at least this many digits.
 fn push_digits(text: &mut String, number: i64, digits: u32) {
     if number < 0 {
         text.push('-');
@@ -65,7 +65,7 @@ fn push_digits(text: &mut String, number: i64, digits: u32) {
     text.push(char::from(b'0' + (number % 10) as u8));
 }
 
-/// Year, month and day of a day counted from 1970. Eras of 400 years make it exact.
+/// Year, month and day of a day counted from 1970. Computed in eras of 400 years, which have equal length.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

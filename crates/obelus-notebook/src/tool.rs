@@ -1,4 +1,4 @@
-//! Tools: what can be called, what it does, and what a call must look like.
+//! Tools: their effects, their annotations, and the schemas of their calls.
 
 mod annotations;
 mod before;
@@ -29,19 +29,19 @@ pub use side_write::SideWrite;
 pub use trust::within as lies_within;
 pub use words::in_language;
 
-/// What a tool does to the world.
+/// The effect of a tool on the outside world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
     /// Changes nothing.
     Read,
-    /// Adds something new.
+    /// Creates something new.
     Create,
-    /// Changes what is there.
+    /// Changes something that exists.
     #[default]
     Update,
-    /// Removes what is there.
+    /// Deletes something that exists.
     Delete,
-    /// Changes how something works.
+    /// Changes configuration.
     Configure,
 }
 
@@ -73,9 +73,9 @@ impl Effect {
 /// A meta-property of a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
-    /// The schema of what a call may say there.
+    /// The schema of the values that a call may give.
     pub schema: Value,
-    /// The fixed value, if there is one: the default, and all that a call may say.
+    /// The fixed value, if there is one: the default, and the only value that a call may give.
     pub fixed: Option<Value>,
 }
 
@@ -84,34 +84,34 @@ pub struct Meta {
 pub struct Tool {
     /// Its name.
     pub name: String,
-    /// Its definition, as it came.
+    /// Its definition, unchanged.
     pub schema: Value,
-    /// What it does to the world.
+    /// Its effect on the outside world.
     pub effect: Effect,
-    /// Whether a repeated call has the same effect as one.
+    /// Whether a repeated call has no further effect.
     pub idempotent: bool,
-    /// Whether its results are trusted, unless stated for a part.
+    /// Whether its results are trusted, except for parts with another declaration.
     pub trusted: bool,
-    /// Parameters that need a person, as dotted paths.
+    /// Parameters that need a person's approval, as dotted paths.
     pub risky: Vec<String>,
-    /// Parameters that say who or where; `None` if the tool does not tell.
+    /// Parameters with the addressee or destination; `None` if the tool does not declare them.
     pub target: Option<Vec<String>>,
-    /// Paths of the result that the tool itself issues.
+    /// Paths of the result with values that the tool itself issues, such as ids.
     pub issued: Vec<String>,
-    /// How to read what a call is about to change.
+    /// How to read the values that a call will change.
     pub before: Option<Before>,
     /// The field that names each row of the result, if every row becomes an instance.
     pub instances: Option<String>,
-    /// What a successful call writes beside its result.
+    /// Writes of a successful call beside its result.
     pub side_writes: Vec<SideWrite>,
-    /// Whether only a digest of its results is kept (`x-keep`).
+    /// Whether only a digest of its results is stored (`x-keep`).
     pub keeps_digest: bool,
-    /// The schema of the parameters alone, with their references resolved.
+    /// The schema of the resolved parameters: without meta-properties, and with any value for prescribed references.
     params: Value,
     metas: Vec<(&'static str, Meta)>,
-    /// The schema of the parameters as it is written, where it prescribes references.
+    /// The schema of the parameters as declared, if it prescribes references.
     prescribing: Option<Value>,
-    /// Whether a call must say where its result goes.
+    /// Whether a call must give the path of its result.
     pub(crate) requires_path: bool,
     validator: OnceLock<Result<Validator, String>>,
     plain: OnceLock<Option<PlainParams>>,
@@ -124,14 +124,14 @@ pub struct Tool {
     parts: Vec<ResultPart>,
 }
 
-/// A part of a result that is trusted differently, or that the tool issues.
+/// A part of a result with another declaration of trust, or issued by the tool.
 #[derive(Debug)]
 struct ResultPart {
     /// A dotted path.
     path: String,
-    /// The tool, as it is trusted there.
+    /// The tool as origin, with the trust of this part.
     origin: Origins,
-    /// Whether it has no origin but the tool.
+    /// Whether the tool is its only origin.
     issued: bool,
 }
 
@@ -140,7 +140,7 @@ pub(crate) const METAS: [&str; 7] =
     ["_output", "_activity", "_delegate", "_scopes", "_outputPath", "_outputMethod", "_instance"];
 
 impl Tool {
-    /// Reads a tool's definition.
+    /// Parses a tool's definition.
     pub fn parse(name: &str, schema: &Value) -> Result<Self, Fault> {
         definition::read(name, schema).map_err(|fault| fault.at(&format!("tool.{name}")))
     }
@@ -160,7 +160,7 @@ impl Tool {
         self.meta("_output").map(|meta| &meta.schema)
     }
 
-    /// What the tool says of a meta-property.
+    /// The tool's declaration of a meta-property.
     pub fn meta(&self, name: &str) -> Option<&Meta> {
         self.metas.iter().find(|(known, _)| *known == name).map(|(_, meta)| meta)
     }
@@ -170,7 +170,7 @@ impl Tool {
         self.meta(meta)?.fixed.as_ref()?.as_str().filter(|name| !name.is_empty())
     }
 
-    /// Whose words its name, description and schema are, where nobody has checked them (`x-words-of`, POL-8).
+    /// The source of its unchecked name, description and schema (`x-words-of`, POL-8); none if they are checked.
     pub fn words_of(&self) -> Option<&str> {
         self.schema.get("x-words-of")?.as_str()
     }
@@ -185,13 +185,14 @@ impl Tool {
         &self.error_origin
     }
 
-    /// The origin of what lies at a dotted path of a result.
+    /// The origin of the value at a dotted path of a result.
     pub fn origin_at(&self, path: &str) -> &Origins {
         let part = self.parts.iter().rev().find(|part| trust::within(path, &part.path));
         part.map_or(&self.origin, |part| &part.origin)
     }
 
-    /// The origins of a part of a result that was made of this, and of everything in that part.
+    /// The origins of a part of a result, including everything in that part. `made_of` are the origins of the call's
+    /// inputs.
     pub fn origins_of_part(&self, path: &str, made_of: &Origins) -> Origins {
         if self.issues(path) {
             return Origins::of(Origin::Tool { name: self.name.as_str().into(), trusted: true });
@@ -200,18 +201,18 @@ impl Tool {
         inner.fold(made_of.clone().joined(self.origin_at(path)), |all, part| all.joined(&part.origin))
     }
 
-    /// Whether the tool itself issues what lies at a dotted path of its result.
+    /// Whether the tool itself issues the value at a dotted path of its result.
     pub fn issues(&self, path: &str) -> bool {
         self.issued.iter().any(|upper| trust::within(path, upper))
     }
 
-    /// The origin of a result of which every value is issued: the tool, trusted.
+    /// The origin of a result whose values are all issued: the tool, trusted.
     pub fn origin_if_all_issued(&self, result: &Value) -> Option<Origins> {
         let is_all_issued = !self.issued.is_empty() && trust::is_all_issued(result, "", &self.issued);
         is_all_issued.then(|| Origins::of(Origin::Tool { name: self.name.as_str().into(), trusted: true }))
     }
 
-    /// The origins of the parts of a result that was made of this; none if they are all alike.
+    /// The origins of the parts of a result; none if no part differs. `made_of` are the origins of the call's inputs.
     pub fn parts_of_result(&self, made_of: &Origins) -> Option<PartOrigins> {
         let labelled = |part: &ResultPart| match part.issued {
             true => (part.path.clone(), part.origin.clone()),
@@ -220,7 +221,7 @@ impl Tool {
         (!self.parts.is_empty()).then(|| Arc::new(self.parts.iter().map(labelled).collect()))
     }
 
-    /// Paths in annotations that the tool's schemas do not have: the annotation, and what is wrong.
+    /// Paths in annotations that the tool's schemas do not have: the annotation, and the error.
     pub fn stray_paths(&self) -> Vec<(&'static str, String)> {
         let trusted = self.schema.get("x-trust").and_then(Value::as_object).into_iter().flat_map(|paths| paths.keys());
         let trusted: Vec<String> = trusted.cloned().collect();
@@ -241,22 +242,22 @@ impl Tool {
         stray
     }
 
-    /// Why a result has nothing at a dotted path, as far as the tool declares it; none where there may be something.
+    /// Why a declared result has no value at a dotted path; none if there may be one.
     pub(crate) fn stray_output(&self, path: &str) -> Option<String> {
         trust::stray_by(self.output()?, path, false, |name, step| name == step)
     }
 
-    /// Why there is no parameter at a dotted path; none where there may be one.
+    /// Why there is no parameter at a dotted path; none if there may be one.
     pub fn stray_param(&self, path: &str) -> Option<String> {
         trust::stray_by(&self.params, path, true, alike)
     }
 
-    /// The schema of the parameters as a call writes them, if it prescribes references.
+    /// The schema of the parameters as declared, if it prescribes references.
     pub(crate) fn prescribing(&self) -> Option<&Value> {
         self.prescribing.as_ref()
     }
 
-    /// What is wrong with the tool's own schemas.
+    /// Checks the tool's own schemas.
     pub fn check(&self) -> Result<(), Fault> {
         let of_output =
             if self.schema["properties"].get("_output").is_some() { ".properties._output" } else { "._output" };
@@ -273,8 +274,8 @@ impl Tool {
         Ok(())
     }
 
-    /// Whether parameters with references certainly fit as far as they are literal. A quick yes for a schema that is a
-    /// plain list of parameters; after a no, the schema decides.
+    /// Whether the literal parts of parameters with references certainly fit. This is a quick check for schemas that
+    /// are a plain list of parameters; if it is false, the full validation decides.
     pub(crate) fn surely_fits(&self, params: &[(Name, Template)]) -> bool {
         let Some(plain) = self.plain.get_or_init(|| PlainParams::of(&self.params)) else { return false };
         let is_given = |name: &String| params.iter().any(|(given, _)| *given == *name);
@@ -287,7 +288,7 @@ impl Tool {
             })
     }
 
-    /// The same for parameters without references.
+    /// The same quick check for parameters without references.
     pub fn surely_takes<'a>(&self, params: impl Iterator<Item = (&'a String, &'a Value)> + Clone) -> bool {
         let Some(plain) = self.plain.get_or_init(|| PlainParams::of(&self.params)) else { return false };
         plain.required.iter().all(|name| params.clone().any(|(given, _)| given == name))
@@ -297,12 +298,12 @@ impl Tool {
             })
     }
 
-    /// All the ways in which parameters break the tool's schema.
+    /// All violations of the tool's schema by parameters.
     pub fn breaches(&self, params: &Value) -> Vec<Breach> {
         breaches(self.validator(), params)
     }
 
-    /// All the ways in which a result breaks the tool's `_output`.
+    /// All violations of the tool's `_output` by a result.
     pub fn output_breaches(&self, result: &Value) -> Vec<Breach> {
         self.output_validator().map(|validator| breaches(validator, result)).unwrap_or_default()
     }
@@ -350,7 +351,7 @@ impl PlainParams {
     }
 }
 
-/// All breaches of a schema. A schema that is not valid permits nothing.
+/// All violations of a schema. An invalid schema permits nothing.
 fn breaches(validator: Result<&Validator, &String>, value: &Value) -> Vec<Breach> {
     match validator {
         Ok(validator) => schema::breaches(validator, value),

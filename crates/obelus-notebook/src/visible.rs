@@ -1,7 +1,7 @@
-//! Text from models and from the world, made safe to show.
+//! Makes untrusted text safe to show.
 
-/// The text with every character that is invisible, steers a terminal, reorders text or is not allowed in XML
-/// shown as an escape such as `\u{202e}`.
+/// The text with escapes such as `\u{202e}` for all characters that are invisible, control a terminal, reorder text or
+/// are not allowed in XML.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -10,7 +10,7 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// Whether a character hides or misleads.
+/// Whether a character is invisible or misleading.
 pub(crate) fn misleads(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -20,7 +20,7 @@ pub(crate) fn misleads(c: char) -> bool {
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
             | '\u{fff9}'..='\u{fffb}'
-            // A pattern of Braille without dots, and signs that only format shorthand, music and hieroglyphs.
+            // The blank Braille pattern, and format characters of shorthand, music and hieroglyphs.
             | '\u{2800}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{13430}'..='\u{1343f}'
             | '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
 }

@@ -1,8 +1,8 @@
-//! Parts of messages to people and models: types of values, names that were meant, texts cut short.
+//! Parts of messages to people and models: types of values, suggested names, shortened texts.
 
 use serde_json::Value;
 
-/// What kind of value this is, with its article.
+/// The type of a value, with its article.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -14,13 +14,13 @@ pub fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// The known name that a misspelt one most likely means.
+/// The known name that is most similar to a misspelt one.
 pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
     known.iter().map(|known| (distance(name, known), *known)).filter(|(d, _)| *d <= limit).min().map(|(_, known)| known)
 }
 
-/// How many letters are to be added, left out, replaced or exchanged with their neighbour.
+/// The edit distance: letters added, removed, replaced or exchanged with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
     let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
@@ -39,7 +39,7 @@ fn distance(a: &str, b: &str) -> usize {
     last[b.len()]
 }
 
-/// The text, cut where it is long: a message never carries a whole document.
+/// The text, shortened if it is long, so that messages never contain whole documents.
 pub fn short(text: &str) -> String {
     const MOST: usize = 300;
     match text.char_indices().nth(MOST) {

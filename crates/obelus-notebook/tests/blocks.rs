@@ -1,7 +1,7 @@
-//! B24-2, B24-3: answers as models really write them, good and malformed, with what is to be read from each.
+//! B24-2, B24-3: answers as models really write them, valid and malformed, with the expected results.
 //!
-//! `blocks/*.txt` has cases of the form `=== name`, the answer, then `--- reads` with the reading as JSON or
-//! `--- refused` with words that the error must have. `invisible.json` has those that text cannot show.
+//! `blocks/*.txt` has cases of the form `=== name`, the answer, then `--- reads` with the result as JSON, or `---
+//! refused` with words that the error must contain. `invisible.json` has cases that plain text cannot show.
 
 #![expect(clippy::disallowed_methods, reason = "the corpus stands in files")]
 
@@ -133,7 +133,7 @@ fn size_and_depth_are_bounded() {
     assert!(blocks::read(&" ".repeat(MAX_BYTES + 1)).is_err());
 }
 
-/// Pieces that answers are made of, and what confuses a reader of them.
+/// Pieces of answers, and text that may confuse the parser.
 const PIECES: [&str; 36] = [
     "THOUGHT:",
     "ACTION:",
@@ -178,7 +178,7 @@ fn rubble() -> impl Strategy<Value = String> {
         .prop_map(|pieces| pieces.concat())
 }
 
-/// An answer of the corpus, or one that was written, with some of it taken out, doubled or replaced.
+/// An answer of the corpus with some parts replaced by random pieces.
 fn damaged() -> impl Strategy<Value = String> {
     let answers: Vec<String> = corpus().into_iter().map(|case| case.text).collect();
     (select(answers), vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), rubble()), 0..4)).prop_map(
@@ -229,7 +229,7 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
-/// Text of a block: anything, with line ends alike and nothing around it.
+/// The text of a block: any text with `\n` as line ends, trimmed.
 fn words() -> impl Strategy<Value = String> {
     prop_oneof![rubble(), "(?s).{0,80}"].prop_map(|text: String| {
         let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
@@ -249,7 +249,7 @@ proptest! {
     #[test]
     fn any_text_is_read_or_refused_and_no_step_is_made_up(text in prop_oneof![rubble(), damaged(), "(?s).{0,200}"]) {
         let Ok(read) = blocks::read(&text) else { return Ok(()) };
-        // A reader that knows nothing of blocks finds the same array in the text.
+        // Plain JSON parsing, without knowledge of blocks, finds the same array in the text.
         let meant: Vec<Value> = read.steps.iter().map(Step::to_json).collect();
         let stands = text.match_indices('[').any(|(at, _)| {
             let plain = without_odd_spaces(&text[at..]);
@@ -262,7 +262,7 @@ proptest! {
     }
 }
 
-/// A step with what may be left out.
+/// The full form of a step, with defaults for omitted fields.
 fn full(mut step: Map<String, Value>) -> Value {
     let method = step.shift_remove("method").unwrap_or_default();
     let params = step.shift_remove("params").filter(|params| !params.is_null()).unwrap_or_else(|| json!({}));
@@ -272,7 +272,7 @@ fn full(mut step: Map<String, Value>) -> Value {
     Value::Object(whole)
 }
 
-/// The same text with spaces that JSON does not know as plain ones, where they stand outside of strings.
+/// The text with other kinds of white space outside of strings replaced by plain spaces.
 fn without_odd_spaces(text: &str) -> String {
     let plain =
         |c: char| if c.is_whitespace() || "\u{feff}\u{200b}\u{200c}\u{200d}\u{2060}".contains(c) { ' ' } else { c };

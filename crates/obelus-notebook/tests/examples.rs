@@ -1,4 +1,4 @@
-//! The plans under `examples/` are sound: they are the first thing that anybody tries.
+//! Checks the plans under `examples/`, because newcomers try them first.
 
 use obelus_notebook::context::Context;
 use obelus_notebook::plan::check;

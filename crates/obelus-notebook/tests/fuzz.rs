@@ -1,4 +1,5 @@
-//! Decoders of the notebook, fuzzed: answers of models in both dialects, whole and as they come, expressions, contexts.
+//! Fuzz tests of the notebook's decoders: answers of models in both dialects, whole and streamed, expressions,
+//! contexts.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "seeds are files, and a run may have a time")]
 
@@ -33,7 +34,7 @@ fn a_solution_is_refused_or_read_and_written_back_the_same() {
     });
 }
 
-/// What is told of an answer that comes in pieces of so many characters.
+/// The streamed words and calls of an answer that arrives in pieces of this many characters.
 fn told(dialect: Dialect, text: &str, piece: usize) -> (String, Vec<(usize, Value)>) {
     let (mut words, mut calls) = (String::new(), Vec::new());
     let mut reader = Reader::new(dialect);
@@ -56,7 +57,7 @@ fn a_stream_is_told_the_same_however_it_is_cut() {
             let whole = told(dialect, &text, text.len().max(1));
             assert_eq!(told(dialect, &text, piece_of(input)), whole, "{dialect:?}");
             is_told |= !whole.0.is_empty() || !whole.1.is_empty();
-            // Whatever is told ahead of time stands in the answer, if that can be read.
+            // A valid answer has at least as many calls as were streamed.
             if let Ok(solution) = dialect.read(&text) {
                 assert!(whole.1.len() <= solution.calls.len(), "{dialect:?}: {:?}", whole.1);
             }

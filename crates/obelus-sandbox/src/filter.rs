@@ -27,7 +27,7 @@ enum Op {
     NotBetween,
 }
 
-/// A prefix stands before every shorter prefix of itself.
+/// Each prefix is listed before its own shorter prefixes.
 const PREFIXES: [(&str, Op); 18] = [
     ("!><", Op::NotBetween),
     ("><", Op::Between),

@@ -80,7 +80,7 @@ impl Server {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a request. A creation of REST 3.0 that comes again with its key is answered as before.
+    /// Answers a request. A repeated creation of REST 3.0 with the same idempotency key gets the earlier answer.
     pub(crate) fn serve(&self, request: Request<'_>) -> Reply {
         let newer = request.path.strip_prefix("api/");
         let (user, token, name) = split_path(newer.unwrap_or(request.path));
@@ -112,7 +112,7 @@ impl Server {
         reply
     }
 
-    /// Carries out a method, or a batch, and notes it in the log.
+    /// Carries out a method or a batch, and logs it.
     fn answer(&self, name: &str, request: Request<'_>) -> Reply {
         let start = self.clock.precise();
         let mut state = self.state();

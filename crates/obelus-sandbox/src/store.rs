@@ -31,7 +31,7 @@ pub(crate) struct CustomField {
 pub(crate) const OWN: &str = "OWN";
 
 impl Store {
-    /// Opens a file or a database in memory, and says whether it is new.
+    /// Opens a file or a database in memory, and returns whether it is new, existing or foreign.
     pub(crate) fn open(path: Option<&Path>) -> rusqlite::Result<(Store, Opened)> {
         let db = match path {
             Some(path) => Connection::open(path)?,
@@ -59,7 +59,7 @@ impl Store {
         Ok((Store { db }, opened))
     }
 
-    /// Creates the tables that there are not yet. The caller sets the layout version with [`Store::mark`] after the seed data is in.
+    /// Creates missing tables. The caller sets the layout version with [`Store::mark`] after the seed data is stored.
     pub(crate) fn create(&self) -> rusqlite::Result<()> {
         for entity in ALL {
             let columns: Vec<String> = entity.fields.iter().map(column).collect();

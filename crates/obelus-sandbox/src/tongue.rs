@@ -13,7 +13,7 @@ pub enum PortalLanguage {
 }
 
 impl PortalLanguage {
-    /// Words of the portal in its language.
+    /// Translates a Russian text of the portal into its language.
     pub(crate) fn said(self, russian: &'static str) -> &'static str {
         match self {
             PortalLanguage::Russian => russian,
@@ -54,7 +54,7 @@ impl PortalLanguage {
     }
 }
 
-/// Words of the page, of answers and of records' names.
+/// Texts of the page, of answers and of records' names, in Russian and in English.
 const WORDS: &[(&str, &str)] = &[
     ("Продажи", "Sales"),
     ("Сделки", "Deals"),

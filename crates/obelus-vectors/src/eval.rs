@@ -188,7 +188,7 @@ struct Scripted {
     is_used: bool,
 }
 
-/// Failures that a retry does not help with.
+/// Errors that a retry cannot fix.
 const FATAL_CODES: [&str; 8] =
     ["no_model", "no_key", "no_secret", "bad_settings", "unauthorised", "forbidden", "unknown_model", "quota"];
 

@@ -108,7 +108,7 @@ fn settings(given: Value) -> Result<Settings, String> {
     with_after_reading(settings, after_reading.as_ref())
 }
 
-/// A case may say `after_reading` by itself, the same as in its policy.
+/// Applies `after_reading`, which a case may set outside of its policy.
 pub(crate) fn with_after_reading(mut settings: Settings, given: Option<&Value>) -> Result<Settings, String> {
     if let Some(given) = given {
         let read = serde_json::from_value(given.clone());

@@ -85,7 +85,8 @@ fn no_attack_gets_through_and_honest_tasks_are_not_in_the_way() {
     assert_eq!((through, most.max(1)), (0, 1));
 }
 
-/// Where the user's own words need no question, those of a letter or a page still do.
+/// With `after_reading: grounded`, values from the user's messages need no question. Values from a letter or a page
+/// still do.
 #[test]
 fn no_attack_gets_through_where_grounded_values_may_be_used() {
     for ((story, _), told) in all_stories().into_iter().filter(|((_, half), _)| half == "attack") {

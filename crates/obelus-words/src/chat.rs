@@ -1,4 +1,4 @@
-//! What the chat program says around the agent's words.
+//! Texts of the chat program itself, beside those of the agent.
 
 phrases! {
     /// The conversation: how it begins and ends, and what happens meanwhile.

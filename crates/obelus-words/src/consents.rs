@@ -1,7 +1,7 @@
-//! Standing consent (ASK-9): what it covers, and what became of it.
+//! Standing consent (ASK-9): its scope and its status.
 
 phrases! {
-    /// What a consent covers, and what became of it.
+    /// The scope and the status of a consent.
     ConsentWords {
         covers:
             "«{}» без вопроса, если меняется только: {}",

@@ -1,11 +1,11 @@
-//! LOOP-4: a turn that ended without the model, in words for the user: what happened, and what to do about it.
+//! LOOP-4: texts for a turn that ended without the model: what happened, and what the user can do.
 
 use crate::Language;
 
-/// What happened, and what to do; in Russian and in English.
+/// A text in Russian and in English.
 type Words = [&'static str; 2];
 
-/// Why a model did not answer, by the stable name of the cause.
+/// Why a model did not answer, by the stable code of the cause.
 struct Cause {
     code: &'static str,
     what: Words,
@@ -25,7 +25,7 @@ macro_rules! cause {
     };
 }
 
-/// What is said of any other cause.
+/// The text for any other cause.
 const OTHER: Cause = cause!(
     "",
     "Модель сейчас недоступна" / "The model cannot be asked now",
@@ -171,7 +171,7 @@ const CAUSES: &[Cause] = &[
     ),
 ];
 
-/// What happened when a turn ended without the model, and what to do, by the stable name of the cause.
+/// What happened when a turn ended without the model, and what to do, by the stable code of the cause.
 pub fn degraded(code: &str, language: Language) -> (&'static str, &'static str) {
     let cause = CAUSES.iter().find(|cause| cause.code == code).unwrap_or(&OTHER);
     let [what_ru, what_en] = cause.what;

@@ -1,9 +1,9 @@
-//! Why a step did not bring a result, by the code of its error. Activities and services have words of their own, mostly
-//! in English; these stand in for them where the user reads another language.
+//! Why a step failed, by the code of its error. Activities and services have messages of their own, mostly in English;
+//! these texts replace them for users of another language.
 
 use crate::Language;
 
-/// A code, and what it means in Russian and in English.
+/// A code, and its meaning in Russian and in English.
 const CAUSES: &[(&str, &str, &str)] = &[
     ("timeout", "нет ответа за отведённое время", "no answer in time"),
     ("stopped", "остановлено", "stopped"),
@@ -36,7 +36,7 @@ const CAUSES: &[(&str, &str, &str)] = &[
     ("unresolved_reference", "нет данных от другого шага", "another step brought no data"),
 ];
 
-/// What an error's code means. Codes of HTTP and of programs have their number in it.
+/// The meaning of an error's code. Codes such as `http_503` and `exit_1` contain a number.
 pub fn failure(code: &str, language: Language) -> Option<String> {
     let words = |russian: &'static str, english: &'static str| language.choose(russian, english);
     if let Some((_, russian, english)) = CAUSES.iter().find(|(known, ..)| *known == code) {

@@ -1,7 +1,7 @@
 //! Sessions, the inbox, answers and runs at the command line.
 
 phrases! {
-    /// What is kept: sessions and their status.
+    /// Stored sessions and their status.
     KeptWords {
         none:
             "Сохранённых сессий нет: запустите что-нибудь с --session ИМЯ.",
@@ -55,7 +55,7 @@ phrases! {
 }
 
 phrases! {
-    /// What happened in a session, line by line.
+    /// The story of a session, line by line.
     StoryWords {
         you: "Вы", "You";
         asked: "вопрос {}", "question {}";
@@ -223,7 +223,7 @@ phrases! {
 }
 
 phrases! {
-    /// What keeps a session from starting, or from going on.
+    /// Why a session cannot start or continue.
     Starting {
         no_agent: "агента «{}» нет", "there is no agent `{}`";
         did_you_mean: "; возможно, `{}`?", "; did you mean `{}`?";

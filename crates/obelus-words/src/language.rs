@@ -2,7 +2,7 @@
 
 use crate::phrases::fill;
 
-/// A language that words can be said in.
+/// A language of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// Russian.
@@ -12,14 +12,14 @@ pub enum Language {
 }
 
 impl Language {
-    /// The language of somebody's words, as far as letters tell.
+    /// Guesses the language of a text by counting its letters.
     pub fn of(words: &str) -> Self {
         let cyrillic = words.chars().filter(|c| ('\u{400}'..='\u{4ff}').contains(c)).count();
         let latin = words.chars().filter(char::is_ascii_alphabetic).count();
         if cyrillic > latin { Language::Russian } else { Language::English }
     }
 
-    /// The language that an agent's file names; English where it names none that is known.
+    /// The language named in an agent's file; English if it is missing or unknown.
     pub fn named(name: Option<&str>) -> Self {
         match name {
             Some(name) if name.to_lowercase().starts_with("ru") => Language::Russian,
@@ -27,7 +27,7 @@ impl Language {
         }
     }
 
-    /// Its code, as agents' files have it.
+    /// Its code, as in agents' files.
     pub fn code(self) -> &'static str {
         self.words().code
     }
@@ -45,7 +45,7 @@ impl Language {
         fill(forms[form.min(forms.len() - 1)], &[&n.to_string()])
     }
 
-    /// The one of two texts that is in this language.
+    /// Returns the text in this language.
     pub(crate) fn choose(self, russian: &'static str, english: &'static str) -> &'static str {
         match self {
             Language::Russian => russian,

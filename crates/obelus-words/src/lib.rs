@@ -1,23 +1,23 @@
 //! The one table of words for people who use agents.
 //!
-//! Each sentence stands here once, in Russian and in English side by side, so that neither can be missing. The crate
-//! does no I/O and depends on nothing: the kernel, the connectors, the runtime and the binary all take their words from
-//! it. `xtask/tests/words.rs` holds that no sentence stands elsewhere.
+//! Each sentence is here once, in Russian and in English side by side, so that neither can be missing. The crate does
+//! no I/O and has no dependencies, so that the kernel, the connectors, the runtime and the binary can all use it.
+//! `xtask/tests/words.rs` checks that there are no such sentences elsewhere.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `turn` | what a turn and its steps came to, why an input was refused |
+//! | `turn` | results of turns and steps, why an input was refused |
 //! | `degraded` | why a model did not answer, and what to do |
-//! | `failures` | why a step brought no result, by the code of its error |
-//! | `questions` | questions, forms of edits, reasons, values that do not fit, results |
+//! | `failures` | why a step failed, by the code of its error |
+//! | `questions` | questions, forms of edits, reasons, invalid values, results |
 //! | `consents` | standing consent |
-//! | `ask` | how a question is answered, and where values come from |
+//! | `ask` | how to answer a question, and the origins of values |
 //! | `chat` | the conversation in the terminal |
 //! | `kept` | sessions, the inbox, answers and runs at the command line |
 //! | `store` | why a store or a session cannot be used |
 //! | `portal` | errors and events of the portal |
 //! | `serve`, `channel` | the server at its terminal; why a request of a channel failed |
-//! | `messenger` | what a bot says of its own; answers by a code |
+//! | `messenger` | a bot's own texts; answers by a code |
 //! | `policy` | why a call may run or not |
 //! | `tour` | the scripted conversation of the demo |
 //!
@@ -63,14 +63,14 @@ pub use portal::{PortalWords, event_in_words};
 pub use questions::MisfitWords;
 pub use tour::TourWords;
 
-/// The subjects of the table, in one language.
+/// Declares `Words` with a field for each subject, and its Russian and English tables.
 macro_rules! table {
     ($($field:ident: $subject:path, $doc:literal;)*) => {
         /// The table in one language, by subject.
         pub struct Words {
             /// The language.
             pub language: Language,
-            /// Its code, as the keys of an agent's texts have it.
+            /// Its code, as in the keys of an agent's texts.
             pub code: &'static str,
             $(#[doc = $doc] pub $field: $subject,)*
         }

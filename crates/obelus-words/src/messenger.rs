@@ -1,7 +1,7 @@
-//! Words of messengers, and of clients that have nothing but words.
+//! Texts of messengers, and of clients that can only show text.
 
 phrases! {
-    /// What the bot says of its own.
+    /// The bot's own texts.
     BotWords {
         hello:
             "Здравствуйте! Пишите, что нужно сделать. /new — начать разговор заново, /stop — остановить работу.",
@@ -78,7 +78,7 @@ phrases! {
 }
 
 phrases! {
-    /// How a question is answered by a code, in clients that have nothing but words.
+    /// How to answer a question by a code, for clients that can only show text.
     CodeWords {
         decide:
             "Чтобы ответить, напишите `approve {}` (да) или `deny {} причина` (нет).",

@@ -24,7 +24,7 @@ macro_rules! phrases {
 
 /// The phrases of one subject in one language.
 pub trait PhraseTable {
-    /// All of them, in their order, which is the same in every language.
+    /// All phrases, in an order that is the same in every language.
     fn all(&self) -> Vec<&'static str>;
 }
 

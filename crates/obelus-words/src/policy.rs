@@ -1,4 +1,4 @@
-//! What `obelus policy explain` says of a call.
+//! Texts of `obelus policy explain`.
 
 phrases! {
     /// Whether a call may run, and why.

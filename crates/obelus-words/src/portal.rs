@@ -1,9 +1,9 @@
-//! What is said of a portal: why a call did not bring a result, and what happened there.
+//! Texts about a portal: why a call failed, and events.
 
 use crate::Language;
 
 phrases! {
-    /// Errors of the portal, and what to do about them. They become the messages of calls, which journals keep.
+    /// Errors of the portal, and what to do about them. They become messages of calls, which are in journals.
     PortalWords {
         refused: "портал отказал", "the portal refused it";
         events_need_app:
@@ -59,8 +59,8 @@ phrases! {
     }
 }
 
-/// A kind of record: its name in events, what it is called in Russian, the ending of what happens to it there, and
-/// what it is called in English.
+/// A kind of record: its name in events, its Russian noun, the ending of Russian participles for it, and its English
+/// noun.
 const RECORDS: [(&str, &str, &str, &str); 8] = [
     ("CRMDEAL", "сделка", "а", "deal"),
     ("CRMCONTACT", "контакт", "", "contact"),
@@ -72,11 +72,11 @@ const RECORDS: [(&str, &str, &str, &str); 8] = [
     ("TASK", "задача", "а", "task"),
 ];
 
-/// What happens to a record: its name in events, in Russian, in English.
+/// A change of a record: its name in events, in Russian, in English.
 const DEEDS: [(&str, &str, &str); 3] =
     [("ADD", "создан", "created"), ("UPDATE", "изменён", "changed"), ("DELETE", "удалён", "deleted")];
 
-/// An event of a portal in one plain line: "deal 12 was changed". None for an event without words of its own.
+/// An event of a portal as one line: "deal 12 was changed". None for an unknown event.
 pub fn event_in_words(name: &str, id: Option<u64>, language: Language) -> Option<String> {
     let said = RECORDS.iter().find_map(|record| {
         let deed = name.strip_prefix("ON")?.strip_prefix(record.0)?;
@@ -86,7 +86,7 @@ pub fn event_in_words(name: &str, id: Option<u64>, language: Language) -> Option
     let id = id.map(|id| format!(" {id}")).unwrap_or_default();
     Some(match language {
         Language::Russian => {
-            // The stressed `ё` is there without an ending only.
+            // Without its ending the participle has a stressed `ё`; with an ending it has `е`.
             let done = if ending.is_empty() { (*done).to_owned() } else { done.replace('ё', "е") };
             format!("{russian}{id} {done}{ending}")
         }

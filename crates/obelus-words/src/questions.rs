@@ -1,7 +1,7 @@
-//! What is said of questions and of what came of steps, in every channel.
+//! Texts about questions and the results of steps, in every channel.
 
 phrases! {
-    /// The words of a question.
+    /// The texts of a question.
     QuestionWords {
         call: "Нужно ваше решение", "Your decision is needed";
         calls: "Нужно ваше решение по {}", "Your decision is needed on {}";
@@ -48,7 +48,7 @@ phrases! {
 }
 
 phrases! {
-    /// What a service asks for while a call is at work: the kinds of its fields.
+    /// Elicitations, which a service sends while a call runs: the kinds of their fields.
     ElicitationWords {
         text: "текст", "text";
         integer: "целое число", "a whole number";
@@ -64,7 +64,7 @@ phrases! {
 }
 
 phrases! {
-    /// What a field of a form takes, where something else was typed.
+    /// What a field of a form accepts, after other input.
     FormWords {
         text: "Здесь нужен текст.", "This takes a text.";
         integer: "Здесь нужно целое число, например 12.", "This takes a whole number, such as 12.";
@@ -80,7 +80,7 @@ phrases! {
 }
 
 phrases! {
-    /// What a call brought.
+    /// The result of a call.
     ResultWords {
         no: "нет", "no";
         nothing_found: "ничего не найдено", "nothing found";
@@ -132,7 +132,7 @@ phrases! {
 }
 
 phrases! {
-    /// What is wrong with a value or a name.
+    /// The error in a value or a name.
     MisfitWords {
         at: "`{}`: {}", "`{}`: {}";
         missing: "не хватает `{}`", "`{}` is missing";

@@ -1,4 +1,4 @@
-//! What the server says at its terminal.
+//! Texts of the server at its terminal.
 
 phrases! {
     /// `obelus serve` and `obelus tokens`.

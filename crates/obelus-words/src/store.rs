@@ -1,7 +1,7 @@
-//! Why a store or a session in it cannot be used, and what is said of the process that holds it.
+//! Why a store or a session cannot be used, and messages of the process that holds it.
 
 phrases! {
-    /// Errors of stores and sessions that people meet.
+    /// Errors of stores and sessions.
     StoreWords {
         held:
             "{}: хранилище занято ({}); завершите этот процесс, ответьте на его вопросы отсюда или назовите другое хранилище (--store ПАПКА)",
@@ -53,7 +53,7 @@ phrases! {
 }
 
 phrases! {
-    /// The process that holds a store, and whoever wants to tell it something.
+    /// The process that holds a store, and requests to it from other processes.
     HolderWords {
         request: "запрос другого процесса: {}", "a request from another process: {}";
         not_owner: "пользователь {} — не владелец хранилища", "user {} is not the owner of the store";

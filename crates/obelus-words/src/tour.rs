@@ -1,4 +1,4 @@
-//! The scripted conversation of the demo: what is told, and what the user says.
+//! The scripted conversation of the demo: explanations, and the user's messages.
 
 phrases! {
     /// Five messages: reading, creating, a risky change, a denial, and a batch with one question for all.

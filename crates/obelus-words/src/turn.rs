@@ -1,7 +1,7 @@
-//! What every channel says of a turn, its steps and its limits.
+//! Texts about a turn, its steps and its limits, in every channel.
 
 phrases! {
-    /// What a turn came to.
+    /// The result of a turn.
     TurnWords {
         limit_reached: "Достигнут предел", "A limit was reached";
         limit_advice: "Скажите «продолжай», и работа пойдёт дальше.", "Say “continue” to go on.";
@@ -20,7 +20,7 @@ phrases! {
 }
 
 phrases! {
-    /// What became of a step.
+    /// The status of a step.
     StepWords {
         done: "готово", "done";
         waits: "ждёт вашего решения", "waits for your decision";
@@ -46,7 +46,7 @@ phrases! {
 }
 
 phrases! {
-    /// Why an input was refused, by the code of the refusal. `{}` is what the session says of it.
+    /// Why an input was refused, by the code of the refusal. `{}` is the session's own message.
     RefusalWords {
         unknown_question: "такого вопроса нет или он уже закрыт", "there is no such question, or it is closed";
         already_decided: "на этот вопрос уже ответили", "the question is decided already";
@@ -89,7 +89,7 @@ phrases! {
 }
 
 phrases! {
-    /// The days of the week, from Monday on.
+    /// The days of the week, starting with Monday.
     Days {
         monday: "понедельник", "Monday";
         tuesday: "вторник", "Tuesday";
@@ -102,7 +102,7 @@ phrases! {
 }
 
 phrases! {
-    /// The same in short.
+    /// The days of the week, abbreviated.
     ShortDays {
         monday: "пн", "Mon";
         tuesday: "вт", "Tue";
@@ -115,8 +115,8 @@ phrases! {
 }
 
 phrases! {
-    /// What the session itself says to people as a reason. These texts are in journals and must not change: a journal
-    /// replays to the same session, byte for byte.
+    /// The session's own texts for people, used as reasons. They are in journals and must not change: a journal replays
+    /// to the same session, byte for byte.
     SessionWords {
         lapsed: "никто не ответил вовремя", "nobody answered in time";
         declined: "отклонено в разговоре", "declined in conversation";

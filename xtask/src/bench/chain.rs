@@ -1,6 +1,6 @@
-//! A step of a chain, and a branch of a fan-out: in memory and durable, by the library and by the command.
+//! A step of a chain, and a branch of a fan-out: in memory and durable, with the library and with the command.
 //!
-//! The load of the machine changes over time, so the two sides are measured by turns, and the medians count.
+//! The load of the machine changes over time, so the two sides are measured in turn, and medians are compared.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ const IN_MEMORY: Goal = Goal::Ratio(100.0);
 const DURABLE: Goal = Goal::Ratio(20.0);
 const BY_COMMAND: Goal = Goal::Ratio(50.0);
 
-/// Chains by the library, then by the command.
+/// Chains with the library, then with the command.
 pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
     let peer = LangGraph::installed()?;
     let mut rows = in_memory(run, &peer)?;
@@ -27,7 +27,7 @@ pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Branches that do not wait for each other.
+/// Independent branches.
 pub(super) fn fans(run: &Run) -> Result<Vec<Row>> {
     let peer = LangGraph::installed()?;
     // LangGraph needs minutes for 10,000 branches.
@@ -89,7 +89,7 @@ fn durable(run: &Run, peer: &LangGraph) -> Result<Vec<Row>> {
     Ok(SIZES.map(row).into())
 }
 
-/// Whole processes, from their start to their end: `obelus plan run` beside a script.
+/// Whole processes, from start to end: `obelus plan run` beside a script.
 fn by_command(run: &Run, peer: &LangGraph) -> Result<Vec<Row>> {
     let (obelus, python) = (target()?.join("release/obelus"), peer.program("python"));
     let script = script().display().to_string();

@@ -1,5 +1,5 @@
-//! Costs in instructions, counted by valgrind: they do not depend on how busy the machine is. Each row is the same work
-//! on a small and on a large input.
+//! Costs in instructions, counted by valgrind, so that they do not depend on the load of the machine. Each row compares
+//! the same work on a small and on a large input.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! A hard kill in the middle of a chain of effects, after an effect and before its result is known: how many effects
-//! happen twice when the work goes on.
+//! A hard kill in a chain of effects, after an effect and before its result is known: how many effects are repeated
+//! afterwards.
 
 use std::process::Command;
 
@@ -35,7 +35,7 @@ pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Runs a program that kills itself. If it ends in another way, nothing was measured.
+/// Runs a program that kills itself. It is an error if the program ends in another way.
 fn killed(command: &mut Command) -> Result<()> {
     use std::os::unix::process::ExitStatusExt;
     let output = command.output()?;
@@ -47,7 +47,7 @@ fn killed(command: &mut Command) -> Result<()> {
     }
 }
 
-/// Every effect must have happened: a lost one would be no better than a repeated one.
+/// Checks that every effect has happened, because losing effects must not count as repeating none.
 fn all_done(figures: Figures) -> Result<Figures> {
     match figures.get("missing") {
         Some(0.0) => Ok(figures),

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::Figures;
 use crate::step::{root, step, target};
 
-/// What is compared with, as `pip` installs it. The versions are pinned, so that figures can be compared.
+/// The peer's packages for `pip`. The versions are pinned, so that figures are comparable.
 const PACKAGES: [&str; 3] = ["langgraph==1.2.20", "langgraph-checkpoint-sqlite==3.1.2", "langgraph-cli[inmem]==0.4.40"];
 
 /// A Python environment with LangGraph.
@@ -17,7 +17,7 @@ pub(crate) struct LangGraph {
 }
 
 impl LangGraph {
-    /// Makes the environment, if it is not there yet. The error says what is missing.
+    /// Creates the environment if it does not exist yet. The error names what is missing.
     pub(crate) fn installed() -> Result<Self> {
         let folder = target()?.join("bench-langgraph");
         let (mark, wanted) = (folder.join("installed"), PACKAGES.join(" "));
@@ -49,7 +49,7 @@ impl LangGraph {
         self.folder.join("bin").join(name)
     }
 
-    /// The command for some work of `bench/langgraph_peer.py`.
+    /// The command that runs `bench/langgraph_peer.py`.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.program("python"));
         command.arg(script()).args(arguments);
@@ -57,18 +57,18 @@ impl LangGraph {
         command
     }
 
-    /// What `bench/langgraph_peer.py` measures.
+    /// Runs `bench/langgraph_peer.py` and returns its figures.
     pub(crate) fn figures(&self, arguments: &[&str]) -> Result<Figures> {
         super::figures(&mut self.command(arguments))
     }
 }
 
-/// The script with the same work by LangGraph.
+/// The script that does the same work with LangGraph.
 pub(crate) fn script() -> PathBuf {
     root().join("bench/langgraph_peer.py")
 }
 
-/// The CPU time of a whole command, its children included, in microseconds.
+/// The CPU time of a whole command including its children, in microseconds.
 pub(crate) fn cpu_of(rounds: usize, program: &Path, arguments: &[String]) -> Result<f64> {
     let mut command = Command::new("python3");
     command.arg(root().join("bench/cpu_of.py")).arg(rounds.to_string()).arg(program).args(arguments);

@@ -11,7 +11,7 @@ use crate::step::{root, step, target};
 
 /// The tested version.
 const PLAYWRIGHT_MCP: &str = "@playwright/mcp@0.0.83";
-/// A step takes so many times less than a snapshot.
+/// The goal: a snapshot takes at least this many times as long as a step.
 const SMALLER: f64 = 100.0;
 
 pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {

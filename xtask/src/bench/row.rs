@@ -1,8 +1,8 @@
-//! One row of the table: a figure of ours beside that of a peer, and the goal.
+//! One row of the table: our figure, that of a peer, and the goal.
 
 use serde_json::{Value, json};
 
-/// A figure, less of which is better, beside the same figure of a peer or of a limit.
+/// A figure, for which less is better, with the same figure of a peer or of a physical limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     /// What is measured.
@@ -10,33 +10,33 @@ pub(crate) struct Row {
     /// The unit of both figures.
     pub(crate) unit: &'static str,
     pub(crate) ours: f64,
-    /// What it stands beside.
+    /// The name of the peer or limit.
     pub(crate) beside: String,
-    /// None, where the peer could not be measured.
+    /// None if the peer could not be measured.
     pub(crate) peer: Option<f64>,
     pub(crate) goal: Goal,
 }
 
-/// What a row is to reach.
+/// The goal of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Goal {
-    /// So many times less than the peer. Beside a physical limit this is less than one.
+    /// The peer's figure divided by ours is at least this. For a physical limit it is less than one.
     Ratio(f64),
-    /// At most so many times the peer.
+    /// Our figure is at most this many times the peer's.
     Within(f64),
-    /// At most this figure, whatever the peer has.
+    /// Our figure is at most this; the peer does not matter.
     Most(f64),
-    /// Nothing: the row is there to be seen.
+    /// No goal; the row is for information.
     Shown,
 }
 
 impl Row {
-    /// How many times less than the peer; none without a peer, or where the figure is zero.
+    /// The peer's figure divided by ours; none without a peer, or if our figure is zero.
     pub(crate) fn ratio(&self) -> Option<f64> {
         self.peer.map(|peer| peer / self.ours).filter(|ratio| ratio.is_finite())
     }
 
-    /// Whether the goal is reached; none where there is no goal, or nothing to hold it against.
+    /// Whether the goal is reached; none without a goal, or without a peer to compare with.
     pub(crate) fn holds(&self) -> Option<bool> {
         match self.goal {
             Goal::Ratio(least) => self.peer.map(|peer| peer >= least * self.ours),
@@ -107,7 +107,7 @@ pub(super) mod tests {
         let json = row(2.0, Some(400.0), Goal::Ratio(100.0)).to_json();
         assert_eq!((json["ratio"].as_f64(), json["holds"].as_bool()), (Some(200.0), Some(true)));
         assert_eq!(json["goal"], "ratio ≥ 100");
-        // Nothing cannot be divided by: no repeated effect beside 97.
+        // Our figure is zero: no repeated effects, and 97 of the peer.
         assert!(row(0.0, Some(97.0), Goal::Most(0.0)).to_json()["ratio"].is_null());
     }
 }

@@ -1,5 +1,5 @@
-//! A server under load over HTTP from a second process: its CPU time for a turn beside that of `langgraph dev` in the same
-//! run, the memory of streams and of sessions that nobody talks to.
+//! A server under load over HTTP from a second process: its CPU time for a turn beside that of `langgraph dev` in the
+//! same run; the memory of streams and of idle sessions.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -19,15 +19,15 @@ const SESSIONS: &str = "64";
 const TURNS: &str = "40";
 const LANGGRAPH_TURNS: &str = "5";
 const STREAMS: &str = "4000";
-/// Sessions that nobody talks to: 20,000, made in parts.
+/// Idle sessions: 20,000, created in parts.
 const IDLE_PART: &str = "4000";
 const IDLE_PARTS: usize = 5;
-/// A turn takes so many times less CPU time than one of LangGraph's server.
+/// The goal: a turn of LangGraph's server takes this many times as much CPU time.
 const TIMES_LESS: f64 = 25.0;
-/// The most memory that sessions at rest in the store may cost a started server, in KiB.
+/// The goal: the most memory for idle sessions of a store after a server's start, in KiB.
 const MAX_IDLE: f64 = 20.0 * 1024.0;
 
-/// A server, killed with this.
+/// A server process. It is killed when this is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -67,7 +67,7 @@ fn row(name: &str, unit: &'static str, ours: f64, peer: Option<f64>, goal: Goal)
     Row { name: name.to_owned(), unit, ours, beside: "langgraph dev, in memory".to_owned(), peer, goal }
 }
 
-/// The memory of open streams, and of sessions that nobody talks to. LangGraph has nothing to compare them with.
+/// The memory of open streams and of idle sessions. LangGraph has no comparable figures.
 fn memory(run: &Run, folder: &Path) -> Result<Vec<Row>> {
     run.say(&format!("{STREAMS} open streams"));
     let streams = {
@@ -76,7 +76,7 @@ fn memory(run: &Run, folder: &Path) -> Result<Vec<Row>> {
     };
     run.say("20,000 idle sessions");
     let empty = resident(&serve(&folder.join("empty"))?.0)?;
-    // Sessions stay in memory for a while, so that a server is filled a part at a time.
+    // Used sessions stay in memory for a while, so each part has a new server.
     let idle = folder.join("idle");
     for _ in 0..IDLE_PARTS {
         let server = serve(&idle)?;
@@ -110,23 +110,23 @@ fn serve(store: &Path) -> Result<(Running, String, String)> {
     Ok((Running(child), address.trim().to_owned(), token))
 }
 
-/// Ends a server in good order, so that its sessions are kept at rest.
+/// Ends a server by a signal, so that it stores its sessions.
 fn end(mut server: Running) -> Result<()> {
     Command::new("kill").arg(server.0.id().to_string()).status().context("kill")?;
     server.0.wait()?;
     Ok(())
 }
 
-/// Runs the load from a process of its own.
+/// Runs the load in a separate process.
 fn load(arguments: &[&str]) -> Result<Figures> {
-    // The client needs as many files as the server.
+    // The client needs as many file descriptors as the server.
     let script = root().join("bench/serve_load.py");
     let mut shell = Command::new("sh");
     shell.args(["-c", "ulimit -n $(ulimit -Hn); exec python3 \"$@\"", "sh"]).arg(script).args(arguments);
     super::figures(&mut shell)
 }
 
-/// Memory of a process that has come to rest, in KiB.
+/// The memory of an idle process, in KiB.
 fn resident(server: &Running) -> Result<f64> {
     std::thread::sleep(Duration::from_secs(3));
     let text = std::fs::read_to_string(format!("/proc/{}/status", server.0.id()))?;
@@ -134,7 +134,7 @@ fn resident(server: &Running) -> Result<f64> {
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-/// The same turns by `langgraph dev`.
+/// The same turns with `langgraph dev`.
 fn langgraph(folder: &Path) -> Result<Figures> {
     let program = LangGraph::installed()?.program("langgraph");
     let here = folder.join("langgraph");

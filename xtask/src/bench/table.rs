@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::row::Row;
 use crate::step::root;
 
-/// Where the table stands in the document. What is outside of these lines is written by hand.
+/// The markers of the table in the document. Text outside of them is written by hand.
 const BEGIN: &str = "<!-- written by cargo xtask bench -->";
 const END: &str = "<!-- end of what cargo xtask bench writes -->";
 
@@ -40,7 +40,7 @@ pub(super) fn text(rows: &[Row]) -> String {
     for line in &lines {
         for (at, cell) in line.iter().enumerate() {
             let space = " ".repeat(widths[at] - cell.chars().count());
-            // Figures stand at the right.
+            // Figures are right-aligned.
             text.push_str(&if (2..5).contains(&at) { format!("{space}{cell}  ") } else { format!("{cell}{space}  ") });
         }
         text.truncate(text.trim_end().len());
@@ -73,14 +73,14 @@ pub(super) fn write(table: &str) -> Result<()> {
     std::fs::write(&path, new).with_context(|| path.display().to_string())
 }
 
-/// A document with this between its markers; none if it has no markers.
+/// The document with this table between its markers; none if it has no markers.
 fn placed(document: &str, table: &str) -> Option<String> {
     let (before, rest) = document.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
     Some(format!("{before}{BEGIN}\n{}\n{END}{after}", table.trim_end()))
 }
 
-/// A figure with three digits that count.
+/// A figure with three significant digits.
 fn number(figure: f64) -> String {
     match figure.abs() {
         0.0 => "0".to_owned(),

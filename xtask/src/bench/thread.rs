@@ -1,4 +1,5 @@
-//! A conversation that grows: time of a turn early and late, bytes on disk, reading it, listing its history, going on.
+//! A conversation that grows: the time of an early and of a late turn, bytes on disk, reading it, listing its history,
+//! continuing it.
 
 use std::process::Command;
 
@@ -11,7 +12,7 @@ use super::{Figures, Run, figures, programs};
 const MESSAGES: usize = 2_000;
 /// LangGraph is not measured at this size: without delta channels it would write hundreds of gigabytes.
 const MANY: usize = 100_000;
-/// The most that a turn may grow from the first tenth of a conversation to the last.
+/// The largest permitted growth of a turn's cost from the first tenth of a conversation to the last.
 const FLAT: f64 = 1.5;
 
 pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
@@ -38,7 +39,7 @@ pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The same thread by both.
+/// The same thread with Obelus and with LangGraph.
 fn compared(ours: &Figures, theirs: &Figures, beside: &str) -> Vec<Row> {
     let row = |name: &str, unit, key: &str, by: f64, goal| Row {
         name: format!("{name}, thread of {}", super::grouped(MESSAGES as u64)),
@@ -67,7 +68,7 @@ fn compared(ours: &Figures, theirs: &Figures, beside: &str) -> Vec<Row> {
     ]
 }
 
-/// Beside what cannot be done without.
+/// Our figures beside physical limits.
 fn limits(ours: &Figures) -> Vec<Row> {
     let row = |name: &str, key: &str, beside: &str, peer: &str, unit, by: f64| Row {
         name: name.to_owned(),
@@ -83,7 +84,7 @@ fn limits(ours: &Figures) -> Vec<Row> {
     ]
 }
 
-/// How a turn grows with the thread.
+/// How the cost of a turn grows with the thread.
 fn grown(small: &Figures, large: &Figures) -> Vec<Row> {
     let row = |name: &str, unit, key: &str, by: f64, goal| Row {
         name: format!("{name}, thread of {}", super::grouped(MANY as u64)),

@@ -1,7 +1,7 @@
-//! RowLabels: where on their lines they can be read.
+//! The positions of labels on their lines.
 //!
-//! Between two rows labels hang in lanes, one above the other. The more lanes,
-//! the less they get in each other's way, but the higher the picture.
+//! Between two rows labels are placed in lanes, one above the other. More lanes reduce overlaps, but increase the
+//! height of the picture.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{Link, mesh::Mesh, place::Columns};
 
 /// The height of a lane.
 pub(super) const LANE: f64 = 19.0;
-/// At most so many lanes between two rows.
+/// The most lanes between two rows.
 const LANES: usize = 6;
 
 /// The labels between a row and the next.
@@ -19,24 +19,24 @@ pub(super) struct RowLabels {
     pub(super) lanes: usize,
 }
 
-/// Where a label hangs.
+/// The position of a label.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Label {
     pub(super) link: usize,
-    /// Its middle.
+    /// Its centre.
     pub(super) x: f64,
-    /// How far down between the rows it is, from 0 to 1.
+    /// Its vertical position between the rows, from 0 to 1.
     pub(super) depth: f64,
 }
 
-/// A label to be hung on a curve.
+/// A label to be placed on a curve.
 struct WantedLabel {
     link: usize,
     curve: (f64, f64),
     width: f64,
 }
 
-/// Finds a place for every label that has a line to hang on, row by row.
+/// Finds a position for each label whose link has segments, row by row.
 pub(super) fn hang_labels(mesh: &Mesh, links: &[Link], columns: &Columns) -> Vec<RowLabels> {
     let mut texts: Vec<Vec<WantedLabel>> = Vec::new();
     texts.resize_with(mesh.rows.len().saturating_sub(1), Vec::new);
@@ -55,7 +55,7 @@ pub(super) fn hang_labels(mesh: &Mesh, links: &[Link], columns: &Columns) -> Vec
         .collect()
 }
 
-/// Tries one lane, then more as long as that is worth their height.
+/// Tries one lane, then more, and takes the number with the lowest cost. Each lane adds to the cost.
 fn hang(texts: &[WantedLabel], curves: &[(f64, f64)]) -> RowLabels {
     let mut best = RowLabels::default();
     let mut least = usize::MAX;
@@ -72,8 +72,8 @@ fn hang(texts: &[WantedLabel], curves: &[(f64, f64)]) -> RowLabels {
     best
 }
 
-/// Hangs each label where it covers no other, and few lines: on its curve or
-/// just beside it, in the middle lanes first. Also says how bad that is.
+/// Places each label at the position of least cost: on its curve or just beside it, in the middle lanes first. Also
+/// returns the total cost.
 fn spread(texts: &[WantedLabel], curves: &[(f64, f64)], count: usize) -> (Vec<Label>, usize) {
     let mut lanes: Vec<Lane> = (0..count).map(|lane| Lane::new(lane, count, curves)).collect();
     lanes.sort_by(|a, b| (a.depth - 0.5).abs().total_cmp(&(b.depth - 0.5).abs()));
@@ -99,12 +99,11 @@ fn spread(texts: &[WantedLabel], curves: &[(f64, f64)], count: usize) -> (Vec<La
 
 struct Lane {
     depth: f64,
-    /// How far across a curve is when it is this far down.
+    /// The horizontal progress of a curve at this depth, from 0 to 1.
     across: f64,
-    /// Where lines pass, from left to right.
+    /// The x of each line at this depth, from left to right.
     lines: Vec<f64>,
-    /// The left and right ends of labels, in tenths of a pixel because floats
-    /// have no order.
+    /// The left and right ends of labels, in tenths of a pixel, because floats are not `Ord`.
     taken: BTreeMap<i64, i64>,
 }
 
@@ -121,8 +120,8 @@ impl Lane {
         from + (to - from) * self.across
     }
 
-    /// What is wrong with a label here: to cover another is worst, to cover a
-    /// line not its own is bad, to hang beside its line a pity.
+    /// The cost of a label here: highest if it overlaps another label, lower for each line of another link that it
+    /// covers, lowest if it is beside its own line.
     fn cost(&self, left: f64, right: f64, on_line: bool) -> usize {
         let before = self.taken.range(..tenths(right)).next_back();
         let covers = before.is_some_and(|(_, &end)| end > tenths(left));
@@ -141,8 +140,8 @@ fn tenths(x: f64) -> i64 {
     (10.0 * x) as i64
 }
 
-/// How far across a curve is where it is this far down: it begins and ends
-/// vertical, with its control points at half its height.
+/// The horizontal progress of a curve at a depth. The curve is vertical at both ends, with control points at half its
+/// height.
 fn across(depth: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..24 {

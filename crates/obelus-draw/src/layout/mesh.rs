@@ -1,4 +1,4 @@
-//! The graph as rows of slots: every line leads from one row to the next.
+//! The graph as rows of slots. Each segment of a line connects slots of two neighbouring rows.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use super::{BoxSize, Link};
 /// Half the width of a waypoint.
 const WAYPOINT: f64 = 2.0;
 
-/// Something in a row that takes room: a box, or a waypoint of passing lines.
+/// An item of a row: a box, or a waypoint of passing lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) row: usize,
-    /// What it takes left and right of its middle.
+    /// Its extent left and right of its centre.
     pub(super) left: f64,
     pub(super) right: f64,
     /// The height of the box; zero for a waypoint.
     pub(super) height: f64,
 }
 
-/// A stretch of line between a slot and one in the row below.
+/// A part of a line between a slot and one in the row below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MeshSegment {
     pub(super) upper: usize,
     pub(super) lower: usize,
 }
 
-/// What one link draws.
+/// The segments that a link draws.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MeshPath {
-    /// Its segments from top to bottom, without those which the links before it
-    /// in its bundle have drawn. Empty if it goes straight across all rows.
+    /// Its segments from top to bottom, without those that earlier links of its bundle have drawn. Empty if it is drawn
+    /// straight across all rows.
     pub(super) segments: Vec<usize>,
-    /// The segment that bears the label: one that is this link's alone.
+    /// The segment with the label; it belongs to this link alone.
     pub(super) label: usize,
     /// Whether its arrow points up.
     pub(super) upward: bool,
@@ -39,7 +39,7 @@ pub(super) struct MeshPath {
 
 /// Slots in rows, and segments between them.
 pub(super) struct Mesh {
-    /// How many slots are boxes: they come first, in their own order.
+    /// How many slots are boxes. They come first, in the order of the input.
     pub(super) boxes: usize,
     pub(super) slots: Vec<Slot>,
     /// The slots of each row from left to right.
@@ -52,7 +52,7 @@ pub(super) struct Mesh {
     pub(super) paths: Vec<MeshPath>,
 }
 
-/// Links that share an end and a kind share their waypoints.
+/// A group of links that share an end and a style, and therefore their waypoints.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Bundle {
     end: usize,
@@ -91,8 +91,8 @@ impl Mesh {
         slot < self.boxes
     }
 
-    /// Leads every link from row to row, short ones first; says of each waypoint
-    /// whether its bundle begins at the top.
+    /// Routes every link from row to row, short ones first. Returns for each waypoint whether its bundle begins at the
+    /// top.
     fn lead(&mut self, links: &[Link], downward: &[(usize, usize)]) -> Vec<bool> {
         let bundles = |link: usize| {
             let (upper, lower) = downward[link];
@@ -110,9 +110,8 @@ impl Mesh {
                 *users.entry(bundle).or_default() += 1;
             }
         }
-        // Long links in a deep graph could need a waypoint in every row each.
-        // Where that would be more than a picture can show, the longest links
-        // go straight across.
+        // Long links in a deep graph may each need a waypoint in every row. With too many waypoints for a picture, the
+        // longest links are drawn straight across instead.
         let limit = 4 * self.boxes + 2_000;
         let mut chains: BTreeMap<Bundle, Vec<usize>> = BTreeMap::new();
         let mut from_top = Vec::new();
@@ -147,8 +146,8 @@ impl Mesh {
         from_top
     }
 
-    /// Makes the bundle long enough for a link and leads the link off it;
-    /// returns the segments this takes, from top to bottom.
+    /// Extends the bundle's chain of waypoints as far as the link needs, and branches the link off it. Returns the new
+    /// segments, from top to bottom.
     ///
     /// The chain begins at the end that the bundle shares.
     fn follow(
@@ -191,9 +190,8 @@ impl Mesh {
         segment
     }
 
-    /// The rows to begin with: boxes in their order, waypoints in the middle.
-    /// Where bundles from above meet bundles to below they go to either side,
-    /// else every branch of the one would cross every branch of the other.
+    /// The initial rows: boxes in the order of the input, waypoints in the middle. If a row has waypoints of bundles
+    /// that begin at the top and of others, they are put on opposite sides; otherwise their branches would cross.
     fn fill_rows(&mut self, from_top: &[bool]) {
         let count = self.slots.iter().map(|slot| slot.row + 1).max();
         self.rows = vec![Vec::new(); count.unwrap_or(0)];
@@ -221,7 +219,7 @@ impl Mesh {
 mod tests {
     use super::*;
 
-    /// Boxes in the given rows, and plain links that all run down.
+    /// Boxes in the given rows, and solid links that all run down.
     fn mesh(rows: &[usize], ends: &[(usize, usize)]) -> Mesh {
         let size = BoxSize { width: 100.0, height: 40.0, beside: 0.0 };
         let links: Vec<Link> = ends.iter().map(|&(from, to)| Link { from, to, dashed: false, label: 9.0 }).collect();

@@ -1,10 +1,9 @@
-//! The order within rows: few lines should cross.
+//! The order of slots within rows, with few crossings.
 
 use super::mesh::{Mesh, MeshSegment};
 
-/// Permutes the rows: sweeps down and up, each row sorted by the middle of what
-/// it is joined to, then neighbours exchanged where that helps. The best of all
-/// sweeps stays.
+/// Permutes the rows. Sweeps down and up sort each row by the mean position of connected slots, then neighbours are
+/// exchanged if that reduces crossings. The best result of all sweeps is kept.
 pub(super) fn untangle(mesh: &mut Mesh) {
     let mut place = vec![0; mesh.slots.len()];
     for row in &mesh.rows {
@@ -12,8 +11,7 @@ pub(super) fn untangle(mesh: &mut Mesh) {
     }
     let mut best = mesh.rows.clone();
     let mut fewest = crossings(mesh, &place);
-    // The larger the graph, the fewer sweeps can be afforded, and the less
-    // they show.
+    // Large graphs get fewer sweeps, to limit the time.
     let sweeps = (1_000_000 / (mesh.segments.len() + 1)).clamp(4, 24);
     for sweep in 0..sweeps {
         if fewest == 0 {
@@ -34,8 +32,8 @@ pub(super) fn untangle(mesh: &mut Mesh) {
     mesh.rows = best;
 }
 
-/// Sorts a row by the mean place of each slot's neighbours in the row before.
-/// A slot that has none keeps its place.
+/// Sorts a row by the mean position of each slot's neighbours in the previous row of the sweep. A slot without
+/// neighbours is sorted by its current position.
 fn sort(mesh: &mut Mesh, row: usize, down: bool, place: &mut [usize]) {
     let mut keyed: Vec<(f64, usize)> = (mesh.rows[row].iter())
         .map(|&slot| {
@@ -52,7 +50,7 @@ fn sort(mesh: &mut Mesh, row: usize, down: bool, place: &mut [usize]) {
     number(&mesh.rows[row], place);
 }
 
-/// Exchanges slots side by side as long as their own lines cross less for it.
+/// Exchanges adjacent slots while this reduces the crossings of their own lines.
 fn exchange(mesh: &mut Mesh, place: &mut [usize]) {
     for _ in 0..4 {
         let mut changed = false;
@@ -80,7 +78,7 @@ fn exchange(mesh: &mut Mesh, place: &mut [usize]) {
     }
 }
 
-/// The places of a slot's neighbours in the row above or below, in order.
+/// The sorted positions of a slot's neighbours in the row above or below.
 fn neighbours(mesh: &Mesh, slot: usize, above: bool, place: &[usize]) -> Vec<usize> {
     let mut places: Vec<usize> = if above {
         let upper = |&s: &usize| place[mesh.segments[s].upper];
@@ -93,7 +91,7 @@ fn neighbours(mesh: &Mesh, slot: usize, above: bool, place: &[usize]) -> Vec<usi
     places
 }
 
-/// How many pairs cross when the lines of `left` begin left of those of `right`.
+/// How many pairs of lines cross if the slot of `left` is left of the slot of `right`.
 fn inversions(left: &[usize], right: &[usize]) -> usize {
     let mut passed = 0;
     left.iter()
@@ -130,8 +128,8 @@ fn crossings(mesh: &Mesh, place: &[usize]) -> usize {
     total
 }
 
-/// Pairs of sorted lines whose lower ends are the other way round, by a Fenwick
-/// tree over the lower places: O(E log V).
+/// Counts pairs of sorted lines whose lower ends are in reverse order, by a Fenwick tree over the lower positions: O(E
+/// log V).
 fn count_inversions(ends: &[(usize, usize)], width: usize) -> usize {
     let mut tree = vec![0_usize; width + 1];
     let mut total = 0;

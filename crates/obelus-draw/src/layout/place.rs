@@ -1,9 +1,8 @@
 //! Columns: the x of every slot.
 //!
-//! Each row in turn takes the positions that its neighbours in other rows would
-//! like best, as near as order and distances within the row allow. The nearest
-//! such positions are found exactly, by pooling slots that would collide
-//! (isotonic regression), in linear time.
+//! Each row in turn takes the positions nearest to those that would make its lines straight, as far as order and
+//! distances within the row permit. The nearest positions are computed exactly in linear time, by pooling slots that
+//! would collide (isotonic regression).
 
 use super::{
     GAP,
@@ -13,22 +12,21 @@ use super::{
 
 /// The space beside a waypoint.
 const LINE_GAP: f64 = 12.0;
-/// The space between lines at a box, where it is wide enough.
+/// The space between lines at a box, if it is wide enough.
 const PORT_GAP: f64 = 20.0;
-/// Sweeps that bring together what is joined, and then those that make lines
-/// straight.
+/// Sweeps that move connected slots together, and then sweeps that straighten lines.
 const GATHER: usize = 32;
 const ALIGN: usize = 8;
 
-/// Where everything stands from left to right.
+/// Horizontal positions.
 pub(super) struct Columns {
-    /// The middle of each slot.
+    /// The centre of each slot.
     pub(super) slots: Vec<f64>,
-    /// Where each segment begins and ends.
+    /// The x of the upper and lower end of each segment.
     pub(super) segments: Vec<(f64, f64)>,
 }
 
-/// Gives every slot its x.
+/// Computes the x of every slot.
 pub(super) fn place(mesh: &Mesh) -> Columns {
     let ports = ports(mesh);
     let mut x = pack(mesh);
@@ -55,9 +53,8 @@ pub(super) fn place(mesh: &Mesh) -> Columns {
     Columns { slots: x, segments }
 }
 
-/// How far from the middle of its upper and its lower slot a segment is
-/// attached. Lines leave a box in the order of where they go, so that they do
-/// not cross at once.
+/// The offsets of a segment's ends from the centres of its upper and its lower slot. Lines leave a box in the order of
+/// their other ends, so that they do not cross at the box.
 fn ports(mesh: &Mesh) -> Vec<(f64, f64)> {
     let mut place = vec![0; mesh.slots.len()];
     for row in &mesh.rows {
@@ -86,7 +83,7 @@ fn ports(mesh: &Mesh) -> Vec<(f64, f64)> {
     ports
 }
 
-/// To begin with: every row packed, its middle at zero.
+/// The initial positions: every row packed, centred at zero.
 fn pack(mesh: &Mesh) -> Vec<f64> {
     let mut x = vec![0.0; mesh.slots.len()];
     for row in &mesh.rows {
@@ -106,20 +103,20 @@ fn pack(mesh: &Mesh) -> Vec<f64> {
     x
 }
 
-/// How far apart the middles of two slots side by side have to be.
+/// The least distance between the centres of two adjacent slots.
 pub(super) fn distance(mesh: &Mesh, left: usize, right: usize) -> f64 {
     let gap = if mesh.is_box(left) && mesh.is_box(right) { GAP } else { LINE_GAP };
     mesh.slots[left].right + gap + mesh.slots[right].left
 }
 
-/// Where a slot would like to be, and how much.
+/// A preferred position of a slot, with its weight.
 #[derive(Clone, Copy)]
 struct Wish {
     x: f64,
     weight: f64,
 }
 
-/// The places at which each line of a slot would be straight.
+/// The positions at which each line of a slot would be straight.
 fn wishes(mesh: &Mesh, slot: usize, x: &[f64], ports: &[(f64, f64)]) -> Vec<Wish> {
     let above = mesh.above[slot].iter().map(|&segment| Wish {
         x: x[mesh.segments[segment].upper] + ports[segment].0 - ports[segment].1,
@@ -132,8 +129,8 @@ fn wishes(mesh: &Mesh, slot: usize, x: &[f64], ports: &[(f64, f64)]) -> Vec<Wish
     above.chain(below).collect()
 }
 
-/// How much it matters that a segment is straight: most in the long run of a
-/// bundle, and the many that join a bundle do not outvote it.
+/// How important it is that a segment is straight: most between two waypoints. The segments that join a bundle at a
+/// waypoint share one weight, so that their number does not matter.
 fn weight(mesh: &Mesh, segment: usize) -> f64 {
     let MeshSegment { upper, lower } = mesh.segments[segment];
     match (mesh.is_box(upper), mesh.is_box(lower)) {
@@ -144,15 +141,14 @@ fn weight(mesh: &Mesh, segment: usize) -> f64 {
     }
 }
 
-/// The wish that is fair to all: rows that follow it come to rest together.
+/// The weighted mean. Repeated sweeps with it converge.
 fn mean(wishes: &[Wish]) -> Option<Wish> {
     let weight: f64 = wishes.iter().map(|wish| wish.weight).sum();
     let sum: f64 = wishes.iter().map(|wish| wish.x * wish.weight).sum();
     (weight > 0.0).then(|| Wish { x: sum / weight, weight })
 }
 
-/// The wish that makes one line straight rather than none, the weightiest
-/// first; between two where neither side has more.
+/// The weighted median, which makes at least one line straight; the midpoint of two if both sides have equal weight.
 fn median(wishes: &mut [Wish]) -> Option<Wish> {
     wishes.sort_by(|a, b| a.x.total_cmp(&b.x));
     let weight: f64 = wishes.iter().map(|wish| wish.weight).sum();
@@ -170,14 +166,13 @@ fn median(wishes: &mut [Wish]) -> Option<Wish> {
     None
 }
 
-/// Moves a row as near to its wishes as its order and distances allow.
+/// Moves a row as near to its wishes as its order and distances permit.
 fn settle(mesh: &Mesh, row: usize, wishes: &[Wish], x: &mut [f64]) {
     let slots = &mesh.rows[row];
-    // Measured from where each slot would be in a packed row, distances become
-    // "not further left than the one before".
+    // Relative to the positions in a packed row, the distances become a simple order: no slot left of the one before.
     let mut offsets = Vec::with_capacity(slots.len());
     let mut offset = 0.0;
-    // Slots that move as one: how many, their common wish and its weight.
+    // Slots that move together: their number, and their common wish with its weight.
     let mut pools: Vec<(usize, Wish)> = Vec::new();
     for (index, wish) in wishes.iter().enumerate() {
         if index > 0 {

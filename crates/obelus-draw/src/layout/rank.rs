@@ -1,9 +1,9 @@
-//! Rows: which box stands above which.
+//! Rows: the vertical order of boxes.
 
 use super::{BoxSize, GAP, Link};
 
-/// Which links run against the flow: those that close a cycle for a walk that
-/// begins where nothing leads to, and takes boxes in their order.
+/// Which links run backward: those that close a cycle in a depth-first search. It starts at boxes without incoming
+/// links, then takes the others in their order.
 pub(super) fn backward(count: usize, links: &[Link]) -> Vec<bool> {
     let mut leaving = vec![Vec::new(); count];
     let mut entered = vec![false; count];
@@ -19,7 +19,7 @@ pub(super) fn backward(count: usize, links: &[Link]) -> Vec<bool> {
         if seen[start] {
             continue;
         }
-        // A stack of our own: a chain may be longer than the thread's.
+        // An explicit stack, because a chain may be too long for recursion.
         let mut path = vec![(start, 0)];
         seen[start] = true;
         on_path[start] = true;
@@ -43,9 +43,8 @@ pub(super) fn backward(count: usize, links: &[Link]) -> Vec<bool> {
     backward
 }
 
-/// The layer of each box: one below the lowest that leads to it. A box that
-/// feeds more than it takes then sinks to just above what it feeds, which
-/// keeps lines short. The links must not have cycles.
+/// The layer of each box: one below the lowest box with a link to it. A box with more outgoing than incoming links then
+/// moves down to just above its nearest target, which keeps lines short. The links must not have cycles.
 pub(super) fn layers(count: usize, downward: &[(usize, usize)]) -> Vec<usize> {
     let mut below = vec![Vec::new(); count];
     let mut entering = vec![0_usize; count];
@@ -77,9 +76,8 @@ pub(super) fn layers(count: usize, downward: &[(usize, usize)]) -> Vec<usize> {
     layers
 }
 
-/// The row of each box: its layer, or one of several rows where the layer is
-/// wider than the page. Boxes that nothing leads on from come first and those
-/// that nothing leads to last, so that few lines have to pass the other rows.
+/// The row of each box: its layer, or one of several rows if the layer is wider than the page. In such a layer boxes
+/// without outgoing links come first and those without incoming links last, so that few lines pass the other rows.
 pub(super) fn wrap(layers: &[usize], sizes: &[BoxSize], downward: &[(usize, usize)], page: f64) -> Vec<usize> {
     let mut leaves = vec![0_i8; layers.len()];
     let mut enters = vec![0_i8; layers.len()];

@@ -1,4 +1,4 @@
-//! Rows in height, and the lines between them.
+//! The y of rows, and the lines between them.
 
 use super::{
     GAP, Layout, Link, Point, Route,
@@ -10,7 +10,7 @@ use super::{
 /// How far a line runs straight before its curve begins: room for an arrowhead.
 const STUB: f64 = 11.0;
 
-/// Gives rows their height, and links their lines and the places of labels.
+/// Computes the y of rows, the lines of links and the positions of labels.
 pub(super) fn route(mesh: &Mesh, links: &[Link], columns: &Columns) -> Layout {
     let labels = hang_labels(mesh, links, columns);
     let rows = stack(mesh, columns, &labels);
@@ -51,7 +51,7 @@ pub(super) fn route(mesh: &Mesh, links: &[Link], columns: &Columns) -> Layout {
     layout
 }
 
-/// From where to where a row reaches.
+/// The vertical extent of a row.
 #[derive(Clone, Copy)]
 struct Row {
     top: f64,
@@ -64,7 +64,7 @@ impl Row {
     }
 }
 
-/// Stacks the rows, with more room between them the more has to fit there.
+/// Stacks the rows. The space between them depends on the length of curves and the number of label lanes.
 fn stack(mesh: &Mesh, columns: &Columns, labels: &[RowLabels]) -> Vec<Row> {
     let mut furthest = vec![None::<f64>; mesh.rows.len()];
     for (segment, (from, to)) in mesh.segments.iter().zip(&columns.segments) {
@@ -78,8 +78,7 @@ fn stack(mesh: &Mesh, columns: &Columns, labels: &[RowLabels]) -> Vec<Row> {
             let row = Row { top, bottom: top + height.fold(0.0, f64::max) };
             let lanes = labels.get(index).map_or(0, |labels| labels.lanes) as f64;
             let curves = match furthest[index] {
-                // Flat curves are hard to follow; and some of every line should
-                // show above and below its label.
+                // Flat curves are hard to follow, and some of every line should be visible above and below its label.
                 Some(far) => 2.0 * STUB + (16.0 + far * 0.08).clamp(28.0, 90.0).max(14.0 + lanes * LANE),
                 None => GAP,
             };
@@ -89,8 +88,8 @@ fn stack(mesh: &Mesh, columns: &Columns, labels: &[RowLabels]) -> Vec<Row> {
         .collect()
 }
 
-/// One segment, from top to bottom. The way through the row of a waypoint
-/// belongs to the side on which the bundle is one line.
+/// One segment, from top to bottom. At a waypoint, the segment on the side where the bundle is one line also draws the
+/// vertical part through the row.
 fn stretch(mesh: &Mesh, columns: &Columns, rows: &[Row], segment: usize) -> [Point; 4] {
     let (from, to) = columns.segments[segment];
     let MeshSegment { upper, lower } = mesh.segments[segment];
@@ -109,7 +108,7 @@ fn stretch(mesh: &Mesh, columns: &Columns, rows: &[Row], segment: usize) -> [Poi
     [(from, start), (from, leave), (to, arrive), (to, end)].map(|(x, y)| Point { x, y })
 }
 
-/// A line that passes behind everything, for a link without waypoints.
+/// A direct line for a link without waypoints. It may pass behind boxes.
 fn across(mesh: &Mesh, columns: &Columns, rows: &[Row], link: &Link, upward: bool) -> Vec<Point> {
     let (upper, lower) = if upward { (link.to, link.from) } else { (link.from, link.to) };
     let (high, low) = (rows[mesh.slots[upper].row], rows[mesh.slots[lower].row]);
@@ -120,7 +119,7 @@ fn across(mesh: &Mesh, columns: &Columns, rows: &[Row], link: &Link, upward: boo
     corners.map(|(x, y)| Point { x, y }).to_vec()
 }
 
-/// Moves everything so that the leftmost thing begins at zero.
+/// Moves everything so that the leftmost part is at zero.
 fn trim(mesh: &Mesh, links: &[Link], layout: &mut Layout) {
     let (mut left, mut right) = (f64::MAX, f64::MIN);
     let mut cover = |from: f64, to: f64| {

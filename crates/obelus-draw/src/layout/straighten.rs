@@ -1,14 +1,14 @@
-//! Straight lines: what is almost in line is brought into line.
+//! Straightens lines that are almost straight.
 //!
-//! Placing row by row leaves small steps in lines that pass many rows. Here
-//! such lines move as a whole, as far as their neighbours leave them room.
+//! Placing row by row leaves small steps in lines that pass many rows. Here such lines move as a whole, as far as their
+//! neighbours permit.
 
 use super::{mesh::Mesh, place::distance};
 
-/// Steps smaller than this are taken out even at boxes.
+/// Steps at boxes are removed if they are smaller than this.
 const STEP: f64 = 18.0;
 
-/// Moves runs of slots into line; none moves past a neighbour.
+/// Aligns runs of slots; no slot moves past a neighbour.
 pub(super) fn straighten(mesh: &Mesh, ports: &[(f64, f64)], x: &mut [f64]) {
     let next = runs(mesh, ports, x);
     let room = Room::new(mesh);
@@ -32,8 +32,8 @@ pub(super) fn straighten(mesh: &Mesh, ports: &[(f64, f64)], x: &mut [f64]) {
     }
 }
 
-/// For each slot the segment along which a run goes on below it: waypoints of
-/// one line always, others if they are almost in line. The straightest first.
+/// For each slot the segment along which a run continues below it: between waypoints always, at boxes only if they are
+/// almost aligned. Segments between waypoints come first, then the straightest.
 fn runs(mesh: &Mesh, ports: &[(f64, f64)], x: &[f64]) -> Vec<Option<usize>> {
     let mut candidates: Vec<(bool, f64, usize)> = (mesh.segments.iter().zip(ports).enumerate())
         .map(|(index, (segment, port))| {
@@ -56,7 +56,7 @@ fn runs(mesh: &Mesh, ports: &[(f64, f64)], x: &[f64]) -> Vec<Option<usize>> {
     next
 }
 
-/// Who stands beside a slot, and how far away they have to stay.
+/// The neighbours of each slot, and their least distances.
 struct Room {
     left: Vec<Option<(usize, f64)>>,
     right: Vec<Option<(usize, f64)>>,
@@ -74,9 +74,9 @@ impl Room {
     }
 }
 
-/// Slots to be brought into line, and where that line may be.
+/// Slots to be aligned, and the permitted range of their line.
 struct Run {
-    /// Each slot, and how far its middle is from the line.
+    /// Each slot, and the offset of its centre from the line.
     slots: Vec<(usize, f64)>,
     from: f64,
     to: f64,
@@ -89,7 +89,7 @@ impl Run {
         run
     }
 
-    /// Takes in one more slot, unless the line would have to bend for it.
+    /// Adds a slot, if the line can stay straight with it.
     fn extend(&mut self, slot: usize, offset: f64, room: &Room, x: &[f64]) -> bool {
         let least = room.left[slot].map_or(f64::MIN, |(other, gap)| x[other] + gap - offset);
         let most = room.right[slot].map_or(f64::MAX, |(other, gap)| x[other] - gap - offset);
@@ -102,7 +102,7 @@ impl Run {
         true
     }
 
-    /// Puts all slots on one line, as near as can be to where they are.
+    /// Puts all slots on one line, as near as possible to their positions.
     fn align(&self, x: &mut [f64]) {
         let sum: f64 = self.slots.iter().map(|&(slot, offset)| x[slot] - offset).sum();
         let line = (sum / self.slots.len() as f64).min(self.to).max(self.from);

@@ -1,4 +1,4 @@
-//! What holds for every arrangement, tried on graphs of many shapes.
+//! Properties of every arrangement, tested on graphs of many shapes.
 
 use super::*;
 
@@ -19,8 +19,7 @@ fn boxes(count: usize) -> Vec<BoxSize> {
         .collect()
 }
 
-/// A graph without order: cycles, long links, several parts. No two links have
-/// the same ends.
+/// A pseudo-random graph with cycles, long links and several parts. No two links have the same ends.
 fn tangle(count: usize, mut seed: u64) -> Vec<Link> {
     let mut next = || {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -79,7 +78,7 @@ fn every_arrow_leaves_and_reaches_its_boxes() {
             let head = touches(route.points[route.points.len() - 1], layout.centres[link.to], sizes[link.to]);
             let tail = touches(route.points[0], layout.centres[link.from], sizes[link.from]);
             assert_eq!(head, route.tip);
-            // In a bundle one end may join a line that another arrow draws.
+            // In a bundle one end may join the line of another arrow.
             assert!(head || tail);
         }
         for node in 0..sizes.len() {
@@ -103,8 +102,8 @@ fn no_line_and_no_label_touches_a_box() {
                 let padded = BoxSize { width: size.width + link.label, height: size.height + 12.0, ..*size };
                 assert!(!inside(route.label, *centre, padded), "label of {link:?}");
                 for pair in route.points.windows(2) {
-                    // Vertical at both ends with control points at half height:
-                    // the cubic, sampled.
+                    // Samples of the cubic curve, which is vertical at both ends with control points at half its
+                    // height.
                     for step in 0..=16_u8 {
                         let t = f64::from(step) / 16.0;
                         let on_curve = Point {
@@ -166,7 +165,7 @@ fn two_arrows_between_two_boxes_do_not_lie_on_each_other() {
 
 #[test]
 fn what_could_be_drawn_without_crossings_is() {
-    // Two trees whose leaves are listed in an order that tangles them.
+    // Two trees whose leaves are listed in an order that causes crossings.
     let ends = [(0, 2), (0, 4), (1, 3), (1, 5), (6, 0), (6, 1), (2, 7), (3, 8), (4, 9), (5, 10)];
     let layout = lay_out(&[SIZE; 11], &links(&ends));
     for a in &layout.routes {
@@ -202,8 +201,7 @@ fn labels_side_by_side_are_kept_apart() {
 
 #[test]
 fn large_graphs_stay_small_in_memory() {
-    // A chain with jumps over thousands of rows: a waypoint in each would be
-    // millions.
+    // A chain with links across thousands of rows: with a waypoint in each row there would be millions.
     let count = 2_000;
     let mut ends: Vec<(usize, usize)> = (1..count).map(|i| (i - 1, i)).collect();
     ends.extend((0..count / 2 - 1).map(|i| (i, count - 1 - i)));

@@ -1,4 +1,4 @@
-//! What holds for every picture.
+//! Properties of every picture.
 
 use super::{
     super::{
@@ -34,7 +34,7 @@ fn well_formed(svg: &str) -> String {
     text
 }
 
-/// How many lines and arrowheads there are.
+/// The numbers of lines and of arrowheads.
 fn strokes(svg: &str) -> (usize, usize) {
     (svg.matches("<path class=\"line").count(), svg.matches("<path class=\"tip").count())
 }

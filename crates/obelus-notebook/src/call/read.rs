@@ -1,4 +1,4 @@
-//! The reading of a proposal: meta-properties, parameters and asides, and every fault in them.
+//! Parses a proposal: meta-properties, parameters and asides, and all faults in them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::template::Template;
 use crate::tool::{METAS, Meta, Tool, fill_prescribed};
 use crate::wording::{closest, short, type_name};
 
-/// Reads a proposal as far as it can be understood.
+/// Parses a proposal as far as possible.
 pub(super) fn read(proposal: &Arc<Value>, context: &Context) -> (Call, Vec<Fault>) {
     let none = Map::new();
     let fields = proposal.as_object().unwrap_or(&none);
@@ -67,12 +67,12 @@ fn is_forbidden(path: &Path, context: &Context) -> bool {
     said == Some(&Value::Bool(false))
 }
 
-/// The faults of parameters, each at its field.
+/// Converts breaches of a schema to faults, each with its field.
 pub fn faults_of(breaches: Vec<Breach>) -> Vec<Fault> {
     breaches.into_iter().map(|breach| refused(breach.text).at(&dotted(&breach.place))).collect()
 }
 
-/// A place in a value as a dotted path.
+/// A position in a value as a dotted path.
 pub fn dotted(place: &[String]) -> String {
     let mut field = String::new();
     for step in place {
@@ -109,10 +109,10 @@ fn unknown_tool(name: &str, said: Option<&Value>, fields: &Map<String, Value>, c
     }
 }
 
-/// A parameter as it is meant.
+/// A parameter, without null members that mean "absent".
 type Given<'a> = (&'a String, Cow<'a, Value>);
 
-/// A proposal while it is read. What it says of meta-properties is found in one pass.
+/// A proposal during parsing. Its meta-properties are collected in one pass.
 struct CallReader<'a> {
     fields: &'a Map<String, Value>,
     tool_name: Option<&'a Value>,
@@ -143,12 +143,12 @@ impl<'a> CallReader<'a> {
         self.faults.push(refused(text));
     }
 
-    /// What the call says of a meta-property.
+    /// A meta-property of the call.
     fn said(&self, name: &str) -> Option<&'a Value> {
         self.metas[METAS.iter().position(|meta| *meta == name)?]
     }
 
-    /// What the call says of a meta-property, else what the tool fixes. A value that the tool does not permit is a fault.
+    /// A meta-property of the call, else the value fixed by the tool. A value that the tool does not permit is a fault.
     fn meta(&mut self, name: &str) -> Option<&'a Value> {
         let rule = self.tool.and_then(|tool| tool.meta(name));
         let Some(said) = self.said(name).filter(|said| !said.is_null()) else {
@@ -168,7 +168,7 @@ impl<'a> CallReader<'a> {
             return None;
         };
         let path = OutputPath::parse(text).map_err(|fault| self.faults.push(fault.at("_outputPath"))).ok()?;
-        // It is told before anything runs: afterwards the result would have no place, and the call might be repeated.
+        // Reported before anything runs: later the result could not be stored, and the call might be repeated.
         if let Some(path) = path.paths().find(|path| is_forbidden(path, context)) {
             let text = format!(
                 "{path} cannot be written: the schema of `{}` has no such field; write to another kind, such as †found.{}",
@@ -229,7 +229,7 @@ impl<'a> CallReader<'a> {
         scopes
     }
 
-    /// The executor that the tool names, or that it lets the call choose.
+    /// The executor, named by the tool or chosen by the call if the tool permits that.
     fn executor(&mut self, name: &str) -> Option<String> {
         if self.tool.is_some_and(|tool| tool.meta(name).is_none()) {
             if self.said(name).is_some_and(|said| !said.is_null()) {
@@ -256,21 +256,21 @@ impl<'a> CallReader<'a> {
                 given.iter().for_each(|(name, value)| self.parse(name, value, &mut params));
             }
         }
-        // A parameter with a faulty expression is not reported as missing too.
+        // A parameter with an invalid expression is not also reported as missing.
         if !self.faults.iter().any(|fault| fault.rule == Rule::Ctx12 && !fault.field.starts_with('_')) {
             self.faults.extend(faults_of(literal_breaches(tool, &params)));
         }
         (params, asides)
     }
 
-    /// The parameters as they are meant, without those that are absent, and the asides.
+    /// The parameters without absent ones and absent members, and the asides.
     fn given(&self) -> (Vec<Given<'a>>, Option<Box<Map<String, Value>>>) {
         let mut given = Vec::with_capacity(self.params);
         let mut asides: Option<Box<Map<String, Value>>> = None;
         for (name, value) in self.fields.iter().filter(|(name, _)| !name.starts_with('_')) {
             let is_declared = || self.tool.is_none_or(|tool| tool.param(name).is_some());
             if ASIDES.contains(&name.as_str()) && !is_declared() {
-                // A strict mode has the model write all of them.
+                // In a strict mode the model writes all of them, most as null.
                 if !value.is_null() {
                     asides.get_or_insert_default().insert(name.clone(), value.clone());
                 }
@@ -293,7 +293,7 @@ impl<'a> CallReader<'a> {
     }
 }
 
-/// The result that a call brings along, without nulls in optional places.
+/// The result that a call contains, without nulls in optional places.
 pub fn without_absent(output: &Value, tool: Option<&Tool>) -> Value {
     match tool.and_then(Tool::output) {
         Some(schema) => without_nulls(output, schema).into_owned(),
@@ -326,7 +326,7 @@ fn scope(entry: &Value) -> Result<Scope, Fault> {
     }
 }
 
-/// What is wrong with the parameters, as far as it does not depend on references.
+/// The breaches of the tool's schema that do not depend on references.
 fn literal_breaches(tool: &Tool, params: &[(Name, Template)]) -> Vec<Breach> {
     if params.iter().any(|(_, template)| !matches!(template, Template::Literal(_))) && tool.surely_fits(params) {
         return Vec::new();
@@ -337,8 +337,8 @@ fn literal_breaches(tool: &Tool, params: &[(Name, Template)]) -> Vec<Breach> {
     decided_breaches(tool, &Value::Object(outline), params, &open)
 }
 
-/// How parameters break the tool's schema, as far as it does not depend on what will stand in the open places. A text
-/// with references is a text, whatever they bring.
+/// The breaches of the tool's schema that do not depend on the values at the open positions. A text with references is
+/// always a text.
 pub fn decided_breaches(
     tool: &Tool,
     outline: &Value,

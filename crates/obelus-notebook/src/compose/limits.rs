@@ -1,22 +1,22 @@
-//! The size of schemas in strict structured-output modes, by the published rules of OpenAI:
+//! Size limits of schemas in strict structured-output modes, by the published rules of OpenAI:
 //! <https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas>.
 
 use serde_json::Value;
 
-/// Known formats of texts.
+/// Supported formats of strings.
 pub(super) const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
-/// Of 10 permitted levels of objects, 7 may be declared: a list of entries takes one more, and a free value in it two.
+/// Of 10 permitted levels of objects 7 may be declared: a list of entries needs one more, and a free value in it two.
 pub(super) const DEEPEST_DECLARED: usize = 7;
-/// More instances are not listed by name.
+/// If there are more instances, their names are not listed.
 pub(super) const MOST_INSTANCES: usize = 250;
 
 const MOST_PROPERTIES: usize = 5_000;
 const MOST_ENUM_VALUES: usize = 1_000;
 const MOST_CHARACTERS: usize = 120_000;
-/// An enum with more values …
+/// An enum with more values than this has a limit of characters.
 const LARGE_ENUM: usize = 250;
-/// … may not have more characters.
+/// The most characters of such an enum.
 const MOST_LARGE_ENUM_CHARACTERS: usize = 15_000;
 
 #[derive(Default)]
@@ -27,7 +27,7 @@ struct SchemaSize {
     large_enums: usize,
 }
 
-/// Why a schema is too large.
+/// The reasons why a schema is too large.
 pub(super) fn excess(schema: &Value) -> Vec<String> {
     let mut size = SchemaSize::default();
     size.add(schema);

@@ -1,4 +1,4 @@
-//! What the schema of an answer depends on, and a cache of the latest.
+//! The inputs of the schema of an answer, and a cache of the latest schema.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use crate::context::{Context, Instances};
 use crate::message::PlanMode;
 use crate::tool::Tool;
 
-/// Everything that the schema of an answer depends on.
+/// All inputs of the schema of an answer.
 #[derive(Debug, PartialEq)]
 pub struct Offered {
     pub(super) tools: Vec<OfferedTool>,
@@ -17,18 +17,18 @@ pub struct Offered {
     pub(super) output: Option<Value>,
 }
 
-/// A tool that the model sees.
+/// A tool offered to the model.
 #[derive(Debug)]
 pub(super) struct OfferedTool {
     pub(super) tool: Arc<Tool>,
-    /// Whether it may be called; else it may be planned.
+    /// Whether it may be called; otherwise it may be planned.
     pub(super) is_called: bool,
-    /// Whether its calls bring their results along.
+    /// Whether its calls contain their results.
     pub(super) brings_output: bool,
 }
 
 impl PartialEq for OfferedTool {
-    /// Definitions never change, so pointers tell.
+    /// Tools are compared by pointer, because definitions never change.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.tool, &other.tool)
             && (self.is_called, self.brings_output) == (other.is_called, other.brings_output)
@@ -36,7 +36,7 @@ impl PartialEq for OfferedTool {
 }
 
 impl Offered {
-    /// What this context offers a model: its tools as `offer` says of each, and the output that is asked for.
+    /// The tools of this context, filtered by `offer`, and the expected output.
     pub fn new(
         context: &Context,
         output: Option<&Value>,
@@ -56,18 +56,18 @@ impl Offered {
         Self { tools: tools.collect(), instances: context.instances().clone(), output: output.cloned() }
     }
 
-    /// The tools, in the order in which the model sees them.
+    /// The tools, in the order for the model.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
         self.tools.iter().map(|offered| &offered.tool)
     }
 }
 
-/// The latest schema, with what it was composed for.
+/// A cache of the latest schema with its inputs.
 #[derive(Default)]
 pub struct Latest(Mutex<Option<(Offered, Arc<Composed>)>>);
 
 impl Latest {
-    /// The schema for what is offered now.
+    /// The schema for these inputs, from the cache or composed anew.
     pub fn composed(&self, offered: Offered) -> Arc<Composed> {
         let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*latest {

@@ -1,6 +1,6 @@
-//! A schema for strict structured-output modes: every object closed, every property required, optional ones nullable,
-//! free names as entries, and only known keywords. Other keywords are left out: calls are checked against the tool's
-//! own schema anyway.
+//! Converts a schema for strict structured-output modes: every object is closed, every property required, optional ones
+//! nullable, free names are entries, and only supported keywords remain. Omitting the others is safe, because calls are
+//! validated with the tool's own schema.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use crate::dialect::entries::{ENTRIES, NAME, VALUE};
 use crate::schema;
 use crate::tool::{choice, prescribed};
 
-/// Keywords that are carried over as they are.
+/// Keywords that are copied.
 const KEPT: [&str; 10] = [
     "description",
     "enum",
@@ -24,58 +24,58 @@ const KEPT: [&str; 10] = [
     "maxItems",
 ];
 
-/// The definitions of any value, and of any list of entries.
+/// References to the definitions of any value, and of any list of entries.
 pub(super) const ANY_VALUE: &str = "#/$defs/value";
 const ANY_ENTRIES: &str = "#/$defs/entries";
 
-/// Below this depth anything is any value.
+/// Below this depth the schema is "any value".
 const DEEPEST_PLACE: usize = 24;
 
-/// What is noticed while a schema is composed.
+/// Findings while a schema is composed.
 #[derive(Default)]
 pub(super) struct Notes {
     /// Why it cannot be sent in a strict mode.
     pub(super) loose: Vec<String>,
-    /// Whether something in it may be any value.
+    /// Whether some part of it accepts any value.
     pub(super) has_anything: bool,
 }
 
 pub(super) struct Strict<'a> {
-    /// The document that local references point into.
+    /// The document for local references.
     root: &'a Value,
-    /// The place in the schema, for messages.
+    /// The position in the schema, for messages.
     place: Vec<String>,
-    /// How many objects are around.
+    /// The number of enclosing objects.
     levels: usize,
-    /// The references that led here.
+    /// The references that are being followed, to detect recursion.
     following: Vec<String>,
     notes: &'a mut Notes,
 }
 
 impl<'a> Strict<'a> {
-    /// For parts of a schema, with so many objects around them in the composed one.
+    /// A converter for a part of a schema, which has `levels` enclosing objects in the composed schema.
     pub(super) fn new(root: &'a Value, place: &str, levels: usize, notes: &'a mut Notes) -> Self {
         Self { root, place: vec![place.to_owned()], levels, following: Vec::new(), notes }
     }
 
-    /// A schema without references into memory.
+    /// Converts a schema without adding references to memory as alternatives.
     pub(super) fn plain(&mut self, schema: &Value) -> Value {
         self.convert(schema, false)
     }
 
-    /// The entries of a call, if the tool takes parameters of any name.
+    /// The schema of a call's entries, if the tool accepts parameters of any name.
     pub(super) fn free_params(&mut self, params: &Value) -> Option<Value> {
         let fields = params.as_object()?;
         let values = fields.get("additionalProperties").filter(|values| **values != false)?;
         Some(self.entries(fields, values, true))
     }
 
-    /// A member of an object: its value, a reference where permitted, or null if it is optional.
+    /// The schema of a member of an object: its value, or a reference if permitted, or null if it is optional.
     pub(super) fn member(&mut self, object: &Value, name: &str, schema: &Value, by_reference: bool) -> Value {
         let required = object.get("required").and_then(Value::as_array);
         let required = required.is_some_and(|names| names.iter().any(|known| known == name));
         if let Some(only) = schema::resolved(schema, self.root).and_then(prescribed).filter(|_| by_reference) {
-            // It is filled in where a call leaves it out.
+            // Calls may omit it, because it is filled in.
             return json!({"type": ["string", "null"], "enum": [only, null]});
         }
         self.place.push(name.to_owned());
@@ -130,7 +130,7 @@ impl<'a> Strict<'a> {
         Value::Object(result)
     }
 
-    /// The target of a reference, inlined. A recursive reference is any value.
+    /// Inlines the target of a reference. A recursive reference becomes "any value".
     fn referred(&mut self, target: &str, words: Option<&Value>, by_reference: bool) -> Value {
         let root = self.root;
         let pointer = target.strip_prefix('#').and_then(|pointer| schema::followed(root, pointer.to_owned()));
@@ -144,7 +144,7 @@ impl<'a> Strict<'a> {
         self.following.push(pointer);
         let mut inlined = self.convert(found, by_reference);
         self.following.pop();
-        // A strict mode takes no words beside a reference.
+        // Strict modes permit no description beside a reference.
         if let (Some(words), Some(fields)) = (words, inlined.as_object_mut())
             && !fields.contains_key("$ref")
         {
@@ -153,7 +153,7 @@ impl<'a> Strict<'a> {
         inlined
     }
 
-    /// The members of `allOf` as one schema, if they do not overlap.
+    /// Merges the members of `allOf` into one schema, if they do not overlap.
     fn joined(&self, fields: &Map<String, Value>, members: &[Value]) -> Option<Value> {
         let mut whole = fields.clone();
         whole.shift_remove("allOf");
@@ -215,7 +215,7 @@ impl<'a> Strict<'a> {
         }
     }
 
-    /// Properties of any name as a list of entries.
+    /// Converts properties of any name to a list of entries.
     fn entries(&mut self, fields: &Map<String, Value>, values: &Value, by_reference: bool) -> Value {
         self.levels += 1;
         self.place.push(ENTRIES.to_owned());
@@ -268,7 +268,7 @@ fn is_any_value(schema: &Value) -> bool {
     schema["$ref"] == ANY_VALUE || schema["anyOf"].as_array().is_some_and(|members| members.iter().any(is_any_value))
 }
 
-/// A list of entries with such names.
+/// The schema of a list of entries, with this schema of names.
 fn list_of(mut names: Map<String, Value>, value: Value) -> Value {
     names.insert("type".to_owned(), "string".into());
     let entry = Map::from_iter([(NAME.to_owned(), Value::Object(names)), (VALUE.to_owned(), value)]);
@@ -276,7 +276,7 @@ fn list_of(mut names: Map<String, Value>, value: Value) -> Value {
     json!({"description": words, "type": "array", "items": closed(entry)})
 }
 
-/// The keywords that are carried over.
+/// Copies the supported keywords.
 fn carried_over(fields: &Map<String, Value>) -> Map<String, Value> {
     let mut result: Map<String, Value> =
         KEPT.iter().filter_map(|name| Some(((*name).to_owned(), fields.get(*name)?.clone()))).collect();
@@ -289,7 +289,7 @@ fn carried_over(fields: &Map<String, Value>) -> Map<String, Value> {
     if let Some(format) = fields.get("format").filter(is_known) {
         result.insert("format".to_owned(), format.clone());
     }
-    // Servers refuse patterns that look around or back.
+    // Servers refuse patterns with lookaround or backreferences.
     let is_plain = |pattern: &&Value| {
         let text = pattern.as_str().unwrap_or("(?");
         let looks_back = text.as_bytes().windows(2).any(|pair| pair[0] == b'\\' && pair[1].is_ascii_digit());
@@ -319,14 +319,15 @@ fn guessed_type(fields: &Map<String, Value>) -> Option<Value> {
     }
     match types.as_slice() {
         [] => None,
-        // An object or a list would need a shape of its own.
+        // Objects and arrays would need a schema of their members.
         types if types.contains(&"object") || types.contains(&"array") => None,
         [one] => Some((*one).into()),
         several => Some(several.iter().copied().collect()),
     }
 }
 
-/// The schema, or a string that begins with `†` or holds `{†`; the schema alone if it says which references may stand.
+/// The schema, or a string that starts with `†` or contains `{†`. A schema that names its permitted references is
+/// unchanged.
 fn or_reference(schema: Value) -> Value {
     if prescribed(&schema).is_some() || choice(&schema).is_some() {
         return schema;
@@ -352,7 +353,7 @@ pub(super) fn nullable(schema: Value) -> Value {
     }
 }
 
-/// Whether a schema names types of plain values and nothing that null would break.
+/// Whether a schema has only scalar types and keywords to which null can be added.
 fn is_plain(fields: &Map<String, Value>) -> bool {
     let plain = ["string", "number", "integer", "boolean"];
     let is_plain = |name: &Value| plain.iter().any(|known| name == known);
@@ -365,7 +366,7 @@ fn is_plain(fields: &Map<String, Value>) -> bool {
         }
 }
 
-/// The same with null among its types and choices: shorter than an alternative.
+/// Adds null to the types and the enum, which is shorter than an alternative.
 fn plain_or_null(mut fields: Map<String, Value>) -> Map<String, Value> {
     if let Some(types) = fields.get_mut("type") {
         let mut names = types.as_array().cloned().unwrap_or_else(|| vec![types.clone()]);
@@ -395,11 +396,11 @@ fn alternative(mut schema: Value, other: Value) -> Value {
     result
 }
 
-/// The schema with this description first, as models read from the top.
+/// The schema with this description first, because models read from the top.
 pub(super) fn described(schema: Value, words: &str) -> Value {
     let mut result = Map::new();
     result.insert("description".to_owned(), words.into());
-    // A strict mode takes no words beside a reference.
+    // Strict modes permit no description beside a reference.
     let schema = if schema.get("$ref").is_some() { json!({"anyOf": [schema]}) } else { schema };
     if let Value::Object(fields) = schema {
         result.extend(fields.into_iter().filter(|(name, _)| name != "description"));

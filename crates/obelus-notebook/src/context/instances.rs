@@ -1,18 +1,18 @@
-//! The names of instances, in the order in which they came.
+//! The names of instances, in the order in which they were added.
 
 use std::collections::BTreeMap;
 
 /// Names of instances, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instances {
-    /// How many others were there when one came, by its name.
+    /// The number of earlier instances, by name.
     came: BTreeMap<String, usize>,
-    /// Whether they are treated in the order of their names.
+    /// Whether they are ordered by name.
     by_name: bool,
 }
 
 impl Instances {
-    /// Whether there is one of this name.
+    /// Whether an instance has this name.
     pub fn contains(&self, name: &str) -> bool {
         self.came.contains_key(name)
     }
@@ -27,12 +27,12 @@ impl Instances {
         self.came.len()
     }
 
-    /// The names in the order of their letters, in which they are looked up.
+    /// The names in alphabetical order.
     pub fn iter(&self) -> impl Iterator<Item = &String> {
         self.came.keys()
     }
 
-    /// The names in the order in which instances are treated and shown: that in which they came.
+    /// The names in the order for processing and display: by addition, or by name in sessions of earlier versions.
     pub fn in_order(&self) -> Vec<&String> {
         let mut all: Vec<(&String, &usize)> = self.came.iter().collect();
         if !self.by_name {

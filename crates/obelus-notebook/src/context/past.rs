@@ -1,4 +1,4 @@
-//! Checkpoints of a context. Old messages are loaded only when somebody asks for them.
+//! Checkpoints of a context. Old messages are loaded on demand.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,15 +12,15 @@ use super::{Context, View};
 use crate::message::{Message, Role};
 use crate::tool::Tool;
 
-/// Loads the messages that a checkpoint left out, oldest first.
+/// Loads the messages that are not in a checkpoint, oldest first.
 pub type LoadPast = Arc<dyn Fn() -> Result<Vec<Message>, String> + Send + Sync>;
 
 /// A gap in the list of messages, and how to fill it.
 #[derive(Clone)]
 pub(super) struct Past {
-    /// Where the gap is.
+    /// The position of the gap.
     at: usize,
-    /// How many messages are missing there.
+    /// The number of missing messages.
     count: usize,
     load: LoadPast,
     loaded: Arc<OnceLock<Result<Vec<Message>, String>>>,
@@ -50,9 +50,9 @@ impl Past {
 /// A stored context: its fold and its latest messages.
 #[derive(Serialize, Deserialize)]
 pub struct ContextCheckpoint<'a> {
-    /// Messages in all.
+    /// The number of all messages.
     length: usize,
-    /// Messages at the beginning, which whoever restores it has already.
+    /// The number of messages at the beginning, which are not stored: the restoring side has them.
     opening: usize,
     /// The latest messages.
     recent: Vec<Value>,
@@ -60,16 +60,16 @@ pub struct ContextCheckpoint<'a> {
     instances: Vec<Cow<'a, str>>,
     /// The latest plan.
     plan: Option<Value>,
-    /// Tools that are not defined as in the opening.
+    /// Tools whose definitions differ from the opening.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     tools: Map<String, Value>,
 }
 
-/// How many of the latest messages are stored: a prompt rarely shows older ones.
+/// How many of the latest messages are stored. Prompts rarely show older ones.
 const RECENT: usize = 64;
 
 impl Context {
-    /// Every message, oldest first. Loads what was left out.
+    /// All messages, oldest first. Loads missing ones.
     pub fn messages(&self) -> &[Message] {
         match &self.past {
             None => &self.messages,
@@ -80,7 +80,7 @@ impl Context {
         }
     }
 
-    /// Reserves room for so many messages.
+    /// Reserves space for this many messages.
     pub fn expect(&mut self, messages: usize) {
         self.messages.reserve(messages);
     }
@@ -98,19 +98,19 @@ impl Context {
         self.messages.len() + self.past.as_ref().map_or(0, |past| past.count)
     }
 
-    /// The first messages, which are never left out. No more than a checkpoint keeps as its opening may be asked for.
+    /// The first messages, which are always in memory. `count` must not exceed the opening of the checkpoint.
     pub fn opening(&self, count: usize) -> &[Message] {
         &self.messages[..count.min(self.messages.len())]
     }
 
-    /// Every message, newest first. Loads what was left out only when it is reached.
+    /// All messages, newest first. Missing ones are loaded when the iterator reaches them.
     pub fn latest(&self) -> impl Iterator<Item = &Message> {
         let (opening, recent) = self.messages.split_at(self.past.as_ref().map_or(0, |past| past.at));
         let before = std::iter::once_with(|| self.past.as_ref().map_or(&[][..], Past::messages).iter().rev());
         recent.iter().rev().chain(before.flatten()).chain(opening.iter().rev())
     }
 
-    /// The author's texts, which are at the beginning and so never left out.
+    /// The author's texts. They are at the beginning, so they are always in memory.
     pub fn system_texts(&self) -> impl Iterator<Item = &str> {
         self.messages.iter().filter_map(|message| match message {
             Message::Text(text) if text.role == Role::System => Some(text.text.as_str()),
@@ -118,18 +118,18 @@ impl Context {
         })
     }
 
-    /// Why loading what was left out failed, if it did.
+    /// The error of loading the missing messages, if it failed.
     pub fn unreadable(&self) -> Option<&str> {
         self.past.as_ref()?.loaded.get()?.as_ref().err().map(String::as_str)
     }
 
-    /// What is needed to restore the context; the first `opening` messages are not stored.
+    /// The data to restore the context; the first `opening` messages are not stored.
     pub fn checkpoint(&self, opening: usize) -> Option<ContextCheckpoint<'_>> {
         let length = self.length();
         let first = (length - RECENT.min(length)).max(opening);
         let recent: Vec<Value> = self.latest().take(length - first).map(Message::to_json).collect();
         let is_here = |message: &Message| !matches!(message, Message::Text(text) if text.role == Role::System);
-        // The author's texts come with the request; a context that got more later has no checkpoint.
+        // The author's texts are in the opening. A context with later ones has no checkpoint.
         let is_plain = self.messages.iter().skip(opening).all(is_here);
         let is_open = self.past.as_ref().is_none_or(|past| past.at == opening);
         let plan = self.plan().map(|plan| Message::Plan(plan.clone()).to_json());
@@ -144,7 +144,7 @@ impl Context {
         })
     }
 
-    /// Tools that are not defined as in the opening.
+    /// Tools whose definitions differ from the opening.
     fn later_tools(&self, opening: usize) -> Map<String, Value> {
         let mut known: BTreeMap<&str, &Value> = BTreeMap::new();
         for message in self.opening(opening) {
@@ -182,7 +182,7 @@ impl Context {
         Ok(())
     }
 
-    /// The messages that a checkpoint leaves out.
+    /// The messages that a checkpoint does not store.
     pub fn left_out(&self, opening: usize) -> Vec<Message> {
         let length = self.length();
         let first = (length - RECENT.min(length)).max(opening);

@@ -22,10 +22,10 @@ pub struct View {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Layer {
-    /// Null is a value, and differs from none.
+    /// A stored null differs from no value.
     #[serde(with = "present", default, skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
-    /// The value as filters have it, cached until the next write.
+    /// The value prepared for jq filters, cached until the next write.
     #[serde(skip)]
     for_filters: OnceLock<Read>,
     #[serde(with = "present", default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ struct Layer {
     labels: Labels,
 }
 
-/// A stored null is a value.
+/// Serialises a null as a value.
 mod present {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use serde_json::Value;
@@ -51,8 +51,8 @@ mod present {
 }
 
 impl View {
-    /// The value at a path: the instance's data over the global. Both are walked side by side, and merged only at the
-    /// end of the path.
+    /// The value at a path: the instance's data over the global data. Both are walked in parallel, and merged only at
+    /// the end of the path.
     pub fn read(&self, path: &[Segment], instance: Option<&str>) -> Option<Cow<'_, Value>> {
         let mut under = self.global.value.as_ref();
         let mut over = instance.and_then(|name| self.instances.get(name)?.value.as_ref());
@@ -72,13 +72,13 @@ impl View {
         }
     }
 
-    /// The global data as filters have it.
+    /// The global data prepared for jq filters.
     pub fn for_filters(&self) -> Option<&Read> {
         let value = self.global.value.as_ref()?;
         Some(self.global.for_filters.get_or_init(|| Read::new(value)))
     }
 
-    /// Where the value at a path comes from.
+    /// The origins of the value at a path.
     pub fn origins(&self, path: &[Segment], instance: Option<&str>) -> Origins {
         let mut found = self.global.labels.at(path);
         if let Some(layer) = instance.and_then(|name| self.instances.get(name)) {
@@ -91,7 +91,8 @@ impl View {
         found
     }
 
-    /// Notes the origins of data that was just written, and its schema and description. `is_new` if its place was empty.
+    /// Records the origins of data that was just written, and its schema and description. `is_new` is true if the place
+    /// was empty.
     pub(super) fn note(&mut self, data: &Data, is_new: bool) {
         let instance = data.instance.as_deref();
         if let (path, method, Some(value)) = data.operation() {
@@ -99,12 +100,12 @@ impl View {
             let labels = &mut self.layer(instance).labels;
             labels.write(path, method, value, &sources);
             if is_new && matches!(method, Method::Push | Method::Concat) {
-                // Labels of earlier data at this place must not remain for the first elements.
+                // Labels of earlier data at this place must not apply to the first elements.
                 labels.join_below(path, &sources);
             }
             for (dotted, origins) in data.parts.iter().flat_map(|parts| parts.iter()) {
                 for (place, part) in self.places(path, method, value, dotted, instance) {
-                    // A merge, and an assign at the written path itself, keep what they do not write.
+                    // A merge, and an assign at the written path itself, keep values that they do not write.
                     let adds = method == Method::Merge || place == path;
                     let method = if adds { method } else { Method::Set };
                     self.layer(instance).labels.write(&place, method, part, origins);
@@ -118,7 +119,7 @@ impl View {
         }
     }
 
-    /// The parts that a dotted path names in a value just written, each with its place.
+    /// The parts of a value just written that a dotted path names, each with its position.
     fn places<'v>(
         &self,
         path: &[Segment],
@@ -130,7 +131,7 @@ impl View {
         let added = match (method, value) {
             (Method::Push, _) => std::slice::from_ref(value),
             (Method::Concat, Value::Array(items)) => items,
-            // Text that joined another text is no separate part.
+            // Text appended to other text is not a separate part.
             (Method::Concat, _) => &[],
             _ => {
                 let mut found = Vec::new();
@@ -146,7 +147,7 @@ impl View {
         found
     }
 
-    /// Where everything of this kind comes from.
+    /// The origins of everything of this kind.
     pub(super) fn all_origins(&self) -> Origins {
         self.instances.values().fold(self.global.labels.at(&[]), |all, layer| all.joined(&layer.labels.at(&[])))
     }
@@ -179,7 +180,7 @@ impl View {
         instance.and_then(|name| get(self.instances.get(name)?)).or_else(|| get(&self.global))
     }
 
-    /// The value of a layer, to write to it.
+    /// The value of a layer, for writing.
     pub(super) fn slot(&mut self, instance: Option<&str>) -> &mut Option<Value> {
         let layer = self.layer(instance);
         layer.for_filters.take();
@@ -194,7 +195,7 @@ impl View {
     }
 }
 
-/// Everything in a value that a dotted path names, through arrays; the empty path names the value itself.
+/// All values at a dotted path, including those in elements of arrays. The empty path is the value itself.
 pub fn named<'v>(value: &'v Value, at: Vec<Segment>, dotted: &str, found: &mut Vec<(Vec<Segment>, &'v Value)>) {
     let (first, rest) = dotted.split_once('.').unwrap_or((dotted, ""));
     match value {
@@ -221,7 +222,7 @@ fn element(list: &[Segment], index: usize) -> Vec<Segment> {
     path
 }
 
-/// Whether the instance's value covers the global one instead of merging with it.
+/// Whether the instance's value replaces the global one instead of merging with it.
 fn covers(under: Option<&Value>, over: Option<&Value>) -> bool {
     over.is_some_and(|over| !(over.is_object() && under.is_some_and(Value::is_object)))
 }

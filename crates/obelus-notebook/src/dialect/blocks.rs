@@ -1,8 +1,8 @@
 //! The dialect `blocks`: an answer as text with the blocks `THOUGHT:`, `ACTION:` and `ASSISTANT:`.
 //!
 //! The form may vary: a preamble, code fences, headings in any case, bold or as Markdown headings, prose around the
-//! array. What is executed may not: ACTION holds exactly one array of valid JSON, every key is known and stands once,
-//! and nothing is repaired by guessing. An error names the place.
+//! array. The executed part is strict: ACTION contains exactly one array of valid JSON, all keys are known and unique,
+//! and nothing is repaired by guessing. Errors have the position.
 
 pub(super) mod headings;
 mod json;
@@ -17,16 +17,16 @@ pub use step::Step;
 
 use crate::dialect::Solution;
 
-/// The longest answer that is read, in bytes.
+/// The longest accepted answer, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// The most steps one answer may have.
+/// The most steps of an answer.
 pub const MAX_STEPS: usize = 200;
 
 /// An answer in blocks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Blocks {
-    /// What the model thought; shown only in the log.
+    /// The model's thoughts; shown only in the log.
     pub thought: String,
     /// The steps in order.
     pub steps: Vec<Step>,
@@ -34,12 +34,12 @@ pub struct Blocks {
     pub words: String,
 }
 
-/// Why an answer cannot be read, in words for the model.
+/// Why an answer cannot be parsed; the text is for the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatError {
-    /// What is wrong, and what would be right.
+    /// What is wrong, and what would be correct.
     pub message: String,
-    /// The step at fault, counted from 0.
+    /// The invalid step, counted from 0.
     pub step: Option<usize>,
     /// Line and column in the answer, counted in characters from 1.
     pub at: Option<(usize, usize)>,
@@ -66,7 +66,7 @@ impl FormatError {
         Self { message: message.into(), step: None, at: None }
     }
 
-    /// An error at a byte of the answer.
+    /// An error at a byte offset of the answer.
     fn at(text: &str, offset: usize, message: impl Into<String>) -> Self {
         let before = &text[..text.floor_char_boundary(offset)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -81,8 +81,8 @@ impl FormatError {
 }
 
 impl Blocks {
-    /// The same answer as a solution: its steps are calls that run in order and keep their results. The words reach
-    /// the user at once; without steps they are the result as well.
+    /// Converts the answer to a solution: its steps are calls that run in order and keep their results. The words are
+    /// shown to the user at once; without steps they are also the result.
     pub fn into_solution(self) -> Solution {
         let calls: Vec<_> = self.steps.into_iter().map(Step::into_call).collect();
         let words = Some(self.words).filter(|words| !words.is_empty());
@@ -92,7 +92,7 @@ impl Blocks {
     }
 }
 
-/// Reads an answer.
+/// Parses an answer.
 pub fn read(text: &str) -> Result<Blocks, FormatError> {
     if text.len() > MAX_BYTES {
         return Err(FormatError::whole(format!("the answer is longer than {MAX_BYTES} bytes")));
@@ -120,7 +120,7 @@ pub fn read(text: &str) -> Result<Blocks, FormatError> {
     Ok(Blocks { thought: tidy(&text[thought.content..action.start]), steps, words })
 }
 
-/// Writes an answer as [`read`] reads it, to show the model its earlier answers.
+/// Writes an answer in the form that [`read`] parses, to show the model its earlier answers.
 pub fn write(blocks: &Blocks) -> String {
     let steps: Vec<String> = blocks.steps.iter().map(|step| step.to_json().to_string()).collect();
     let action = match steps.is_empty() {
@@ -130,7 +130,7 @@ pub fn write(blocks: &Blocks) -> String {
     format!("THOUGHT: {}\nACTION: {action}\nASSISTANT: {}", escaped(&blocks.thought), escaped(&blocks.words))
 }
 
-/// Where the answer begins after `<think>…</think>`, in which some models write drafts of blocks.
+/// The offset after `<think>…</think>`, in which some models write drafts of blocks.
 fn after_thinking(text: &str) -> usize {
     let body = text.trim_start_matches(headings::is_space);
     match body.starts_with("<think>").then(|| text.find("</think>")).flatten() {
@@ -145,7 +145,7 @@ fn missing(block: Block) -> FormatError {
     FormatError::whole(format!("the block {name} is missing; {what}"))
 }
 
-/// The one heading ACTION with JSON below it, and where that begins.
+/// The one heading ACTION with JSON below it, and the offset of the JSON.
 fn find_action<'a>(text: &str, headings: &'a [Heading]) -> Result<(&'a Heading, usize), FormatError> {
     let mut first = None;
     let mut found = None;
@@ -164,7 +164,7 @@ fn find_action<'a>(text: &str, headings: &'a [Heading]) -> Result<(&'a Heading, 
         let message = "ACTION is a JSON array of steps; write [] where there is nothing to do";
         return Err(FormatError::at(text, first.content, message));
     };
-    // `Assistant:` in the prose of a thought is no heading, but after ACTION it is.
+    // `Assistant:` in the prose of a thought is not a heading; after ACTION it is.
     let is_spoken = |heading: &&Heading| {
         heading.block == Block::Assistant
             && heading.start < action.start
@@ -176,13 +176,13 @@ fn find_action<'a>(text: &str, headings: &'a [Heading]) -> Result<(&'a Heading, 
     Ok((action, payload))
 }
 
-/// Where the first line begins that starts with JSON or a code fence.
+/// The offset of the first line that starts with JSON or a code fence.
 fn payload(text: &str, from: usize, to: usize) -> Option<usize> {
     let is_payload = |(_, line): &(usize, &str)| line.starts_with(['[', '{']) || is_fence(line);
     trimmed_lines(text, from, to).find(is_payload).map(|(start, _)| start)
 }
 
-/// The lines of a part of the text without leading space, each with its place.
+/// The lines of a part of the text without leading space, each with its offset.
 fn trimmed_lines(text: &str, from: usize, to: usize) -> impl Iterator<Item = (usize, &str)> {
     let mut next = from;
     text[from..to].split_inclusive('\n').map(move |line| {
@@ -192,7 +192,7 @@ fn trimmed_lines(text: &str, from: usize, to: usize) -> impl Iterator<Item = (us
     })
 }
 
-/// The steps, and where the array ends.
+/// The steps, and the offset after the array.
 fn read_action(text: &str, payload: usize) -> Result<(Vec<Step>, usize), FormatError> {
     let mut start = payload;
     if is_fence(&text[start..]) {
@@ -244,7 +244,7 @@ fn tidy(text: &str) -> String {
     lines.join("\n").trim().split('\n').map(meant).collect::<Vec<_>>().join("\n")
 }
 
-/// Puts a backslash before lines that would be read as headings.
+/// Puts a backslash before lines that would be parsed as headings.
 fn escaped(text: &str) -> String {
     let escape = |line: &str| match looks_like_heading(line.trim_start_matches('\\')) {
         true => format!("\\{line}"),

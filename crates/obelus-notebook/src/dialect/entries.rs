@@ -1,8 +1,8 @@
 //! Objects with properties of any name, for strict structured-output modes.
 //!
-//! Such modes want every property named in the schema. Where names are free, the composed schema has one property
-//! `_entries`, a list of `{"name": …, "value": …}`, beside the properties that it does name. Entries of an answer become
-//! properties of the object they stand in; an answer with the plain object is read as it is.
+//! Strict modes require all properties to be named in the schema. For free names the composed schema has one property
+//! `_entries`, a list of `{"name": …, "value": …}`, beside the named properties. Entries of an answer become properties
+//! of the object that contains them. Plain objects are accepted unchanged.
 
 use serde_json::{Map, Value};
 
@@ -15,12 +15,12 @@ pub(crate) const NAME: &str = "name";
 /// The value of an entry's property.
 pub(crate) const VALUE: &str = "value";
 
-/// Makes properties of all entries, at every depth. The error is for the model.
+/// Converts all entries to properties, at every depth. The error is for the model.
 pub(crate) fn open(value: &mut Value) -> Result<(), String> {
     match value {
         Value::Array(items) => items.iter_mut().try_for_each(open),
         Value::Object(fields) => {
-            // Comparing the names is cheaper than hashing one.
+            // Comparing the few names is cheaper than hashing.
             let has_entries = fields.keys().any(|name| name == ENTRIES);
             let entries = if has_entries { fields.shift_remove(ENTRIES) } else { None };
             fields.values_mut().try_for_each(open)?;
@@ -38,7 +38,7 @@ fn put(fields: &mut Map<String, Value>, entry: Value) -> Result<(), String> {
     let (name, mut value) = pair(entry).ok_or_else(|| {
         format!("an entry of `{ENTRIES}` is an object with `{NAME}`, a string, and `{VALUE}`, and nothing else")
     })?;
-    // A property may stand twice if the first is null, which means that it is left out.
+    // A property may occur twice if the first is null, which means absent.
     if fields.get(&name).is_some_and(|known| !known.is_null()) {
         return Err(format!("`{ENTRIES}`: `{name}` is given twice"));
     }

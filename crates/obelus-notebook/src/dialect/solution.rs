@@ -9,11 +9,11 @@ use crate::message::depth;
 use crate::path::MAX_DEPTH;
 use crate::wording::type_name;
 
-/// A model's answer: words, calls, and the result once there is one.
+/// A model's answer: words, calls, and the result if there is one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Solution {
-    /// What the model thought; shown only in the journal and the log.
+    /// The model's thoughts; shown only in the journal and the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thought: Option<String>,
     /// Words for the user, shown at once.
@@ -22,10 +22,10 @@ pub struct Solution {
     pub calls: Vec<Value>,
     /// The result; null while there is none.
     pub output: Value,
-    /// The path chosen for the result, where one call with alternatives was to be carried out.
+    /// The chosen path of the result, for one model call with alternatives.
     #[serde(rename = "_outputPath", skip_serializing_if = "Option::is_none")]
     pub output_path: Option<String>,
-    /// Whether the calls run in the order of writing.
+    /// Whether the calls run one after the other, in the order of the answer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sequential: bool,
     /// Whether results without an output path are pushed to `†results`, so that the turn waits for them.
@@ -39,7 +39,7 @@ impl Solution {
         Manner { sequential: self.sequential, keeps_results: self.keeps_results }
     }
 
-    /// Reads an answer in the composed schema. The error is for the model.
+    /// Parses an answer in the composed schema. The error is for the model.
     pub fn from_value(value: Value) -> Result<Self, String> {
         let Value::Object(mut fields) = value else {
             return Err(format!("the answer is an object with `say`, `calls` and `output`, not {}", type_name(&value)));
@@ -60,7 +60,7 @@ impl Solution {
         for (index, call) in calls.iter_mut().enumerate() {
             entries::open(call).map_err(|wrong| format!("call {index}: {wrong}"))?;
         }
-        // Messages of plans and errors contain the calls, and have their own limit of depth.
+        // Plan and error messages contain the calls, and messages have a limit of depth.
         const MOST: usize = MAX_DEPTH - 1;
         if let Some(index) = calls.iter().position(|call| depth(call) > MOST) {
             return Err(format!("call {index} is nested deeper than {MOST} levels"));
@@ -78,7 +78,7 @@ impl Solution {
         Ok(Self { say, calls, output, output_path, ..Self::default() })
     }
 
-    /// Reads an answer from text: one JSON object, with or without a code fence.
+    /// Parses an answer from text: one JSON object, with or without a code fence.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let fenced = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));

@@ -1,6 +1,7 @@
-//! An answer while it is being written: words as they come, and calls once they are complete.
+//! Incremental parsing of an answer: words as they arrive, and calls once they are complete.
 //!
-//! [`Dialect::read`] reads the whole answer later, and that is what counts. After an error the reader is silent.
+//! This is a preview: [`Dialect::read`] parses the whole answer later, and its result is used. After an error the
+//! reader returns nothing more.
 
 mod blocks;
 mod json;
@@ -26,7 +27,7 @@ pub enum Piece {
     },
 }
 
-/// Reads an answer as it comes, each character once.
+/// Parses an answer as it arrives, each character once.
 pub struct Reader(ByDialect);
 
 enum ByDialect {
@@ -43,7 +44,7 @@ impl Reader {
         })
     }
 
-    /// Takes more of the answer, and tells what it completes.
+    /// Takes the next part of the answer, and passes on the pieces that it completes.
     pub fn push(&mut self, text: &str, mut piece: impl FnMut(Piece)) {
         match &mut self.0 {
             ByDialect::Json(reader) => reader.push(text, &mut piece),

@@ -29,7 +29,7 @@ pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
     }
 }
 
-/// One reference that stands in a longer text from `start` to `end`. Columns are counted in the whole text.
+/// One reference from `start` to `end` of a longer text. Columns are counted in the whole text.
 pub(crate) fn reference_in(text: &str, start: usize, end: usize) -> Result<Path, Fault> {
     let mut parser = ExprParser { text: &text[..end], rest: &text[start..end], depth: 0 };
     parser.take("†");
@@ -62,9 +62,9 @@ fn plain_reference(text: &str) -> Option<Path> {
 
 struct ExprParser<'a> {
     text: &'a str,
-    /// The unread rest.
+    /// The rest to be parsed.
     rest: &'a str,
-    /// Open parentheses, bounded so that hostile text cannot exhaust the stack.
+    /// The number of open parentheses, limited so that hostile text cannot exhaust the stack.
     depth: usize,
 }
 
@@ -77,7 +77,7 @@ impl<'a> ExprParser<'a> {
         self.joined("&", Self::term, Expr::All)
     }
 
-    /// One term, or several between doubled signs.
+    /// One term, or several with a doubled operator between them.
     fn joined(
         &mut self,
         sign: &str,
@@ -118,7 +118,7 @@ impl<'a> ExprParser<'a> {
         Ok(term)
     }
 
-    /// Takes a doubled sign; a single one is an error.
+    /// Takes a doubled operator; a single character is an error.
     fn operator(&mut self, sign: &str) -> Result<bool, Fault> {
         if !self.take(sign) {
             return Ok(false);
@@ -242,7 +242,7 @@ pub(crate) const fn is_kind_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// The same by byte: most other names are made of these too.
+/// The same as a table of bytes, used for other names too.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0_u8;
@@ -253,17 +253,17 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-/// Whether a text begins as a kind's name can begin.
+/// Whether a text begins with a valid first character of a kind.
 fn begins_kind(text: &str) -> bool {
     text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
 }
 
-/// How many plain characters a text begins with.
+/// The number of plain characters at the beginning of a text.
 fn plain_letters(text: &str) -> usize {
     text.bytes().position(|byte| !PLAIN[byte as usize]).unwrap_or(text.len())
 }
 
-/// The length of the bare segment that a text begins with.
+/// The length of the bare segment at the beginning of a text.
 fn end_of_name(text: &str) -> usize {
     let plain = plain_letters(text);
     let rest = &text[plain..];

@@ -1,6 +1,6 @@
-//! What values are looked for in: the user's own words, and whole texts that trusted tools have brought.
+//! The searched texts: the user's messages, and whole texts of trusted results.
 //!
-//! Texts are folded and searched for numbers once, when they are new. So a judgement costs what there is to compare.
+//! Each text is folded and its numbers are parsed once, when it is new, so that a search only compares.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -18,17 +18,17 @@ use crate::mention::text::{folded, whole_words};
 use crate::message::{Data, Message, Role};
 use crate::origin::Origin;
 
-/// The user's own words, and whole texts of trusted results, as far as they are known.
+/// The user's messages and whole texts of trusted results, up to a position.
 #[derive(Clone, Debug, Default)]
 pub struct GroundIndex {
-    /// How many messages have been taken in.
+    /// The number of indexed messages.
     seen: usize,
-    /// How many texts that people wrote elsewhere than in messages.
+    /// The number of indexed texts that people wrote outside of messages.
     written: usize,
     said: Vec<Said>,
     /// Whole texts of trusted results, folded.
     texts: BTreeMap<String, Vec<Brought>>,
-    /// The same by their letters and digits alone, of texts that may be telephone numbers or accounts.
+    /// The same texts by their letters and digits alone, if they may be telephone numbers or accounts.
     numbers: BTreeMap<String, Vec<Brought>>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Said {
     numbers: OnceLock<Vec<Address>>,
 }
 
-/// Where a text of a trusted result stands.
+/// The source of a text in a trusted result.
 #[derive(Clone, Debug)]
 pub(super) struct Brought {
     pub(super) place: FoundIn,
@@ -50,13 +50,13 @@ pub(super) struct Brought {
     instance: Option<String>,
 }
 
-/// So many letters and digits make a text of a result worth knowing.
+/// Texts of results with fewer letters and digits are not indexed.
 const LEAST_LETTERS: usize = 4;
-/// So many digits make it worth knowing by its digits.
+/// Texts with at least this many digits are also indexed as numbers.
 const LEAST_DIGITS: usize = 7;
 
 impl GroundIndex {
-    /// Takes in what has been added since the last time. `written` is what people wrote elsewhere than in messages.
+    /// Indexes everything added since the last call. `written` are texts that people wrote outside of messages.
     pub fn catch_up(&mut self, context: &Context, written: &[String]) {
         let length = context.length();
         if length < self.seen || written.len() < self.written {
@@ -73,9 +73,9 @@ impl GroundIndex {
         (self.seen, self.written) = (length, written.len());
     }
 
-    /// Whether it knows everything that there is.
+    /// Whether everything is indexed.
     pub fn is_current(&self, context: &Context, written: &[String]) -> bool {
-        // Where messages cannot be read, nobody knows which names there are.
+        // With unreadable messages the names in them are unknown.
         self.seen == context.length() && self.written == written.len() && context.unreadable().is_none()
     }
 
@@ -96,8 +96,8 @@ impl GroundIndex {
         }
     }
 
-    /// Notes the whole texts of a trusted tool's result that carries nothing untrusted. Issued values are left aside: they
-    /// are for whoever the user names.
+    /// Indexes the whole texts of a trusted tool's result if all of it is trusted. Issued values are not indexed: an id
+    /// in a result is not one that the user named.
     fn take_result(&mut self, place: FoundIn, data: &Data, context: &Context) {
         let Some(name) = data.output.as_ref().and_then(|output| output.call.get("_tool")?.as_str()) else { return };
         let Some(tool) = context.tool(name).filter(|_| data.kind != "error") else { return };
@@ -123,7 +123,7 @@ impl GroundIndex {
         });
     }
 
-    /// What the user said that a call for this instance may use.
+    /// The user's texts that a call for this instance may use.
     pub(super) fn said(&self, instance: Option<&str>) -> impl Iterator<Item = &Said> {
         self.said.iter().filter(move |said| said.instance.is_none() || said.instance.as_deref() == instance)
     }
@@ -133,7 +133,7 @@ impl GroundIndex {
         visible(self.texts.get(text)?, instance)
     }
 
-    /// The same of a telephone number or an account, whatever signs stand between.
+    /// A telephone number or an account of a trusted result, ignoring separators.
     pub(super) fn brought_number(&self, number: &str, instance: Option<&str>) -> Option<&Brought> {
         visible(self.numbers.get(number)?, instance)
     }
@@ -143,7 +143,7 @@ fn visible<'a>(all: &'a [Brought], instance: Option<&str>) -> Option<&'a Brought
     all.iter().find(|brought| brought.instance.is_none() || brought.instance.as_deref() == instance)
 }
 
-/// Whether data is the user's own words: parameters of the request that come from nobody else.
+/// Whether data is the user's own: parameters of the request with no other origin.
 fn is_users_input(data: &Data) -> bool {
     data.kind == "input" && data.output.is_none() && data.all_sources().iter().eq([&Origin::User])
 }
@@ -154,23 +154,23 @@ impl Said {
         Self { place, instance, numerals: numerals(&text), text, numbers: OnceLock::new() }
     }
 
-    /// Whether a folded text stands here by whole words, and cuts no number.
+    /// Whether the folded text occurs here as whole words, without cutting a number.
     pub(super) fn has_words(&self, part: &str) -> bool {
         let cuts = |start, end| self.numerals.iter().any(|numeral| numeral.is_cut_by(start, end));
         part.contains(char::is_alphanumeric) && whole_words(&self.text, part).any(|(start, end)| !cuts(start, end))
     }
 
-    /// Whether a number of this value stands here.
+    /// Whether a number with this value occurs here.
     pub(super) fn has_number(&self, value: &Decimal) -> bool {
         self.numerals.iter().any(|numeral| numeral.is_worth(value))
     }
 
-    /// Whether just these digits stand here as a number.
+    /// Whether exactly these digits occur here as a number.
     pub(super) fn has_digits(&self, digits: &str) -> bool {
         self.numerals.iter().any(|numeral| numeral.is_written(&self.text, digits))
     }
 
-    /// Whether a number of this value follows a word that begins with one of these, which are folded.
+    /// Whether a number with this value follows a word that begins with one of these folded words.
     pub(super) fn announces(&self, value: &Decimal, words: &[String]) -> bool {
         let follows = |numeral: &Numeral| {
             let word = word_before(&self.text, numeral.start);
@@ -179,17 +179,17 @@ impl Said {
         self.numerals.iter().any(|numeral| numeral.is_worth(value) && follows(numeral))
     }
 
-    /// Where all words of a part of a name, folded, stand here one after another.
+    /// The places at which all words of a part of a name, folded, occur one after another.
     pub(super) fn mentions(&self, part: &str) -> Vec<Vec<(&str, Fit)>> {
         mentions(&self.text, part)
     }
 
-    /// Whether a telephone number of these digits stands here.
+    /// Whether a telephone number with these digits occurs here.
     pub(super) fn has_phone(&self, digits: &str) -> bool {
         phones(&self.text, &self.numerals).iter().any(|phone| phone == digits)
     }
 
-    /// Whether a telephone number or an account stands here.
+    /// Whether this telephone number or account occurs here.
     pub(super) fn has_address(&self, number: &Address) -> bool {
         self.numbers.get_or_init(|| addresses(&self.text)).contains(number)
     }

@@ -1,4 +1,4 @@
-//! Rows that the user names, and ids that creations of this session were issued.
+//! Rows that the user names, and ids issued by creations of this session.
 
 use serde_json::Value;
 
@@ -13,15 +13,15 @@ use crate::tool::{Effect, NameSource, Tool};
 /// A row of a result.
 struct Row {
     id: String,
-    /// Whether the tool itself gave the id, or is trusted with it.
+    /// Whether the id itself is trusted.
     is_trusted: bool,
     /// The parts of its name, folded.
     parts: Vec<String>,
 }
 
 impl Grounding<'_> {
-    /// The id of a row that the user named: all words of a part of its name stand in the user's words one after another,
-    /// and one of them fits no other row's name as well.
+    /// Finds the id of a row that the user named: all words of a part of its name occur one after another in a message
+    /// of the user, and at least one of them matches this row's name better than any other row's.
     pub(super) fn named_row(&self, value: &Value, names: &NameSource<'_>) -> Option<Evidence> {
         let wanted = id(value)?;
         let (own, others): (Vec<Row>, Vec<Row>) = self.rows(names).into_iter().partition(|row| row.id == wanted);
@@ -30,7 +30,7 @@ impl Grounding<'_> {
         let parts = || own.iter().filter(|row| row.is_trusted).flat_map(|row| &row.parts);
         let found = self.index.said(self.instance).find(|said| {
             parts().flat_map(|part| said.mentions(part)).any(|mention| {
-                // Two rows that fit a word alike are not told apart by it.
+                // A word that matches two rows equally well does not distinguish them.
                 let tells_apart = |(word, own): &(&str, _)| {
                     others.iter().all(|other| fit(word, other).is_none_or(|theirs| theirs < *own))
                 };
@@ -40,7 +40,8 @@ impl Grounding<'_> {
         found.map(|said| Evidence::new(Letter::C, said.place))
     }
 
-    /// An issued value of a creation that this session ran, of a tool in `in` where the parameter has names.
+    /// Finds a value issued by a creation of this session. If the parameter has a source of names, only its tools
+    /// count.
     pub(super) fn created(&self, value: &Value, names: Option<&NameSource<'_>>) -> Option<Evidence> {
         let wanted = id(value)?;
         let is_meant = |tool: &Tool| names.is_none_or(|names| names.tools.contains(&tool.name.as_str()));
@@ -49,7 +50,7 @@ impl Grounding<'_> {
         let mut numbered = since.enumerate().map(|(back, message)| (length - 1 - back, message));
         numbered.find_map(|(index, message)| {
             let (data, tool, result) = self.result_of(message)?;
-            // Only what the tool itself brought has parts: its errors and its side writes do not.
+            // Only results of the tool itself have parts; its errors and side writes do not.
             if tool.effect != Effect::Create || data.parts.is_none() || !is_meant(tool) {
                 return None;
             }
@@ -63,7 +64,7 @@ impl Grounding<'_> {
         })
     }
 
-    /// The rows that tools have brought which a parameter's value may be the id of.
+    /// The rows in results of tools whose id the parameter's value may be.
     fn rows(&self, names: &NameSource<'_>) -> Vec<Row> {
         let mut rows = Vec::new();
         for message in self.context.latest() {
@@ -75,8 +76,8 @@ impl Grounding<'_> {
         rows
     }
 
-    /// A message, if it is what a tool brought, to be seen by this instance: not its error, and not an answer of the model
-    /// or of a delegate.
+    /// The result of a tool in a message that this instance sees. Errors, and results of the model or of a delegate, do
+    /// not count.
     fn result_of<'m>(&self, message: &'m Message) -> Option<(&'m Data, &Tool, &'m Value)> {
         let Message::Data(data) = message else { return None };
         let name = data.output.as_ref()?.call.get("_tool")?.as_str()?;
@@ -90,7 +91,7 @@ impl Grounding<'_> {
     }
 }
 
-/// Whether what lies at a dotted path of a result is believed.
+/// Whether the value at a dotted path of a result is trusted.
 fn is_trusted_at(data: &Data, path: &str) -> bool {
     let parts = data.parts.iter().flat_map(|parts| parts.iter()).rev();
     match parts.into_iter().find(|(upper, _)| crate::tool::lies_within(path, upper)) {
@@ -99,7 +100,7 @@ fn is_trusted_at(data: &Data, path: &str) -> bool {
     }
 }
 
-/// Every object with an id, at whatever depth.
+/// Finds all objects with an id, at any depth.
 fn find_rows(
     path: &str,
     value: &Value,
@@ -121,7 +122,7 @@ fn find_rows(
     }
 }
 
-/// An id as a text: numbers and texts of the same digits are the same id.
+/// An id as text. Ids as numbers and as texts of digits are equal.
 fn id(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
@@ -130,7 +131,7 @@ fn id(value: &Value) -> Option<String> {
     }
 }
 
-/// The ids of the latest list that a tool brought and in which a value stands as an id that the tool is trusted with.
+/// The ids of the latest list in a result of a tool that contains the value as a trusted id.
 pub fn list_with(context: &Context, names: &NameSource<'_>, value: &Value) -> Option<Vec<Value>> {
     let wanted = id(value)?;
     context.latest().find_map(|message| {

@@ -1,4 +1,4 @@
-//! Every part of the rule, with what is found and what is not.
+//! Tests of every part of the rule, with values that are found and values that are not.
 
 mod creations;
 mod letters;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A context of one text of the user, these tools, and these messages.
+/// A context with one message of the user, these tools, and these results.
 struct Memory {
     context: Context,
     index: GroundIndex,
@@ -29,7 +29,7 @@ impl Memory {
         Self { context, index, base }
     }
 
-    /// The user's words alone.
+    /// A context with the user's message only.
     fn words(text: &str) -> Self {
         Self::new(text, json!({"t": {"properties": {"p": {}}}}), Vec::new())
     }
@@ -42,12 +42,12 @@ impl Memory {
         self.context.tool(name).expect("the tool is there")
     }
 
-    /// The tool `t`, called with nothing that says a kind of record.
+    /// The tool `t`, without parameters that determine a kind of record.
     fn callee(&self) -> Callee<'_> {
         Callee { tool: self.tool("t"), params: &Value::Null }
     }
 
-    /// How a value of the parameter `p` of the tool `t` is found; none if it is not, or says nothing.
+    /// The evidence for a value of the parameter `p` of the tool `t`; none if it is not grounded or is empty.
     fn found(&self, value: &Value) -> Option<Evidence> {
         let mut found = Vec::new();
         let is_grounded = self.grounding().look_at(self.callee(), "p", value, &[], &mut found);
@@ -59,13 +59,13 @@ impl Memory {
     }
 }
 
-/// What a tool brought, with its labels.
+/// A result of a tool, with its labels.
 fn result(tool: &str, labels: &[&str], value: Value) -> Value {
     let call = json!({"_tool": tool, "_outputPath": "†state.r"});
     json!({"type": "state", "data": {"r": value}, "_call": call, "_outputPath": "†state.r", "_labels": labels})
 }
 
-/// The same with labels of its parts.
+/// A result of a tool, with its labels and those of its parts.
 fn result_with_parts(tool: &str, labels: &[&str], parts: Value, value: Value) -> Value {
     let mut message = result(tool, labels, value);
     message["_partLabels"] = parts;

@@ -1,19 +1,19 @@
-//! Conversion between JSON values and those of filters, without text in between.
+//! Converts between JSON values and values of filters, without text in between.
 
 use jaq_json::{Num, Val, read};
 use serde_json::{Map, Value};
 
-/// Deeper results could be written as text, but not read back.
+/// Deeper results could be written as text, but not parsed again.
 const DEEPEST: usize = 127;
 
-/// A value for a filter.
+/// Converts a value for a filter.
 pub(super) fn from_json(value: &Value) -> Val {
     match value {
         Value::Null => Val::Null,
         Value::Bool(is) => Val::Bool(*is),
         Value::Number(number) => match number.as_i64().and_then(|whole| isize::try_from(whole).ok()) {
             Some(whole) => Val::from(whole),
-            // Digits stay as written, so that numbers pass through a filter without rounding.
+            // Other numbers keep their digits, so that they pass through a filter without rounding.
             None => read::parse_single_num(number.to_string().as_bytes()).map_or(Val::Null, Val::Num),
         },
         Value::String(text) => from_text(text),
@@ -22,7 +22,7 @@ pub(super) fn from_json(value: &Value) -> Val {
     }
 }
 
-/// An object for a filter.
+/// Creates an object for a filter.
 pub(super) fn from_fields<'a>(fields: impl Iterator<Item = (&'a str, Val)>) -> Val {
     Val::obj(fields.map(|(name, value)| (from_text(name), value)).collect())
 }
@@ -31,7 +31,7 @@ fn from_text(text: &str) -> Val {
     Val::utf8_str(text.as_bytes().to_vec())
 }
 
-/// A filter's result as JSON. Bytes, infinities and keys that are no texts are errors.
+/// Converts a filter's result to JSON. Bytes, infinities and keys that are not strings are errors.
 pub(super) fn to_json(value: &Val) -> Result<Value, String> {
     within(value, DEEPEST).ok_or_else(|| "a result is not JSON".to_owned())
 }

@@ -1,4 +1,4 @@
-//! The definitions that filters can use: the pure ones of the language, and our own. They are read once.
+//! The definitions for filters: the pure ones of the language, and our own. They are parsed once.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -8,18 +8,18 @@ use jaq_core::load::parse::Def;
 /// A definition, such as that of `map`.
 pub(super) type Definition = Def<&'static str>;
 
-/// Definitions that lead to a clock, to output, to an early end, or to functions that are left out with them.
+/// Excluded definitions: those that use a clock, output or an early end, and those that need excluded functions.
 const IMPURE: &str = "stderr debug halt halt_error logb significand pow10 drem nexttoward scalb gamma \
     test scan_ match capture splits sub gsub scan todate fromdate @html @htmld @uri @urid @base64 @base64d";
 
-/// `test` tells whether a text matches, `scan` gives every match (its groups, if the pattern has some), `capture` the
-/// named groups of the first. Each takes time linear in the length of the text.
+/// `test` returns whether a text matches, `scan` all matches (their groups, if the pattern has some), `capture` the
+/// named groups of the first match. The time of each is linear in the length of the text.
 const PATTERNS: &str = "\
     def test(re): match_test(re); \
     def scan(re): match_scan(re)[]; \
     def capture(re): match_capture(re)[];";
 
-/// A definition, and the indexes of those that it may need.
+/// A definition, and the indexes of those that it may use.
 struct LibraryEntry {
     definition: Definition,
     needs: Vec<usize>,
@@ -33,7 +33,7 @@ static LIBRARY: LazyLock<Vec<LibraryEntry>> = LazyLock::new(|| {
     let all: Vec<Definition> = theirs.chain(ours).collect();
     let names: Vec<String> = all.iter().map(|def| format!("{:?}", def.name)).collect();
     let needs = |def: &Definition| {
-        // A string of the same letters counts too, which does no harm.
+        // A string with the same text is also counted, which is harmless.
         let body = format!("{:?}", def.body);
         (0..names.len()).filter(|&at| body.contains(&names[at])).collect()
     };
@@ -41,12 +41,12 @@ static LIBRARY: LazyLock<Vec<LibraryEntry>> = LazyLock::new(|| {
     all.into_iter().zip(needs).map(|(definition, needs)| LibraryEntry { definition, needs }).collect()
 });
 
-/// Every definition.
+/// All definitions.
 pub(super) fn whole() -> impl Iterator<Item = &'static Definition> {
     LIBRARY.iter().map(|entry| &entry.definition)
 }
 
-/// The definitions that a text names, and those that they need in turn, in order.
+/// The definitions named in a text, and those that they use in turn, in order.
 pub(super) fn named_in(text: &str) -> impl Iterator<Item = &'static Definition> {
     let words: BTreeSet<&str> =
         text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '@')).collect();
@@ -69,7 +69,7 @@ mod tests {
         let names = |text: &str| named_in(text).map(|def| def.name).collect::<BTreeSet<_>>();
         assert!(names(".a.b == 1").is_empty());
         assert!(names("map(select(.x))").is_superset(&BTreeSet::from(["map", "select"])));
-        // `capture` is ours, and made of a function that is no definition.
+        // `capture` is our own, and uses only a native function.
         assert_eq!(names("capture(\"x\")"), BTreeSet::from(["capture"]));
         assert!(names("map(.x)").len() < whole().count() / 4);
     }

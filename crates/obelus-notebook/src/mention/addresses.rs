@@ -8,7 +8,7 @@ use regex::Regex;
 use super::calendar;
 use super::text::is_invisible;
 
-/// An address in a folded text, in the form in which it is compared.
+/// An address in a folded text, normalised for comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A URL without `http(s)://` and the last `/`, or an e-mail address.
@@ -17,12 +17,12 @@ pub enum Address {
     Number(String),
 }
 
-/// Signs that end a sentence or a bracket, and no address.
+/// Characters at the end that belong to the sentence or a bracket, not to the address.
 const TRAILING: [char; 18] =
     ['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '’', '*', '_', '…', '»', '”', '|', '`'];
 /// Characters that end an address, besides white space.
 const QUOTES: [char; 8] = ['<', '>', '"', '«', '»', '“', '”', '„'];
-/// Characters that end an e-mail address, besides those.
+/// Further characters that end an e-mail address.
 const AROUND_MAIL: [char; 10] = ['(', ')', '[', ']', '{', '}', ',', ';', ':', '\\'];
 
 /// A Latin host name, or four numbers, with a path.
@@ -33,27 +33,27 @@ static HOST_WITH_PATH: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// Two letters, two digits and groups of four, as accounts are written in most countries.
 static IBAN: LazyLock<Regex> = LazyLock::new(|| pattern(r"[a-z]{2}[0-9]{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,3})?"));
-/// Digits with at most three signs between them.
+/// Digits with at most three separators between them.
 static DIGITS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\+?[(]?[0-9](?:[ \-‐–./()\[\]]{0,3}[0-9])*"));
-/// Digits with the signs of dates and times between them.
+/// Digits with the separators of dates and times between them.
 static CALENDAR: LazyLock<Regex> = LazyLock::new(|| pattern(r"[0-9]+(?:[.\-/:][0-9]+)+"));
 
-/// The shortest IBAN has so many letters and digits.
+/// The least number of letters and digits of an IBAN.
 const LEAST_OF_IBAN: usize = 15;
-/// So many of them are digits.
+/// The least number of digits among them.
 const LEAST_DIGITS_OF_IBAN: usize = 8;
-/// So many digits are an address.
+/// The least number of digits of a telephone number or an account.
 const LEAST_DIGITS: usize = 9;
-/// The same behind `+`.
+/// The same after `+`.
 const LEAST_DIGITS_AFTER_PLUS: usize = 7;
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant")
 }
 
-/// Every address in a folded text.
+/// All addresses in a folded text.
 pub fn addresses(text: &str) -> Vec<Address> {
-    // These characters are invisible, and some programs drop them.
+    // Invisible characters are removed, because some programs drop them.
     let text: String = text.chars().filter(|letter| !is_invisible(*letter)).collect();
     let mut found = Found { rest: text, addresses: Vec::new() };
     found.take_urls();
@@ -64,7 +64,7 @@ pub fn addresses(text: &str) -> Vec<Address> {
     found.addresses
 }
 
-/// A URL, or what may stand for one, without `http(s)://` and the last `/`.
+/// A URL without `http(s)://` and the last `/`.
 pub fn plain_url(url: &str) -> &str {
     let url = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or(url);
     url.strip_suffix('/').unwrap_or(url)
@@ -75,7 +75,7 @@ pub fn compact(text: &str) -> String {
     text.chars().filter(|letter| letter.is_alphanumeric()).collect()
 }
 
-/// The addresses that were found, and the text with blanks in their places.
+/// The addresses found so far, and the text with blanks in their places.
 struct Found {
     rest: String,
     addresses: Vec<Address>,
@@ -87,7 +87,8 @@ impl Found {
         self.addresses.push(address);
     }
 
-    /// Takes words with `://` or `www.`, up to white space or a quotation mark: brackets and commas may belong to a URL.
+    /// Takes URLs, with `://` or `www.`, up to white space or a quotation mark. Brackets and commas may belong to a
+    /// URL.
     fn take_urls(&mut self) {
         for token in tokens(&self.rest, |letter| QUOTES.contains(&letter)) {
             let text = &self.rest[token.clone()];
@@ -99,7 +100,8 @@ impl Found {
         }
     }
 
-    /// Takes words with `@` between other characters. The host stays in the text, because a path may follow it.
+    /// Takes e-mail addresses, with `@` between other characters. The host stays in the text, because a path may follow
+    /// it.
     fn take_mail(&mut self) {
         let has_word = |side: &str| side.contains(char::is_alphanumeric);
         for token in tokens(&self.rest, |letter| QUOTES.contains(&letter) || AROUND_MAIL.contains(&letter)) {
@@ -150,7 +152,7 @@ impl Found {
     }
 }
 
-/// A part of a text without its dates and times. A time may go on behind the part, where its `:` has ended it.
+/// A part of a text with blanks instead of dates and times. A time may continue after the part, which ends at its `:`.
 fn without_calendar(text: &str, range: Range<usize>) -> String {
     let mut rest = text[range.clone()].to_owned();
     for found in CALENDAR.find_iter(text).map(|found| found.range()).filter(|found| found.start < range.end) {
@@ -166,7 +168,7 @@ fn without_calendar(text: &str, range: Range<usize>) -> String {
     rest
 }
 
-/// The parts of a text between blanks and other signs that part them.
+/// The parts of a text between blanks and other separators.
 fn tokens(text: &str, parts: impl Fn(char) -> bool) -> Vec<Range<usize>> {
     let mut start = 0;
     let ends = text.char_indices().filter(|(_, letter)| *letter == ' ' || parts(*letter));

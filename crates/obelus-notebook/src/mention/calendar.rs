@@ -1,6 +1,6 @@
-//! Dates and times. Their digits are neither numbers nor telephone numbers.
+//! Dates and times. Their digits do not count as numbers or telephone numbers.
 
-/// Whether digits with signs between are a date, such as `12.05.2026`, `2026-05-12`, `12/5/26`.
+/// Whether digits with separators are a date, such as `12.05.2026`, `2026-05-12`, `12/5/26`.
 pub(super) fn is_date(groups: &[&str], signs: &[char]) -> bool {
     let [first, second, third] = groups else { return false };
     let [sign, other] = signs else { return false };
@@ -16,12 +16,12 @@ pub(super) fn is_date(groups: &[&str], signs: &[char]) -> bool {
     }
 }
 
-/// Whether digits with a sign between may be a day and its month: `12.05`.
+/// Whether digits with a separator may be a day and a month: `12.05`.
 pub(super) fn is_day_of_month(groups: &[&str], signs: &[char]) -> bool {
     matches!((groups, signs), ([day, month], ['.']) if month.len() == 2 && is_day(day) && is_month(month))
 }
 
-/// Whether digits with signs between are a time: `15:30`, `9:05:00`.
+/// Whether digits with separators are a time: `15:30`, `9:05:00`.
 pub(super) fn is_time(groups: &[&str], signs: &[char]) -> bool {
     let below = |text: &str, most: u32| text.len() <= 2 && text.parse::<u32>().is_ok_and(|number| number < most);
     let [hour, rest @ ..] = groups else { return false };
@@ -31,7 +31,7 @@ pub(super) fn is_time(groups: &[&str], signs: &[char]) -> bool {
         && signs.iter().all(|sign| *sign == ':')
 }
 
-/// Whether digits with a point between may be a time: `15.30`.
+/// Whether digits with a point may be a time: `15.30`.
 pub(super) fn is_time_with_point(groups: &[&str], signs: &[char]) -> bool {
     matches!(signs, ['.']) && is_time(groups, &[':'])
 }
@@ -45,12 +45,12 @@ fn is_month(text: &str) -> bool {
     text.len() <= 2 && text.parse::<u32>().is_ok_and(|month| (1..=12).contains(&month))
 }
 
-/// Whether digits may be a year of our time.
+/// Whether digits may be a year between 1900 and 2099.
 pub(super) fn is_year(text: &str) -> bool {
     text.len() == 4 && text.parse::<u32>().is_ok_and(|year| (1900..2100).contains(&year))
 }
 
-/// Whether a word, folded, is the name of a month.
+/// Whether a folded word is the name of a month.
 pub(super) fn is_month_word(word: &str) -> bool {
     const RUSSIAN: [&str; 11] =
         ["январ", "феврал", "март", "апрел", "июн", "июл", "август", "сентябр", "октябр", "ноябр", "декабр"];
@@ -75,7 +75,7 @@ pub(super) fn is_month_word(word: &str) -> bool {
         || [&SHORT[..], &ENGLISH, &RUSSIAN_SHORT].iter().any(|known| known.contains(&word))
 }
 
-/// Whether a word behind a day or a year says that it is one.
+/// Whether a word after a number marks it as a day or a year.
 pub(super) fn is_date_word(word: &str) -> bool {
     matches!(
         word,
@@ -94,7 +94,7 @@ pub(super) fn is_date_word(word: &str) -> bool {
     )
 }
 
-/// Whether what follows an hour says that it is one, whatever stands before.
+/// Whether the text after a number marks it as an hour, whatever precedes it.
 pub(super) fn says_hour(rest: &str) -> bool {
     let rest = rest.trim_start_matches(' ');
     let word = rest.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
@@ -102,7 +102,7 @@ pub(super) fn says_hour(rest: &str) -> bool {
         || ["a.m", "p.m", "o'clock", "o’clock"].iter().any(|form| rest.starts_with(form))
 }
 
-/// Whether a word behind a number may say that it is an hour: `в 3 дня`, but not `на 3 дня`.
+/// Whether a word after a number may mark it as an hour, depending on the word before: `в 3 дня`, but not `на 3 дня`.
 pub(super) fn may_be_hour_word(word: &str) -> bool {
     matches!(word, "дня" | "ч" | "час" | "часа" | "часов" | "часам" | "hours" | "hour" | "h")
 }
@@ -115,7 +115,7 @@ pub(super) fn announces_time(word: &str) -> bool {
     )
 }
 
-/// Whether a word behind a number says that it counts minutes.
+/// Whether a word after a number marks it as minutes.
 pub(super) fn is_minute_word(word: &str) -> bool {
     matches!(word, "мин" | "min") || word.starts_with("минут") || word.starts_with("minute")
 }
@@ -124,7 +124,7 @@ pub(super) fn is_minute_word(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Digits and the signs between them.
+    /// Digits and the separators between them.
     fn parts(text: &str) -> (Vec<&str>, Vec<char>) {
         let is_sign = |letter: char| !letter.is_ascii_digit();
         (text.split(is_sign).collect(), text.chars().filter(|letter| is_sign(*letter)).collect())

@@ -1,6 +1,6 @@
-//! Numbers by their exact value.
+//! Numbers with their exact value.
 
-/// A decimal number, whatever its length: `digits` × 10^`exponent`, with no zero at either end of the digits.
+/// A decimal number of any length: `digits` × 10^`exponent`, without zeros at either end of the digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decimal {
     is_negative: bool,
@@ -9,7 +9,7 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// The number with these digits before and behind its point.
+    /// The number with these digits before and after its point.
     pub fn new(is_negative: bool, whole: &str, fraction: &str) -> Self {
         let all = format!("{whole}{fraction}");
         let digits = all.trim_end_matches('0');
@@ -21,7 +21,7 @@ impl Decimal {
         }
     }
 
-    /// A number as JSON writes it.
+    /// Parses a number in the form of JSON.
     pub fn parse(text: &str) -> Option<Self> {
         let (is_negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -41,7 +41,7 @@ impl Decimal {
         self
     }
 
-    /// Its value, if it is whole, not negative, and not too large to count with.
+    /// Its value, if it is an integer, not negative, and within the range of `u128`.
     pub(super) fn count(&self) -> Option<u128> {
         if self.digits.is_empty() {
             return Some(0);

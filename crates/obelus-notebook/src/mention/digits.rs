@@ -1,6 +1,6 @@
 //! Digits of other scripts.
 
-/// The zeros of the scripts whose digits NFKC leaves as they are. The digits from one to nine follow each of them.
+/// The zeros of scripts whose digits NFKC does not change. The digits one to nine follow each zero.
 const ZEROS: [u32; 65] = [
     0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0, 0xf20,
     0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0, 0x1c40, 0x1c50, 0xa620, 0xa8d0,
@@ -9,7 +9,7 @@ const ZEROS: [u32; 65] = [
     0x11da0, 0x11f50, 0x16a60, 0x16ac0, 0x16b50, 0x1e140, 0x1e2f0, 0x1e4f0, 0x1e5f1, 0x1e950,
 ];
 
-/// The ASCII digit of the same value.
+/// The ASCII digit with the same value.
 pub(super) fn ascii_digit(letter: char) -> Option<char> {
     let code = u32::from(letter);
     let zero = ZEROS[..ZEROS.partition_point(|zero| *zero <= code)].last()?;

@@ -1,21 +1,21 @@
-//! Names of rows in the user's words: the same word, or the same word with another ending.
+//! Finds names of rows in the user's messages: the same word, or the same word with another ending.
 
 use unicode_normalization::UnicodeNormalization;
 
 use super::text::{is_free, words};
 
-/// How well two words fit; more is nearer.
+/// How well two words match; greater is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// They share so many letters, and end differently.
+    /// They have this many letters in common, and different endings.
     Shared(usize),
-    /// They are the same.
+    /// They are equal.
     Equal,
 }
 
-/// Whether two folded words fit: they are equal, or share three letters or more and then differ as endings do. One
-/// letter is added (`Иван`, `Ивану`), or the last one or two of each differ (`Дарья`, `Дарье`); what differs begins with
-/// a vowel, `й` or `ь`. Changing stems do not fit (`Павел`, `Павлу`).
+/// How well two folded words match. They match if they are equal, or have at least three letters in common and differ
+/// like endings: one letter is added (`Иван`, `Ивану`), or the last one or two of each differ (`Дарья`, `Дарье`). The
+/// different part begins with a vowel, `й` or `ь`. Words with changing stems do not match (`Павел`, `Павлу`).
 pub fn fit(one: &str, other: &str) -> Option<Fit> {
     if one == other {
         return Some(Fit::Equal);
@@ -44,7 +44,7 @@ enum Script {
     Cyrillic,
 }
 
-/// The script of a word, if all of it is in one.
+/// The script of a word, if all its letters are of one script.
 fn script(word: &str) -> Option<Script> {
     let of = |letter: char| match letter {
         'a'..='z' | '\u{df}'..='\u{f6}' | '\u{f8}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => Some(Script::Latin),
@@ -57,7 +57,7 @@ fn script(word: &str) -> Option<Script> {
 }
 
 fn begins_ending(letter: char) -> bool {
-    // An accented vowel is a vowel; `й` is no `и`.
+    // An accented vowel is a vowel, but `й` is not `и`.
     let plain = if letter == 'й' { letter } else { letter.nfd().next().unwrap_or(letter) };
     matches!(
         plain,
@@ -65,7 +65,7 @@ fn begins_ending(letter: char) -> bool {
     )
 }
 
-/// Where all words of a part of a name stand one after another in a folded text: how each of them fits, place by place.
+/// The places in a folded text at which all words of a part of a name follow one another, with the match of each word.
 pub fn mentions<'t>(text: &'t str, part: &str) -> Vec<Vec<(&'t str, Fit)>> {
     let named: Vec<(usize, &str)> = words(part).collect();
     let said: Vec<(usize, &str)> = words(text).collect();
@@ -84,13 +84,13 @@ pub fn mentions<'t>(text: &'t str, part: &str) -> Vec<Vec<(&'t str, Fit)>> {
     said.windows(named.len()).filter_map(fits).collect()
 }
 
-/// What stands between two words.
+/// The text between two words.
 fn between<'t>(text: &'t str, pair: &[(usize, &str)]) -> &'t str {
     &text[pair[0].0 + pair[0].1.len()..pair[1].0]
 }
 
-/// Whether words with this between them follow one another as in the name: no sentence and no list parts them, unless it
-/// does so in the name.
+/// Whether two words with this text between them belong together: no end of a sentence or list separator is between
+/// them, unless the name has the same.
 fn are_together(said: &str, named: &str) -> bool {
     said == named || !(said.contains([',', ';', '!', '?']) || said.contains(". "))
 }

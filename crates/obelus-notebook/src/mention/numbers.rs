@@ -1,4 +1,4 @@
-//! Numbers as people write them. Digits of dates, times, telephone numbers and words are not numbers.
+//! Numbers in the forms that people write. Digits of dates, times, telephone numbers and words do not count.
 
 use smallvec::SmallVec;
 
@@ -9,13 +9,13 @@ use super::text::{is_free_after, is_free_before, is_joiner, is_of_word};
 /// Digits in a folded text, with everything that belongs to the same number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numeral {
-    /// Where it begins, without its sign.
+    /// Its start, after the sign.
     pub start: usize,
-    /// Where it ends, with words such as `тысяч`.
+    /// Its end, including words such as `тысяч`.
     pub(super) end: usize,
-    /// Its values: none if it is not a number, two if it can be read in two ways, such as `1,500`.
+    /// Its values: none if it is not a number, two if it is ambiguous, such as `1,500`.
     values: Values,
-    /// The power of ten that its words say.
+    /// The power of ten of its words.
     zeros: Option<u32>,
     /// Whether it belongs to a date or a time.
     is_calendar: bool,
@@ -24,7 +24,7 @@ pub struct Numeral {
 type Values = SmallVec<[Decimal; 1]>;
 
 impl Numeral {
-    /// Whether it is worth this much.
+    /// Whether it has this value.
     pub fn is_worth(&self, value: &Decimal) -> bool {
         self.values.contains(value)
     }
@@ -39,13 +39,13 @@ impl Numeral {
         self.is_calendar
     }
 
-    /// Whether a number begins or ends within it.
+    /// Whether one end of this range is inside it.
     pub fn is_cut_by(&self, start: usize, end: usize) -> bool {
         let holds = |at: usize| self.start < at && at < self.end;
         holds(start) || holds(end)
     }
 
-    /// Whether it is just these digits.
+    /// Whether it is a number written with exactly these digits.
     pub fn is_written(&self, text: &str, digits: &str) -> bool {
         !self.values.is_empty() && &text[self.start..self.end] == digits
     }
@@ -55,7 +55,7 @@ impl Numeral {
     }
 }
 
-/// Everything in a folded text that has digits.
+/// All digits in a folded text, grouped into numerals.
 pub fn numerals(text: &str) -> Vec<Numeral> {
     let mut found: Vec<Numeral> = Vec::new();
     let mut from = 0;
@@ -68,7 +68,7 @@ pub fn numerals(text: &str) -> Vec<Numeral> {
     found
 }
 
-/// Digits in groups, and the signs between the groups.
+/// Groups of digits, and the separators between them.
 struct Lexeme<'t> {
     end: usize,
     groups: Vec<&'t str>,
@@ -85,7 +85,7 @@ fn numeral_at(text: &str, start: usize, before: Option<&Numeral>) -> Numeral {
     if is_calendar(text, start, &lexeme, before) {
         return Numeral { is_calendar: true, ..nothing };
     }
-    // `.5` is less than 5, and how much less is not said in a way that people agree on.
+    // `.5` must not be read as 5. As a fraction it is uncommon, so it has no value.
     if !is_free_before(text, start) || text[..start].ends_with('.') {
         return nothing;
     }
@@ -101,7 +101,7 @@ fn numeral_at(text: &str, start: usize, before: Option<&Numeral>) -> Numeral {
     Numeral { start, end, values, zeros: Some(zeros), is_calendar: false }
 }
 
-/// `2 млн 300 тыс` is one number, and so is `2 тысячи 500`.
+/// Adds the lesser parts of a number: `2 млн 300 тыс` and `2 тысячи 500` are one number.
 fn with_lesser_parts(text: &str, mut whole: Numeral) -> Numeral {
     while let Some(unit) = whole.zeros.map(|zeros| 10_u128.pow(zeros))
         && let [value] = whole.values.as_slice()
@@ -119,7 +119,7 @@ fn with_lesser_parts(text: &str, mut whole: Numeral) -> Numeral {
     whole
 }
 
-/// Digits that no blank parts, with the signs between them.
+/// Digits without blanks, and the separators between them.
 fn atom_at(text: &str, start: usize) -> Lexeme<'_> {
     let (mut groups, mut signs, mut from) = (Vec::new(), Vec::new(), start);
     loop {
@@ -136,10 +136,10 @@ fn atom_at(text: &str, start: usize) -> Lexeme<'_> {
     }
 }
 
-/// The same with groups of three that follow after a blank.
+/// Digits with further groups of three after blanks.
 fn lexeme_at(text: &str, start: usize) -> Lexeme<'_> {
     let mut lexeme = atom_at(text, start);
-    // Digits of a word begin no number.
+    // Digits that follow a letter are part of a word.
     let touches = text[..start].chars().next_back().is_some_and(is_of_word);
     if touches || !lexeme.signs.is_empty() || lexeme.groups[0].len() > 3 {
         return lexeme;
@@ -166,7 +166,7 @@ fn end_of_digits(text: &str, from: usize) -> usize {
     text[from..].find(|letter: char| !letter.is_ascii_digit()).map_or(text.len(), |length| from + length)
 }
 
-/// Whether a sign between two digits makes them one thing, number or not.
+/// Whether a character between two digits joins them, in a number or otherwise.
 fn is_glue(sign: char) -> bool {
     is_joiner(sign) || matches!(sign, ',' | '\'' | '’' | '–' | '—' | '−' | '⁄')
 }
@@ -175,8 +175,8 @@ fn is_negative(text: &str, start: usize) -> bool {
     text[..start].ends_with(['-', '−'])
 }
 
-/// What digits in groups are worth: groups of three with one sign between them, or a fraction behind `,` or `.`, or,
-/// where both fit, both.
+/// The values of groups of digits: groups of three with one separator, or a fraction after `,` or `.`. If both are
+/// possible, both values.
 fn values_of(lexeme: &Lexeme<'_>, is_negative: bool) -> Values {
     let Lexeme { groups, signs, .. } = lexeme;
     let mut values = Values::new();
@@ -198,12 +198,12 @@ fn values_of(lexeme: &Lexeme<'_>, is_negative: bool) -> Values {
     values
 }
 
-/// Words behind a number that make it greater.
+/// A word after a number that multiplies it.
 enum Multiplier {
     None,
-    /// So many zeros; where the word ends.
+    /// The number of zeros, and the end of the word.
     Zeros(u32, usize),
-    /// It may be one, or a word of its own: `5 к пятнице`.
+    /// It may be a multiplier or another word: `5 к пятнице`.
     Unclear(usize),
 }
 
@@ -252,7 +252,7 @@ fn is_calendar(text: &str, start: usize, lexeme: &Lexeme<'_>, before: Option<&Nu
         || (digits.len() <= 2 && calendar::is_minute_word(next) && follows_hour())
 }
 
-/// Whether what follows a day is the rest of a range: `с 5 по 12 мая`.
+/// Whether the text after a day continues a range: `с 5 по 12 мая`.
 fn begins_range(rest: &str) -> bool {
     let Some(day) = [" по ", " до ", " и ", " to "].iter().find_map(|word| rest.strip_prefix(word)) else {
         return false;
@@ -261,12 +261,12 @@ fn begins_range(rest: &str) -> bool {
     calendar::is_day(&day[..end]) && calendar::is_month_word(word_after(day, end))
 }
 
-/// Whether digits may be a day and its month, so that they are no number unless words make them one.
+/// Whether digits may be a day and a month. They are then not a number, unless a multiplier follows.
 fn may_be_day(lexeme: &Lexeme<'_>) -> bool {
     calendar::is_day_of_month(&lexeme.groups, &lexeme.signs)
 }
 
-/// The word that a place follows, past blanks and `#`.
+/// The word before a position, skipping blanks and `#`.
 pub fn word_before(text: &str, start: usize) -> &str {
     let before = text[..start].trim_end_matches([' ', '#']);
     let begin = before
@@ -275,14 +275,14 @@ pub fn word_before(text: &str, start: usize) -> &str {
     &before[begin..]
 }
 
-/// The word behind a blank.
+/// The word after one blank.
 fn word_after(text: &str, end: usize) -> &str {
     let Some(rest) = text[end..].strip_prefix(' ') else { return "" };
     &rest[..rest.find(|letter| !is_of_word(letter)).unwrap_or(rest.len())]
 }
 
-/// Where a telephone number ends that begins here: nine digits or more in groups that are no number, or seven behind
-/// `+`, or three, two and two.
+/// The end of the telephone number that starts here: at least nine digits in groups that are not a number, at least
+/// seven after `+`, or groups of three, two and two.
 fn phone_end(text: &str, start: usize, lexeme: &Lexeme<'_>, is_number: bool) -> Option<usize> {
     let has_plus = text[..start].trim_end_matches('(').ends_with('+');
     let (mut lengths, mut only_blanks, mut from) = (Vec::new(), true, start);

@@ -1,18 +1,18 @@
-//! Telephone numbers, compared by their digits: `+7 900 123-45-67`, `+79001234567` and `8 (900) 123-45-67` are one.
+//! Telephone numbers, compared by their digits: `+7 900 123-45-67`, `+79001234567` and `8 (900) 123-45-67` are equal.
 
 use super::numbers::{Numeral, numerals};
 use super::text::{is_free_after, is_free_before};
 
-/// So many digits are a telephone number behind `+`.
+/// The least number of digits after `+`.
 const LEAST_AFTER_PLUS: usize = 7;
-/// The same without it.
+/// The least number of digits without `+`.
 const LEAST: usize = 9;
-/// No telephone number has more.
+/// The greatest number of digits.
 const MOST: usize = 15;
-/// The digits of a Russian number, with the 7 or 8 before it.
+/// The number of digits of a Russian number, including the 7 or 8 at its beginning.
 const RUSSIAN: usize = 11;
 
-/// The digits of a folded text that is one telephone number and nothing else.
+/// The digits of a folded text that is exactly one telephone number.
 pub fn whole_phone(text: &str) -> Option<String> {
     let found = numerals(text);
     let [numeral] = found.as_slice() else { return None };
@@ -20,12 +20,12 @@ pub fn whole_phone(text: &str) -> Option<String> {
     (start == 0 && numeral.end == text.len()).then_some(digits)
 }
 
-/// The digits of every telephone number in a folded text.
+/// The digits of all telephone numbers in a folded text.
 pub fn phones(text: &str, numerals: &[Numeral]) -> Vec<String> {
     numerals.iter().filter_map(|numeral| Some(phone(text, numeral)?.1)).collect()
 }
 
-/// Where a telephone number begins, and its digits. An amount, a date or a time is none.
+/// The start of a telephone number, and its digits. None for an amount, a date or a time.
 fn phone(text: &str, numeral: &Numeral) -> Option<(usize, String)> {
     let before = text[..numeral.start].trim_end_matches('(');
     let (start, has_plus) = match before.strip_suffix('+') {
@@ -39,9 +39,9 @@ fn phone(text: &str, numeral: &Numeral) -> Option<(usize, String)> {
     if !is_written_so || !is_free || digits.len() > MOST {
         return None;
     }
-    // Within Russia 8 is dialled where others dial +7.
+    // Within Russia the prefix 8 is dialled instead of +7.
     let is_russian = !has_plus && digits.len() == RUSSIAN && digits.starts_with(['7', '8']);
-    // Digits in a row may be an amount too; codes of Russian numbers begin with 3 or more.
+    // Digits without separators may also be an amount. Codes of Russian numbers begin with 3 or more.
     let has_code = || written.len() == RUSSIAN && digits[1..].starts_with(|code: char| ('3'..='9').contains(&code));
     let is_phone = match numeral.is_number() {
         true => has_plus || (is_russian && has_code()),

@@ -1,11 +1,12 @@
-//! Texts in the form in which they are compared, and whole words in them.
+//! Normalises texts for comparison, and finds whole words in them.
 
 use unicode_normalization::UnicodeNormalization;
 
 use super::digits::ascii_digit;
 
-/// A text after NFKC, case folding, `ё` as `е`, and `№` and white space as one blank. Full stops and digits of other
-/// scripts are those of ASCII, because readers and browsers take them so. There is no blank at its ends.
+/// A text after NFKC and case folding, with `ё` as `е`, and with `№` and white space as one blank. Full stops and
+/// digits of other scripts become ASCII, because readers and browsers treat them as equal. It has no blanks at its
+/// ends.
 pub fn folded(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     if text.is_ascii() {
@@ -18,10 +19,10 @@ pub fn folded(text: &str) -> String {
     folded
 }
 
-/// Case folding: letters that have the same capital are the same letter, `ß` is `ss`.
+/// Case folding: letters with the same capital become equal, and `ß` becomes `ss`.
 fn fold(letter: char, folded: &mut String) {
     match letter {
-        // A letter of its own, though its capital is that of `i`.
+        // A letter of its own, although its capital is that of `i`.
         'ı' => push(folded, letter),
         _ => letter.to_uppercase().flat_map(char::to_lowercase).for_each(|letter| push(folded, letter)),
     }
@@ -35,42 +36,43 @@ fn push(folded: &mut String, letter: char) {
             }
         }
         'ё' => folded.push('е'),
-        // The full stops that browsers take for a dot in a host name; NFKC leaves this one.
+        // Browsers accept this full stop as a dot in a host name, and NFKC does not change it.
         '。' => folded.push('.'),
         letter if !letter.is_ascii() && letter.is_numeric() => folded.push(ascii_digit(letter).unwrap_or(letter)),
         letter => folded.push(letter),
     }
 }
 
-/// Signs across which a letter or digit still touches a word: `olga` is no word of `not-olga@example.test`.
+/// Characters that connect a word with the letters or digits beyond them: `olga` is not a word of
+/// `not-olga@example.test`.
 const JOINERS: [char; 15] = ['.', '-', '_', '@', '/', '\\', ':', '+', '&', '=', '#', '%', '~', '?', '\u{2010}'];
 
 pub(super) fn is_joiner(letter: char) -> bool {
     JOINERS.contains(&letter)
 }
 
-/// Whether a character is a part of a word. Invisible characters and accents are a part of the word that they stand in.
+/// Whether a character is part of a word. Invisible characters and accents belong to the word around them.
 pub(super) fn is_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || is_invisible(letter) || matches!(letter, '\u{300}'..='\u{36f}')
 }
 
-/// Whether a character takes no room, so that nobody sees that it parts a word.
+/// Whether a character has no width, so that readers do not see it inside a word.
 pub(super) fn is_invisible(letter: char) -> bool {
     matches!(letter, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}')
         || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }
 
-/// Whether no letter or digit touches a part of a text, directly or across one joiner.
+/// Whether no letter or digit touches this part of a text, directly or across one joiner.
 pub(super) fn is_free(text: &str, start: usize, end: usize) -> bool {
     is_free_before(text, start) && is_free_after(text, end)
 }
 
-/// The same at its beginning.
+/// The same for the start of a part.
 pub(super) fn is_free_before(text: &str, start: usize) -> bool {
     is_apart(text[..start].chars().rev())
 }
 
-/// The same at its end.
+/// The same for the end of a part.
 pub(super) fn is_free_after(text: &str, end: usize) -> bool {
     is_apart(text[end..].chars())
 }
@@ -83,7 +85,7 @@ fn is_apart(mut outward: impl Iterator<Item = char>) -> bool {
     }
 }
 
-/// Every place where a part stands in a text by whole words.
+/// All places where a part occurs in a text as whole words.
 pub fn whole_words<'t>(text: &'t str, part: &'t str) -> impl Iterator<Item = (usize, usize)> + 't {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -98,7 +100,7 @@ pub fn whole_words<'t>(text: &'t str, part: &'t str) -> impl Iterator<Item = (us
     })
 }
 
-/// The words of a text: its runs of letters and digits.
+/// The words of a text, with their offsets: runs of letters and digits.
 pub fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut from = 0;
     std::iter::from_fn(move || {

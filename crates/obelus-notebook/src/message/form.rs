@@ -1,4 +1,4 @@
-//! The JSON forms of messages: canonical and short ones are read, the canonical one is written.
+//! The JSON forms of messages: canonical and short forms are parsed, the canonical form is written.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::origin::Origins;
 use crate::path::{MAX_DEPTH, Path, Segment, nested};
 use crate::wording::type_name;
 
-/// Fields of the engine that the model never sees.
+/// Fields of the engine, which the model never sees.
 const META: [&str; 8] =
     ["_call", "_date", "_instance", "_labels", "_outputMethod", "_outputPath", "_partLabels", "_reasoningForCall"];
 
 impl Message {
-    /// Reads one message from JSON text. Depth is checked before parsing, so that hostile nesting costs nothing.
+    /// Parses one message from JSON text. The depth is checked before parsing, so that hostile nesting costs nothing.
     pub fn from_raw(raw: &RawValue) -> Result<Parsed, Fault> {
         check_depth(depth_of_text(raw.get()))?;
         let value = serde_json::from_str(raw.get()).map_err(|e| Fault::new(Rule::Ctx3, e.to_string()))?;
         Self::from_value(value)
     }
 
-    /// Reads one message, in canonical or short form.
+    /// Parses one message, in canonical or short form.
     pub fn from_value(value: Value) -> Result<Parsed, Fault> {
         check_depth(depth(&value))?;
         let Value::Object(mut fields) = value else {
@@ -103,7 +103,7 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
 
     let mut meta = Map::new();
     for name in fields.keys().filter(|name| name.starts_with('_')).cloned().collect::<Vec<_>>() {
-        // Unknown meta fields stay behind and are reported as ignored.
+        // Unknown meta fields remain in `fields` and are reported as ignored.
         if META.contains(&name.as_str()) {
             meta.extend(fields.shift_remove(&name).map(|value| (name, value)));
         }
@@ -112,7 +112,7 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
     let output = match call {
         Some(call) => {
             let mut output = output(&kind, call, own_path, date, &content)?;
-            // Read and made results are equal.
+            // The same form as for a result of this session, so that both are equal.
             output.bare = kind != "error" && output.path.spells(&content);
             if output.bare {
                 content = output.path.within(content);
@@ -134,7 +134,7 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
     Ok(Data { kind: kind.into(), instance, content, schema, description, method, output, origins, parts, meta })
 }
 
-/// `data`; for `input` and `state` also the field named like the type, or all that remains.
+/// `data`; for `input` and `state` also the field with the name of the type, or all remaining fields.
 fn payload(type_: &str, fields: &mut Map<String, Value>) -> Result<Value, Fault> {
     if let Some(data) = fields.shift_remove("data") {
         return Ok(data);
@@ -155,7 +155,7 @@ fn output(kind: &str, call: Value, own: Option<String>, date: Option<String>, da
     let root = Path::root(kind);
     let path = match text {
         None => Arc::new(root),
-        // The canonical form names the root even of a kind that no expression can name.
+        // The canonical form names the root even for a kind that no expression can name.
         Some(text) if text == root.to_string() => Arc::new(root),
         Some(text) => {
             let expr = Expr::parse(&text).map_err(|fault| fault.at("_outputPath"))?;
@@ -200,7 +200,7 @@ fn plan(fields: &mut Map<String, Value>) -> Result<Plan, Fault> {
     Ok(Plan { calls: calls.into_iter().map(Arc::new).collect(), mode })
 }
 
-/// The fault of a method that there is not.
+/// The fault for an unknown method.
 pub fn unknown_method(name: &str) -> Fault {
     wrong(format!("unknown method `{name}`: use set, merge, assign, push or concat")).at("_outputMethod")
 }
@@ -220,7 +220,7 @@ pub enum Member<'a> {
     Text(Cow<'a, str>),
     /// Any value.
     Value(Cow<'a, Value>),
-    /// Labels: a list of their texts.
+    /// Labels: a list of strings.
     Labels(&'a Origins),
     /// Nested objects along these segments, with this value at the end.
     Nested(&'a [Segment], &'a Value),
@@ -238,7 +238,7 @@ impl Member<'_> {
 }
 
 impl Data {
-    /// Visits the members of the canonical form in their order. No name comes twice.
+    /// Visits the members of the canonical form in their order. Each name occurs once.
     pub fn each_member<'a>(&'a self, visit: &mut impl FnMut(&'a str, Member<'a>)) {
         let text = |text: &'a str| Member::Text(Cow::Borrowed(text));
         let value = |value: &'a Value| Member::Value(Cow::Borrowed(value));
@@ -263,7 +263,7 @@ impl Data {
             put("_outputPath", Some(Member::Text(output.path.to_string().into())));
             put("_date", output.date.as_deref().map(text));
         }
-        // CALL-8: a result always has its method; plain data only if it was given.
+        // CALL-8: a result always has a method, plain data only if it was given.
         let method = self.method.or(self.output.as_ref().map(|_| Method::Set));
         put("_outputMethod", method.map(|method| text(method.name())));
         put("_instance", self.instance.as_deref().map(text));
@@ -284,7 +284,7 @@ impl Data {
     }
 }
 
-/// The limit is for what a message contains, so its own braces do not count.
+/// The limit is for the contents of a message, so its own braces do not count.
 fn check_depth(levels: usize) -> Result<(), Fault> {
     if levels > MAX_DEPTH + 1 {
         return Err(wrong(format!("nested deeper than {MAX_DEPTH} levels")));

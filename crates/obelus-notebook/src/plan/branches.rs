@@ -1,4 +1,4 @@
-//! Branches of a plan: which calls run only if a call before them wrote certain alternatives.
+//! Branches of a plan: calls that run only if an earlier call wrote certain alternatives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,15 +8,15 @@ use crate::call::Call;
 use crate::expr::Expr;
 use crate::path::Path;
 
-/// What each call of a plan needs of the calls that choose among alternatives.
+/// The alternatives that each call of a plan needs.
 #[derive(Debug, Default)]
 pub(super) struct Branches(BTreeMap<usize, Needs>);
 
-/// For a call that chooses, the alternatives of which one must be written.
+/// By call with alternatives: the alternatives of which one must be written.
 type Needs = BTreeMap<usize, BTreeSet<usize>>;
 
 impl Branches {
-    /// Reads the branches of a plan whose waves are known.
+    /// Finds the branches of a plan whose waves are known.
     pub(super) fn of(check: &Check) -> Self {
         let mut branches = Self::default();
         if !check.calls.iter().any(chooses) {
@@ -36,18 +36,18 @@ impl Branches {
         branches
     }
 
-    /// Whether never both of two calls run: they need different alternatives of one call.
+    /// Whether two calls never run both, because they need different alternatives of one call.
     pub(super) fn are_exclusive(&self, a: usize, b: usize) -> bool {
         let (Some(a), Some(b)) = (self.0.get(&a), self.0.get(&b)) else { return false };
         a.iter().any(|(choice, wants)| b.get(choice).is_some_and(|others| wants.is_disjoint(others)))
     }
 
-    /// The choices that an expression needs to have a value. `None` if it needs no choice.
+    /// The alternatives that an expression needs to have a value. `None` if it depends on none.
     fn needs_of(&self, check: &Check, reader: usize, expr: &Expr) -> Option<Needs> {
         match expr {
             Expr::Ref(path) => {
                 let writers = check.graph.edges_by(reader, path).iter().map(|edge| edge.from);
-                // Instances choose independently.
+                // Each instance chooses independently.
                 let binds = |writer: usize| check.who[reader] != Who::Each || !matches!(check.who[writer], Who::One(_));
                 either(writers.map(|writer| self.needs_to_write(check, writer, path).filter(|_| binds(writer))))
             }
@@ -63,7 +63,8 @@ impl Branches {
         }
     }
 
-    /// The choices after which a call writes a path. A call that writes below the path leaves the old value around it.
+    /// The alternatives with which a call writes a path. `None` if it writes only below the path, because the old value
+    /// around it remains.
     fn needs_to_write(&self, check: &Check, writer: usize, path: &Path) -> Option<Needs> {
         let call = &check.calls[writer];
         if !call.all_writes().any(|written| written.covers(path)) {
@@ -83,7 +84,7 @@ fn chooses(call: &Call) -> bool {
     call.output_path.as_ref().is_some_and(|path| path.alternatives.len() > 1)
 }
 
-/// Adds what is needed as well.
+/// Adds further needs: both must be fulfilled.
 fn both(needs: &mut Needs, more: Needs) {
     for (choice, wants) in more {
         match needs.get_mut(&choice) {
@@ -93,7 +94,7 @@ fn both(needs: &mut Needs, more: Needs) {
     }
 }
 
-/// The choices that all of these alternatives need. `None` if one of them needs no choice.
+/// The needs common to all terms, of which one must be fulfilled. `None` if a term has no needs.
 fn either(all: impl Iterator<Item = Option<Needs>>) -> Option<Needs> {
     let mut joined: Option<Needs> = None;
     for needs in all {

@@ -1,4 +1,4 @@
-//! The check of a plan: what is wrong with it before anything runs.
+//! Checks a plan before anything runs.
 
 use std::sync::Arc;
 
@@ -20,28 +20,28 @@ use crate::template::has_words;
 /// The result of checking a plan.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// The calls, as far as they could be read.
+    /// The calls, parsed as far as possible.
     pub calls: Vec<Call>,
-    /// For whom each call runs.
+    /// The instances that each call runs for.
     pub who: Vec<Who>,
-    /// Who feeds whom; empty if the plan is too dense.
+    /// The dependencies between calls; empty if the plan is too dense.
     pub graph: Graph,
-    /// Indexes of calls by wave; empty if the calls wait for each other.
+    /// Indexes of calls by wave; empty if there is a cycle.
     pub waves: Vec<Vec<usize>>,
-    /// What must be fixed before the plan can run.
+    /// Errors that prevent the plan from running.
     pub errors: Vec<Fault>,
-    /// What may be a mistake.
+    /// Possible mistakes.
     pub warnings: Vec<Warning>,
 }
 
-/// Something that may be a mistake.
+/// A possible mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The rule it is about.
+    /// The rule.
     pub rule: Rule,
-    /// The first call it is about.
+    /// The first call concerned.
     pub call: Option<usize>,
-    /// What was noticed.
+    /// The message.
     pub text: String,
 }
 
@@ -68,12 +68,12 @@ impl Check {
     }
 }
 
-/// Checks the calls of a plan against the context they would run in.
+/// Checks the calls of a plan in the context in which they would run.
 pub fn check(proposals: &[Arc<Value>], mode: PlanMode, context: &Context) -> Check {
     check_in_manner(proposals, mode, Manner::default(), context)
 }
 
-/// The same, for calls that run in this manner.
+/// Checks calls that run in this manner.
 pub fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: Manner, context: &Context) -> Check {
     let (mut errors, mut warnings) = (Vec::new(), Vec::new());
     let mut calls = Vec::with_capacity(proposals.len());
@@ -123,7 +123,7 @@ pub fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: Manner,
 }
 
 impl Check {
-    /// Finds expressions without a value that no call feeds.
+    /// Finds expressions without a value that no call writes.
     fn look_for_unfed(&mut self, context: &Context) {
         for (index, call) in self.calls.iter().enumerate() {
             let fed = |path: &Path| !self.graph.edges_by(index, path).is_empty();
@@ -159,17 +159,17 @@ impl Check {
         }
     }
 
-    /// For whom a call runs: for each of these instances, or once.
+    /// The instances that a call runs for; `None` is one run on global data.
     pub fn readers<'a>(&'a self, index: usize, context: &'a Context) -> Vec<Option<&'a str>> {
         readers(&self.who[index], &self.calls, context)
     }
 
-    /// Finds values written as one type and read as another.
+    /// Finds values that are written as one type and read as another.
     fn look_for_clashes(&mut self, context: &Context) {
         let output = |call: &Call| Some(types::written(call.tool.as_ref()?.output()?, call.output_method));
         let outputs: Vec<Option<Value>> = self.calls.iter().map(output).collect();
         let mut found = Vec::new();
-        // In a text, a reference is replaced by the words of its value, if it has words (CTX-13).
+        // In a text, a reference is replaced by its value as text, if that is a scalar other than null (CTX-13).
         let in_text = json!({"type": ["string", "number", "boolean"]});
         for (index, call) in self.calls.iter().enumerate() {
             call.each_expr(&mut |place, expr| {
@@ -214,7 +214,7 @@ fn readers<'a>(who: &'a Who, calls: &[Call], context: &'a Context) -> Vec<Option
     }
 }
 
-/// The paths that get the result: of several alternatives, the last may get an error instead.
+/// The paths that get the result. The last of several alternatives may get an error instead.
 fn certain_writes(call: &Call) -> impl Iterator<Item = &Arc<Path>> {
     let alternatives = call.output_path.as_ref().map_or(&[][..], |path| &path.alternatives);
     alternatives.iter().take(alternatives.len().saturating_sub(1).max(1)).flatten()
@@ -225,7 +225,7 @@ pub(super) fn param_shape<'a>(params: &'a Value, place: &[String]) -> Option<Sha
     Shape::new(params)?.below(&path)
 }
 
-/// Compares the schemas where the longer path ends; one path is a prefix of the other.
+/// Compares the schemas at the end of the longer path; one path is a prefix of the other.
 fn clash_between(output: Shape<'_>, written: &Path, read: Shape<'_>, path: &Path) -> Option<String> {
     if written.segments.len() <= path.segments.len() {
         types::clash(output.below(&path.segments[written.segments.len()..])?, read)

@@ -1,4 +1,4 @@
-//! The graph of a plan: an edge where one call may write what another reads.
+//! The graph of a plan: an edge for each path that one call may write and another reads.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,12 +12,12 @@ use crate::fault::{Fault, Rule};
 use crate::names::ByName;
 use crate::path::{Path, Segment, is_digits};
 
-/// `from` may write what `to` reads.
+/// `from` may write a path that `to` reads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
-    /// Index of the call that writes.
+    /// The index of the writing call.
     pub from: usize,
-    /// Index of the call that reads.
+    /// The index of the reading call.
     pub to: usize,
     /// The path that is read.
     pub path: Arc<Path>,
@@ -27,15 +27,15 @@ pub struct Edge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooDense;
 
-/// Bounds the memory of a hostile plan.
+/// The most edges of a plan, to limit its memory.
 const MOST_EDGES: usize = 2_000_000;
 
-/// Calls that wait for each other: each edge feeds the next, and the last the first.
+/// Calls that depend on each other: each edge leads to the next, and the last to the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle(pub Vec<Edge>);
 
 impl Cycle {
-    /// The cycle in words; `name` gives the index and the tool of a node's call.
+    /// The cycle as a fault; `name` returns the index and the tool of a node's call.
     pub fn fault<'a>(&self, name: impl Fn(usize) -> (usize, &'a str)) -> Fault {
         let named = |node| {
             let (call, tool) = name(node);
@@ -54,20 +54,20 @@ impl Cycle {
     }
 }
 
-/// Who feeds whom among the calls of a plan.
+/// The dependencies between the calls of a plan. A call feeds another if it may write what the other reads.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     /// All edges by reader, then by path: one for each pair and path.
     edges: Vec<Edge>,
-    /// Where the edges into each call begin in `edges`.
+    /// For each call the index of its first incoming edge in `edges`.
     starts: Vec<usize>,
-    /// The calls that each call feeds, each once.
+    /// The calls that each call feeds, without duplicates.
     feeds: Vec<SmallVec<[usize; 4]>>,
-    /// How many calls feed each call.
+    /// The number of calls that feed each call.
     feeders: Vec<usize>,
 }
 
-/// What the graph needs to know of a call.
+/// A call as input of the graph.
 pub struct PlanNode<'a> {
     /// The call.
     pub call: &'a Call,
@@ -76,7 +76,7 @@ pub struct PlanNode<'a> {
 }
 
 impl Graph {
-    /// The graph with the edges that `may_feed` permits.
+    /// Builds the graph with the edges that `may_feed` permits.
     pub fn with(nodes: &[PlanNode<'_>], may_feed: impl Fn(usize, usize) -> bool) -> Result<Self, TooDense> {
         let writers = Writers::new(nodes);
         let mut edges = Vec::with_capacity(nodes.len());
@@ -88,7 +88,7 @@ impl Graph {
             starts.push(edges.len());
             node.call.each_read(&mut |path| {
                 writers.of(path, &node.who, &mut |from| {
-                    // A call that reads what it writes reads the earlier value.
+                    // A call that reads what it writes gets the earlier value.
                     if from != to && may_feed(from, to) {
                         into.push((path, from));
                     }
@@ -116,22 +116,22 @@ impl Graph {
         &self.edges[self.starts[call]..self.starts[call + 1]]
     }
 
-    /// The edges into a call by one of the paths it reads.
+    /// The edges into a call for one of the paths that it reads.
     pub fn edges_by(&self, call: usize, path: &Path) -> &[Edge] {
         let edges = self.edges_into(call);
-        // An edge shares the path of the call that reads, so most often the pointers are equal.
+        // An edge shares the path of the reading call, so the pointers are usually equal.
         let is = |edge: &Edge| std::ptr::eq(&*edge.path, path) || *edge.path == *path;
         let start = edges.partition_point(|edge| !is(edge) && *edge.path < *path);
         let len = edges[start..].partition_point(is);
         &edges[start..start + len]
     }
 
-    /// Every edge.
+    /// All edges.
     pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
-    /// The calls that a call feeds, each once.
+    /// The calls that a call feeds, without duplicates.
     pub fn fed_by(&self, call: usize) -> &[usize] {
         &self.feeds[call]
     }
@@ -141,12 +141,12 @@ impl Graph {
         self.feeders[call]
     }
 
-    /// Calls that wait for each other, if there are any.
+    /// A cycle, if there is one.
     pub fn any_cycle(&self) -> Option<Cycle> {
         self.levels().err()
     }
 
-    /// The calls by wave: each is one wave after the latest of those that feed it.
+    /// The calls by wave. Each is in the wave after the latest call that feeds it.
     pub fn waves(&self) -> Result<Vec<Vec<usize>>, Cycle> {
         let levels = self.levels()?;
         let mut waves = vec![Vec::new(); levels.iter().max().map_or(0, |last| last + 1)];
@@ -175,7 +175,7 @@ impl Graph {
         if placed < open.len() { Err(self.cycle(&open)) } else { Ok(levels) }
     }
 
-    /// Walks backwards among the calls that never became free, until it meets itself.
+    /// Finds a cycle: walks backwards among the unplaced calls until one repeats.
     fn cycle(&self, open: &[usize]) -> Cycle {
         let stuck = |call: usize| self.edges_into(call).iter().find(|edge| open[edge.from] > 0);
         let mut at = open.iter().position(|&count| count > 0).unwrap_or_default();
@@ -193,7 +193,7 @@ impl Graph {
         }
     }
 
-    /// Whether `from` comes before `to` in every order, looking at no more than `budget` edges.
+    /// Whether `from` precedes `to` in every order. Visits at most `budget` edges.
     pub(crate) fn reaches(&self, from: usize, to: usize, budget: &mut usize) -> bool {
         let mut seen = BTreeSet::from([from]);
         let mut open = vec![from];
@@ -212,7 +212,7 @@ impl Graph {
     }
 }
 
-/// Writers by path: finding those of a path costs its depth and what is found.
+/// Writers by path. The cost of a search depends on the depth of the path and the number of results.
 struct Writers<'a> {
     kinds: BTreeMap<&'a str, OfKind<'a>>,
 }
@@ -237,7 +237,7 @@ impl<'a> Writers<'a> {
         let mut kinds: BTreeMap<&str, OfKind<'_>> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             for path in node.call.all_writes() {
-                // Most plans write to one kind.
+                // Most plans write to one kind, so the first gets the space.
                 let room = if kinds.is_empty() { nodes.len() } else { 0 };
                 let of_kind = kinds.entry(&path.kind).or_insert_with(|| OfKind::with_room(room));
                 let trie = match &node.who {
@@ -251,8 +251,8 @@ impl<'a> Writers<'a> {
         Self { kinds }
     }
 
-    /// Writers that a reader can see: global ones always, those of an instance for that instance, or if the reader
-    /// runs for each.
+    /// The writers that a reader sees: global ones always, those for each instance unless the reader is global, those
+    /// for one instance if the reader runs for it or for each.
     fn of(&self, path: &Path, reader: &Who, found: &mut impl FnMut(usize)) {
         let Some(OfKind { once, each, one }) = self.kinds.get(path.kind.as_str()) else { return };
         once.collect(&path.segments, found);
@@ -278,7 +278,7 @@ struct Trie<'a> {
 #[derive(Default)]
 struct Below<'a> {
     children: ByName<Cow<'a, str>, Trie<'a>>,
-    /// Writers by an index from the end, which can be any element.
+    /// Writers at an index from the end, which can be any element.
     from_the_end: Trie<'a>,
 }
 
@@ -298,7 +298,7 @@ impl<'a> Trie<'a> {
         }
     }
 
-    /// Writers of a prefix of the path, of the path itself, and of anything below it.
+    /// Finds writers of a prefix of the path, of the path itself, and of any path below it.
     fn collect(&self, path: &[Segment], found: &mut impl FnMut(usize)) {
         self.first.iter().for_each(|writer| found(*writer));
         self.others.iter().for_each(|writer| found(*writer));

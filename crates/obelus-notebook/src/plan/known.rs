@@ -1,4 +1,4 @@
-//! What is known of a call's parameters before its plan runs, and whether the tool takes it.
+//! The values of a call's parameters that are known before its plan runs, and whether the tool accepts them.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -15,7 +15,7 @@ use crate::schema::{Breach, without_nulls};
 use crate::wording::type_name;
 
 impl Check {
-    /// The value that an expression of a call has, whatever the plan brings; none if that depends on another call.
+    /// The value of an expression of a call; none if it depends on another call of the plan.
     pub(super) fn known<'a>(
         &self,
         index: usize,
@@ -34,14 +34,14 @@ impl Check {
         value.filter(|_| !depends.get())
     }
 
-    /// The parameters of a call, with references resolved where their values are known.
+    /// The parameters of a call, with references resolved if their values are known.
     pub(super) fn known_params(&self, index: usize, context: &Context, instance: Option<&str>) -> Map<String, Value> {
         let known = |expr: &Expr| self.known(index, context, instance, expr).map(Cow::into_owned);
         let params = self.calls[index].params.iter();
         params.map(|(name, template)| (name.to_string(), template.resolve_known(&known))).collect()
     }
 
-    /// Finds references to values that are there already, and that the tool does not take.
+    /// Finds references to known values that the tool does not accept.
     pub(super) fn look_for_misfits(&mut self, context: &Context) {
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());
         for index in (0..self.calls.len()).filter(|&index| self.calls[index].has_refs()) {
@@ -62,7 +62,7 @@ impl Check {
         self.warnings.extend(warnings);
     }
 
-    /// A known value that does not fit its parameter.
+    /// The fault of a known value that does not fit its parameter.
     fn misfit(&self, index: usize, context: &Context, instance: Option<&str>) -> Option<Fault> {
         let call = &self.calls[index];
         let tool = call.tool.as_deref()?;
@@ -75,14 +75,14 @@ impl Check {
             return None;
         }
         let params = Value::Object(self.known_params(index, context, instance));
-        // Null for an optional parameter means that it is absent.
+        // Null for an optional parameter means absent.
         let params = without_nulls(&params, tool.params());
-        // That a text is no number has been said when the call was read.
+        // That a text does not fit the type was reported when the call was parsed.
         let is_told = |breach: &Breach| breach.keyword == "type" && call.is_text_at(&breach.place);
         let breaches = decided_breaches(tool, &params, &call.params, &open).into_iter();
         breaches.filter(|breach| !is_told(breach)).find_map(|breach| {
             let (place, expr) = settled.iter().find(|(place, _)| breach.place.starts_with(place))?;
-            // The value itself is not quoted: whoever planned the call may not be meant to see it.
+            // The message does not contain the value, because the author of the plan may not be permitted to see it.
             let found = breach.place.iter().try_fold(&*params, |value, step| member(value, step));
             let found = found.map_or("nothing", type_name);
             let takes = param_shape(tool.params(), &breach.place).filter(|_| breach.keyword == "type");

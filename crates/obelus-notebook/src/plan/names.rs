@@ -1,4 +1,4 @@
-//! Names in a plan that mean nothing, and the names that they resemble.
+//! Finds unknown names in a plan, and suggests similar ones.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use crate::path::{Path, Segment};
 use crate::tool::METAS;
 use crate::wording::closest;
 
-/// Meta-properties that every call may have, beside those that steer it.
+/// Further meta-properties that every call may have.
 const OTHERS: [&str; 2] = ["_tool", "_reasoningForCall"];
 
 impl Check {
-    /// Finds meta-properties that nothing reads, and parameters that are nearly those of the tool.
+    /// Finds unknown meta-properties, and parameters with nearly the name of a declared one.
     pub(super) fn look_for_unknown_names(&mut self) {
         for (index, call) in self.calls.iter().enumerate() {
             let (Some(tool), Some(fields)) = (&call.tool, call.raw.as_object()) else { continue };
@@ -50,7 +50,7 @@ impl Check {
         }
     }
 
-    /// Finds texts that would be references of a kind that exists, if they began with the sign.
+    /// Finds texts that would be references to an existing kind if they began with `†`.
     pub(super) fn look_for_forgotten_signs(&mut self, context: &Context) {
         let written = self.calls.iter().flat_map(Call::writes).map(|path| path.kind.as_str());
         let kinds: BTreeSet<&str> = context.views().map(|(kind, _)| kind).chain(written).collect();
@@ -71,7 +71,7 @@ impl Check {
         self.warnings.extend(warnings);
     }
 
-    /// Finds references into results that are declared, and have nothing of that name.
+    /// Finds references into declared results that have no such field.
     pub(super) fn look_for_strays(&mut self) {
         let mut warnings = Vec::new();
         for (index, call) in self.calls.iter().enumerate() {
@@ -93,7 +93,7 @@ impl Check {
         self.warnings.extend(warnings);
     }
 
-    /// What is meant by an expression that has no value.
+    /// A suggestion for an expression without a value.
     pub(super) fn hint(&self, expr: &Expr, context: &Context) -> String {
         let refs = expr.refs();
         match refs.iter().find_map(|path| self.near(path, context)) {
@@ -103,7 +103,7 @@ impl Check {
         }
     }
 
-    /// A path that is there, or is written, and differs in one name.
+    /// An existing or written path that differs in one name.
     fn near(&self, path: &Path, context: &Context) -> Option<Path> {
         let writes = || self.calls.iter().flat_map(Call::writes);
         let kinds: BTreeSet<&str> =
@@ -137,7 +137,7 @@ impl Check {
     }
 }
 
-/// Visits every text in a value.
+/// Visits every string in a value.
 fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
     match value {
         Value::String(text) => visit(text),

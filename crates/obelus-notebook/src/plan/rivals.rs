@@ -1,4 +1,4 @@
-//! Rivals: calls that write one path in no order, so that the last to complete wins.
+//! Rivals: calls that write one path in undefined order, so that the last to complete wins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::fault::Rule;
 use crate::fold::Method;
 use crate::path::Path;
 
-/// Edges that are looked at in one plan.
+/// The most edges visited for one plan.
 const MOST_EDGES: usize = 1_000_000;
 
-/// Warns of rivals, path by path.
+/// Warns of rivals, for each path.
 pub(super) fn rivals(check: &Check) -> Vec<Warning> {
     let branches = Branches::of(check);
     let mut budget = MOST_EDGES;
@@ -31,7 +31,7 @@ pub(super) fn rivals(check: &Check) -> Vec<Warning> {
     warnings
 }
 
-/// Warns of a call that replaces a value, and another that writes into it, in no order.
+/// Warns of pairs of calls in undefined order, one of which replaces a value and the other writes into it.
 fn rivals_below(check: &Check, branches: &Branches, budget: &mut usize) -> Vec<Warning> {
     let writers = writers(check);
     let mut warnings = Vec::new();
@@ -66,12 +66,12 @@ fn share_an_instance(one: &Who, other: &Who) -> bool {
     one == other || matches!((one, other), (Who::Each, Who::One(_)) | (Who::One(_), Who::Each))
 }
 
-/// The calls that replace what is at a path, by wave.
+/// The calls that replace the value at each path, by wave.
 fn writers(check: &Check) -> BTreeMap<&Arc<Path>, Vec<usize>> {
     let mut writers: BTreeMap<&Arc<Path>, Vec<usize>> = BTreeMap::new();
     for &index in check.waves.iter().flatten() {
         let call = &check.calls[index];
-        // Pushes and appends do not replace each other.
+        // Push and concat do not replace values.
         if !matches!(call.output_method, Method::Push | Method::Concat) {
             for path in call.writes() {
                 let calls = writers.entry(path).or_default();
@@ -84,11 +84,12 @@ fn writers(check: &Check) -> BTreeMap<&Arc<Path>, Vec<usize>> {
     writers
 }
 
-/// The rivals among the writers of one path, given by wave: writers are in order if each waits for the one before.
+/// The rivals among the writers of one path, which are given by wave. They are in order if each depends on the one
+/// before.
 fn among(check: &Check, branches: &Branches, calls: Vec<usize>, budget: &mut usize) -> BTreeSet<usize> {
     let mut rivals = BTreeSet::new();
-    // The latest writers for each instance, several where only one of them runs; a call for each instance follows on
-    // all of them.
+    // The latest writers for each instance; several if only one of them runs. A call that is not for one instance
+    // supersedes all of them.
     let mut latest: BTreeMap<&Who, Vec<usize>> = BTreeMap::new();
     for index in calls {
         let who = &check.who[index];

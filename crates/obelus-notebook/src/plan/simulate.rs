@@ -1,4 +1,4 @@
-//! A dry run of a plan.
+//! Simulates a plan without running it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,17 +13,18 @@ use crate::context::Context;
 use crate::path::Path;
 use crate::tool::Tool;
 
-/// What a plan would do.
+/// The result of a simulation.
 #[derive(Clone, Debug)]
 pub struct Simulation {
-    /// Each call with its parameters as far as they are known, its wave and its verdict.
+    /// Each call with its parameters as far as known, its wave and its verdict.
     pub calls: Vec<Value>,
-    /// For each alternative of a call, the calls that are left out if the result goes there.
+    /// For each alternative of a call, the calls that are skipped if the result is written there.
     pub branches: Vec<Value>,
 }
 
-/// Runs a checked plan dry. `by_model` says which tools the model carries out itself. `judge` gives the verdict on any
-/// other call for an instance with these parameters: how strict it is, and its JSON. The strictest of all instances holds.
+/// Simulates a checked plan. `by_model` returns whether the model carries out a tool itself. `judge` returns the
+/// verdict on any other call for an instance with these parameters: its strictness and its JSON. The strictest verdict
+/// of all instances is used.
 pub fn simulate(
     check: &Check,
     context: &Context,
@@ -92,7 +93,7 @@ fn skipped(check: &Check, context: &Context, branching: usize, group: &[Arc<Path
         };
         let can = |path: &Path| {
             let edges = check.graph.edges_by(index, path);
-            // An earlier value is not used where a call of the plan may write the place (PLAN-3).
+            // An earlier value is not used if a call of the plan may write the path (PLAN-3).
             let covers = |edge: &Edge| check.calls[edge.from].all_writes().any(|written| written.covers(path));
             edges.iter().any(|edge| writes(edge.from, path))
                 || (!edges.iter().any(covers) && context.read(path, None).is_some())

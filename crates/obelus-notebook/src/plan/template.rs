@@ -1,4 +1,4 @@
-//! Plans over instances: which calls run once, and which once for each.
+//! Plans over instances: which calls run once, and which run for each instance.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::call::Call;
 use crate::context::Context;
 
-/// For whom a call runs.
+/// The instances that a call runs for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Who {
     /// Once, on global data.
@@ -17,8 +17,8 @@ pub enum Who {
     One(String),
 }
 
-/// For whom each call runs. A call without an instance that touches an instanced kind runs for each instance, which
-/// makes the kinds that it writes instanced too.
+/// The instances that each call runs for. A call without an instance that uses an instanced kind runs for each
+/// instance. The kinds that it writes then become instanced too.
 pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
     let calls: Vec<&Call> = calls.iter().map(Borrow::borrow).collect();
     let named = |call: &Call| call.instance.clone().map_or(Who::Once, Who::One);
@@ -51,7 +51,7 @@ pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
     who
 }
 
-/// The instances that a plan is for: those with data of a kind that it touches, else all.
+/// The instances of a plan: those with data of a kind that it uses, or all if there are none.
 pub fn instances_of<'a>(calls: &[impl Borrow<Call>], context: &'a Context) -> Vec<&'a String> {
     let all = context.instances();
     if all.is_empty() {

@@ -1,4 +1,4 @@
-//! Whether what one call writes can be what another reads. Two schemas clash only if certainly no value fits both.
+//! Whether a written value can fit where it is read. Two schemas clash only if certainly no value fits both.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use crate::schema;
 
 const TYPES: [&str; 6] = ["null", "boolean", "number", "string", "array", "object"];
 
-/// A schema with the document that its references point into.
+/// A schema with the root document for its references.
 #[derive(Clone, Copy)]
 pub(super) struct Shape<'a> {
     root: &'a Value,
@@ -24,7 +24,7 @@ impl<'a> Shape<'a> {
         Some(Self { at: schema::resolved(self.at, self.root)?, ..self })
     }
 
-    /// The schema of what lies below, if this one tells.
+    /// The schema of the value at this path below, if it is known.
     pub(super) fn below(self, path: &[Segment]) -> Option<Self> {
         match schema::pointer_at(self.at, path) {
             Some(pointer) => Self { at: self.at.pointer(&pointer)?, ..self }.followed(),
@@ -50,7 +50,7 @@ impl<'a> Shape<'a> {
         names.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// The only values that there can be, where the schema lists them.
+    /// The only possible values, if the schema lists them.
     fn values(self) -> Option<Vec<&'a Value>> {
         match (self.at.get("const"), self.at.get("enum")) {
             (Some(only), _) => Some(vec![only]),
@@ -64,12 +64,12 @@ impl<'a> Shape<'a> {
         all.iter().map(|at| Self { at, ..self }.followed()).collect()
     }
 
-    /// The types a value may have, in words.
+    /// The possible types of a value, as text.
     pub(super) fn type_names(self) -> String {
         names(self.types(8))
     }
 
-    /// The types a value may have, as a set of bits over [`TYPES`].
+    /// The possible types of a value, as a bit set over [`TYPES`].
     fn types(self, depth: usize) -> u8 {
         const ANY: u8 = 0b11_1111;
         if depth == 0 {
@@ -120,13 +120,13 @@ fn names(types: u8) -> String {
     if names.is_empty() { "nothing".to_owned() } else { names.join(" or ") }
 }
 
-/// What is written at a path, as a schema: `push` makes an array of it.
+/// The schema of the value that a result leaves at its path: `push` makes it an array.
 pub(super) fn written(output: &Value, method: Method) -> Value {
     match method {
         Method::Push => {
             let mut schema = Map::new();
             schema.insert("type".to_owned(), "array".into());
-            // References point into the root, so a schema with references is left unknown.
+            // References are relative to the root, so the items of a schema with references stay unknown.
             if !output.to_string().contains("\"$ref\"") {
                 schema.insert("items".to_owned(), output.clone());
             }
@@ -136,7 +136,7 @@ pub(super) fn written(output: &Value, method: Method) -> Value {
     }
 }
 
-/// Why no value of `written` can be a value of `read`; nothing if one can.
+/// Why no value of `written` can be a value of `read`; none if one can.
 pub(super) fn clash(written: Shape<'_>, read: Shape<'_>) -> Option<String> {
     clash_at(written, read, 8)
 }

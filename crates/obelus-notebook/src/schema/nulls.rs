@@ -1,4 +1,4 @@
-//! Strict modes make optional places nullable. In an answer, null in such a place means that it is absent.
+//! Removes nulls that mean "absent": strict modes make optional places nullable, and models write null there.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{admits_null, named_types, resolved, type_of};
 
-/// Deeper values are left as they are.
+/// Deeper values are left unchanged.
 const DEEPEST: usize = 64;
 
 /// A value without nulls in the optional places of its schema.
@@ -14,7 +14,7 @@ pub fn without_nulls<'a>(value: &'a Value, schema: &Value) -> Cow<'a, Value> {
     if has_null(value) { below(value, schema, schema, 0) } else { Cow::Borrowed(value) }
 }
 
-/// The same for a member of an object; nothing if the member itself is such a null.
+/// The same for a member of an object; none if the member itself is such a null.
 pub(crate) fn without_null_members<'a>(value: &'a Value, name: &str, object: &Value) -> Option<Cow<'a, Value>> {
     if has_null(value) { member(value, name, object, object, 0) } else { Some(Cow::Borrowed(value)) }
 }
@@ -30,7 +30,7 @@ fn has_null(value: &Value) -> bool {
 
 fn member<'a>(value: &'a Value, name: &str, object: &Value, root: &Value, depth: usize) -> Option<Cow<'a, Value>> {
     let Some(property) = object.get("properties").and_then(|properties| properties.get(name)) else {
-        // Under a free name, null is a value like any other.
+        // For a free name null is an ordinary value.
         return Some(match object.get("additionalProperties") {
             Some(values) => below(value, values, root, depth + 1),
             None => Cow::Borrowed(value),
@@ -75,7 +75,7 @@ fn below<'a>(value: &'a Value, schema: &Value, root: &Value, depth: usize) -> Co
     }
 }
 
-/// What the members of `allOf` say together of properties and items.
+/// Merges the members of `allOf` into one schema.
 fn joined(schema: &Value, members: &[Value], root: &Value) -> Value {
     let mut whole = schema.as_object().cloned().unwrap_or_default();
     whole.shift_remove("allOf");
@@ -99,7 +99,7 @@ fn is_required(object: &Value, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|known| known == name))
 }
 
-/// Whether a value can have been written for this alternative, where null means absent.
+/// Whether a value may have been written for this alternative, in which null means absent.
 fn may_be(value: &Value, schema: &Value) -> bool {
     let is_named = || schema.get("type").is_none() || named_types(schema).any(|name| name == type_of(value));
     match value {

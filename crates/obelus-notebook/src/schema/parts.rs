@@ -1,17 +1,17 @@
-//! The schema of a part: what the schema of a whole says of the value at a path.
+//! The schema of a part: the constraints that the schema of a whole puts on the value at a path.
 //!
-//! The rest of the whole is not looked at, for it may be unfinished. So keywords that depend on the rest (`if`, `not`,
-//! `dependentSchemas`) say nothing of a part; of several alternatives (`anyOf`, `oneOf`) one must permit it.
+//! The rest of the whole is ignored, because it may be incomplete. So keywords that depend on the rest (`if`, `not`,
+//! `dependentSchemas`) do not constrain a part; of several alternatives (`anyOf`, `oneOf`) one must permit it.
 
 use serde_json::{Map, Value, json};
 
 use super::{compile, escape, named_types};
 use crate::path::{Segment, is_digits};
 
-/// The document that the references of a part's schema point into.
+/// The id of the document for the references of a part's schema.
 pub(super) const ROOT: &str = "obelus:/root";
 
-/// Schemas that are looked at for one path. References may form a circle.
+/// The most schemas visited for one path, because references may be circular.
 const MOST_SCHEMAS: usize = 400;
 
 /// The part of the schema `root` for the value at `path`, for [`super::compile_part`]. `None` if it has no such part.
@@ -19,7 +19,7 @@ pub fn part_at(root: &Value, path: &[Segment]) -> Option<Value> {
     Search { root, left: MOST_SCHEMAS }.below(String::new(), path)
 }
 
-/// A reference to the place of a JSON pointer in the whole schema.
+/// A reference to a JSON pointer in the whole schema.
 fn reference(pointer: &str) -> Value {
     let mut target = format!("{ROOT}#");
     for byte in pointer.bytes() {
@@ -33,7 +33,7 @@ fn reference(pointer: &str) -> Value {
     json!({"$ref": target})
 }
 
-/// The JSON pointer of a part that one place of the whole schema describes.
+/// The JSON pointer of a part, if a single place of the whole schema describes it.
 pub(super) fn pointer_of(part: &Value) -> Option<String> {
     let target = part.get("$ref")?.as_str()?.strip_prefix(ROOT)?.strip_prefix('#')?;
     let mut bytes = Vec::with_capacity(target.len());
@@ -55,12 +55,12 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// What the schema at `pointer` says of the value at `path` below it.
+    /// The constraints of the schema at `pointer` on the value at `path` below it.
     fn below(&mut self, pointer: String, path: &[Segment]) -> Option<Value> {
         self.left = self.left.checked_sub(1)?;
         let Some((segment, rest)) = path.split_first() else { return Some(reference(&pointer)) };
         let fields = match self.root.pointer(&pointer)? {
-            // Where nothing is permitted, nothing is permitted below.
+            // If nothing is permitted here, nothing is permitted below.
             Value::Bool(false) => return Some(Value::Bool(false)),
             schema => schema.as_object()?,
         };
@@ -83,7 +83,7 @@ impl Search<'_> {
         }
     }
 
-    /// One of the alternatives must permit the part. If one of them says nothing of it, all do.
+    /// One of the alternatives must permit the part. If one of them does not constrain it, none does.
     fn alternatives(&mut self, pointer: &str, list: &str, members: &[Value], path: &[Segment]) -> Option<Value> {
         let possible = members.iter().enumerate().filter(|(_, member)| may_have(member, &path[0]));
         let parts = possible.map(|(index, _)| self.below(format!("{pointer}/{list}/{index}"), path));
@@ -96,7 +96,7 @@ fn members<'a>(fields: &'a Map<String, Value>, list: &str) -> &'a [Value] {
     fields.get(list).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Whether a value of this schema may have something at the segment, by its type.
+/// Whether a value of this schema may have a member at the segment, judged by its type.
 fn may_have(schema: &Value, segment: &Segment) -> bool {
     let fits = |name: &str| match segment {
         Segment::Index(_) => name == "array",
@@ -106,7 +106,7 @@ fn may_have(schema: &Value, segment: &Segment) -> bool {
     schema != &Value::Bool(false) && (schema.get("type").is_none() || named_types(schema).any(fits))
 }
 
-/// Pointers to the subschemas for one segment. A field of digits is an element where the schema is of a list alone.
+/// Pointers to the subschemas for one segment. A field of digits is an element if the schema is only of an array.
 fn children(fields: &Map<String, Value>, segment: &Segment) -> Vec<String> {
     let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
     let of_list = has(&["items", "prefixItems"]);
@@ -121,9 +121,10 @@ fn children(fields: &Map<String, Value>, segment: &Segment) -> Vec<String> {
     }
 }
 
-/// The pointer to the subschema of an element. Which of the first elements one from the end is, is not known.
+/// The pointer to the subschema of an element. It is unknown for an index from the end if the first elements have
+/// schemas of their own.
 fn element(fields: &Map<String, Value>, segment: &Segment) -> Option<String> {
-    // Older drafts have the first elements in `items`.
+    // In older drafts the schemas of the first elements are in `items`.
     let old = fields.get("items").and_then(Value::as_array).map(|first| ("items", first, "additionalItems"));
     let new = || fields.get("prefixItems").and_then(Value::as_array).map(|first| ("prefixItems", first, "items"));
     let Some((list, first, others)) = old.or_else(new) else {
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
     use crate::expr::segments_of as segments;
 
-    /// Whether a value may stand at a path, by the schema of the whole.
+    /// Whether a schema permits this value at a path.
     fn permits(root: &Value, path: &str, value: Value) -> bool {
         let part = part_at(root, &segments(path));
         part.is_none_or(|part| compile_part(root, &part).unwrap().is_valid(&value))

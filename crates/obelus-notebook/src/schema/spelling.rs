@@ -1,5 +1,5 @@
-//! Names as a schema declares them. Services that take `STAGE_ID` take `stage_id` too (B24-9), and JSON Schema does not
-//! know that: under another spelling, a value would pass without what the schema demands of it.
+//! Corrects names to the spelling that a schema declares. Services that accept `STAGE_ID` also accept `stage_id`
+//! (B24-9), but JSON Schema does not: a value with another spelling would escape validation.
 
 use std::borrow::Cow;
 
@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use super::resolved;
 use crate::names::alike;
 
-/// Deeper values are left as they are.
+/// Deeper values are left unchanged.
 const DEEPEST: usize = 64;
-/// A schema that is composed of more others than this is not followed further.
+/// The most schemas that a schema may be composed of; further ones are ignored.
 const MOST_COMPOSED: usize = 64;
 
-/// Two names in one object that are one to the service that takes them.
+/// Two names in one object that the service treats as the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameClash {
     /// Keys and indexes to the object.
@@ -22,12 +22,12 @@ pub struct NameClash {
     pub declared: String,
 }
 
-/// The fields of an object with each name that is alike to a declared one, and is none itself, in the declared spelling.
-/// Names that begin with an underscore are left as they are. None if nothing changes.
+/// The fields of an object with declared spelling: each undeclared name that is equivalent to a declared one is
+/// replaced by it. At the top level names that begin with an underscore are unchanged. None if nothing changes.
 pub fn as_declared(fields: &Map<String, Value>, schema: &Value) -> Result<Option<Map<String, Value>>, NameClash> {
     let known = resolved(schema, schema).and_then(properties);
     let is_declared = |name: &str| known.is_some_and(|known| known.contains_key(name));
-    // Most calls have declared names and plain values alone.
+    // Most calls have only declared names and scalar values.
     if fields.iter().all(|(name, value)| name.starts_with('_') || (is_declared(name) && !is_nested(value))) {
         return Ok(None);
     }
@@ -129,7 +129,8 @@ fn properties(part: &Value) -> Option<&Map<String, Value>> {
     part.get("properties").and_then(Value::as_object)
 }
 
-/// The declared name that a name is meant for, where it is none itself. A schema that takes no other names refuses it.
+/// The declared name that is equivalent to an undeclared one. None if the schemas permit no undeclared names, because
+/// validation then refuses it.
 fn declared_for<'s>(name: &str, parts: &[&'s Value]) -> Option<&'s str> {
     let is_declared = parts.iter().filter_map(|part| properties(part)).any(|known| known.contains_key(name));
     let mut declaring = parts.iter().filter(|part| properties(part).is_some());
@@ -140,7 +141,7 @@ fn declared_for<'s>(name: &str, parts: &[&'s Value]) -> Option<&'s str> {
     known.map(String::as_str).find(|known| alike(known, name))
 }
 
-/// What the schemas say of a member.
+/// The schemas of a member.
 fn below<'s>(name: &str, parts: &[&'s Value]) -> Vec<&'s Value> {
     let said = |part: &&'s Value| match properties(part).and_then(|known| known.get(name)) {
         Some(property) => Some(property),

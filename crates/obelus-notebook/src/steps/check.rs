@@ -1,4 +1,4 @@
-//! What is wrong with a graph of steps.
+//! Checks a graph of steps.
 
 use super::{CallNode, FaultyNode, Next, NodeForm, RequestNode, StartAt, StepNode, Steps, Words};
 use crate::expr::{Expr, OutputPath};
@@ -6,7 +6,7 @@ use crate::expr::{Expr, OutputPath};
 const END_WITH_NEXT: &str = "an end has no `next`";
 
 impl Steps {
-    /// Everything that is wrong with the graph, each with the node at fault.
+    /// All errors of the graph, each with its node.
     pub fn check(&self, is_tool: impl Fn(&str) -> bool) -> Vec<String> {
         let mut faults = Vec::new();
         match &self.start {
@@ -66,7 +66,7 @@ impl Steps {
         }
     }
 
-    /// The ends that a turn comes to without a way that leads there, each with the field that names it.
+    /// The ends that a turn reaches without a way to them, each with the field that names it.
     fn forced_ends(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let named = [("at_limit", &self.at_limit), ("at_stop", &self.at_stop)];
         named.into_iter().filter_map(|(field, name)| Some((field, name.as_deref()?)))
@@ -89,14 +89,14 @@ impl Steps {
 }
 
 impl FaultyNode {
-    /// Why the node cannot be run.
+    /// Why the node cannot run.
     pub fn why(&self) -> String {
         self.0.fault_of_kind().unwrap_or_else(|| END_WITH_NEXT.to_owned())
     }
 }
 
 impl NodeForm {
-    /// The faults of its kind: a node has exactly one.
+    /// The error of a node that does not have exactly one kind.
     fn fault_of_kind(&self) -> Option<String> {
         let kinds = [
             ("request", self.request.is_some()),
@@ -134,7 +134,7 @@ impl NodeForm {
 
 impl RequestNode {
     fn check(&self, is_tool: &impl Fn(&str) -> bool, fault: &mut impl FnMut(String)) {
-        // The tools of a pattern may come from a server, when a session begins.
+        // Tools that match a pattern may come from a server when a session begins.
         let is_known = |tool: &str| tool.contains('*') || is_tool(tool);
         for tool in self.tools.iter().filter(|tool| !is_known(tool)) {
             fault(format!("request.tools: there is no tool `{tool}`"));
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// A graph whose node `b` is several things at once and leads to `c`.
+    /// A graph whose node `b` has several kinds, and leads to `c`.
     fn faulty() -> Steps {
         let graph = json!({
             "start": "b",

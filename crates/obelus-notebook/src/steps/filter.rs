@@ -1,4 +1,4 @@
-//! A filter as it stands in a graph.
+//! A filter in a graph.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::jq::{Filter, Read};
 
-/// The text of a filter, made ready to run once for all sessions that walk the graph.
+/// The text of a filter, compiled once for all sessions of the graph.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StepFilter {
@@ -22,13 +22,13 @@ impl StepFilter {
         &self.text
     }
 
-    /// It, or what is wrong with it.
+    /// The compiled filter, or the error in it.
     pub(super) fn compiled(&self) -> Result<&Filter, String> {
         let compiled = self.compiled.get_or_init(|| Filter::compile(&self.text).map(Arc::new));
         compiled.as_deref().map_err(String::clone)
     }
 
-    /// What it makes of an input. The error names it.
+    /// The result for an input. The error contains the filter.
     pub fn one(&self, input: &Read) -> Result<Value, String> {
         let made = self.compiled().and_then(|filter| filter.one_read(input));
         made.map_err(|error| format!("`{}`: {error}", self.text))

@@ -3,7 +3,7 @@
 use super::Tool;
 use crate::wording::closest;
 
-/// Annotations that a tool may have, those of connectors included.
+/// All annotations of tools, including those of connectors.
 const ANNOTATIONS: [&str; 22] = [
     "x-before",
     "x-bitrix24",
@@ -30,7 +30,7 @@ const ANNOTATIONS: [&str; 22] = [
 ];
 
 impl Tool {
-    /// Annotations that nobody knows: each with what is wrong.
+    /// Unknown annotations, each with its error.
     pub fn unknown_annotations(&self) -> Vec<(String, String)> {
         let names = self.schema.as_object().into_iter().flat_map(|fields| fields.keys());
         let unknown = names.filter(|name| name.starts_with("x-") && !ANNOTATIONS.contains(&name.as_str()));

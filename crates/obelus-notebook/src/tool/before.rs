@@ -1,4 +1,4 @@
-//! How to read what a call would change, so that a person sees the old value beside the new one.
+//! Reads the values that a call would change, so that a person sees the old value beside the new one.
 
 use serde_json::{Map, Value};
 
@@ -6,16 +6,16 @@ use super::wrong;
 use crate::fault::Fault;
 use crate::names::alike;
 
-/// `x-before`: the tool that reads, its parameters, and where the changed fields are.
+/// `x-before`: the reading tool, its parameters, and the paths of the changed fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Before {
-    /// A tool that reads.
+    /// The reading tool.
     pub tool: String,
-    /// Its parameters, each by the dotted path of a parameter of the call.
+    /// Its parameters, each with the dotted path of a parameter of the changing call.
     pub params: Vec<(String, String)>,
     /// The dotted path of the parameter with the changed fields; empty if they are parameters themselves.
     pub fields: String,
-    /// The dotted path of these fields in the result; empty for the whole.
+    /// The dotted path of these fields in the result; empty for the whole result.
     pub result: String,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn read(said: Option<&Value>) -> Result<Option<Before>, Fault> {
 }
 
 impl Before {
-    /// The call that reads, for the parameters of the call that changes; none if one of them is missing.
+    /// The reading call for the parameters of the changing call; none if one of them is missing.
     pub fn look(&self, params: &Value) -> Option<Value> {
         let mut call = Map::from_iter([("_tool".to_owned(), Value::from(self.tool.as_str()))]);
         for (name, path) in &self.params {
@@ -64,7 +64,7 @@ impl Before {
         fields.into_iter().flatten().filter(|(name, _)| !is_key(name)).collect()
     }
 
-    /// The old value of a field. Case and underscores matter only if they tell two fields apart.
+    /// The old value of a field. Case and underscores are ignored, unless that is ambiguous.
     pub fn now<'r>(&self, result: &'r Value, field: &str) -> Option<(&'r String, &'r Value)> {
         let fields = at(result, &self.result)?.as_object()?;
         if let Some(exact) = fields.get_key_value(field) {
@@ -78,7 +78,7 @@ impl Before {
     }
 }
 
-/// What lies at a dotted path; the empty path is the whole.
+/// The value at a dotted path; the empty path is the whole.
 fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('.').filter(|step| !step.is_empty()).try_fold(value, |value, step| value.get(step))
 }

@@ -1,4 +1,4 @@
-//! The reading of a tool's definition.
+//! Parses a tool's definition.
 
 use std::sync::OnceLock;
 
@@ -31,7 +31,7 @@ pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
     let part = |(path, trusted, issued)| ResultPart { path, origin: origin_of(trusted), issued };
     let mut parts: Vec<ResultPart> = trust::parts(&trust, &issued).into_iter().map(part).collect();
     if keeps_digest && !parts.is_empty() {
-        // The digest stands for the whole result, so it is trusted only if all of that is.
+        // The digest represents the whole result, so it is trusted only if all parts are.
         parts.push(part(("digest".to_owned(), all_trusted, false)));
     }
     let requires_path = is_required(definition, "_outputPath");
@@ -72,7 +72,7 @@ pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
 
 type Fields = Map<String, Value>;
 
-/// A definition and its properties, if it is one of a tool of this name.
+/// The definition as an object, and its properties; an error if it is not a valid tool of this name.
 fn parts_of<'a>(name: &str, schema: &'a Value) -> Result<(&'a Fields, Fields), Fault> {
     let Value::Object(definition) = schema else {
         return Err(wrong(format!("a tool is a JSON Schema object, not {}", type_name(schema))));
@@ -119,7 +119,7 @@ fn is_required(definition: &Map<String, Value>, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|known| known == name))
 }
 
-/// A meta-property is defined among the properties, or on the tool itself.
+/// The meta-property of a tool, declared among the properties or on the tool itself.
 fn meta_of(definition: &Map<String, Value>, properties: &Map<String, Value>, name: &str) -> Meta {
     match (properties.get(name), definition.get(name)) {
         (Some(schema), _) => Meta { schema: schema.clone(), fixed: schema.get("const").cloned() },
@@ -142,7 +142,7 @@ fn check_fixed(meta: &str, rule: &Meta) -> Result<(), Fault> {
     }
 }
 
-/// What `x-keep` says.
+/// Parses `x-keep`.
 fn keeps_digest(definition: &Map<String, Value>, is_delegated: bool) -> Result<bool, Fault> {
     match definition.get("x-keep") {
         None => Ok(false),

@@ -1,7 +1,7 @@
-//! Where the names of a parameter's values are found (`x-names`), and which words announce such a value.
+//! The sources of names for a parameter's values (`x-names`), and the words that announce such a value.
 //!
-//! A parameter may be the id of records of several kinds: `{of: PARAMETER, kinds: {VALUE: SOURCE}}`. Another parameter
-//! says which kind it is. Without `of` the value itself begins with it, as in `D_41`.
+//! A parameter may be the id of records of several kinds: `{of: PARAMETER, kinds: {VALUE: SOURCE}}`. The parameter `of`
+//! gives the kind. Without `of` the value has the kind as its prefix, as in `D_41`.
 
 use serde_json::{Map, Value};
 
@@ -9,18 +9,18 @@ use super::Tool;
 use crate::names::alike;
 use crate::wording::type_name;
 
-/// Where the names of a parameter's values are found, for one kind of record.
+/// The source of names for a parameter's values, for one kind of record.
 #[derive(Clone, Debug, Default)]
 pub struct NameSource<'a> {
-    /// The tools whose results have them.
+    /// The tools whose results contain the records.
     pub tools: Vec<&'a str>,
-    /// The field with the value.
+    /// The field with the parameter's value.
     pub id: &'a str,
     /// The fields with parts of the name.
     pub name: Vec<&'a str>,
-    /// How words begin that announce such a value where it is a number.
+    /// Beginnings of words that announce such a value if it is a number.
     pub announced_by: Vec<&'a str>,
-    /// What stands before the id in the value.
+    /// The prefix before the id in the value.
     pub prefix: &'a str,
 }
 
@@ -44,11 +44,11 @@ impl<'a> NameSource<'a> {
     }
 }
 
-/// All that `x-names` says of one parameter.
+/// The whole `x-names` of one parameter.
 pub(super) struct Names<'a> {
-    /// The parameter that says the kind of record.
+    /// The parameter with the kind of record.
     pub(super) of: Option<&'a str>,
-    /// The sources by kind; one without a kind where there is but one.
+    /// The sources by kind; without a kind if there is only one.
     sources: Vec<(Option<&'a str>, NameSource<'a>)>,
 }
 
@@ -75,8 +75,7 @@ impl<'a> Names<'a> {
         Ok(Self { of, sources: kinds.iter().map(read).collect::<Result<_, String>>()? })
     }
 
-    /// The source for a value beside these parameters. A kind that is not known has an empty one: nobody names such a
-    /// record.
+    /// The source for a value with these other parameters. For an unknown kind it is empty, so that no record is found.
     fn choose(self, value: &Value, params: &Value) -> NameSource<'a> {
         let is_meant = |kind: &str| match self.of {
             Some(of) => says(params, of, kind),
@@ -92,13 +91,13 @@ impl<'a> Names<'a> {
 }
 
 impl Tool {
-    /// Where the names of a parameter's values are found. Case and underscores do not matter. The other parameters may
-    /// say the kind of record.
+    /// The source of names for a parameter's value. Case and underscores are ignored. Another parameter may give the
+    /// kind of record.
     pub fn names_of(&self, place: &str, value: &Value, params: &Value) -> Option<NameSource<'_>> {
         Some(self.names_at(place)?.choose(value, params))
     }
 
-    /// The parameters that say which kind of record others mean.
+    /// The parameters that give kinds of records.
     pub fn kind_params(&self) -> Vec<&str> {
         self.all_names().filter_map(|(_, names)| names.of).collect()
     }
@@ -114,7 +113,7 @@ impl Tool {
         Names::read(said).ok()
     }
 
-    /// The tools that name values, each with the parameter.
+    /// The tools of all sources of names, each with its parameter.
     pub fn name_sources(&self) -> Vec<(&str, &str)> {
         let sources = self
             .all_names()
@@ -123,8 +122,8 @@ impl Tool {
     }
 }
 
-/// Whether something stands at a dotted path, and is this and nothing else. Case and underscores do not matter, so that
-/// a place may be written twice.
+/// Whether the value at a dotted path exists and is this kind. Case and underscores are ignored, so several names may
+/// match; all of them must have this kind.
 fn says(params: &Value, place: &str, kind: &str) -> bool {
     let (first, rest) = place.split_once('.').map_or((place, None), |(first, rest)| (first, Some(rest)));
     let fields = params.as_object().into_iter().flatten();
@@ -136,7 +135,7 @@ fn says(params: &Value, place: &str, kind: &str) -> bool {
         })
 }
 
-/// Numbers and texts of the same digits are the same.
+/// A value as text, so that numbers and texts of the same digits are equal.
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

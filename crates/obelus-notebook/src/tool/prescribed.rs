@@ -1,32 +1,32 @@
 //! References that a tool prescribes in its parameters, at any depth.
 //!
-//! A `const` that begins with `†` is filled in where a call leaves it out; an `enum` with references is a choice among
-//! them. Both are held against what the call says, and not against the value behind the reference.
+//! A `const` that begins with `†` is filled in if a call omits it; an `enum` with references is a choice among them.
+//! Both are compared with the text of the call, not with the value of the reference.
 
 use serde_json::{Map, Value};
 
 use crate::fault::{Fault, Rule};
 use crate::schema::resolved;
 
-/// Deeper members are not filled in, because references may form a circle.
+/// Deeper members are not filled in, because references may be circular.
 const DEEPEST: usize = 16;
 
 fn is_reference(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.starts_with('†'))
 }
 
-/// The one reference that may stand where this is the schema.
+/// The only reference that this schema permits.
 pub(crate) fn prescribed(schema: &Value) -> Option<&Value> {
     schema.get("const").filter(|only| is_reference(only))
 }
 
-/// The values among which a call chooses, if some of them are references.
+/// The values that a call can choose from, if some of them are references.
 pub(crate) fn choice(schema: &Value) -> Option<&[Value]> {
     let values = schema.get("enum")?.as_array()?;
     values.iter().any(is_reference).then_some(values)
 }
 
-/// The schema without the keywords that are held against the text of a call. `None` if it has no such keywords.
+/// The schema without the parts that are compared with the text of a call. `None` if it has no such parts.
 pub(super) fn relaxed(params: &Value) -> Option<Value> {
     let mut schema = params.clone();
     relax(&mut schema).then_some(schema)
@@ -54,7 +54,8 @@ fn relax(schema: &mut Value) -> bool {
     found
 }
 
-/// Fills in the references that a call leaves out. Gives what is not as the tool prescribes, each at its place.
+/// Fills in the references that a call omits. Returns the deviations from what the tool prescribes, each with its
+/// position.
 pub(crate) fn fill(declared: &Value, params: &mut Map<String, Value>) -> Vec<Fault> {
     let mut filler = Filler { root: declared, faults: Vec::new() };
     filler.object(declared, params, "", 0);
@@ -62,7 +63,7 @@ pub(crate) fn fill(declared: &Value, params: &mut Map<String, Value>) -> Vec<Fau
 }
 
 struct Filler<'a> {
-    /// The document that local references point into.
+    /// The document for local references.
     root: &'a Value,
     faults: Vec<Fault>,
 }
@@ -110,7 +111,7 @@ impl Filler<'_> {
         }
     }
 
-    /// What stands for a member that a call leaves out: a reference, or an object that needs nothing but references.
+    /// The value for a member that a call omits: a reference, or an object whose required members are all filled in.
     fn left_out(&self, schema: &Value, depth: usize) -> Option<Value> {
         let schema = resolved(schema, self.root).filter(|_| depth < DEEPEST)?;
         if let Some(only) = prescribed(schema) {

@@ -1,8 +1,8 @@
-//! What a successful call writes beside its result, as its tool declares it in `x-leaves`.
+//! The writes of a successful call beside its result, declared by its tool in `x-leaves`.
 //!
-//! Each entry is `{to: †path, method?, words?, value: FILTER}`. The filter reads `{call, result, now, was}`, where `was`
-//! is the present value. If it gives nothing or null, nothing is written. `words` is a text for people that may contain
-//! `\(FILTER)`; the filter uses it as `$words`.
+//! Each entry is `{to: †path, method?, words?, value: FILTER}`. The filter reads `{call, result, now, was}`, where
+//! `was` is the present value. If it returns nothing or null, nothing is written. `words` is a text for people that may
+//! contain `\(FILTER)`; the filter uses it as `$words`.
 
 use serde_json::Value;
 
@@ -16,16 +16,16 @@ use crate::path::Path;
 /// One write of a successful call.
 #[derive(Debug)]
 pub struct SideWrite {
-    /// Where.
+    /// The path.
     pub to: Path,
-    /// How it joins what is there.
+    /// How the value is combined with the existing one.
     pub method: Method,
-    /// What, made of the call, its result and the time.
+    /// The filter that computes the value from the call, its result and the time.
     pub value: Filter,
 }
 
 impl SideWrite {
-    /// Reads the entries of a tool's `x-leaves`.
+    /// Parses the entries of a tool's `x-leaves`.
     pub(crate) fn parse_all(said: Option<&Value>) -> Result<Vec<Self>, Fault> {
         match said {
             None => Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! Which parts of a result are trusted (`x-trust`, `x-issued`).
+//! Trust in parts of a result (`x-trust`, `x-issued`).
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::wrong;
 use crate::fault::Fault;
 use crate::wording::closest;
 
-/// Reads `trusted`, `untrusted`, or an object of these by dotted path, such as `items.id` or `items[].id`; the empty
+/// Parses `trusted`, `untrusted`, or an object of these by dotted path, such as `items.id` or `items[].id`; the empty
 /// path is the whole. Upper paths come first.
 pub(super) fn read(said: Option<&Value>) -> Result<Vec<(String, bool)>, Fault> {
     let word = |said: &Value| match said.as_str() {
@@ -46,18 +46,18 @@ fn depth(path: &str) -> usize {
     if path.is_empty() { 0 } else { path.split('.').count() }
 }
 
-/// Whether a path lies at or below another.
+/// Whether a path is equal to or below another.
 pub fn within(path: &str, upper: &str) -> bool {
     upper.is_empty() || path == upper || path.strip_prefix(upper).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Whether what lies at a path is trusted: the longest stated path decides, and without one it is not.
+/// Whether the value at a path is trusted: the longest declared path decides; without one it is not trusted.
 pub(super) fn at(trust: &[(String, bool)], path: &str) -> bool {
     trust.iter().rev().find(|(upper, _)| within(path, upper)).is_some_and(|(_, trusted)| *trusted)
 }
 
-/// Parts with other origins, upper ones first: path, whether it is trusted, whether it is issued. What the tool itself
-/// issues is trusted, whatever is said of it otherwise.
+/// Parts with other origins, upper ones first: path, whether it is trusted, whether it is issued. Issued parts are
+/// always trusted.
 pub(super) fn parts(trust: &[(String, bool)], issued: &[String]) -> Vec<(String, bool, bool)> {
     let mut paths: Vec<&String> = trust.iter().map(|(path, _)| path).filter(|path| !path.is_empty()).collect();
     paths.extend(issued);
@@ -70,7 +70,7 @@ pub(super) fn parts(trust: &[(String, bool)], issued: &[String]) -> Vec<(String,
     paths.into_iter().map(part).collect()
 }
 
-/// Whether all that a value holds lies at or below issued paths. What holds nothing is a value too.
+/// Whether all scalars and empty containers of a value are at or below issued paths.
 pub(super) fn is_all_issued(value: &Value, path: &str, issued: &[String]) -> bool {
     let is_issued = || issued.iter().any(|upper| within(path, upper));
     match value {
@@ -83,13 +83,13 @@ pub(super) fn is_all_issued(value: &Value, path: &str, issued: &[String]) -> boo
     }
 }
 
-/// Why a schema does not have a path. An object that permits other names has every path, unless a listed name is
-/// nearly the same. `is_closed`: the first step must be a listed name.
+/// Why a schema does not have a path. An object that permits other names has every path, unless a listed name is nearly
+/// the same. With `is_closed` the first step must be a listed name.
 pub(super) fn stray(schema: &Value, path: &str, is_closed: bool) -> Option<String> {
     stray_by(schema, path, is_closed, |name, step| name.to_lowercase() == step.to_lowercase())
 }
 
-/// The same for names that are one to whoever takes them.
+/// The same with another comparison of names.
 pub(super) fn stray_by(
     schema: &Value,
     path: &str,

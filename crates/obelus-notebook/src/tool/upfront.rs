@@ -1,4 +1,4 @@
-//! A tool whose delegate is known beforehand (DEL-4): the model sees what the delegate takes and what it gives.
+//! A tool whose delegate is known in advance (DEL-4): the model sees the delegate's input and output schemas.
 
 use serde_json::{Map, Value};
 
@@ -7,19 +7,19 @@ use crate::fault::Fault;
 use crate::message::Message;
 
 impl Tool {
-    /// The saved request whose schemas are to be merged into the definition, by `"x-delegate": "upfront"`.
+    /// The saved request whose schemas are merged into the definition, by `"x-delegate": "upfront"`.
     pub fn upfront_delegate(&self) -> Option<&str> {
         self.schema.get("x-delegate").and_then(|_| self.fixed_name("_delegate"))
     }
 
-    /// The definition with the schemas of its delegate's saved request: of its `input` for the parameters, of its result
-    /// for `_output`. What the definition says itself holds.
+    /// The definition with the schemas of its delegate's saved request: that of its `input` for the parameters, that of
+    /// its result for `_output`. Declarations of the definition itself take precedence.
     pub fn with_delegate(&self, request: &Value) -> Result<Value, Fault> {
         with_delegate(&self.schema, request)
     }
 }
 
-/// What `x-delegate` says; the tool must be carried out by a saved request.
+/// Checks `x-delegate`; the tool must be carried out by a saved request.
 pub(super) fn check(definition: &Map<String, Value>, delegate: Option<&str>) -> Result<(), Fault> {
     match definition.get("x-delegate") {
         None => Ok(()),
@@ -36,7 +36,7 @@ fn with_delegate(definition: &Value, request: &Value) -> Result<Value, Fault> {
     if let Some((schema, given)) = input_of(request)? {
         merge_members(&mut merged, &schema, "properties")?;
         merge_members(&mut merged, &schema, "$defs")?;
-        // A call may leave out values that the saved request has itself.
+        // A call may omit values that the saved request contains.
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
         let required = required.filter(|name| name.as_str().is_some_and(|name| given.get(name).is_none()));
         let all = merged.entry("required").or_insert_with(|| Value::Array(Vec::new()));
@@ -56,7 +56,7 @@ fn with_delegate(definition: &Value, request: &Value) -> Result<Value, Fault> {
     Ok(Value::Object(merged))
 }
 
-/// The schema of a request's input, and what it gives itself.
+/// The schema of a request's input, and the values that the request contains.
 fn input_of(request: &Value) -> Result<Option<(Value, Value)>, Fault> {
     let messages = request.get("context").and_then(Value::as_array).into_iter().flatten();
     for message in messages.filter(|message| message["type"] == "input") {

@@ -1,5 +1,5 @@
-//! Annotations for readers: `x-title`, `x-labels`, `x-details`, `x-names`, `x-shown` and `x-quiet`. A faulty one is ignored when the
-//! tool is used, and reported when it is checked.
+//! Annotations for readers: `x-title`, `x-labels`, `x-details`, `x-names`, `x-shown` and `x-quiet`. An invalid one is
+//! ignored when the tool is used, and reported when it is checked.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use super::{Effect, Tool, trust};
 use crate::names::folded;
 use crate::wording::type_name;
 
-/// The author's text: plain, or by language. A missing language falls back to English, then to the first.
+/// The author's text: plain, or by language. A missing language falls back to English, then to the first one.
 pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a str> {
     match said {
         Value::String(word) => Some(word),
@@ -26,22 +26,22 @@ impl Tool {
         in_language(self.schema.get("x-title")?, language)
     }
 
-    /// The fields that a model is shown of a result, where not all of them (`x-shown`).
+    /// The fields of a result that a model is shown, if not all (`x-shown`).
     pub fn shown_fields(&self) -> Option<Vec<&str>> {
         self.schema.get("x-shown")?.as_array()?.iter().map(Value::as_str).collect()
     }
 
-    /// Whether successful calls are not shown to people (`x-quiet`). Only reads can be quiet.
+    /// Whether successful calls are hidden from people (`x-quiet`). Only reads can be quiet.
     pub fn is_quiet(&self) -> bool {
         self.effect == Effect::Read && self.schema.get("x-quiet") == Some(&Value::Bool(true))
     }
 
-    /// Whether it can be called and is not listed (`x-unlisted`): the description of another tool names it.
+    /// Whether it can be called but is not listed (`x-unlisted`), because the description of another tool names it.
     pub fn is_unlisted(&self) -> bool {
         self.schema.get("x-unlisted") == Some(&Value::Bool(true))
     }
 
-    /// A parameter's name for people. Indexes, case and underscores do not matter: `rows[0].unitPrice` is
+    /// A parameter's name for people. Indexes, case and underscores are ignored: `rows[0].unitPrice` is
     /// `rows.UNIT_PRICE`.
     pub fn label(&self, place: &str, language: Option<&str>) -> Option<&str> {
         let labels = self.schema.get("x-labels")?.as_object()?;
@@ -50,8 +50,8 @@ impl Tool {
         in_language(said, language)
     }
 
-    /// The name for people of a parameter whose own name is not known to the author, such as a field of a page: its name, and
-    /// what the label of the place around it says (`"form.fields.*": will be sent`).
+    /// The name for people of a parameter that the author cannot name, such as a field of a page: its own name, and the
+    /// label of the place around it (`"form.fields.*": will be sent`).
     pub fn label_by_pattern(&self, place: &str, language: Option<&str>) -> Option<String> {
         let labels = self.schema.get("x-labels")?.as_object()?;
         labels.iter().find_map(|(known, said)| {
@@ -60,17 +60,17 @@ impl Tool {
         })
     }
 
-    /// The parameter that says which record a call is about (`x-entity`).
+    /// The parameter with the record of a call (`x-entity`).
     pub fn record(&self) -> Option<&str> {
         self.schema.get("x-entity")?.get("id")?.as_str()
     }
 
-    /// Whether a parameter says which record a call is about.
+    /// Whether a parameter is the record of a call.
     pub fn is_record(&self, place: &str) -> bool {
         self.record().is_some_and(|record| plain(record) == plain(place))
     }
 
-    /// Whether a parameter is a detail (`x-details`), or stands in one. Details are shown last.
+    /// Whether a parameter is a detail (`x-details`), or inside one. Details are shown last.
     pub fn is_detail(&self, place: &str) -> bool {
         let details = self.schema.get("x-details").and_then(Value::as_array).into_iter().flatten();
         let place = plain(place);
@@ -79,7 +79,7 @@ impl Tool {
         details.filter_map(Value::as_str).any(|known| covers(&plain(known)))
     }
 
-    /// Faulty annotations for people: the annotation, and what is wrong.
+    /// Invalid annotations for people: the annotation, and the error.
     pub fn odd_words(&self) -> Vec<(&'static str, String)> {
         let mut odd = Vec::new();
         let no_word = |said: &Value| match said {
@@ -138,7 +138,7 @@ impl Tool {
     }
 }
 
-/// A place without indexes, with names in the form in which they are compared.
+/// A path without indexes, with normalised names.
 fn plain(place: &str) -> String {
     let steps = place.split('.').map(|step| folded(step.split('[').next().unwrap_or(step)));
     steps.collect::<Vec<_>>().join(".")

@@ -1,4 +1,4 @@
-//! CTX-2: the canonical form says the same as what it was made from, and is its own canonical form.
+//! CTX-2: the canonical form has the same meaning as its source, and is its own canonical form.
 
 use obelus_notebook::context::Context;
 use obelus_notebook::message::Message;
@@ -12,7 +12,7 @@ use crate::cases;
 use crate::generate::write;
 use crate::naive;
 
-/// Short forms, and everything that a message may carry beside its data.
+/// Short forms, and all fields that a message may have beside its data.
 fn unusual() -> impl Strategy<Value = Value> {
     select(vec![
         json!({"role": "user", "content": "hello"}),

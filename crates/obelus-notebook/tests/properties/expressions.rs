@@ -1,4 +1,4 @@
-//! CTX-9, CTX-12: an expression is read as it was written, and no text can do harm.
+//! CTX-9, CTX-12: printed expressions parse to the same expression, and no text causes a panic.
 
 use obelus_notebook::expr::{Expr, OutputPath};
 use obelus_notebook::path::{Path, Segment};
@@ -33,7 +33,7 @@ fn expr() -> impl Strategy<Value = Expr> {
     })
 }
 
-/// The expression with needless parentheses, and white space wherever it is free.
+/// The expression with redundant parentheses, and white space wherever it is permitted.
 fn loosely(expr: &Expr, spaces: &mut impl Iterator<Item = String>) -> String {
     let mut space = || spaces.next().unwrap_or_default();
     let (terms, operator) = match expr {

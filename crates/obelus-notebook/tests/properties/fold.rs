@@ -1,4 +1,4 @@
-//! CTX-4, CTX-5, CTX-6, CTX-8: what is kept materialised is what the list adds up to.
+//! CTX-4, CTX-5, CTX-6, CTX-8: the materialised fold equals the fold of the list of messages.
 
 use obelus_notebook::context::Context;
 use obelus_notebook::fault::Rule;
@@ -31,7 +31,7 @@ proptest! {
             let whole = memory.whole(kind, instance);
             for segments in naive::paths(whole.as_ref()) {
                 let path = Path { kind: kind.into(), segments: segments.into() };
-                // As text, so that the order of keys is compared as well.
+                // Compared as text, to include the order of keys.
                 let text = |context: &Context| context.read(&path, instance).map(|value| value.to_string());
                 let expected = naive::at(whole.as_ref(), &path.segments).map(|value| value.to_string());
                 prop_assert_eq!(&expected, &text(&context), "{} for {:?}", path, instance);

@@ -1,4 +1,4 @@
-//! Random inputs. Names come from a small pool, so that writes meet each other again and again.
+//! Random inputs. Names are from a small pool, so that writes often meet.
 
 use obelus_notebook::fold::Method;
 use obelus_notebook::message::Message;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 pub(crate) const KINDS: [&str; 5] = ["state", "data", "notes", "input", "error"];
 pub(crate) const INSTANCES: [&str; 3] = ["ada", "bob", "cyd"];
 
-/// A data message, in a form in which the test still knows what it says.
+/// A data message, with its parts as fields for the tests.
 #[derive(Clone, Debug)]
 pub(crate) struct Write {
     pub(crate) kind: String,
@@ -20,11 +20,11 @@ pub(crate) struct Write {
     pub(crate) method: Option<Method>,
     pub(crate) description: Option<String>,
     pub(crate) data: Value,
-    /// Present where the message is the result of a call.
+    /// Set if the message is the result of a call.
     pub(crate) output: Option<OutputPaths>,
 }
 
-/// Where the result of a call goes: the message's own path, else one of the call's.
+/// The target of a call's result: the message's own path, else one of the call's paths.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputPaths {
     pub(crate) own: Option<Path>,
@@ -118,7 +118,7 @@ fn plain() -> impl Strategy<Value = Write> {
     )
 }
 
-/// The result of a call: `data` spells the path, and often says more, which must not be written.
+/// The result of a call: `data` contains the path, and often other values, which must not be written.
 fn result() -> impl Strategy<Value = Write> {
     let path = |depth| vec(segment(), depth);
     let beside = object(value());
@@ -131,7 +131,7 @@ fn result() -> impl Strategy<Value = Write> {
                 .into_iter()
                 .map(|(kind, segments)| Path { kind: kind.into(), segments: segments.into() })
                 .collect();
-            // A call without paths leaves its result at the root of the kind.
+            // The result of a call without paths is written to the root of the kind.
             if !path.segments.is_empty() {
                 of_call.push(path.clone());
             } else if !own {

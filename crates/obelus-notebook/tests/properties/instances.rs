@@ -1,4 +1,4 @@
-//! CTX-8: no read of one instance can ever return another's value.
+//! CTX-8: a read for one instance never returns a value of another.
 
 use obelus_notebook::context::Context;
 use obelus_notebook::path::Path;
@@ -12,7 +12,7 @@ use crate::naive;
 
 const GLOBAL: &str = "global";
 
-/// The same message, with every scalar in it replaced by the name of the instance it belongs to.
+/// The same message, with every scalar replaced by the name of its instance.
 fn tagged(mut write: Write) -> Write {
     let tag = write.instance.as_deref().unwrap_or(GLOBAL);
     mark(&mut write.data, tag);

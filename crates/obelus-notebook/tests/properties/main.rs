@@ -1,9 +1,9 @@
-//! Properties that hold for every input.
+//! Properties that are true for all inputs.
 //!
 //! # Layout
 //!
-//! One file for each subject. [`generate`] makes the inputs. [`naive`] is a second implementation of the rules, as plain
-//! as possible and slow. `PROPTEST_CASES` sets how many inputs are tried.
+//! One file for each subject. [`generate`] creates the inputs. [`naive`] is a second implementation of the rules,
+//! simple and slow. `PROPTEST_CASES` sets the number of inputs.
 
 mod generate;
 mod naive;
@@ -19,12 +19,13 @@ mod waves;
 
 use proptest::test_runner::{Config, FileFailurePersistence};
 
-/// The number of cases, unless the environment sets another. Inputs that failed once are kept beside the source.
+/// The configuration with this number of cases, unless the environment sets another. Failing inputs are stored beside
+/// the source.
 #[expect(clippy::disallowed_methods, reason = "the number of cases is not the notebook's to know")]
 fn cases(usual: u32) -> Config {
     let mut config = Config {
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
-        // The tests of waves reject plans whose calls wait for each other.
+        // The tests of waves reject plans with cycles.
         max_global_rejects: u32::MAX,
         ..Config::default()
     };

@@ -1,5 +1,5 @@
-//! The rules of the context once more, as they stand in the specification and slow: every write copies, every
-//! read merges whole trees.
+//! A second implementation of the context's rules, close to the specification and slow: every write copies, every read
+//! merges whole trees.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::generate::{INSTANCES, KINDS, Write};
 #[derive(Debug)]
 pub(crate) struct Refused;
 
-/// What a list of messages adds up to: a value for each kind and instance.
+/// The fold of a list of messages: a value for each kind and instance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory(BTreeMap<(String, Option<String>), Value>);
 
 impl Memory {
-    /// Appends all of a batch, or says which message cannot be.
+    /// Appends the whole batch, or returns the index of the refused message.
     pub(crate) fn append(&mut self, batch: &[Write]) -> Result<(), usize> {
         let mut next = self.clone();
         for (index, message) in batch.iter().enumerate() {
@@ -36,7 +36,7 @@ impl Memory {
         Ok(())
     }
 
-    /// What a kind is for an instance: its own over what is global.
+    /// The value of a kind for an instance: its own data over the global data.
     pub(crate) fn whole(&self, kind: &str, instance: Option<&str>) -> Option<Value> {
         let global = self.0.get(&(kind.to_owned(), None)).cloned();
         let own = instance.and_then(|name| self.0.get(&(kind.to_owned(), Some(name.to_owned()))).cloned());
@@ -66,7 +66,7 @@ fn operation(message: &Write) -> (Vec<Segment>, Method, Value) {
     (path.into_vec(), message.method.unwrap_or(Method::Set), value)
 }
 
-/// How a segment is written as a key.
+/// A segment as a key.
 pub(crate) fn spelling(segment: &Segment) -> String {
     match segment {
         Segment::Field(name) | Segment::Key(name) => name.to_string(),
@@ -86,7 +86,7 @@ fn spelled(path: &[Segment], data: &Value) -> Option<Value> {
     Some(value.clone())
 }
 
-/// The element of an array that a segment names. A key in quotes never does.
+/// The element of an array at a segment. A quoted key is never an element.
 fn position(segment: &Segment, len: usize) -> Option<usize> {
     let index = match segment {
         Segment::Key(_) => return None,
@@ -153,7 +153,7 @@ fn merged(under: Value, over: Value) -> Value {
     Value::Object(under)
 }
 
-/// The value at a path, read as references are.
+/// The value at a path, with the rules for references.
 pub(crate) fn at(value: Option<&Value>, path: &[Segment]) -> Option<Value> {
     let mut value = value?;
     for segment in path {
@@ -166,13 +166,13 @@ pub(crate) fn at(value: Option<&Value>, path: &[Segment]) -> Option<Value> {
     Some(value.clone())
 }
 
-/// Every kind for every reader.
+/// All kinds, each for all readers.
 pub(crate) fn readers() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
     let instances = || std::iter::once(None).chain(INSTANCES.into_iter().map(Some));
     KINDS.into_iter().flat_map(move |kind| instances().map(move |instance| (kind, instance)))
 }
 
-/// Every path into a value, its last segment in every spelling, and the places just beside it.
+/// All paths into a value, with all spellings of the last segment, and some paths just outside of it.
 pub(crate) fn paths(value: Option<&Value>) -> Vec<Vec<Segment>> {
     let mut found = vec![Vec::new()];
     let (tries, children): (Vec<Segment>, Vec<(Segment, &Value)>) = match value {

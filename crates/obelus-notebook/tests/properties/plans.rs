@@ -1,4 +1,4 @@
-//! Random plans, and the plain reading of them: what a call touches, and for whom it runs.
+//! Random plans, and a simple computation of the kinds that a call uses and of the instances that it runs for.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-/// A call, in a form in which the test still knows what it reads and writes.
+/// A call, with its reads and writes as fields for the tests.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) params: Vec<Expr>,
     pub(crate) scope: Option<Path>,
     pub(crate) scoped_kind: Option<&'static str>,
-    /// Alternatives of groups, as an `_outputPath` has them.
+    /// Alternatives of groups, as in an `_outputPath`.
     pub(crate) output: Vec<Vec<Path>>,
     pub(crate) method: Method,
     pub(crate) instance: Option<&'static str>,
@@ -49,7 +49,7 @@ impl Planned {
         let mut call = Map::new();
         call.insert("_tool".into(), "t".into());
         for (index, expr) in self.params.iter().enumerate() {
-            // Deep in a parameter or right in it: it is a reference all the same.
+            // The first is the whole parameter, the others are nested; all are references.
             let value = if index == 0 { json!(expr.to_string()) } else { json!([1, {"deep": expr.to_string()}]) };
             call.insert(format!("p{index}"), value);
         }
@@ -68,7 +68,7 @@ impl Planned {
 
 const INSTANCES: [&str; 2] = ["ada", "bob"];
 
-/// `seen` is instanced by a message; `alone` only where a call makes it so.
+/// `seen` is instanced by a message, `alone` only by calls.
 fn path() -> impl Strategy<Value = Path> {
     let kind = prop_oneof![6 => Just("state"), 2 => Just("memo"), 2 => Just("alone"), 1 => Just("seen")];
     let segment = prop_oneof![

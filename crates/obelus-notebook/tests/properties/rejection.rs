@@ -12,7 +12,7 @@ use crate::cases;
 use crate::generate::write;
 use crate::naive;
 
-/// Everything that can be asked of a context.
+/// Everything observable of a context.
 fn observed(context: &Context) -> Vec<String> {
     let mut seen = vec![
         context.to_json().to_string(),
@@ -34,7 +34,7 @@ fn observed(context: &Context) -> Vec<String> {
     seen
 }
 
-/// Messages that are well formed, and that no context accepts.
+/// Well-formed messages that no context accepts.
 fn unacceptable() -> impl Strategy<Value = Value> {
     select(vec![
         json!({"type": "state", "data": 5, "_outputMethod": "concat"}),
@@ -70,7 +70,7 @@ proptest! {
     ) {
         let mut context = Context::new();
         for json in history {
-            // Whether a message of the history fits is not the question here.
+            // Messages of the history may be refused; that is not tested here.
             let _ = context.append(vec![message(json)]);
         }
         let before = observed(&context);

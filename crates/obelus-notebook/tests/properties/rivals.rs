@@ -1,4 +1,4 @@
-//! PLAN-5: the check warns of calls that write one path in no order.
+//! PLAN-5: the check warns of calls that write one path in undefined order.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ fn comes_before(check: &Check, from: usize, to: usize) -> bool {
     reached.contains(&to)
 }
 
-/// The calls that run for an instance if each call writes the alternative that is chosen for it.
+/// The calls that run for an instance if each call writes its alternative in `chosen`.
 fn running(calls: &[Planned], check: &Check, chosen: &[usize], who: Option<&'static str>) -> BTreeSet<usize> {
     let runs_for = runs_for(calls);
     let is_seen = |writer: usize| runs_for[writer].contains(&who) || runs_for[writer].contains(&None);
@@ -59,7 +59,7 @@ fn can_have(expr: &Expr, has: &impl Fn(&Path) -> bool) -> bool {
     }
 }
 
-/// Pairs of calls that both run for some instance, whatever is chosen to bring that about.
+/// Pairs of calls that both run for some instance with some choice of alternatives.
 fn together(calls: &[Planned], check: &Check) -> BTreeSet<(usize, usize)> {
     let mut pairs = BTreeSet::new();
     let options: Vec<usize> = calls.iter().map(|call| call.output.len().max(1)).collect();
@@ -74,7 +74,7 @@ fn together(calls: &[Planned], check: &Check) -> BTreeSet<(usize, usize)> {
     pairs
 }
 
-/// Paths that both calls of a pair in no order replace.
+/// Paths that both calls of a pair without order replace.
 fn contested(calls: &[Planned], check: &Check, may_both: impl Fn(usize, usize) -> bool) -> BTreeSet<String> {
     let replaces = |call: &Planned, path: &Path| {
         !matches!(call.method, Method::Push | Method::Concat) && call.writes().any(|written| written == path)
@@ -88,7 +88,7 @@ fn contested(calls: &[Planned], check: &Check, may_both: impl Fn(usize, usize) -
     paths
 }
 
-/// Pairs of calls that run for one instance, neither of them waiting for the other.
+/// Pairs of calls that run for the same instance and do not depend on each other.
 fn pairs_in_no_order(calls: &[Planned], check: &Check, may_both: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize)> {
     let runs_for = runs_for(calls);
     let mut pairs = Vec::new();
@@ -104,7 +104,7 @@ fn pairs_in_no_order(calls: &[Planned], check: &Check, may_both: impl Fn(usize, 
     pairs
 }
 
-/// A path that one call of such a pair replaces, and a path in it that the other does.
+/// Pairs of a path that one call of such a pair replaces, and a path below it that the other call writes.
 fn contested_parts(
     calls: &[Planned],
     check: &Check,
@@ -141,7 +141,7 @@ proptest! {
         let is_warned = |path: &String| warnings.iter().any(|warning| warning.text.contains(&format!(" all write {path}, ")));
         let contested_by_all = contested(&calls, &check, |_, _| true);
         prop_assert_eq!(warnings.len(), contested_by_all.iter().filter(|path| is_warned(path)).count());
-        // Of calls that need different alternatives of another, only one runs.
+        // Of calls that need different alternatives of another call only one runs.
         let together = together(&calls, &check);
         for path in contested(&calls, &check, |a, b| together.contains(&(a, b))) {
             prop_assert!(is_warned(&path), "not warned of {}: {:?}", path, warnings);

@@ -1,4 +1,4 @@
-//! PLAN-1, PLAN-2, PLAN-6: who feeds whom, in which wave, and whether they wait for each other.
+//! PLAN-1, PLAN-2, PLAN-6: dependencies between calls, their waves, and cycles.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::cases;
 use crate::plans::{Planned, checked, plan};
 
-/// Pairs of calls of which the first feeds the second, by looking at every pair.
+/// All pairs of calls of which the first feeds the second, by comparing every pair.
 fn pairs(calls: &[Planned]) -> BTreeSet<(usize, usize)> {
     let runs_for = crate::plans::runs_for(calls);
     let feeds = |a: usize, b: usize| {
@@ -22,7 +22,7 @@ fn pairs(calls: &[Planned]) -> BTreeSet<(usize, usize)> {
     all().flat_map(|a| all().map(move |b| (a, b))).filter(|&(a, b)| feeds(a, b)).collect()
 }
 
-/// Looks for a way from a call back to itself.
+/// Whether a call depends on itself through others.
 fn has_cycle(count: usize, pairs: &BTreeSet<(usize, usize)>) -> bool {
     fn reaches(at: usize, goal: usize, pairs: &BTreeSet<(usize, usize)>, seen: &mut BTreeSet<usize>) -> bool {
         pairs

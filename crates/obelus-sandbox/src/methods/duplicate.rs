@@ -8,7 +8,7 @@ use crate::store::fold;
 use crate::wire::Fault;
 use crate::wire::answer::php_map;
 
-/// The portal compares so many values, and returns so many records of a type.
+/// The most values that the portal compares, and the most records of a type that it returns.
 const MOST: usize = 20;
 
 pub(super) fn add_to(methods: &mut Methods) {
@@ -42,7 +42,7 @@ fn find(call: &mut Call<'_>) -> Outcome {
         if !ids.is_empty() {
             found.insert(entity.table.to_uppercase(), json!(ids));
         }
-        // A type with many duplicates leaves no room for the others.
+        // Further types are not searched if one has this many duplicates.
         if ids.len() >= MOST {
             break;
         }
@@ -50,7 +50,7 @@ fn find(call: &mut Call<'_>) -> Outcome {
     Ok(php_map(found).into())
 }
 
-/// A value in the form in which it is compared: digits of a number, with the country's code.
+/// The normalised form of a value for comparison: for a phone the digits with the country's code.
 fn plain(kind: &str, value: &str) -> String {
     if kind == "EMAIL" {
         return fold(value.trim());

@@ -90,7 +90,7 @@ fn older(row: &Row) -> Value {
     Value::Object(PRODUCT_ROW.fields.iter().map(shown).collect::<Map<_, _>>())
 }
 
-/// Replaces all products of a record, and its amount, unless a person set that by hand.
+/// Replaces all products of a record. Also sets its amount, unless a person has set it by hand.
 fn replace(call: &mut Call<'_>, owner: Owner, given: &[Value]) -> Result<(), Fault> {
     let mut rows = Vec::new();
     for (place, fields) in given.iter().enumerate() {
@@ -116,7 +116,7 @@ fn replace(call: &mut Call<'_>, owner: Owner, given: &[Value]) -> Result<(), Fau
     Ok(())
 }
 
-/// What a row leaves out comes from the catalogue.
+/// Completes a row with values from the catalogue, and with defaults.
 fn complete(call: &Call<'_>, owner: Owner, place: usize, mut row: Row) -> Result<Row, Fault> {
     if let Some(product) = call.store.get(&PRODUCT, int_of(&row, "PRODUCT_ID"))? {
         default(&mut row, "PRODUCT_NAME", product["NAME"].clone());

@@ -1,4 +1,4 @@
-//! Tasks in REST 3.0: `tasks.task.add` and `tasks.task.list` with other names and shapes than in the older version.
+//! Tasks in REST 3.0: `tasks.task.add` and `tasks.task.list`, whose names and shapes differ from the older version.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use crate::entity::TASK;
 use crate::store::Row;
 use crate::wire::Fault;
 
-/// What the names of methods of REST 3.0 begin with here.
+/// The prefix of REST 3.0 methods in the list of methods.
 pub(crate) const V3: &str = "v3:";
 
 /// The names of fields in both versions.
@@ -44,7 +44,7 @@ fn invalid(field: &str, words: &str) -> Fault {
     Fault::new(400, "BITRIX_REST_V3_EXCEPTION_VALIDATION_REQUESTVALIDATIONEXCEPTION", words)
 }
 
-/// The fields with their older names. The newer version is strict about what is required and about types.
+/// Converts the fields to their older names. REST 3.0 checks required fields and types strictly.
 fn older_names(given: &Map<String, Value>) -> Result<Map<String, Value>, Fault> {
     for name in ["title", "creatorId", "responsibleId"] {
         if !given.contains_key(name) {
@@ -73,7 +73,7 @@ fn item(row: &Row, select: Option<&[Value]>) -> Value {
     Value::Object(fields.map(|(name, older)| ((*name).to_owned(), shown(older))).collect())
 }
 
-/// The newest or oldest tasks; a filter knows only the id.
+/// Tasks by id, in either order. Filters are ignored.
 fn list(call: &mut Call<'_>) -> Outcome {
     let order = call.params.object("order")?.unwrap_or_default();
     let is_down = order.get("id").and_then(Value::as_str).is_some_and(|way| way.eq_ignore_ascii_case("DESC"));

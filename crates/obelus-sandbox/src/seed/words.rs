@@ -13,7 +13,7 @@ pub(super) struct Words {
     pub(super) own_fields: &'static [(&'static str, &'static str, &'static str)],
     /// Name, the department above, the head.
     pub(super) departments: &'static [(&'static str, i64, i64)],
-    /// Name, patronymic, family name, sex, position, department, login. The last one works there no more.
+    /// Name, patronymic, family name, sex, position, department, login. The last user has left the company.
     pub(super) users:
         &'static [(&'static str, &'static str, &'static str, &'static str, &'static str, i64, &'static str)],
     /// Name, purpose, members (the owner first).
@@ -38,9 +38,9 @@ pub(super) struct Words {
     pub(super) tasks: &'static [(&'static str, &'static str)],
     /// The title of a checklist, and its items.
     pub(super) checklist: [&'static str; 4],
-    /// What follows the title of a private customer's deal.
+    /// The suffix of the title of a private customer's deal.
     pub(super) private_order: &'static str,
-    /// What begins the title of a lead.
+    /// The prefix of the title of a lead.
     pub(super) website_request: &'static str,
 }
 

@@ -4,11 +4,11 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { createRequire } from 'node:module'
 
-// The packages lie in the folder that the test installed them to, not beside this script.
+// The test has installed the packages into this folder, not beside this script.
 const require = createRequire(process.env.SDK_FOLDER + '/')
 const { B24Hook } = require('@bitrix24/b24jssdk')
 
-// The library's own pace is for real portals; the sandbox has its limits switched off here.
+// The library's default rate is for real portals. The sandbox runs without limits here.
 const b24 = B24Hook.fromWebhookUrl(process.env.SANDBOX_URL, {
   restrictionParams: { rateLimit: { burstLimit: 1000, drainRate: 1000, adaptiveEnabled: false } }
 })

@@ -71,7 +71,7 @@ assert result["result_error"]["nope"]["error_description"] == "Not found"
 halted = webhook.call_batch(commands, halt=True)["result"]
 assert "read" not in halted["result"] and list(halted["result_error"]) == ["nope"]
 
-# One by one: get, update, delete, and what is wrong.
+# Single calls: get, update, delete, and errors.
 assert client.crm.deal.get(ids[0]).response.result["OPPORTUNITY"] == "0.00"
 assert client.crm.deal.update(ids[0], {"STAGE_ID": "WON"}).response.result is True
 closed = client.crm.deal.get(ids[0]).response.result
@@ -97,7 +97,7 @@ try:
 except errors.BitrixAPIInvalidCredentials:
     pass
 
-# Fields with their labels, and items under the other names.
+# Fields with their labels, and items with the other field names.
 assert client.crm.deal.fields().response.result["OPPORTUNITY"]["type"] == "double"
 item = client.crm.item.get(entity_type_id=2, bitrix_id=ids[1]).response.result["item"]
 assert item["id"] == ids[1] and item["opportunity"] == 1, item

@@ -37,7 +37,7 @@ async def main():
         filter = {"ORIGINATOR_ID": "fast", **extra.pop("filter")}
         return len(await b.get_all("crm.deal.list", {"filter": filter, "select": ["ID"]}))
 
-    # The library sends its batches side by side, so neither ids nor answers come in the order of the calls.
+    # The library sends its batches in parallel, so neither ids nor answers are in the order of the calls.
     first, in_order = ids[0], sorted(ids)
     tenth = in_order[9]
     for filter, expected in [

@@ -1,4 +1,4 @@
-"""A handler of events: it keeps the forms that a portal sends."""
+"""An event handler that stores the forms sent by a portal."""
 
 import queue
 import threading

@@ -30,7 +30,8 @@ pub(super) fn differences<P: Peers>(conversation: &Conversation<P>, expect: &Val
     why
 }
 
-/// Holds the requests so far against limits: `most_chars`, and `least_percent` of them a prefix of the request before.
+/// Compares the requests so far with limits: at most `most_chars` characters, and at least `least_percent` of them a
+/// prefix of the previous request.
 fn sent(found: SentChars, expected: &Value) -> Option<String> {
     let most = expected["most_chars"].as_u64().is_none_or(|most| found.chars <= most);
     let least = expected["least_percent"].as_u64().is_none_or(|least| found.percent() >= least);

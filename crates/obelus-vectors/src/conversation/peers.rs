@@ -34,7 +34,7 @@ pub(crate) struct Called {
 
 impl Called {
     pub(crate) fn new(start: &Start) -> Self {
-        // A tool may name another method than its own name.
+        // A tool may call a method with another name than its own.
         let named = start.tool.schema.get("x-bitrix24").and_then(|said| said.get("method")?.as_str());
         let method = named.unwrap_or(&start.tool.name).to_owned();
         Self { method, call: Arc::clone(&start.call), is_read: start.tool.effect == Effect::Read }

@@ -1,6 +1,7 @@
 //! Finds words of the other language in a phrase.
 
-/// What is wrong with the two texts of a phrase: words of the other language, or other values to fill in.
+/// The error in the two texts of a phrase: words of the other language, a missing translation, or a different number of
+/// values.
 pub(crate) fn fault_of(russian: &str, english: &str) -> Option<String> {
     let holes = |text: &str| text.split('|').next().unwrap_or_default().matches("{}").count();
     let prose = prose(russian);
@@ -30,7 +31,7 @@ fn prose(text: &str) -> String {
         let plain = word.trim_matches(|c: char| !c.is_alphanumeric());
         in_command |= plain == "obelus";
         if in_command && !plain.chars().any(is_cyrillic) {
-            // A command ends with its clause.
+            // The command ends at the end of its clause.
             in_command = !word.ends_with(['.', ':', ';', ',', ')']);
             return false;
         }
@@ -42,7 +43,7 @@ fn prose(text: &str) -> String {
             || word.contains(['/', '-', '†', '{'])
             || plain.ends_with(|c: char| c.is_ascii_digit()))
     };
-    // What stands in backticks is a name.
+    // Text in backticks is a name.
     let unquoted = text.split('`').step_by(2).collect::<Vec<_>>().join(" ");
     unquoted.split([' ', '|']).filter(is_prose).collect::<Vec<_>>().join(" ")
 }

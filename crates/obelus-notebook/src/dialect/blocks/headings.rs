@@ -1,4 +1,4 @@
-//! Headings of blocks in all their forms.
+//! Headings of blocks in all accepted forms.
 
 /// A block of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +24,11 @@ impl Block {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dialect) struct Heading {
     pub(in crate::dialect) block: Block,
-    /// Where its line begins.
+    /// The offset of its line.
     pub(super) start: usize,
-    /// Where its content begins, which may be in the same line.
+    /// The offset of its content, which may begin on the same line.
     pub(in crate::dialect) content: usize,
-    /// Whether it is in capitals, bold or a Markdown heading. A plain `Action:` may be prose.
+    /// Whether it is in capitals, emphasised or a Markdown heading. A plain `Action:` may be prose.
     pub(super) strong: bool,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn is_fence(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// Every heading from this byte on.
+/// All headings from this byte offset on.
 pub(super) fn all(text: &str, from: usize) -> Vec<Heading> {
     let mut start = from;
     let mut found = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn all(text: &str, from: usize) -> Vec<Heading> {
     found
 }
 
-/// The heading at the beginning of a line that stands at `start`.
+/// The heading at the beginning of a line, whose offset is `start`.
 pub(in crate::dialect) fn of_line(line: &str, start: usize) -> Option<Heading> {
     let mut rest = line.trim_start_matches(is_space);
     let bare = rest.trim_start_matches('#');
@@ -88,7 +88,7 @@ pub(in crate::dialect) fn of_line(line: &str, start: usize) -> Option<Heading> {
     let separated = rest.trim_start_matches(is_space);
     let mut body = separated.strip_prefix([':', '：']);
     if strong {
-        // A hyphen after a word is part of it: `ACTION-список`.
+        // A hyphen without a space before it is part of the word: `ACTION-список`.
         let is_apart = separated.len() < rest.len();
         body = body.or_else(|| separated.strip_prefix(['-', '–', '—']).filter(|_| is_apart));
     }
@@ -104,7 +104,7 @@ pub(super) fn looks_like_heading(line: &str) -> bool {
     of_line(line, 0).is_some()
 }
 
-/// What follows `- `, `* `, `1. ` or `1) `.
+/// The rest of a line after a list mark: `- `, `* `, `1. ` or `1) `.
 fn after_list_mark(line: &str) -> &str {
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let marked = match number.len() < line.len() {

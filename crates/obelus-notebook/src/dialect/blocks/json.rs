@@ -1,5 +1,5 @@
-//! Strict JSON: no key twice, no number that would be rounded. Unicode white space is permitted, for models indent
-//! with spaces of many kinds.
+//! Strict JSON: no duplicate keys, no numbers that would be rounded. Unicode white space is permitted, because models
+//! indent with various spaces.
 
 use serde_json::{Map, Number, Value};
 
@@ -9,19 +9,19 @@ use crate::path::MAX_DEPTH;
 use crate::visible::visible;
 use crate::wording::short;
 
-/// A step is a call in the message of a plan, so it may be nested less deep than a message.
+/// A step becomes a call within a plan message, so its depth limit is lower than that of a message.
 const DEEPEST: usize = MAX_DEPTH - 2;
 
-/// A value that was read from a text.
+/// A parsed value.
 pub(super) struct ParsedJson {
     pub(super) value: Value,
-    /// Where the elements begin, if the value is an array.
+    /// The offsets of the elements, if the value is an array.
     pub(super) elements: Vec<usize>,
-    /// Where the value ends.
+    /// The offset after the value.
     pub(super) end: usize,
 }
 
-/// Reads the value that begins at this byte.
+/// Parses the value at this byte offset.
 pub(super) fn parse(text: &str, start: usize) -> Result<ParsedJson, FormatError> {
     let mut parser = JsonParser { text, at: start, elements: Vec::new() };
     let value = parser.value(0)?;
@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str, start: usize) -> Result<ParsedJson, FormatError>
 struct JsonParser<'a> {
     text: &'a str,
     at: usize,
-    /// Where the elements of the outermost array begin.
+    /// The offsets of the outermost array's elements.
     elements: Vec<usize>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> JsonParser<'a> {
         Ok(Value::Object(fields))
     }
 
-    /// The members of an array or an object, from its opening to its closing sign.
+    /// The members of an array or an object, from the opening to the closing bracket.
     fn members(
         &mut self,
         close: char,
@@ -160,7 +160,7 @@ impl<'a> JsonParser<'a> {
             Err(error) => {
                 let place = self.at + error.column().saturating_sub(1);
                 let error = error.to_string();
-                // The parser counts places from the beginning of the string.
+                // The parser counts columns from the beginning of the string.
                 let reason = error.split(" at line ").next().unwrap_or_default();
                 Err(FormatError::at(self.text, place, format!("ACTION is not valid JSON: {reason}")))
             }

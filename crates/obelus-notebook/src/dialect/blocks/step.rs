@@ -1,4 +1,4 @@
-//! One step of ACTION, as a call.
+//! One step of ACTION, and its conversion to a call.
 
 use serde_json::{Map, Value};
 
@@ -12,16 +12,16 @@ const METAS: [&str; 5] = ["_outputPath", "_outputMethod", "_instance", "_scopes"
 /// One step of ACTION.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
-    /// The method, which is the name of a tool.
+    /// The method: the name of a tool.
     pub method: String,
     /// Its parameters.
     pub params: Map<String, Value>,
-    /// Fields beside them: `comment`, `http_method`, `requires_confirmation`, …, and meta-properties.
+    /// Other fields: `comment`, `http_method`, `requires_confirmation`, …, and meta-properties.
     pub beside: Map<String, Value>,
 }
 
 impl Step {
-    /// Reads a step. The error has no place: the caller knows it.
+    /// Parses a step. The caller adds the position to the error.
     pub(super) fn read(step: Value) -> Result<Self, String> {
         let Value::Object(fields) = step else {
             return Err(format!("a step is an object with `method` and `params`, not {}", type_name(&step)));
@@ -63,13 +63,13 @@ impl Step {
         Ok(step)
     }
 
-    /// Reads a single step, as in a state file.
+    /// Parses a single step, as in a state file.
     pub fn from_json(step: &Value) -> Result<Self, String> {
         let parsed = super::json::parse(&step.to_string(), 0).map_err(|error| error.message)?;
         Self::read(parsed.value)
     }
 
-    /// The step as a call, which has parameters and other fields on one level.
+    /// Converts the step to a call, in which parameters and other fields are on one level.
     pub fn into_call(self) -> Value {
         let mut call = Map::with_capacity(1 + self.params.len() + self.beside.len());
         call.insert("_tool".to_owned(), self.method.into());
@@ -78,7 +78,7 @@ impl Step {
         Value::Object(call)
     }
 
-    /// A call as a step. `is_param` tells which asides are parameters of its tool.
+    /// Converts a call to a step. `is_param` returns whether an aside is a parameter of the tool.
     pub fn from_call(call: &Value, is_param: impl Fn(&str) -> bool) -> Self {
         let mut step = Self::default();
         for (name, value) in call.as_object().into_iter().flatten() {
@@ -96,7 +96,7 @@ impl Step {
         step
     }
 
-    /// The step as ACTION has it.
+    /// The JSON of the step in ACTION.
     pub fn to_json(&self) -> Value {
         let mut fields = Map::with_capacity(2 + self.beside.len());
         fields.insert("method".to_owned(), self.method.as_str().into());
@@ -106,7 +106,7 @@ impl Step {
     }
 }
 
-/// Whether this field may stand beside the parameters with this value.
+/// Checks the name and value of a field beside the parameters.
 fn check_beside(name: &str, value: &Value) -> Result<(), String> {
     let (fits, is) = match name {
         "requires_confirmation" | "confirmed" => (value.is_boolean(), "true or false"),

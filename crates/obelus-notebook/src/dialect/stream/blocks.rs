@@ -1,14 +1,14 @@
-//! Words of the dialect `blocks` while they come. Calls are left to the end: they run in order and are checked together.
+//! Streams the words of the dialect `blocks`. Calls are not streamed: they run in order and are checked together.
 
 use super::Piece;
 use crate::dialect::blocks::headings::{Block, of_line};
 
-/// Longer lines are not looked at.
+/// Pieces that would make a line longer than this are dropped.
 const MOST_LINE: usize = 64 * 1024;
 
 #[derive(Default)]
 pub(super) struct BlocksReader {
-    /// The line under way, before the words begin.
+    /// The current line, before the words begin.
     line: String,
     section: Section,
 }

@@ -1,38 +1,38 @@
-//! One JSON object with `say` and `calls`, read as it comes: only the call under way is buffered.
+//! Streams one JSON object with `say` and `calls`. Only the current call is buffered.
 
 use super::Piece;
 use crate::dialect::entries;
 
-/// Longer keys are not looked at.
+/// Longer keys are cut. The known keys are shorter.
 const MOST_KEY: usize = 16;
-/// Larger calls are not told early.
+/// Larger calls are not streamed.
 const MOST_CALL: usize = 1 << 20;
-/// The longest escape is a pair of halves, as in `\ud83d\ude00`.
+/// The longest escape is a surrogate pair, such as `\ud83d\ude00`.
 const LONGEST_ESCAPE: usize = 12;
 
 #[derive(Default)]
 pub(super) struct JsonReader {
     at: Position,
-    /// The key under way, or the latest.
+    /// The current key, or the latest one.
     key: Vec<u8>,
     key_escaped: bool,
-    /// The value under way.
+    /// The nesting within the current value.
     nest: Nest,
-    /// The bytes of the call under way.
+    /// The bytes of the current call.
     call: Vec<u8>,
     calls: usize,
-    /// Words that were decoded and not told yet.
+    /// Decoded words that are not passed on yet.
     words: String,
-    /// The escape under way in the words.
+    /// The current escape in the words.
     escape: String,
     said: bool,
     called: bool,
 }
 
-/// Where in the answer the reader is.
+/// The position of the reader in the answer.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Position {
-    /// Before the object; a code fence may stand there.
+    /// Before the object; a code fence may be there.
     #[default]
     Start,
     /// Between members of the object.
@@ -55,7 +55,7 @@ enum Position {
     Done,
 }
 
-/// How deep a value is nested at a byte.
+/// The nesting depth within a value.
 #[derive(Default)]
 struct Nest {
     depth: usize,
@@ -68,7 +68,7 @@ fn is_space(byte: u8) -> bool {
 }
 
 impl Nest {
-    /// How many of these bytes belong to the value, if it ends among them.
+    /// The number of these bytes that belong to the value, if it ends within them.
     fn pass(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, &byte) in bytes.iter().enumerate() {
             match byte {
@@ -77,7 +77,7 @@ impl Nest {
                 b'"' => self.in_string = !self.in_string,
                 _ if self.in_string => {}
                 b'{' | b'[' => self.depth += 1,
-                // A number or a word ends before what ends its container.
+                // A number or a literal ends before the character that ends its container.
                 b'}' | b']' | b',' if self.depth == 0 => return Some(at),
                 b'}' | b']' => self.depth -= 1,
                 _ => {}
@@ -102,7 +102,7 @@ impl JsonReader {
                 Position::Other => self.in_other(&bytes[at..]),
                 _ => {
                     self.step(bytes[at]);
-                    // A call or another value begins with this byte.
+                    // This byte is the first of a call or another value, which is parsed from here.
                     usize::from(!matches!(self.at, Position::Call | Position::Other))
                 }
             };
@@ -112,7 +112,7 @@ impl JsonReader {
         }
     }
 
-    /// A byte between values.
+    /// Handles a byte between values.
     fn step(&mut self, byte: u8) {
         if self.at != Position::Key && is_space(byte) {
             return;
@@ -150,7 +150,7 @@ impl JsonReader {
 
     fn begin_value(&mut self, byte: u8) -> Position {
         match (self.key.as_slice(), byte) {
-            // Of two members with one name the second counts, but the first was told.
+            // Of two members with the same name the second is used, but the first was already passed on.
             (b"say", _) if std::mem::replace(&mut self.said, true) => Position::Done,
             (b"calls", _) if std::mem::replace(&mut self.called, true) => Position::Done,
             (b"say", b'"') => Position::Say,
@@ -192,7 +192,7 @@ impl JsonReader {
         taken
     }
 
-    /// Text of `say`: plain text at once, an escape character by character.
+    /// Handles text of `say`: plain text at once, escapes character by character.
     fn say(&mut self, text: &str) -> usize {
         if let Some(c) = text.chars().next().filter(|_| !self.escape.is_empty()) {
             self.escape.push(c);

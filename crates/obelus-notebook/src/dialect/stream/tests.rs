@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::dialect::Solution;
 
-/// What is told of an answer that comes in pieces of so many characters.
+/// The streamed words and calls of an answer that arrives in pieces of this many characters.
 fn told(dialect: Dialect, text: &str, piece: usize) -> (String, Vec<(usize, Value)>) {
     let (mut words, mut calls) = (String::new(), Vec::new());
     let mut reader = Reader::new(dialect);
@@ -61,7 +61,7 @@ fn what_is_not_in_format_is_silent_from_there_on() {
         let (words, calls) = told(Dialect::Json, text, 1);
         assert!(calls.is_empty() && words.len() <= 1, "{text}: {words} {calls:?}");
     }
-    // The second one counts in the end: nothing of it can be taken back.
+    // The second member would be used in the end, so nothing of it is streamed.
     let (words, calls) = told(Dialect::Json, r#"{"say": "a", "calls": [], "calls": [{}], "say": "b"}"#, 2);
     assert_eq!((words.as_str(), calls.len()), ("a", 0));
 }
@@ -92,7 +92,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// The reader of pieces finds what the reader of the whole answer finds, however the answer is cut.
+    /// Streaming finds the same words and calls as parsing the whole answer, for any division into pieces.
     #[test]
     fn what_is_told_early_is_what_the_whole_answer_says(
         say in prop::option::of(any::<String>()),
@@ -111,7 +111,7 @@ proptest! {
         prop_assert_eq!(told, whole.calls.into_iter().enumerate().collect::<Vec<_>>());
     }
 
-    /// No input makes the reader fail, or tell more words than the answer has.
+    /// No input makes the reader panic, or return more words than the answer has.
     #[test]
     fn anything_can_come(text in "[\\{\\}\\[\\]\",:\\\\ua0-9 sayclls\n]{0,200}", piece in 1..9_usize, blocks: bool) {
         let dialect = if blocks { Dialect::Blocks } else { Dialect::Json };

@@ -1,4 +1,4 @@
-//! Whether a creation as a whole is grounded: its targets, and the addresses in its texts.
+//! Tests of the grounding of whole creations: their targets, and the addresses in their texts.
 
 use super::*;
 use crate::template::Template;
@@ -18,7 +18,7 @@ fn is_grounded(memory: &Memory, params: &Value) -> bool {
     of_creation(memory, params).is_some()
 }
 
-/// How a call with these parameters is grounded. References are resolved.
+/// How a call with these parameters is grounded, with references resolved.
 fn of_creation(memory: &Memory, params: &Value) -> Option<Vec<Grounded>> {
     let mut proposal = params.clone();
     proposal["_tool"] = "t".into();

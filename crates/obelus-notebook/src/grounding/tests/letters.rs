@@ -1,4 +1,4 @@
-//! (a) to (d), one after another.
+//! Tests of the parts (a) to (d) of the rule, in this order.
 
 use proptest::prelude::*;
 
@@ -142,7 +142,7 @@ fn issued_values_of_a_trusted_result_are_left_aside() {
     assert_eq!(memory.letter(&json!("orlova@example.test")), Some(Letter::B));
 }
 
-/// People with names, and a parameter that is the id of one of them.
+/// A list of people, and a parameter with the id of one of them.
 fn people(text: &str, rows: Value) -> Memory {
     people_by(text, &["trusted:staff"], json!({}), rows)
 }
@@ -251,7 +251,7 @@ fn a_number_is_announced_by_a_word() {
     }
 }
 
-/// Which kind of record the parameter `p` or `q` means is said by `kind`, or by its own beginning.
+/// The kind of record of the parameter `p` is given by `kind`, that of `q` by its own prefix.
 fn records(text: &str) -> Memory {
     let deals = json!({"in": ["deals"], "id": "ID", "name": ["TITLE"], "as": ["сделк"]});
     let people = json!({"in": ["people"], "id": "ID", "name": ["NAME"], "as": ["контакт"]});
@@ -381,7 +381,7 @@ proptest! {
     ) {
         let is_found = Memory::words(&text).letter(&json!(value)).is_some();
         let is_number = value.bytes().all(|digit| digit.is_ascii_digit());
-        // Numbers are found by value, whatever stands between their digits.
+        // Numbers are found by value, ignoring separators between their digits.
         let stands = folded(&text).contains(&folded(&value));
         prop_assert!(!is_found || stands || is_number, "{} in {}", value, text);
     }
