@@ -100,9 +100,9 @@ pub use transcript::{CallEntry, Happened, TranscriptEntry};
 
 /// The types of the fields of [`Settings`].
 pub mod options {
-    pub use super::inbox::ConsentWords;
     pub use super::input::Limit;
     pub use super::settings::{Approval, FollowUp, ManagedFields, ModelMayConfirm, Planning};
+    pub use obelus_notebook::mention::consent::ConsentWords;
 }
 
 use crate::context::Context;

@@ -3,7 +3,6 @@
 //! It owns questions, decisions about calls, elicitations of running calls, and the reads that show what a question
 //! would change. It knows only the ids of jobs: a decision returns the jobs it releases.
 
-mod consent;
 mod describe;
 mod elicitation;
 mod looks;
@@ -20,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use super::ids::{JobRef, QuestionId, QuestionNumber};
 use crate::policy::{Grounded, Reason};
 use crate::time::Time;
-pub use consent::ConsentWords;
 pub(super) use describe::{Part, describe, marks};
 pub use describe::{ValueMark, quoted_value};
 pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer, describe_elicitation, fault_of_schema};

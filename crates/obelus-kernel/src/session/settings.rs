@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::inbox::ConsentWords;
 use crate::call::Call;
 use crate::origin::Origins;
 use crate::policy::{Gate, Mode, Policy};
 use crate::tool::Tool;
 use obelus_notebook::dialect::Dialect;
+use obelus_notebook::mention::consent::ConsentWords;
 
 /// Whether the model's `confirmed: true` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::consent::ConsentWords;
 use super::describe::{ValueMark, leaves};
 use super::elicitation::Elicitation;
 use super::value_names::Named;
@@ -14,6 +13,7 @@ use crate::policy::{Grounded, Reason, mark};
 use crate::quote::word;
 use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use crate::time::Time;
+use obelus_notebook::mention::consent::ConsentWords;
 use obelus_notebook::plan::Manner;
 
 /// The subject of a question.
