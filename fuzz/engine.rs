@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The number of mutations in a usual run.
+/// The number of mutations in a normal run.
 const DEFAULT_INPUTS: u64 = 3_000;
 
 /// The length of an input. Longer inputs find little more.

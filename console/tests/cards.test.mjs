@@ -1,4 +1,4 @@
-/** Cards of questions that the demo does not ask: a form of a website, and an effect in doubt. */
+/** Cards of questions that are not in the demo: a form of a website, and an effect in doubt. */
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -16,7 +16,7 @@ after(() => world?.stop());
 
 const question = () => page.locator('article.question.open');
 
-/** A session in which the agent asks something, open on the page. */
+/** Opens a session with a question on the page. */
 async function asked(agent, id, text) {
   await world.api('POST', '/sessions', { agent, id, lang: 'en' });
   await world.api('POST', `/sessions/${id}/messages`, { text, wait: true });

@@ -1,4 +1,4 @@
-/** What models, pages and records write is text, wherever it is shown. */
+/** Texts of models, pages and records are shown as plain text everywhere. */
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

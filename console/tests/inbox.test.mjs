@@ -1,4 +1,4 @@
-/** The inbox: keys, filters, answers from elsewhere, and a server that dies. */
+/** The inbox: keys, filters, answers from other clients, and a killed server. */
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

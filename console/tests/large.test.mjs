@@ -1,6 +1,6 @@
 /**
- * Sessions of thousands of events, steps and instances. The server's answers are made up here, because it is the page that is
- * tested: how much it draws, and that what is read stays where it is. Frame times are told and not judged.
+ * Sessions of thousands of events, steps and instances. The answers of the server are generated here, because only the page is
+ * tested: how much it draws, and that the scroll position is kept. Frame times are printed but not checked.
  */
 
 import assert from 'node:assert/strict';
@@ -22,7 +22,7 @@ after(() => world?.stop());
 
 const json = (route, body) => route.fulfill({ contentType: 'application/json', body: JSON.stringify(body) });
 
-/** A conversation: somebody says something, the agent takes two steps and answers. */
+/** A conversation: in each turn the user writes, and the agent takes two steps and answers. */
 function events() {
   const made = [];
   const add = (event) => made.push({ number: `${made.length + 1}-0`, at: 1_790_000_000_000 + made.length * 1000, ...event });
@@ -38,7 +38,7 @@ function events() {
   return made;
 }
 
-/** A page whose session has these events; the stream then stays silent. */
+/** A page whose requests are answered by these routes. */
 async function pageOf(routes) {
   const page = await world.page();
   for (const [pattern, answer] of routes) await page.route(pattern, answer);
@@ -47,7 +47,7 @@ async function pageOf(routes) {
 
 const silent = [/\/sessions\/large\/events/, () => {}];
 
-/** The longest of the frames while something is done. */
+/** Statistics of the frame times during `act`. */
 async function longestFrame(page, act) {
   await page.evaluate(() => {
     window.frames_ = [];
@@ -103,7 +103,7 @@ test('a conversation of 5,000 events draws its end, and reading back does not mo
   await page.context().close();
 });
 
-/** A plan in which each tenth step begins a chain that the others follow. */
+/** A plan in which each tenth step begins a chain of the following ones. */
 function graph(running) {
   const nodes = Array.from({ length: STEPS }, (_, index) => ({
     id: `1.${index}`,

@@ -1,4 +1,4 @@
-/** Each screen: accessibility, size, and pictures for people to look at. */
+/** Each screen: accessibility, size, and screenshots. */
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -35,7 +35,7 @@ before(async () => {
 }, { timeout: PATIENCE * 4 });
 after(() => world?.stop());
 
-/** Name, place, and what tells that it is drawn. */
+/** Name, place, and an element that shows that it is drawn. */
 const SCREENS = [
   ['start', [], '.agents li'],
   ['inbox', ['inbox', 'tour:q1'], 'article.question'],

@@ -1,5 +1,5 @@
 /**
- * What the tests share: a practice portal, a server with offline agents, and a real browser.
+ * Shared by the tests: a practice portal, a server with offline agents, and a real browser.
  *
  * `OBELUS_BIN` names the program, `OBELUS_CHROMIUM` the browser where it is not on the path.
  */
@@ -18,7 +18,7 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 export const root = path.resolve(here, '../..');
 export const dist = path.resolve(here, '../dist');
 const program = process.env.OBELUS_BIN ?? path.join(root, 'target/debug/obelus');
-/** Machines are shared and busy: this is only so long that a test ends at all. */
+/** Time limit of waits in milliseconds. It is long because machines are shared and busy. */
 export const PATIENCE = Number(process.env.OBELUS_PATIENCE ?? 60_000);
 
 function browserPath() {
@@ -30,7 +30,7 @@ function browserPath() {
   return found;
 }
 
-/** The first line that a program prints on stdout, and a line of stderr that fits. */
+/** The first line of a program's stdout, and the match of `pattern` in its stderr. */
 function started(child, pattern) {
   return new Promise((done, fail) => {
     let first;
@@ -63,7 +63,7 @@ export class World {
     return world;
   }
 
-  /** The bundled agent of the CRM with its offline model, and those of the tests. */
+  /** Copies the bundled CRM agent with its offline model, and the agents of the tests. */
   #agents() {
     const agents = path.join(this.folder, 'agents');
     fs.cpSync(path.join(here, 'agents'), agents, { recursive: true });
@@ -85,7 +85,7 @@ export class World {
     this.token = fs.readFileSync(path.join(this.store, 'token'), 'utf8').trim();
   }
 
-  /** Ends the server without a word. */
+  /** Kills the server. */
   async kill() {
     const ended = new Promise((done) => this.server.once('exit', done));
     this.server.kill('SIGKILL');
@@ -98,7 +98,7 @@ export class World {
     return execFileSync(program, args, { encoding: 'utf8' }).trim();
   }
 
-  /** A call of the API beside the page. */
+  /** A request to the API without the page. */
   async api(method, where, body, token = this.token) {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const response = await fetch(`${this.address}/api/v1${where}`, { method, headers, body: body && JSON.stringify(body) });
@@ -107,13 +107,13 @@ export class World {
     return text ? JSON.parse(text) : undefined;
   }
 
-  /** A record as the portal has it. */
+  /** A deal of the portal. */
   async deal(id) {
     const response = await fetch(`${this.portal}crm.deal.get?id=${id}`);
     return (await response.json()).result;
   }
 
-  /** A page of somebody who is signed in. What it reports as wrong is collected. */
+  /** A page with a token. Its errors are collected in `faults`. */
   async page({ width = 1280, height = 800, scheme = 'light', lang = this.lang, token = this.token } = {}) {
     const locale = lang === 'ru' ? 'ru-RU' : 'en-US';
     const context = await this.browser.newContext({ viewport: { width, height }, colorScheme: scheme, locale, timezoneId: 'Europe/Moscow' });
@@ -140,7 +140,7 @@ export class World {
 
 const axeSource = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Serious faults of accessibility, each with the first element that has it. */
+/** Serious accessibility faults, each with its first element. */
 export async function accessibilityFaults(page) {
   await page.evaluate(axeSource);
   const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
@@ -149,7 +149,7 @@ export async function accessibilityFaults(page) {
     .map((violation) => `${violation.id}: ${violation.nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(' | ')}`);
 }
 
-/** Says something in the conversation that is open. */
+/** Sends a message in the open conversation. */
 export async function say(page, text) {
   const field = page.locator('textarea').last();
   await field.fill(text);
@@ -157,8 +157,8 @@ export async function say(page, text) {
 }
 
 /**
- * Gives an answer by `press`. A question changes while more becomes known about its records: the page then refuses the
- * answer and shows the question as it is now, and the answer is given once more.
+ * Answers a question by `press`. A question changes while its records are looked up: then the page refuses the answer and
+ * shows the new question, and the answer is repeated.
  */
 export async function decide(page, press) {
   for (let tries = 0; tries < 10; tries += 1) {

@@ -1,4 +1,4 @@
-/** The token of this tab. It never stands in an address that is sent, and ends with the tab. */
+/** The token of this tab. It is never part of an address, and ends with the tab. */
 
 const TOKEN = 'obelus.token';
 
@@ -18,7 +18,7 @@ class Access {
 
 export const access = new Access();
 
-/** Takes the one-time code out of the address, so that it stands neither there nor in the history. */
+/** Returns the one-time code and removes it from the address and the history. */
 export function takeCode(): string | null {
   const found = /^#code=([A-Za-z0-9_-]{8,256})$/.exec(location.hash);
   if (found) history.replaceState(null, '', location.pathname + location.search);

@@ -1,4 +1,4 @@
-/** Calls of the server. Their types are made from its description of the API. */
+/** Requests to the server. Their types are generated from its description of the API. */
 
 import { access } from './access.svelte';
 import type { components, paths } from './schema';
@@ -10,7 +10,7 @@ type Method = 'get' | 'put' | 'post' | 'delete';
 type Call<P extends keyof paths, M extends Method> = NonNullable<paths[P][M & keyof paths[P]]>;
 type Json<R> = R extends { content: { 'application/json': infer T } } ? T : undefined;
 type Responses<C> = C extends { responses: infer R } ? R : never;
-/** What a call returns: the body of its answers that are no errors. */
+/** The result of a request: the body of its successful answers. */
 export type Result<P extends keyof paths, M extends Method> = {
   [S in keyof Responses<Call<P, M>>]: S extends 200 | 201 | 202 | 204 ? Json<Responses<Call<P, M>>[S]> : never;
 }[keyof Responses<Call<P, M>>];
@@ -18,18 +18,18 @@ type Body<P extends keyof paths, M extends Method> =
   Call<P, M> extends { requestBody?: { content: { 'application/json': infer T } } } ? T : undefined;
 
 export interface Options<P extends keyof paths, M extends Method> {
-  /** Values of the places in the path, in their order. */
+  /** Values of the parameters in the path, in order. */
   at?: string[];
   query?: Record<string, string | number | boolean | undefined>;
   body?: Body<P, M>;
   signal?: AbortSignal;
-  /** The id of the input: a call that is repeated with it acts once. */
+  /** The id of the input: repeated requests with the same id act once. */
   key?: string;
-  /** A token that is tried, in place of the one of this tab. */
+  /** A token to use instead of that of this tab. */
   token?: string;
 }
 
-/** A call that the server refused, or that did not reach it. */
+/** A request that the server refused, or that did not reach it. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -40,7 +40,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The address of a call. */
+/** The address of a request. */
 export function address(path: string, at: string[] = [], query: Options<never, never>['query'] = {}): string {
   let next = 0;
   const place = path.replace(/\{[^}]+\}/g, () => encodeURIComponent(at[next++] ?? ''));
@@ -53,7 +53,7 @@ export function headers(token = access.token): Record<string, string> {
   return token ? { authorization: `Bearer ${token}` } : {};
 }
 
-/** The error that an answer tells of. */
+/** The error in an answer. */
 export async function errorOf(response: Response): Promise<ApiError> {
   const told = (await response.json().catch(() => null)) as Schemas['ErrorBody'] | null;
   const { code = 'unknown', message = response.statusText } = told?.error ?? {};
@@ -88,7 +88,7 @@ export async function call<P extends keyof paths, M extends Method>(
 export const get = <P extends keyof paths>(path: P, options?: Options<P, 'get'>) => call('get', path, options);
 export const post = <P extends keyof paths>(path: P, options?: Options<P, 'post'>) => call('post', path, options);
 
-/** A fresh id of an input. */
+/** A new id of an input. */
 export function inputId(): string {
   return crypto.randomUUID();
 }

@@ -1,12 +1,12 @@
-/** Keys of the keyboard that screens listen to. They are found by their place, so that they work with a Russian keyboard too. */
+/** Keyboard shortcuts of screens. They go by the position of the key, so that they work with a Russian keyboard too. */
 
-/** Whether the reader types something, so that letters are no commands. */
+/** Whether the user is typing, so that letters are not commands. */
 function isTyping(target: EventTarget | null): boolean {
   const element = target instanceof HTMLElement ? target : null;
   return element?.closest('input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable], dialog') != null;
 }
 
-/** The command of a key: a letter, `?`, or nothing. */
+/** The command of a key: a letter, `?`, or null. */
 export function commandOf(event: KeyboardEvent): string | null {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping(event.target)) return null;
   if (event.key === '?' || (event.code === 'Slash' && event.shiftKey)) return '?';

@@ -1,4 +1,4 @@
-/** Who uses this page, what may be done, and what changes anywhere: the questions that wait and the sessions. */
+/** The user of this page and their role, and the lists that change: open questions, sessions, agents. */
 
 import { access } from './access.svelte';
 import { get, post, type Schemas } from './api';
@@ -15,7 +15,7 @@ class Me {
     return this.role !== 'viewer';
   }
 
-  /** Takes a token that is good; an error says why it is not. */
+  /** Checks a token and stores it; throws if the server refuses it. */
   async signIn(token: string): Promise<void> {
     const me = await get('/api/v1/me', { token });
     Object.assign(this, { name: me.name, role: me.role, version: me.version });
@@ -36,7 +36,7 @@ class Me {
 
 export const me = new Me();
 
-/** What the lists of the page show. They are read anew when something has changed. */
+/** The lists of the page. They are read again when something changes. */
 class World {
   questions = $state.raw<Schemas['QuestionRow'][]>([]);
   recent = $state.raw<Schemas['QuestionRow'][]>([]);
@@ -49,14 +49,14 @@ class World {
   #end: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Begins to watch; the returned function ends it. */
+  /** Starts watching; the returned function stops it. */
   watch(): () => void {
     this.#end?.();
     this.#end = follow('/api/v1/changes', [], {
       onFrames: () => this.readSoon(),
       onLink: (link) => {
         this.link = link;
-        // What happened while the stream was closed is not told again.
+        // The stream does not repeat changes from the time when it was closed.
         if (link === 'open') void this.read();
       },
       onRefused: (error) => (this.error = error),
@@ -67,7 +67,7 @@ class World {
     };
   }
 
-  /** Many changes in a row are read once. */
+  /** Reads once after several changes in a row. */
   readSoon(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.read(), 120);
@@ -75,7 +75,7 @@ class World {
 
   async read(): Promise<void> {
     try {
-      // Each list is shown as soon as it is there: some take longer than others.
+      // Each list is shown as soon as it arrives: some take longer than others.
       await Promise.all([
         get('/api/v1/sessions', { query: { limit: 100 } }).then((list) => (this.sessions = list.sessions)),
         get('/api/v1/questions').then((list) => (this.questions = list)),
@@ -89,7 +89,7 @@ class World {
     }
   }
 
-  /** How many questions of a session wait. */
+  /** The number of open questions of a session. */
   waitingOf(session: string): number {
     return this.questions.filter((question) => question.session === session).length;
   }

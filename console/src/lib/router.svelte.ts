@@ -1,4 +1,4 @@
-/** Where the reader is. The place stands behind `#`, so that the server needs to know no page but one. */
+/** The present place. It is the part of the address after `#`, so that the server has only one page. */
 
 export type Tab = 'chat' | 'plan' | 'state' | 'timeline' | 'instances' | 'log';
 

@@ -79,7 +79,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the agent's policy says, with its examples */
+        /** The agent's policy, with its examples */
         get: operations["showPolicy"];
         put?: never;
         post?: never;
@@ -99,8 +99,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * What the agent's model would be asked first after each of these messages
-         * @description Nothing is carried out, but the agent's MCP servers are started for their tools.
+         * The prompts of the agent's model for these messages
+         * @description Nothing runs, except that the agent's MCP servers are started for their tools.
          */
         post: operations["showPrompt"];
         delete?: never;
@@ -117,8 +117,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What changes in the lists of sessions and questions, as server-sent events
-         * @description Nothing is told again: read the lists after the stream was opened. After `missed` the stream ends.
+         * Changes in the lists of sessions and questions, as server-sent events
+         * @description Each change is sent once: read the lists after the stream is open. After `missed` the stream ends.
          */
         get: operations["streamChanges"];
         put?: never;
@@ -157,7 +157,7 @@ export interface paths {
         put?: never;
         /**
          * Exchange the code of a one-time link for its token
-         * @description It needs no token, and works once.
+         * @description It needs no token and works once.
          */
         post: operations["login"];
         delete?: never;
@@ -173,7 +173,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whose token this is */
+        /** The owner and the role of this token */
         get: operations["whoAmI"];
         put?: never;
         post?: never;
@@ -207,7 +207,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Questions that were decided or lapsed lately, the latest first */
+        /** Questions that were decided or expired lately, latest first */
         get: operations["listDecided"];
         put?: never;
         post?: never;
@@ -258,7 +258,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What can be changed of the call that a question is about */
+        /** The editable fields of the call in a question */
         get: operations["showForm"];
         put?: never;
         post?: never;
@@ -278,8 +278,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * See whether records are still as a question shows them
-         * @description What the question would change is read once more. Nothing is decided, and nothing of it is kept.
+         * Check whether records are still as a question shows them
+         * @description The records that the question would change are read again. Nothing is decided or stored.
          */
         post: operations["lookAgain"];
         delete?: never;
@@ -295,7 +295,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The picture of the page that a question is about */
+        /** The picture of the page in a question */
         get: operations["showPicture"];
         put?: never;
         post?: never;
@@ -314,7 +314,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** See an edit as it will run, before it counts */
+        /** Preview an edit as it would run */
         post: operations["previewEdit"];
         delete?: never;
         options?: never;
@@ -351,7 +351,7 @@ export interface paths {
         get: operations["showSession"];
         put?: never;
         post?: never;
-        /** Remove a session and everything that is kept of it */
+        /** Remove a session and all its data */
         delete: operations["removeSession"];
         options?: never;
         head?: never;
@@ -365,7 +365,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What people have agreed to for the rest of the session */
+        /** The standing consents of the session */
         get: operations["listConsents"];
         put?: never;
         post?: never;
@@ -385,7 +385,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Take back a consent */
+        /** Revoke a consent */
         delete: operations["revokeConsent"];
         options?: never;
         head?: never;
@@ -400,10 +400,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happens in a session, as server-sent events
-         * @description Each event has its number as id. `Last-Event-ID`, or `after`, goes on after it, also when the server was restarted in
-         *     between. Passing events, such as words that are still being written, have no id. After `missed` the stream ends: go on
-         *     by the last id. Where a language is asked for, `call_began` and `call_ended` have a `line`: the step in words.
+         * The events of a session, as server-sent events
+         * @description Each event has its number as id. `Last-Event-ID` or `after` resumes after it, also after a restart of the server.
+         *     Transient events, such as partial text, have no id. After `missed` the stream ends: resume by the last id. If a
+         *     language is requested, `call_began` and `call_ended` have a `line`: the step in words.
          */
         get: operations["streamEvents"];
         put?: never;
@@ -423,8 +423,8 @@ export interface paths {
         };
         /**
          * The session with its whole journal
-         * @description JSON lines, as `obelus sessions import` reads them: for an admin. With `look` anybody who may look gets it without the
-         *     places, commands and addresses of its agent.
+         * @description JSON lines for `obelus sessions import`; this needs the role `admin`. With `look` every role gets them, without the
+         *     paths, commands and addresses of the agent.
          */
         get: operations["exportSession"];
         put?: never;
@@ -442,10 +442,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a fork would and would not do again */
+        /** What a fork would repeat, and what not */
         get: operations["forecastFork"];
         put?: never;
-        /** Begin a session where this one was */
+        /** Fork the session at a record */
         post: operations["fork"];
         delete?: never;
         options?: never;
@@ -514,7 +514,7 @@ export interface paths {
         /** The messages of the context, now or after a record */
         get: operations["listMessages"];
         put?: never;
-        /** Say something as the user */
+        /** Send a message of the user */
         post: operations["say"];
         delete?: never;
         options?: never;
@@ -531,7 +531,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let the session pause */
+        /** Pause the session */
         post: operations["pause"];
         delete?: never;
         options?: never;
@@ -546,7 +546,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The latest picture of what the session sees */
+        /** The latest picture of the page that the session observes */
         get: operations["showSessionPicture"];
         put?: never;
         post?: never;
@@ -563,7 +563,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The calls of the latest turn, and how they stand */
+        /** The calls of the latest turn with their status */
         get: operations["showPlan"];
         put?: never;
         post?: never;
@@ -580,7 +580,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where a value comes from */
+        /** The provenance of a value */
         get: operations["showProvenance"];
         put?: never;
         post?: never;
@@ -599,7 +599,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let a paused session go on */
+        /** Resume a paused session */
         post: operations["resume"];
         delete?: never;
         options?: never;
@@ -615,8 +615,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happens in a session, by WebSocket
-         * @description Each event is a text message `{number, at, event, …}`. `after` goes on after an event.
+         * The events of a session, by WebSocket
+         * @description Each event is a text message `{number, at, event, …}`. `after` resumes after an event.
          */
         get: operations["connectEvents"];
         put?: never;
@@ -636,7 +636,7 @@ export interface paths {
         };
         /** The state, now or after a record */
         get: operations["showState"];
-        /** Put another state in the place of the session's own */
+        /** Replace the state of the session */
         put: operations["editState"];
         post?: never;
         delete?: never;
@@ -652,7 +652,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What has changed in the state between two records */
+        /** The changes of the state between two records */
         get: operations["listChanges"];
         put?: never;
         post?: never;
@@ -669,7 +669,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The values of the state, each with where it comes from and who approved it */
+        /** The values of the state with their origins and approvals */
         get: operations["listValues"];
         put?: never;
         post?: never;
@@ -703,7 +703,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What happened, oldest first */
+        /** The events of the session, oldest first */
         get: operations["showTimeline"];
         put?: never;
         post?: never;
@@ -720,7 +720,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Wait for the turn, and see what it came to */
+        /** Wait for the end of the turn and return its result */
         get: operations["showTurn"];
         put?: never;
         post?: never;
@@ -737,7 +737,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What requests to the model took */
+        /** The usage of requests to the model */
         get: operations["showUsage"];
         put?: never;
         post?: never;
@@ -754,7 +754,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the process lives */
+        /** Whether the process is alive */
         get: operations["healthz"];
         put?: never;
         post?: never;
@@ -788,7 +788,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the store can be read and the server is not about to end */
+        /** Whether the store can be read and the server is not shutting down */
         get: operations["readyz"];
         put?: never;
         post?: never;
@@ -803,7 +803,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description What a question is about
+         * @description The subject of a question
          * @enum {string}
          */
         AboutName: "call" | "plan" | "input" | "in_doubt";
@@ -811,7 +811,7 @@ export interface components {
         AgentFileView: {
             /** @description Its name within the agent's folder. */
             name: string;
-            /** @description Its text; of a long file, the beginning. */
+            /** @description Its text; the beginning of a long file. */
             text: string;
             /**
              * Format: int64
@@ -831,38 +831,38 @@ export interface components {
             description?: string | null;
             /** @description The language it speaks first. */
             language?: string | null;
-            /** @description Whether its file is in order. */
+            /** @description Whether its file is valid. */
             ok: boolean;
-            /** @description What is wrong with its file. */
+            /** @description The errors of its file. */
             problems?: string[];
         };
         /** @description An agent and its tools. */
         AgentView: components["schemas"]["AgentRow"] & {
-            /** @description How far it may go: `shadow`, `canary` or `full`. */
+            /** @description Its mode: `shadow`, `canary` or `full`. */
             mode: string;
             /** @description Its tools. */
             tools: components["schemas"]["ToolRow"][];
-            /** @description The nodes of its graph of steps, where it has one. */
+            /** @description The nodes of its graph of steps, if it has one. */
             graph?: string[] | null;
             /** @description The model that it asks, by name. */
             model?: string | null;
-            /** @description What its state looks like, as a JSON Schema. */
+            /** @description The JSON Schema of its state. */
             state?: unknown;
-            /** @description What it can be given, as a JSON Schema. */
+            /** @description The JSON Schema of its input. */
             input?: unknown;
-            /** @description What the result of a turn looks like, as a JSON Schema. */
+            /** @description The JSON Schema of a turn's result. */
             output?: unknown;
         };
         /** @description An answer to a question. */
         AnswerBody: {
-            /** @description Indexes of calls; all that are open where there are none. */
+            /** @description Indexes of calls; by default all open ones. */
             only?: number[] | null;
             /** @enum {string} */
             decision: "approve";
         } | {
             /** @description Why. */
             reason?: string;
-            /** @description Indexes of calls; the others still wait. All where there are none. */
+            /** @description Indexes of calls; the others stay open. By default all. */
             only?: number[] | null;
             /** @enum {string} */
             decision: "deny";
@@ -889,49 +889,49 @@ export interface components {
         } | {
             /** @description The code of the offer. */
             code: string;
-            /** @description When it ends; none for the end of the session. */
+            /** @description When it ends; by default with the session. */
             until?: string | null;
             /** @enum {string} */
             decision: "consent";
         };
-        /** @description An answer, and what it answers */
+        /** @description An answer, and the digest of its question */
         AnswerRequest: components["schemas"]["AnswerBody"] & {
-            /** @description The `digest` of the question as it was shown: the answer is refused if the question has changed since. */
+            /** @description The `digest` of the question as shown: the answer is refused if the question has changed since. */
             digest?: string | null;
         };
-        /** @description Words of whoever asks for a value */
+        /** @description The text of a request for a value */
         AskedWords: {
-            /** @description The step at work that asks; none for the agent itself. */
+            /** @description The running call that asks; null if the agent itself asks. */
             by?: string | null;
-            /** @description Where the words come from, if that is not trusted. */
+            /** @description The origin of the text, if it is not trusted. */
             mark?: string | null;
-            /** @description The words. */
+            /** @description The text. */
             words: string;
         };
-        /** @description What a field holds now */
+        /** @description The present value of a field */
         BeforeView: {
-            /** @description The value; none if it is not known. */
+            /** @description The value; null if it is not known. */
             value?: string | null;
-            /** @description Whether it stays. */
+            /** @description Whether it stays the same. */
             is_same: boolean;
         };
         /** @description Why a call failed */
         CallError: {
             /** @description A stable name of the cause. */
             code: string;
-            /** @description What happened, in words. */
+            /** @description The error in words. */
             message: string;
-            /** @description The limit that was met, if it was one. */
+            /** @description The limit that was reached, if any. */
             limit?: unknown;
         };
-        /** @description What became of a call */
+        /** @description The outcome of a call */
         CallReport: {
             /** @description The call: as it ran, else as it was proposed. */
             call: {
                 [key: string]: unknown;
             };
             status: components["schemas"]["CallStatusName"];
-            /** @description What went wrong. */
+            /** @description The error. */
             error?: unknown;
         };
         /** @description A call of a turn or a plan. */
@@ -942,7 +942,7 @@ export interface components {
             call: unknown;
             /** @description Its status: `planned`, `blocked`, `ready`, `waiting`, `running`, `done`, `failed`, `skipped`, `denied`, `refused`. */
             status: string;
-            /** @description What went wrong. */
+            /** @description The error. */
             error?: unknown;
         };
         /**
@@ -952,23 +952,23 @@ export interface components {
         CallStatusName: "planned" | "blocked" | "ready" | "waiting" | "running" | "done" | "failed" | "skipped" | "denied" | "refused";
         /** @description A call of a question */
         CallView: {
-            /** @description Its place in the question. */
+            /** @description Its index in the question. */
             index: number;
             /** @description Whether it waits for a decision. */
             is_open: boolean;
             /** @description What it does. */
             title: string;
-            /** @description Where its proposal comes from, if that is not trusted and the answer covers it. */
+            /** @description The origin of its proposal, if that is not trusted and the answer covers it. */
             mark?: string | null;
             /** @description Its instance, if it is one of many. */
             instance?: string | null;
             record?: components["schemas"]["RowView"] | null;
-            /** @description What it sets. */
+            /** @description The fields that it sets. */
             rows: components["schemas"]["RowView"][];
-            /** @description What only engineers look at. */
+            /** @description Technical details. */
             details?: components["schemas"]["RowView"][];
         };
-        /** @description Whoever calls */
+        /** @description The caller */
         CallerView: {
             /** @description The name of the token. */
             name: string;
@@ -982,22 +982,22 @@ export interface components {
          * @enum {string}
          */
         ChangeKind: "added" | "removed" | "changed";
-        /** @description What a yes may stand for beyond its question. */
+        /** @description A standing consent that an approval can include. */
         ConsentOffer: {
             /** @description The kind of scope: `records`, `person`, `site` or `tool`. */
             scope: string;
             /** @description What it covers, in words. */
             covers: string;
-            /** @description The code that an answer gives back, so that what is agreed to is what was shown. */
+            /** @description The code for the answer, so that the consent covers exactly what was shown. */
             code: string;
         };
-        /** @description A consent that stands, or has ended. */
+        /** @description A standing consent, in force or ended. */
         ConsentRow: {
             /** @description Its id, such as `c1`. */
             id: string;
             /** @description What it covers, in words. */
             covers: string;
-            /** @description Whether it holds now. */
+            /** @description Whether it is in force. */
             holds: boolean;
             /** @description Who gave it, and from where. */
             by: string;
@@ -1045,9 +1045,9 @@ export interface components {
             /** @enum {string} */
             type: "plan";
         };
-        /** @description Data, and how it came */
+        /** @description Data and its origin */
         DataMessage: {
-            /** @description The kind, where it is not that of the type. */
+            /** @description The kind, if it differs from that of the type. */
             kind?: string | null;
             description?: string | null;
             schema?: unknown;
@@ -1062,7 +1062,7 @@ export interface components {
             /** @description `set`, `merge`, `assign`, `push` or `concat`. */
             _outputMethod?: string | null;
             _instance?: string | null;
-            /** @description Where it comes from. */
+            /** @description Its origins. */
             _labels?: string[] | null;
             /** @description The same for parts with other origins, by dotted path. */
             _partLabels?: {
@@ -1071,12 +1071,12 @@ export interface components {
         };
         /** @description What a person decided */
         Decision: {
-            /** @description Yes, as it was shown */
+            /** @description Approved as shown */
             approve: {
                 only?: number[] | null;
             };
         } | {
-            /** @description Yes, and for the rest of the session to other calls of these terms */
+            /** @description Approved, with a standing consent on these terms */
             consent: {
                 terms: {
                     [key: string]: unknown;
@@ -1084,18 +1084,18 @@ export interface components {
                 until?: string | null;
             };
         } | {
-            /** @description No */
+            /** @description Denied */
             deny: {
                 reason: string;
             };
         } | {
-            /** @description No to some of the calls */
+            /** @description Some of the calls denied */
             deny_some: {
                 only: number[];
                 reason: string;
             };
         } | {
-            /** @description Yes, with these parameters instead */
+            /** @description Approved with these parameters instead */
             edit: {
                 params: {
                     [key: string]: unknown;
@@ -1112,35 +1112,35 @@ export interface components {
                 result: unknown;
             };
         } | "did_not";
-        /** @description What is wrong with an edit. */
+        /** @description An error in an edit. */
         EditProblem: {
-            /** @description The field; none where it is about the whole call. */
+            /** @description The field; null for the whole call. */
             place?: string | null;
-            /** @description What is wrong, in words. */
+            /** @description The error in words. */
             message: string;
         };
         /** @description An error as clients see it. */
         ErrorBody: {
-            /** @description What went wrong. */
+            /** @description The error. */
             error: components["schemas"]["ErrorDetails"];
         };
-        /** @description What went wrong. */
+        /** @description The error. */
         ErrorDetails: {
             /** @description A stable name of the cause. */
             code: string;
-            /** @description What went wrong and what to do, in the language that the client asked for. */
+            /** @description The error and what to do, in the language that the client requested. */
             message: string;
         };
         /** @description Instances that failed in the same way. */
         ErrorGroup: {
             /** @description A stable name of the cause. */
             code: string;
-            /** @description What happened, in words. */
+            /** @description The error in words. */
             message: string;
             /** @description How many. */
             count: number;
         };
-        /** @description What happened */
+        /** @description The content of an event */
         EventBody: {
             text: string;
             /** @enum {string} */
@@ -1170,7 +1170,7 @@ export interface components {
             };
             /**
              * Format: int32
-             * @description How often it was started, from 1.
+             * @description The number of the attempt, from 1.
              */
             attempt: number;
             /**
@@ -1249,7 +1249,7 @@ export interface components {
             mode: components["schemas"]["ModeName"];
             /** @description Whether the turn waits for the model's answer. */
             is_asking: boolean;
-            /** @description The calls of the turn whose status is another one than before. */
+            /** @description The calls of the turn whose status has changed. */
             steps: components["schemas"]["StepView"][];
             /** @enum {string} */
             event: "moved";
@@ -1266,7 +1266,7 @@ export interface components {
             /** @enum {string} */
             event: "missed";
         };
-        /** @description A question as journals know it; its view for people is that of `/questions/{question}` */
+        /** @description A question as journals store it; `/questions/{question}` has its view for people */
         EventQuestion: {
             /** @description Its id within the session. */
             id: string;
@@ -1296,11 +1296,11 @@ export interface components {
             decided_at?: string | null;
         };
         /**
-         * @description What may be typed into a field.
+         * @description The type of a field's input.
          * @enum {string}
          */
         FieldKindName: "text" | "integer" | "number" | "boolean" | "date" | "date_time" | "choice" | "json";
-        /** @description What a fork at a record would and would not do again. */
+        /** @description What a fork at a record would repeat, and what not. */
         ForkForecastView: {
             /**
              * Format: int64
@@ -1314,32 +1314,35 @@ export interface components {
             records: number;
             /** @description Whether it would be paused, until a person resumes it. */
             paused: boolean;
-            /** @description Done before that: not done again. */
+            /** @description Calls that ended before: not repeated. */
             kept: components["schemas"]["ForkedCallView"][];
-            /** @description Under way there, and its end is known: that is taken over. */
+            /** @description Calls that were running, with a known result: the fork uses it. */
             known: components["schemas"]["ForkedCallView"][];
-            /** @description Under way there, and harmless: it is done again. */
+            /** @description Calls that were running and are safe to repeat: repeated. */
             again: components["schemas"]["ForkedCallView"][];
-            /** @description Under way there, and nobody knows whether it happened: a person is asked. */
+            /** @description Calls that were running and are in doubt: a person is asked. */
             in_doubt: components["schemas"]["ForkedCallView"][];
-            /** @description What the session did later. It stays done, and the fork does not know of it: it may do it a second time. */
+            /**
+             * @description Later calls of the session. Their effects remain, and the fork may repeat them, because it does not know of
+             *     them.
+             */
             later: components["schemas"]["ForkedCallView"][];
         };
-        /** @description A session that began where another one was. */
+        /** @description A fork of a session. */
         ForkView: {
             /** @description The new session. */
             id: string;
-            /** @description The session it was taken from. */
+            /** @description The original session. */
             of: string;
             /**
              * Format: int64
              * @description The record after which it begins.
              */
             at: number;
-            /** @description Whether the other one was at work there: the new one is paused then, until a person resumes it. */
+            /** @description Whether the original was within a turn there: then the fork is paused until a person resumes it. */
             paused: boolean;
         };
-        /** @description A call that a fork is judged by. Reads are left out where they have ended. */
+        /** @description A call in the forecast of a fork. Reads that have ended are left out. */
         ForkedCallView: {
             /** @description Its id. */
             id: string;
@@ -1347,7 +1350,7 @@ export interface components {
             headline: string;
             /** @description The tool. */
             tool: string;
-            /** @description What the tool does to the world. */
+            /** @description The effect of the tool. */
             effect?: string | null;
             /**
              * Format: int64
@@ -1363,18 +1366,18 @@ export interface components {
         FormFieldView: {
             /** @description The parameter, as a dotted path. */
             place: string;
-            /** @description What people call it. */
+            /** @description Its label for people. */
             label: string;
-            /** @description What may be typed. */
+            /** @description The type of the input. */
             kind: components["schemas"]["FieldKindName"];
-            /** @description The values, where it is a choice. */
+            /** @description The values of a choice. */
             choices?: unknown[];
-            /** @description What it holds now. */
+            /** @description The present value. */
             value: unknown;
-            /** @description The same as it would be typed. */
+            /** @description The present value as it would be typed. */
             typed: string;
         };
-        /** @description What can be changed of the only open call of a question. */
+        /** @description The editable fields of the only open call of a question. */
         FormView: {
             /** @description The fields, in the order of the call. */
             fields: components["schemas"]["FormFieldView"][];
@@ -1382,11 +1385,11 @@ export interface components {
         /** @description A parameter of a call */
         GivenParam: {
             name: string;
-            /** @description What the call says there, references as they were written. */
+            /** @description The value in the call, with references as written. */
             value: unknown;
-            /** @description What is behind each of its references. */
+            /** @description The provenance of each of its references. */
             from: components["schemas"]["ValueStory"][];
-            /** @description What the model had read before it decided on the value. */
+            /** @description What the model had read before it chose the value. */
             decided_after_reading?: string[] | null;
             /** @description How it is grounded in what the user said. */
             grounded?: unknown[] | null;
@@ -1404,40 +1407,40 @@ export interface components {
         InstanceList: {
             /** @description How many there are. */
             total: number;
-            /** @description How many of them are wanted. */
+            /** @description How many of them match the query. */
             matching: number;
-            /** @description How many there are by status. */
+            /** @description How many have each status. */
             counts: {
                 [key: string]: number;
             };
-            /** @description What went wrong, the most frequent first. */
+            /** @description The errors, most frequent first. */
             errors: components["schemas"]["ErrorGroup"][];
-            /** @description The instances of this part. */
+            /** @description The instances of this page. */
             rows: components["schemas"]["InstanceRow"][];
-            /** @description What to give as `after` for the next part; none at the end. */
+            /** @description The `after` of the next page; null at the end. */
             next?: string | null;
         };
         /** @description An instance of a session. */
         InstanceRow: {
             /** @description Its name. */
             instance: string;
-            /** @description How it stands: that of its calls which says most. */
+            /** @description Its status: the most significant status of its calls. */
             status: string;
-            /** @description What went wrong, in words. */
+            /** @description The error in words. */
             error?: string | null;
-            /** @description The code of that. */
+            /** @description The code of the error. */
             code?: string | null;
             /** @description Its calls. */
             calls: components["schemas"]["InstanceCall"][];
-            /** @description What it was given. */
+            /** @description Its input. */
             input?: unknown;
         };
         /** @description The code of a one-time link */
         LinkCode: {
-            /** @description What stands behind `#code=` in the link. */
+            /** @description The part of the link after `#code=`. */
             code: string;
         };
-        /** @description Something in the list of sessions, or in the inbox, is another one than before. */
+        /** @description A change in the list of sessions or in the inbox. */
         ListChange: {
             /** @description The session. */
             session: string;
@@ -1476,7 +1479,7 @@ export interface components {
             session: string;
             /** @description Its agent. */
             agent: string;
-            /** @description Where it is. */
+            /** @description Its status. */
             status: string;
             /** @enum {string} */
             event: "session";
@@ -1491,11 +1494,11 @@ export interface components {
         };
         /** @description Records of a journal, oldest first. */
         Log: {
-            /** @description The records of this part. */
+            /** @description The records of this page. */
             records: components["schemas"]["LogRow"][];
             /**
              * Format: int64
-             * @description What to give as `after` for the next part; none at the end.
+             * @description The `after` of the next page; null at the end.
              */
             next?: number | null;
         };
@@ -1513,48 +1516,48 @@ export interface components {
             /** @description The input. */
             input: unknown;
         };
-        /** @description A token, whose it is, and what it permits */
+        /** @description A token with its owner and its role */
         LoggedIn: components["schemas"]["CallerView"] & {
             /** @description The token. */
             token: string;
         };
-        /** @description A field that holds another value than was shown. */
+        /** @description A field whose value has changed since it was shown. */
         LookRow: {
-            /** @description The place of the call in the question. */
+            /** @description The index of the call in the question. */
             call: number;
             /** @description The parameter, as a dotted path. */
             place: string;
-            /** @description What people call it. */
+            /** @description Its label for people. */
             label: string;
-            /** @description What was shown. */
+            /** @description The shown value. */
             shown: string;
-            /** @description What it holds now. */
+            /** @description The present value. */
             now: string;
         };
         /** @description Whether records are still as a question shows them. */
         LookView: {
-            /** @description Whether something is another value than was shown. */
+            /** @description Whether a value has changed since it was shown. */
             changed: boolean;
-            /** @description When it was looked. */
+            /** @description The time of the check. */
             looked_at: string;
-            /** @description What is another value. */
+            /** @description The changed values. */
             rows: components["schemas"]["LookRow"][];
         };
         /**
-         * @description How far a session may go.
+         * @description The mode of a session.
          * @enum {string}
          */
         ModeName: "shadow" | "canary" | "full";
-        /** @description Where a new session begins */
+        /** @description The id and the start of a fork */
         NewFork: {
             /**
-             * @description The id of the new session. One is drawn where there is none.
+             * @description The id of the new session. By default a random one.
              * @default null
              */
             id?: string | null;
             /**
              * Format: int64
-             * @description The record after which it begins; where the other one is now if there is none.
+             * @description The record after which it begins. By default the last one.
              * @default null
              */
             at?: number | null;
@@ -1564,7 +1567,7 @@ export interface components {
             /** @description The code: `ADDRESS/#code=CODE` opens the console. */
             code: string;
         };
-        /** @description A session that is to be made. */
+        /** @description A new session. */
         NewSession: {
             /**
              * @description The agent's name.
@@ -1572,25 +1575,25 @@ export interface components {
              */
             agent?: string;
             /**
-             * @description The session's id, 1 to 64 letters, digits, `-` and `_`. One is drawn where there is none.
+             * @description The session's id, 1 to 64 letters, digits, `-` and `_`. By default a random one.
              * @default null
              */
             id?: string | null;
             /**
-             * @description The language that the agent is to speak, if it can: `ru` or `en`. Without it, that of `?lang=` or `Accept-Language`.
-             *     An agent that cannot stays with its own.
+             * @description The language of the agent: `ru` or `en`. By default that of `?lang=` or `Accept-Language`. An agent without this
+             *     language keeps its own.
              * @default null
              */
             lang?: string | null;
             /** @default null */
             mode?: components["schemas"]["ModeName"] | null;
         };
-        /** @description A state that takes the place of the session's own */
+        /** @description A state that replaces that of the session */
         NewState: {
             /** @description The whole state. */
             state: unknown;
         };
-        /** @description What a call brought */
+        /** @description The outcome of a call */
         Outcome: {
             /** @description A plain value */
             value: unknown;
@@ -1608,27 +1611,27 @@ export interface components {
         };
         /** @description A value that a call reads. */
         PlanEdgeView: {
-            /** @description The call that writes it; none where it was there before. */
+            /** @description The call that writes it; null if it existed before. */
             from?: string | null;
             /** @description The call that reads it. */
             to: string;
             /** @description The path, such as `†state.deal.id`. */
             path: string;
-            /** @description What stands there now; none as long as nothing does. */
+            /** @description The present value; null if there is none yet. */
             value?: unknown;
-            /** @description Whether the value is only the beginning of its text, because it is long. */
+            /** @description Whether the value is long and only its beginning is here. */
             is_cut: boolean;
-            /** @description Where it comes from: `user`, `author`, `model`, `trusted:TOOL`, `untrusted:TOOL`. */
+            /** @description Its origins: `user`, `author`, `model`, `trusted:TOOL`, `untrusted:TOOL`. */
             origins: string[];
             writer?: components["schemas"]["WriterView"] | null;
         };
-        /** @description The calls of the latest turn, and which values flow between them. */
+        /** @description The calls of the latest turn, and the values that flow between them. */
         PlanGraphView: {
             /** @description The session. */
             session: string;
             /** @description The calls. */
             nodes: components["schemas"]["PlanNodeView"][];
-            /** @description What they read. */
+            /** @description The values that they read. */
             edges: components["schemas"]["PlanEdgeView"][];
             /** @description How many more calls there are. */
             left_out: number;
@@ -1636,22 +1639,22 @@ export interface components {
         };
         /** @description A call of a plan. */
         PlanNodeView: {
-            /** @description Its id: that of the call, such as `1.0`; `p0` and so on in a plan that is not at work. */
+            /** @description Its id: that of the call, such as `1.0`; `p0` and so on in a plan that does not run. */
             id: string;
             /**
              * Format: int32
-             * @description Its step; none in a plan that is not at work.
+             * @description Its step; null in a plan that does not run.
              */
             step?: number | null;
             /** @description What it does, in one line. */
             headline: string;
-            /** @description What its tool is called. */
+            /** @description The title of its tool. */
             title: string;
             /** @description The tool. */
             tool: string;
             /** @description Its status. */
             status: components["schemas"]["CallStatusName"];
-            /** @description What the tool does to the world: `read`, `create`, `update`, `delete`, `configure`. */
+            /** @description The effect of the tool: `read`, `create`, `update`, `delete`, `configure`. */
             effect?: string | null;
             /** @description Its parameters: as it ran, else as it was proposed. */
             params: {
@@ -1667,13 +1670,13 @@ export interface components {
             question?: string | null;
             /** @description The paths that it may write. */
             writes: string[];
-            /** @description What went wrong. */
+            /** @description The error. */
             error?: unknown;
             /** @description The same in words. */
             error_words?: string | null;
-            /** @description What it lacked, in words, where it could not begin. */
+            /** @description What it lacked, in words, if it could not start. */
             lacks?: string | null;
-            /** @description What it brought, where that was kept; of a long value, the beginning. */
+            /** @description Its result, if that was stored; the beginning of a long value. */
             result?: unknown;
             /** @description The standing consent because of which it ran without a question. */
             consent?: string | null;
@@ -1685,50 +1688,50 @@ export interface components {
             /** @description The calls, in their order. */
             calls: components["schemas"]["CallRow"][];
         };
-        /** @description A call that shows what a rule means. */
+        /** @description An example of a rule. */
         PolicyExampleView: {
             /** @description The call. */
             call: unknown;
             /** @description Whether the rule matches it. */
             matches: boolean;
-            /** @description What the whole policy says of it: `allow`, `confirm` or `refuse`; none where the call is faulty. */
+            /** @description The verdict of the whole policy: `allow`, `confirm` or `refuse`; null if the call is invalid. */
             verdict?: string | null;
             /** @description Why. */
             reasons: string[];
         };
         /** @description A rule of a policy. */
         PolicyRuleView: {
-            /** @description What it is about, as in the agent's file. */
+            /** @description Its conditions, as in the agent's file. */
             matching: unknown;
-            /** @description What holds then: `allow`, `confirm` or `refuse`. */
+            /** @description Its verdict: `allow`, `confirm` or `refuse`. */
             verdict: string;
             /** @description Why, in words for a person. */
             reason?: string | null;
-            /** @description Calls that show what it means. */
+            /** @description Its examples. */
             examples: components["schemas"]["PolicyExampleView"][];
         };
-        /** @description What holds for a tool. */
+        /** @description The policy for a tool. */
         PolicyToolView: {
             /** @description The tool. */
             tool: string;
-            /** @description What it is called. */
+            /** @description Its title. */
             title: string;
-            /** @description What it does to the world. */
+            /** @description Its effect. */
             effect: string;
             /** @description Whether its results are trusted. */
             trusted: boolean;
             /** @description Parameters that always need an approval. */
             risky: string[];
-            /** @description What holds for a call without parameters; none where that depends on them. */
+            /** @description The verdict on a call without parameters; null if it depends on them. */
             verdict?: string | null;
             /** @description Why. */
             reasons: string[];
         };
-        /** @description What an agent's policy says. */
+        /** @description The policy of an agent. */
         PolicyView: {
-            /** @description How far the agent may go: `shadow`, `canary` or `full`. */
+            /** @description The agent's mode: `shadow`, `canary` or `full`. */
             mode: string;
-            /** @description Tools that run; with such a list, what no rule names is refused. */
+            /** @description Allowed tools; with such a list, tools that no rule names are refused. */
             allow: string[];
             /** @description Tools that a person confirms. */
             confirm: string[];
@@ -1736,20 +1739,20 @@ export interface components {
             refuse: string[];
             /** @description The rules, in their order. */
             rules: components["schemas"]["PolicyRuleView"][];
-            /** @description What holds for each tool, as far as that does not depend on the parameters. */
+            /** @description The policy for each tool, as far as it does not depend on parameters. */
             tools: components["schemas"]["PolicyToolView"][];
         };
-        /** @description An edit that is to be looked at before it counts: what was typed, or parameters. */
+        /** @description An edit to preview: typed values or parameters. */
         PreviewRequest: {
             /**
-             * @description What was typed into fields of the form, by their places.
+             * @description The typed values of the form's fields, by path.
              * @default {}
              */
             typed?: {
                 [key: string]: string;
             };
             /**
-             * @description The parameters that replace those of the same name, in place of what was typed.
+             * @description Parameters that replace those of the same name, instead of typed values.
              * @default null
              */
             params?: {
@@ -1762,7 +1765,7 @@ export interface components {
             params: {
                 [key: string]: unknown;
             };
-            /** @description What is wrong with what was typed. */
+            /** @description The errors of the typed values. */
             problems: components["schemas"]["EditProblem"][];
             view?: components["schemas"]["QuestionView"] | null;
             /** @description The same as lines of text. */
@@ -1782,7 +1785,7 @@ export interface components {
              */
             chars: number;
         };
-        /** @description Words for which the prompt is wanted. */
+        /** @description The messages for which the prompt is rendered. */
         PromptRequest: {
             /** @description Messages of a user, one after another. */
             say: string[];
@@ -1791,32 +1794,32 @@ export interface components {
         PromptSize: {
             /**
              * Format: int64
-             * @description Of its messages.
+             * @description The size of its messages.
              */
             chars: number;
             /**
              * Format: int64
-             * @description Those among them that were a prefix of the request before, which a provider can serve from its cache.
+             * @description The part of them that was a prefix of the previous request, which a provider can serve from its cache.
              */
             prefix: number;
             /**
              * Format: int64
-             * @description Their share in percent.
+             * @description The share of that part in percent.
              */
             percent: number;
             /**
              * Format: int64
-             * @description Of the schema beside them.
+             * @description The size of the schema that is sent with them.
              */
             schema: number;
         };
-        /** @description What the model of an agent would be asked first after each message of a user. */
+        /** @description The prompts of an agent's model for messages of a user. */
         PromptView: {
             /** @description The sizes of the requests, one for each message. */
             requests: components["schemas"]["PromptSize"][];
             /** @description The last request, as it is sent. */
             messages: components["schemas"]["PromptMessage"][];
-            /** @description The schema that is sent beside it; none where the agent answers in blocks. */
+            /** @description The schema that is sent with it; null if the agent answers in blocks. */
             schema?: unknown;
         };
         /** @description A question to a person. */
@@ -1835,11 +1838,11 @@ export interface components {
             status: string;
             /** @description When it was asked. */
             requested_at: string;
-            /** @description When it lapses. */
+            /** @description When it expires. */
             expires_at: string;
             /** @description What an answer may be: `approve`, `deny`, `edit`, `value`, `happened`, `did_not`, `consent`. */
             answers: string[];
-            /** @description What is shown, in short. An answer that carries it is refused if the question has changed since. */
+            /** @description The digest of what is shown. An answer with it is refused if the question has changed since. */
             digest: string;
             /** @description The calls it is about. */
             calls: unknown[];
@@ -1847,15 +1850,15 @@ export interface components {
             description: string;
             /** @description Why it is asked, in the words of the journal. */
             reasons: string[];
-            /** @description What a value must look like, where one is asked for. */
+            /** @description The schema of the value, if one is requested. */
             schema?: unknown;
             /** @description The question for people, as data. */
             view: components["schemas"]["QuestionView"];
             /** @description The same as lines of text. */
             text: string;
-            /** @description What a yes may stand for beyond this question. */
+            /** @description Standing consents that an approval can include. */
             consents?: components["schemas"]["ConsentOffer"][];
-            /** @description Whether there is a picture of the page that it is about: `/questions/{question}/picture`. */
+            /** @description Whether there is a picture of its page: `/questions/{question}/picture`. */
             has_picture: boolean;
             /** @description Who answered, and from where. */
             by?: string | null;
@@ -1866,7 +1869,7 @@ export interface components {
             /** @description Why it was denied. */
             reason?: string | null;
             /**
-             * @description What was decided, where it is asked for by its id: `approve`, `deny`, `edit`, `value`, `happened`, `did_not`,
+             * @description The decision, if the question is requested by its id: `approve`, `deny`, `edit`, `value`, `happened`, `did_not`,
              *     `consent`.
              */
             decision?: string | null;
@@ -1877,64 +1880,64 @@ export interface components {
             id: string;
             /** @description What it is about. */
             about: components["schemas"]["AboutName"];
-            /** @description What is wanted of the reader. */
+            /** @description What the reader has to do. */
             head: string;
             asks?: components["schemas"]["AskedWords"] | null;
             /** @description The calls. */
             calls: components["schemas"]["CallView"][];
             /** @description Rows that are the same for all calls. */
             common?: components["schemas"]["RowView"][];
-            /** @description The file of the latest picture of the page that it is about. Its bytes are at `/questions/{question}/picture`. */
+            /** @description The file of the latest picture of its page. Its bytes are at `/questions/{question}/picture`. */
             picture?: string | null;
-            /** @description The words with which it came from elsewhere. */
+            /** @description The text with which another program asked it. */
             came_as?: string | null;
-            /** @description Why it is asked, as a person would say it. */
+            /** @description Why it is asked, in words for people. */
             reasons: string[];
             /** @description Details that are the same for all calls. */
             common_details?: components["schemas"]["RowView"][];
             /** @description The decisions that answer it, by their names. */
             answers: string[];
-            /** @description What an answer must look like, where it is a value. */
+            /** @description The schema of the answer, if it is a value. */
             schema?: unknown;
-            /** @description When it lapses. */
+            /** @description When it expires. */
             expires_at: string;
-            /** @description The digest of what is shown, which goes with the answer. */
+            /** @description The digest of what is shown, for the answer. */
             digest: string;
             /** @description The language of the words. */
             language: string;
         };
-        /** @description What a turn adds up to */
+        /** @description The result of a turn */
         Reply: {
             /** @description `output`, `waiting`, `degraded`, `limit` or `stopped`. */
             ends: string;
             /** @description The result; null if there is none. */
             output: unknown;
-            /** @description Words that were said on the way. */
+            /** @description Messages of the agent during the turn. */
             said: string[];
-            /** @description What became of each call. */
+            /** @description The outcome of each call. */
             calls: components["schemas"]["CallReport"][];
-            /** @description Ids of the questions that wait, within the session. */
+            /** @description Ids of the open questions, within the session. */
             waiting: string[];
             reason?: components["schemas"]["CallError"] | null;
-            /** @description The name of the end, where the agent's graph of steps came to one. */
+            /** @description The name of the end that the agent's graph of steps reached. */
             end?: string | null;
             /** Format: int64 */
             at: number;
         };
-        /** @description What one request to the model took. */
+        /** @description The usage of one request to the model. */
         RequestUsage: {
             /** @description The request. */
             request: string;
             /**
              * Format: int64
-             * @description The record with which it was told.
+             * @description The record that has this usage.
              */
             record: number;
             /** @description When. */
             at: string;
-            /** @description The user's words of the turn. */
+            /** @description The user's message of the turn. */
             turn?: string | null;
-            /** @description What came of the answer: calls that began and words that were said until the next request. */
+            /** @description The consequences of the answer until the next request: started calls and messages. */
             led_to: string[];
             /**
              * Format: int64
@@ -1948,7 +1951,7 @@ export interface components {
             output: number;
             /**
              * Format: double
-             * @description What that costs; none where no price was given.
+             * @description The cost; null without a price.
              */
             cost?: number | null;
         };
@@ -1959,43 +1962,43 @@ export interface components {
         RoleName: "viewer" | "operator" | "admin";
         /** @description A field of a call */
         RowView: {
-            /** @description The parameter, as a dotted path; empty for what is no parameter. */
+            /** @description The parameter, as a dotted path; empty if it is not a parameter. */
             place: string;
-            /** @description What people call it. */
+            /** @description Its label for people. */
             label: string;
-            /** @description What it will be. */
+            /** @description The new value. */
             value: string;
             before?: components["schemas"]["BeforeView"] | null;
-            /** @description What the agent had proposed, where a person has changed it. */
+            /** @description The agent's proposal, if a person has changed it. */
             instead_of?: string | null;
-            /** @description Where the value comes from, if it is not grounded. */
+            /** @description The origin of the value, if it is not grounded. */
             mark?: string | null;
         };
-        /** @description Words that were taken, and what came of them if that was waited for */
+        /** @description An accepted message, and the result of its turn if the request waited for it */
         Said: components["schemas"]["Taken"] & {
             turn?: components["schemas"]["TurnView"] | null;
-            /** @description Who paused the session: the words wait until it is resumed. */
+            /** @description Who paused the session; the message waits until it is resumed. */
             paused_by?: string | null;
         };
         /** @description Something that happened in a session */
         SessionEvent: components["schemas"]["EventBody"] & {
-            /** @description Where it stands among all events of the session, `RECORD-PART`. */
+            /** @description Its position among all events of the session, `RECORD-PART`. */
             number: string;
             /**
              * Format: int64
              * @description When, in milliseconds since 1970.
              */
             at: number;
-            /** @description The id by which the question of the event is answered, `SESSION:QUESTION`. */
+            /** @description The full id of the event's question, `SESSION:QUESTION`. */
             question_id?: string | null;
-            /** @description The ids by which the questions are answered that the turn waits for. */
+            /** @description The full ids of the questions that the turn waits for. */
             waiting_ids?: string[] | null;
         };
         /** @description Sessions, newest first. */
         SessionList: {
-            /** @description The sessions of this part. */
+            /** @description The sessions of this page. */
             sessions: components["schemas"]["SessionListRow"][];
-            /** @description What to give as `after` for the next part; none at the end. */
+            /** @description The `after` of the next page; null at the end. */
             next?: string | null;
         };
         /** @description A session in a list. */
@@ -2004,20 +2007,20 @@ export interface components {
             id: string;
             /** @description The agent's name. */
             agent: string;
-            /** @description Where it is. */
+            /** @description Its status. */
             status: string;
             /** @description When it began. */
             created: string;
-            /** @description When the last record came. */
+            /** @description The time of the last record. */
             last?: string | null;
             /**
              * Format: int64
              * @description How many records its journal has.
              */
             records: number;
-            /** @description The latest words of the user, in short. */
+            /** @description The latest message of the user, shortened. */
             title?: string | null;
-            /** @description How many questions wait. */
+            /** @description The number of open questions. */
             questions: number;
         };
         /** @description A session as it is now. */
@@ -2026,34 +2029,34 @@ export interface components {
             id: string;
             /** @description The agent's name. */
             agent: string;
-            /** @description The language of what is said to people. */
+            /** @description The language of texts for people. */
             lang: string;
-            /** @description Where it is. */
+            /** @description Its status. */
             status: string;
-            /** @description How far it may go. */
+            /** @description Its mode. */
             mode: string;
             /** @description Who paused it. */
             paused_by?: string | null;
-            /** @description Where its graph of steps is. */
+            /** @description The present node of its graph of steps. */
             node?: string | null;
             /** @description Its open questions. */
             questions: components["schemas"]["QuestionRow"][];
             turn?: components["schemas"]["TurnView"] | null;
-            /** @description What models took: `{turn, session}`. */
+            /** @description The usage of models: `{turn, session}`. */
             spent: unknown;
         };
-        /** @description A value that is another one. */
+        /** @description A changed value. */
         StateChange: {
-            /** @description Its place. */
+            /** @description Its path. */
             path: string;
             /** @description How it changed. */
             kind: components["schemas"]["ChangeKind"];
-            /** @description What was there at the first record; none where nothing was. */
+            /** @description The value at the first record, if any. */
             before?: unknown;
-            /** @description What is there at the other one; none where nothing is. */
+            /** @description The value at the second record, if any. */
             after?: unknown;
         };
-        /** @description What has changed in the state between two records. */
+        /** @description The changes of the state between two records. */
         StateChanges: {
             /**
              * Format: int64
@@ -2062,34 +2065,34 @@ export interface components {
             at: number;
             /**
              * Format: int64
-             * @description The second record; none means the present state.
+             * @description The second record; null means the present state.
              */
             to?: number | null;
-            /** @description What is another value, in the order of the places. */
+            /** @description The changed values, in the order of their paths. */
             changes: components["schemas"]["StateChange"][];
             /** @description How many more there are. */
             left_out: number;
         };
         /** @description A value of the state. */
         StateValue: {
-            /** @description Its place, such as `†state.deal.title`. */
+            /** @description Its path, such as `†state.deal.title`. */
             path: string;
             /** @description The value. */
             value: unknown;
-            /** @description Whether the value is only the beginning of its text, because it is long. */
+            /** @description Whether the value is long and only its beginning is here. */
             is_cut: boolean;
-            /** @description Where it comes from. */
+            /** @description Its origins. */
             origins: string[];
-            /** @description Whether all of that is trusted. */
+            /** @description Whether all origins are trusted. */
             trusted: boolean;
             writer?: components["schemas"]["WriterView"] | null;
             /** @description When it was written. */
             written_at?: string | null;
             /** @description The message that wrote it. */
             message?: number | null;
-            /** @description What the call that wrote it did, in one line. */
+            /** @description The action of the call that wrote it, in one line. */
             headline?: string | null;
-            /** @description That call, as it was proposed. */
+            /** @description The call that wrote it, as proposed. */
             call?: unknown;
             /** @description The question about the call that a person approved. */
             question?: string | null;
@@ -2100,9 +2103,9 @@ export interface components {
             /** @description The standing consent because of which the call ran without a question. */
             consent?: string | null;
         };
-        /** @description The values of the state, each with where it comes from. */
+        /** @description The values of the state with their origins. */
         StateValues: {
-            /** @description The place below which they are. */
+            /** @description The path below which they are. */
             path: string;
             /** @description The values, in their order. */
             values: components["schemas"]["StateValue"][];
@@ -2113,46 +2116,46 @@ export interface components {
         StepLine: {
             /** @description What it does. */
             headline: string;
-            /** @description What the agent says of it, or what it is about. */
+            /** @description The agent's comment, or its subject. */
             comment?: string | null;
-            /** @description Where it is. */
+            /** @description Its status. */
             status: string;
-            /** @description What became of it. */
+            /** @description Its outcome. */
             outcome?: string | null;
             /** @description The standing consent because of which it ran, in words. */
             consent?: string | null;
-            /** @description Whether it is of interest only if it does not succeed. */
+            /** @description Whether it matters only if it does not succeed. */
             is_quiet: boolean;
         };
         /** @description A node of a graph of steps. */
         StepNodeView: {
             /** @description Its name. */
             name: string;
-            /** @description What it is: `request`, `call`, `ask`, `end` or `faulty`. */
+            /** @description Its kind: `request`, `call`, `ask`, `end` or `faulty`. */
             kind: string;
             /** @description The tool that it calls, or the name of the end. */
             detail?: string | null;
-            /** @description Where its result is written. */
+            /** @description The path of its result. */
             writes?: string | null;
             /** @description Whether a turn may begin here. */
             is_start: boolean;
-            /** @description Whether the session is here. */
+            /** @description Whether the session is at this node. */
             is_here: boolean;
         };
-        /** @description How a call of the turn stands */
+        /** @description The status of a call of the turn */
         StepView: {
-            /** @description Its step, and its place among the calls of that step. */
+            /** @description Its step, and its index in that step. */
             place: number[];
             /** @description The call: as it ran, else as it was proposed. */
             call: {
                 [key: string]: unknown;
             };
             status: components["schemas"]["CallStatusName"];
-            /** @description What went wrong. */
+            /** @description The error. */
             error?: unknown;
             /** @description What it does, in one line for people. */
             headline: string;
-            /** @description What it lacked, where it could not even begin. */
+            /** @description What it lacked, if it could not start. */
             lacks?: string | null;
             /**
              * Format: int64
@@ -2160,76 +2163,76 @@ export interface components {
              */
             consent?: number | null;
         };
-        /** @description A way from a node to another. */
+        /** @description An edge from one node to another. */
         StepWayView: {
-            /** @description From here. */
+            /** @description The first node. */
             from: string;
-            /** @description To there. */
+            /** @description The second node. */
             to: string;
-            /** @description When it is taken; the last way of a node has none. */
+            /** @description Its condition; the last edge of a node has none. */
             when?: string | null;
         };
         /** @description A graph of steps. */
         StepsView: {
             /** @description The nodes. */
             nodes: components["schemas"]["StepNodeView"][];
-            /** @description The ways between them. */
+            /** @description The edges between them. */
             edges: components["schemas"]["StepWayView"][];
             /** @description The node where the session is. */
             at?: string | null;
         };
-        /** @description An input that was taken. */
+        /** @description An accepted input. */
         Taken: {
             /** @description The session. */
             session: string;
             /**
              * Format: int64
-             * @description The record of its journal with which the input was taken.
+             * @description The record of the input in the journal.
              */
             record: number;
-            /** @description The event before everything that follows from the input: read events after it. */
+            /** @description The event before the effects of the input: read the events after it. */
             event: string;
         };
-        /** @description What happened in a session, oldest first. */
+        /** @description The events of a session, oldest first. */
         Timeline: {
             /** @description The events: `{number, at, event, …}`. */
             events: components["schemas"]["SessionEvent"][];
-            /** @description What to give as `after` for the next part; none at the end. */
+            /** @description The `after` of the next page; null at the end. */
             next?: string | null;
         };
         /** @description A tool of an agent. */
         ToolRow: {
             /** @description Its name. */
             name: string;
-            /** @description What it does to the world: `read`, `create`, `update`, `delete`, … */
+            /** @description Its effect: `read`, `create`, `update`, `delete`, … */
             effect: string;
             /** @description Whether its results are trusted. */
             trusted: boolean;
             /** @description The schema of its parameters. */
             schema: unknown;
         };
-        /** @description What a turn came to. */
+        /** @description The result of a turn. */
         TurnView: {
-            /** @description How it came to rest: `output`, `waiting`, `degraded`, `limit` or `stopped`. */
+            /** @description How it ended: `output`, `waiting`, `degraded`, `limit` or `stopped`. */
             ends: string;
-            /** @description Everything that the user is told of it. */
+            /** @description The whole text for the user. */
             text: string;
             /** @description The result; null if there is none. */
             output: unknown;
-            /** @description Words that were said on the way. */
+            /** @description Messages of the agent during the turn. */
             said: string[];
-            /** @description What became of each call. */
+            /** @description The outcome of each call. */
             calls: components["schemas"]["CallRow"][];
-            /** @description Ids of the questions that wait. */
+            /** @description Ids of the open questions. */
             waiting: string[];
-            /** @description Why it ended without the model, or which limit was met: `{code, message}`. */
+            /** @description Why it ended without the model, or which limit was reached: `{code, message}`. */
             reason?: unknown;
-            /** @description The name of the end, where the agent's graph of steps came to one. */
+            /** @description The name of the end that the agent's graph of steps reached. */
             end?: string | null;
             /** @description When. */
             at: string;
         };
-        /** @description What several requests took. */
+        /** @description The usage of several requests. */
         UsageSum: {
             /** @description How many requests. */
             requests: number;
@@ -2245,18 +2248,18 @@ export interface components {
             output: number;
             /**
              * Format: double
-             * @description What that costs; none where no price was given.
+             * @description The cost; null without a price.
              */
             cost?: number | null;
         };
-        /** @description What requests to the model took. */
+        /** @description The usage of requests to the model. */
         UsageView: {
             /** @description The requests, oldest first. */
             requests: components["schemas"]["RequestUsage"][];
             /** @description All of them together. */
             sum: components["schemas"]["UsageSum"];
         };
-        /** @description What a request to the model took */
+        /** @description The usage of a request to the model */
         Used: {
             /**
              * Format: int64
@@ -2270,83 +2273,83 @@ export interface components {
             output: number;
             /**
              * Format: double
-             * @description What that costs; none where no price was given.
+             * @description The cost; null without a price.
              */
             cost?: number | null;
         };
-        /** @description Where a value comes from */
+        /** @description The provenance of a value */
         ValueStory: {
-            /** @description The place, such as `†state.deal`. */
+            /** @description The path, such as `†state.deal`. */
             what: string;
             /** @description `user`, `author`, `model`, `trusted:TOOL`, `untrusted:TOOL`. */
             origins: string[];
-            /** @description What has written it, the latest first. */
+            /** @description The writes, latest first. */
             because: components["schemas"]["ValueWrite"][];
-            /** @description What stands there now; none below the first level. */
+            /** @description The present value; only at the first level. */
             value?: unknown;
             /** @description How many writes are left out. */
             left_out?: number | null;
         };
-        /** @description One write, and what it was made of */
+        /** @description One write and its sources */
         ValueWrite: {
             /** @description The index of the message. */
             message: number;
             date?: string | null;
             by: components["schemas"]["WriterForm"];
-            /** @description The place it wrote. */
+            /** @description The path that it wrote. */
             to: string;
-            /** @description How it joined what was there. */
+            /** @description The method by which it was joined with the value before. */
             method: string;
             origins: string[];
             /** @description The parameters of the call. */
             params: components["schemas"]["GivenParam"][];
-            /** @description What its executor was shown of memory. */
+            /** @description The parts of memory that its executor saw. */
             shown: components["schemas"]["ValueStory"][];
             /** @description The standing consent because of which the call ran without a question, such as `c1`. */
             consent?: string | null;
         };
-        /** @description What the user says */
+        /** @description A message of the user */
         Words: {
-            /** @description The words. */
+            /** @description The text. */
             text: string;
-            /** @description Whether to answer when the turn has come to rest. */
+            /** @description Whether to answer only when the turn has ended. */
             wait?: boolean;
             /**
              * Format: int64
-             * @description The most seconds to wait, up to 600; 60 where nothing is said.
+             * @description The most seconds to wait, up to 600; by default 60.
              */
             timeout?: number | null;
         };
-        /** @description Whose word a write is: exactly one of them is there */
+        /** @description The writer: exactly one of the fields is present */
         WriterForm: {
             author?: boolean | null;
             user?: boolean | null;
             runtime?: boolean | null;
             /** @description A tool that was called. */
             tool?: string | null;
-            /** @description Whether it is believed. */
+            /** @description Whether it is trusted. */
             trusted?: boolean | null;
             /** @description The model itself carried out a call of this tool. */
             model?: string | null;
             /** @description A delegate carried out a call of this tool. */
             delegate?: string | null;
-            /** @description A call of this tool that was made elsewhere. */
+            /** @description A call of this tool by another program. */
             elsewhere?: string | null;
         };
         /**
-         * @description Whose word a value is.
+         * @description The writer of a value.
          * @enum {string}
          */
         WriterKind: "author" | "user" | "tool" | "model" | "delegate" | "elsewhere" | "runtime" | "several";
-        /** @description Whose word a value is. */
+        /** @description The writer of a value. */
         WriterView: {
-            /** @description Who. */
+            /** @description The kind of writer. */
             kind: components["schemas"]["WriterKind"];
-            /** @description The tool, where there is one. */
+            /** @description The tool, if there is one. */
             name?: string | null;
-            /** @description What the tool is called. */
+            /** @description The title of the tool. */
             title?: string | null;
-            /** @description Whether it is believed. */
+            /** @description Whether it is trusted. */
             trusted: boolean;
         };
     };
@@ -2375,7 +2378,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentRow"][];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2384,7 +2387,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2415,7 +2418,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2424,7 +2427,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2455,7 +2458,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentFileView"][];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2464,7 +2467,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2495,7 +2498,7 @@ export interface operations {
                     "application/json": components["schemas"]["StepsView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2504,7 +2507,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2535,7 +2538,7 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2544,7 +2547,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2579,7 +2582,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2588,7 +2591,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2617,7 +2620,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["ListChange"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2626,7 +2629,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2654,7 +2657,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewLink"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2663,7 +2666,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2695,7 +2698,7 @@ export interface operations {
                     "application/json": components["schemas"]["LoggedIn"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2704,7 +2707,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2732,7 +2735,7 @@ export interface operations {
                     "application/json": components["schemas"]["CallerView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2741,7 +2744,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2755,15 +2758,15 @@ export interface operations {
     listQuestions: {
         parameters: {
             query?: {
-                /** @description Those of this session. */
+                /** @description Only those of this session. */
                 session?: string;
-                /** @description Those of sessions with this agent. */
+                /** @description Only those of sessions with this agent. */
                 agent?: string;
-                /** @description Those about this: `call`, `plan`, `input` or `in_doubt`. */
+                /** @description Only those about this: `call`, `plan`, `input` or `in_doubt`. */
                 about?: string;
-                /** @description Those with this text in them. */
+                /** @description Only those that contain this text. */
                 text?: string;
-                /** @description The most questions, 1 to 200; only of those that were decided. */
+                /** @description The most questions, 1 to 200; only for decided ones. */
                 limit?: number;
             };
             header?: never;
@@ -2780,7 +2783,7 @@ export interface operations {
                     "application/json": components["schemas"]["QuestionRow"][];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2789,7 +2792,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2803,15 +2806,15 @@ export interface operations {
     listDecided: {
         parameters: {
             query?: {
-                /** @description Those of this session. */
+                /** @description Only those of this session. */
                 session?: string;
-                /** @description Those of sessions with this agent. */
+                /** @description Only those of sessions with this agent. */
                 agent?: string;
-                /** @description Those about this: `call`, `plan`, `input` or `in_doubt`. */
+                /** @description Only those about this: `call`, `plan`, `input` or `in_doubt`. */
                 about?: string;
-                /** @description Those with this text in them. */
+                /** @description Only those that contain this text. */
                 text?: string;
-                /** @description The most questions, 1 to 200; only of those that were decided. */
+                /** @description The most questions, 1 to 200; only for decided ones. */
                 limit?: number;
             };
             header?: never;
@@ -2828,7 +2831,7 @@ export interface operations {
                     "application/json": components["schemas"]["QuestionRow"][];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2837,7 +2840,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2868,7 +2871,7 @@ export interface operations {
                     "application/json": components["schemas"]["QuestionRow"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2877,7 +2880,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2892,7 +2895,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the id of the input: sent again, it acts once */
+                /** @description the id of the input: repeated requests act once */
                 "idempotency-key"?: string | null;
             };
             path: {
@@ -2915,7 +2918,7 @@ export interface operations {
                     "application/json": components["schemas"]["Taken"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2924,7 +2927,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2955,7 +2958,7 @@ export interface operations {
                     "application/json": components["schemas"]["FormView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2964,7 +2967,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2995,7 +2998,7 @@ export interface operations {
                     "application/json": components["schemas"]["LookView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3004,7 +3007,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3036,7 +3039,7 @@ export interface operations {
                     "image/png": number[];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3045,7 +3048,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3080,7 +3083,7 @@ export interface operations {
                     "application/json": components["schemas"]["PreviewView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3089,7 +3092,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3103,7 +3106,7 @@ export interface operations {
     listSessions: {
         parameters: {
             query?: {
-                /** @description The `next` of the part before. */
+                /** @description The `next` of the previous page. */
                 after?: string;
                 /** @description The most entries, 1 to 200. */
                 limit?: number;
@@ -3122,7 +3125,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionList"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3131,7 +3134,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3146,7 +3149,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the same key again makes the session once */
+                /** @description repeated requests with one key make one session */
                 "idempotency-key"?: string | null;
             };
             path?: never;
@@ -3158,7 +3161,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description it was made before */
+            /** @description it exists already */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3175,7 +3178,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3184,7 +3187,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3215,7 +3218,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3224,7 +3227,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3254,7 +3257,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3263,7 +3266,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3294,7 +3297,7 @@ export interface operations {
                     "application/json": components["schemas"]["ConsentRow"][];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3303,7 +3306,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3339,7 +3342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Taken"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3348,7 +3351,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3362,11 +3365,11 @@ export interface operations {
     streamEvents: {
         parameters: {
             query?: {
-                /** @description The event after which the stream begins, `RECORD-PART`; `0-0` is the beginning. From now on where there is none. */
+                /** @description The event after which the stream begins, `RECORD-PART`; `0-0` is the beginning. By default from now on. */
                 after?: string;
             };
             header?: {
-                /** @description the id of the last event that was seen */
+                /** @description the id of the last received event */
                 "last-event-id"?: string | null;
             };
             path: {
@@ -3386,7 +3389,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["SessionEvent"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3395,7 +3398,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3409,7 +3412,7 @@ export interface operations {
     exportSession: {
         parameters: {
             query?: {
-                /** @description Whether it is only to be looked at. */
+                /** @description Whether to leave out paths, commands and addresses of the agent. */
                 look?: boolean;
             };
             header?: never;
@@ -3429,7 +3432,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3438,7 +3441,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3452,7 +3455,7 @@ export interface operations {
     forecastFork: {
         parameters: {
             query?: {
-                /** @description The record after which it would begin; where the session is now if there is none. */
+                /** @description The record after which it would begin; by default the last one. */
                 at?: number;
             };
             header?: never;
@@ -3472,7 +3475,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForkForecastView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3481,7 +3484,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3516,7 +3519,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForkView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3525,7 +3528,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3539,7 +3542,7 @@ export interface operations {
     showGraph: {
         parameters: {
             query?: {
-                /** @description The record after which the session is looked at; now where there is none. */
+                /** @description The record after which the session is shown; by default the last one. */
                 at?: number;
             };
             header?: never;
@@ -3559,7 +3562,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlanGraphView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3568,7 +3571,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3582,13 +3585,13 @@ export interface operations {
     listInstances: {
         parameters: {
             query?: {
-                /** @description Those of this status: of a call, or `idle`. */
+                /** @description Only those with this status: of a call, or `idle`. */
                 status?: string;
-                /** @description Those with this text in their name. */
+                /** @description Only those whose name contains this text. */
                 text?: string;
-                /** @description Those that failed with this code. */
+                /** @description Only those that failed with this code. */
                 error?: string;
-                /** @description The `next` of the part before. */
+                /** @description The `next` of the previous page. */
                 after?: string;
                 /** @description The most rows, 1 to 1000. */
                 limit?: number;
@@ -3610,7 +3613,7 @@ export interface operations {
                     "application/json": components["schemas"]["InstanceList"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3619,7 +3622,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3633,11 +3636,11 @@ export interface operations {
     showLog: {
         parameters: {
             query?: {
-                /** @description The record after which the part begins. */
+                /** @description The record after which the page begins. */
                 after?: number;
-                /** @description Those with this text in them. */
+                /** @description Only those that contain this text. */
                 text?: string;
-                /** @description Those of this kind: `user`, `answer`, `ended`, `decide`, … */
+                /** @description Only those of this kind: `user`, `answer`, `ended`, `decide`, … */
                 kind?: string;
                 /** @description The most records, 1 to 1000. */
                 limit?: number;
@@ -3659,7 +3662,7 @@ export interface operations {
                     "application/json": components["schemas"]["Log"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3668,7 +3671,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3682,7 +3685,7 @@ export interface operations {
     listMessages: {
         parameters: {
             query?: {
-                /** @description The record after which the session is looked at; now where there is none. */
+                /** @description The record after which the session is shown; by default the last one. */
                 at?: number;
             };
             header?: never;
@@ -3702,7 +3705,7 @@ export interface operations {
                     "application/json": components["schemas"]["ContextMessage"][];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3711,7 +3714,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3726,7 +3729,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the id of the input: sent again, it acts once */
+                /** @description the id of the input: repeated requests act once */
                 "idempotency-key"?: string | null;
             };
             path: {
@@ -3741,7 +3744,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description the turn has come to rest */
+            /** @description the turn has ended */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3750,7 +3753,7 @@ export interface operations {
                     "application/json": components["schemas"]["Said"];
                 };
             };
-            /** @description the words are durable */
+            /** @description the message is stored */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -3759,7 +3762,7 @@ export interface operations {
                     "application/json": components["schemas"]["Said"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3768,7 +3771,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3802,7 +3805,7 @@ export interface operations {
                     "application/json": components["schemas"]["Taken"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3811,7 +3814,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3843,7 +3846,7 @@ export interface operations {
                     "image/png": number[];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3852,7 +3855,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3883,7 +3886,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlanView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3892,7 +3895,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3928,7 +3931,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValueStory"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3937,7 +3940,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3971,7 +3974,7 @@ export interface operations {
                     "application/json": components["schemas"]["Taken"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3980,7 +3983,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -3994,7 +3997,7 @@ export interface operations {
     connectEvents: {
         parameters: {
             query?: {
-                /** @description The event after which the stream begins, `RECORD-PART`; `0-0` is the beginning. From now on where there is none. */
+                /** @description The event after which the stream begins, `RECORD-PART`; `0-0` is the beginning. By default from now on. */
                 after?: string;
             };
             header?: never;
@@ -4013,7 +4016,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4022,7 +4025,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4036,7 +4039,7 @@ export interface operations {
     showState: {
         parameters: {
             query?: {
-                /** @description The record after which the session is looked at; now where there is none. */
+                /** @description The record after which the session is shown; by default the last one. */
                 at?: number;
             };
             header?: never;
@@ -4056,7 +4059,7 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4065,7 +4068,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4103,7 +4106,7 @@ export interface operations {
                     "application/json": components["schemas"]["Taken"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4112,7 +4115,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4128,7 +4131,7 @@ export interface operations {
             query: {
                 /** @description The first record. */
                 at: number;
-                /** @description The other one; now where there is none. */
+                /** @description The second record; by default the present state. */
                 to?: number;
             };
             header?: never;
@@ -4148,7 +4151,7 @@ export interface operations {
                     "application/json": components["schemas"]["StateChanges"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4157,7 +4160,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4171,9 +4174,9 @@ export interface operations {
     listValues: {
         parameters: {
             query?: {
-                /** @description The record after which the session is looked at; now where there is none. */
+                /** @description The record after which the session is shown; by default the last one. */
                 at?: number;
-                /** @description The place below which they are, such as `state.deal`; the whole state where there is none. */
+                /** @description The path below which they are, such as `state.deal`; by default the whole state. */
                 path?: string;
             };
             header?: never;
@@ -4193,7 +4196,7 @@ export interface operations {
                     "application/json": components["schemas"]["StateValues"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4202,7 +4205,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4236,7 +4239,7 @@ export interface operations {
                     "application/json": components["schemas"]["Taken"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4245,7 +4248,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4259,7 +4262,7 @@ export interface operations {
     showTimeline: {
         parameters: {
             query?: {
-                /** @description The event after which the part begins, `RECORD-PART`. */
+                /** @description The event after which the page begins, `RECORD-PART`. */
                 after?: string;
                 /** @description The most events, 1 to 1000. */
                 limit?: number;
@@ -4281,7 +4284,7 @@ export interface operations {
                     "application/json": components["schemas"]["Timeline"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4290,7 +4293,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4304,7 +4307,7 @@ export interface operations {
     showTurn: {
         parameters: {
             query?: {
-                /** @description The most seconds to wait, up to 600; 60 where nothing is said. */
+                /** @description The most seconds to wait, up to 600; by default 60. */
                 timeout?: number;
             };
             header?: never;
@@ -4324,14 +4327,14 @@ export interface operations {
                     "application/json": components["schemas"]["TurnView"];
                 };
             };
-            /** @description it is still at work, or nothing has begun */
+            /** @description it is still running, or none has begun */
             204: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4340,7 +4343,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4371,7 +4374,7 @@ export interface operations {
                     "application/json": components["schemas"]["UsageView"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4380,7 +4383,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4400,7 +4403,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description it lives */
+            /** @description it is alive */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4429,7 +4432,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "4XX": {
                 headers: {
                     [name: string]: unknown;
@@ -4438,7 +4441,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description what went wrong */
+            /** @description the error */
             "5XX": {
                 headers: {
                     [name: string]: unknown;

@@ -1,4 +1,4 @@
-/** What the reader has chosen: language and colours. Kept in this browser. */
+/** The user's choice of language and colours, stored in this browser. */
 
 export type Lang = 'ru' | 'en';
 export type Theme = 'auto' | 'light' | 'dark';
@@ -6,7 +6,7 @@ export type Theme = 'auto' | 'light' | 'dark';
 const LANG = 'obelus.lang';
 const THEME = 'obelus.theme';
 
-/** A browser may refuse to keep anything: the page works without. */
+/** A browser may refuse to store anything; the page works without. */
 function stored(name: string): string | null {
   try {
     return localStorage.getItem(name);
@@ -19,7 +19,7 @@ function store(name: string, value: string): void {
   try {
     localStorage.setItem(name, value);
   } catch {
-    // Nothing is kept.
+    // Nothing is stored.
   }
 }
 
@@ -27,7 +27,7 @@ function isLang(text: string | null): text is Lang {
   return text === 'ru' || text === 'en';
 }
 
-/** By `?lang` in the address, else what was chosen, else the browser's language. */
+/** `?lang` in the address, else the stored choice, else the browser's language. */
 function firstLang(): Lang {
   const asked = new URLSearchParams(location.search).get('lang');
   if (isLang(asked)) return asked;
@@ -65,7 +65,7 @@ class Settings {
     this.apply();
   }
 
-  /** Tells the document. */
+  /** Applies the choice to the document. */
   apply(): void {
     document.documentElement.lang = this.#lang;
     document.documentElement.dataset.theme = this.#theme;

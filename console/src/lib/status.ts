@@ -1,4 +1,4 @@
-/** How sessions and calls stand: words, colour and sign. */
+/** The status of sessions and calls: words, colour and icon. */
 
 import type { IconName } from '../parts/Icon.svelte';
 import { table } from './words.svelte';

@@ -8,7 +8,7 @@ export interface Frame {
   data: string;
 }
 
-/** Reads frames of a stream; what is cut between two pieces is put together. */
+/** Reads frames of a stream, also those that are split between two pieces. */
 export class FrameReader {
   #rest = '';
 
@@ -35,23 +35,23 @@ function frameOf(block: string): Frame | null {
 export type Link = 'opening' | 'open' | 'lost';
 
 export interface Following {
-  /** The event after which the stream begins. */
+  /** The id of the event after which the stream begins. */
   after?: string;
-  /** Frames that came together. */
+  /** Frames that arrived together. */
   onFrames: (frames: Frame[]) => void;
   onLink?: (link: Link) => void;
-  /** The server will not answer this: the stream is not opened again. */
+  /** The server refuses this stream; it is not opened again. */
   onRefused?: (error: ApiError) => void;
 }
 
 const FIRST_PAUSE = 300;
 const LONGEST_PAUSE = 5000;
-/** A tab that nobody sees gives its connection back after this time: a browser has only a few for all its tabs. */
+/** A hidden tab closes its connection after this time, because a browser has only a few for all its tabs. */
 const HIDDEN = 30_000;
-/** The server sends a sign of life every 15 seconds. */
+/** The longest time without data. The server sends a keep-alive every 15 seconds. */
 const SILENCE = 40_000;
 
-/** Follows a stream until it is ended by the returned function. A stream that breaks goes on after its last id. */
+/** Follows a stream until the returned function is called. A broken stream is resumed after its last id. */
 export function follow(path: string, at: string[], following: Following): () => void {
   const end = new AbortController();
   void run(path, at, following, end.signal);
@@ -134,7 +134,7 @@ function sleep(milliseconds: number, ended: AbortSignal): Promise<void> {
   });
 }
 
-/** Waits until somebody sees the page. */
+/** Waits until the page is visible. */
 function seen(ended: AbortSignal): Promise<void> {
   if (!document.hidden) return Promise.resolve();
   return new Promise((done) => {

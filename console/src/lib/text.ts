@@ -7,7 +7,7 @@ const MISLEADS =
 
 const NAMED: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** The text with every misleading character as an escape such as `\u{202e}`. Line breaks stay where lines are shown. */
+/** The text with every misleading character as an escape such as `\u{202e}`. `keepsLines` keeps line breaks. */
 export function visible(text: string, keepsLines = false): string {
   return text.replace(MISLEADS, (c) => {
     if (keepsLines && c === '\n') return c;
@@ -15,7 +15,7 @@ export function visible(text: string, keepsLines = false): string {
   });
 }
 
-/** The beginning of a text, not cut inside of a character. */
+/** The beginning of a text, not cut within a character. */
 export function beginning(text: string, most: number): string {
   if (text.length <= most) return text;
   const last = text.charCodeAt(most - 1);

@@ -2,7 +2,7 @@
 
 import { settings } from './settings.svelte';
 
-/** A moment: the time alone where it is today. */
+/** A moment; only the time if it is today. */
 export function shortTime(text: string, now = new Date()): string {
   const at = new Date(text);
   if (Number.isNaN(at.getTime())) return text;
@@ -29,7 +29,7 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60_000],
 ];
 
-/** How far a moment is from now. */
+/** The distance of a moment from now. */
 export function relativeTime(text: string, now = Date.now()): string {
   const distance = new Date(text).getTime() - now;
   if (Number.isNaN(distance)) return text;

@@ -4,7 +4,7 @@ import { settings } from './settings.svelte';
 
 type Pair = readonly [ru: string, en: string];
 
-/** A table in the language of the reader. Its words change with the language wherever they are shown. */
+/** A table in the user's language. Its words change with the language wherever they are shown. */
 export function table<T extends Record<string, Pair>>(pairs: T): { readonly [K in keyof T]: string } {
   const words = {} as { [K in keyof T]: string };
   for (const name of Object.keys(pairs) as (keyof T)[]) {

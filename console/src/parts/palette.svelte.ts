@@ -1,11 +1,11 @@
-/** Whether the palette is open, and commands that the present screen adds to it. */
+/** The state of the palette, and the commands that the present screen adds. */
 
 import type { IconName } from './Icon.svelte';
 
 export interface Command {
   id: string;
   title: string;
-  /** What kind of thing it is. */
+  /** The kind of the entry. */
   hint?: string;
   icon: IconName;
   run: () => void;
@@ -13,7 +13,7 @@ export interface Command {
 
 class PaletteState {
   isOpen = $state(false);
-  /** Commands of the screen that is shown. */
+  /** Commands of the present screen. */
   own = $state.raw<Command[]>([]);
 
   open(): void {
@@ -24,7 +24,7 @@ class PaletteState {
     this.isOpen = false;
   }
 
-  /** Adds commands while an effect is alive. */
+  /** Adds commands; the returned function removes them. */
   offer(commands: Command[]): () => void {
     this.own = commands;
     return () => {

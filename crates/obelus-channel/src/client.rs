@@ -57,7 +57,9 @@ impl Client {
             return Err(ClientError::Unusable(why));
         }
         if token.expose().is_empty() || !token.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(ClientError::Unusable("the token is empty, or has signs that no token has".to_owned()));
+            return Err(ClientError::Unusable(
+                "the token is empty or has characters that a token cannot have".to_owned(),
+            ));
         }
         // Fails if the program has already chosen a provider, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();

@@ -45,4 +45,4 @@ pub mod types;
 mod who;
 
 pub use error::ChannelError;
-pub use service::{Changes, MadePrompt, MakePrompt, Service, Started};
+pub use service::{Changes, MadePrompt, MakePrompt, RestoredSessions, Service};

@@ -98,7 +98,7 @@ async fn receive(
             return Ok(StatusCode::ACCEPTED.into_response());
         }
         // Unexpected answers, and batches.
-        let error = RpcError::new(INVALID_REQUEST, "one request or notification of JSON-RPC 2.0 is taken");
+        let error = RpcError::new(INVALID_REQUEST, "send one request or notification of JSON-RPC 2.0");
         return Ok(failed(&Value::Null, &error, false));
     };
     if id.is_null() {
@@ -168,10 +168,7 @@ fn client_of(method: &str, params: &Value, headers: &HeaderMap, is_modern: bool)
         ));
     };
     if said != Some(version) || header(headers, "mcp-method") != Some(method) {
-        return Err(RpcError::new(
-            HEADER_MISMATCH,
-            "`MCP-Protocol-Version` and `Mcp-Method` must say what the body says",
-        ));
+        return Err(RpcError::new(HEADER_MISMATCH, "`MCP-Protocol-Version` and `Mcp-Method` must agree with the body"));
     }
     if version != MODERN {
         return Err(unsupported(version));

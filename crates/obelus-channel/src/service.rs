@@ -7,7 +7,7 @@
 //! | `talk` | inputs to a session, and their results |
 //! | `questions` | the inbox, and answers |
 //! | `recent` | recently decided questions |
-//! | `second_look` | whether records have changed since a question was asked |
+//! | `preview_refresh` | whether records have changed since a question was asked |
 //! | `edit` | editing a waiting call; pictures of pages |
 //! | `graph`, `instances` | the plan as a graph; the instances of a session |
 //! | `state` | values of the state, and its changes |
@@ -16,7 +16,7 @@
 //! | `past` | events, timeline, log, fork |
 //! | `step_words` | texts of steps for events |
 //! | `snapshot` | a session at one moment, for channels that show it their own way |
-//! | `take_up` | unfinished work of an earlier process |
+//! | `restore` | unfinished work of an earlier process |
 
 mod agent_parts;
 mod agents;
@@ -27,16 +27,16 @@ mod forecast;
 mod graph;
 mod instances;
 mod past;
+mod preview_refresh;
 mod questions;
 mod recent;
-mod second_look;
+mod restore;
 mod sessions;
 #[cfg(feature = "http")]
 mod snapshot;
 mod state;
 #[cfg(feature = "http")]
 mod step_words;
-mod take_up;
 mod talk;
 
 use std::sync::Arc;
@@ -53,11 +53,11 @@ pub use agent_parts::{MadePrompt, MakePrompt};
 pub use changes::Changes;
 #[cfg(feature = "http")]
 pub(crate) use past::event_value;
+pub use restore::RestoredSessions;
 #[cfg(feature = "http")]
 pub(crate) use snapshot::Snapshot;
 #[cfg(feature = "http")]
 pub(crate) use step_words::StepWords;
-pub use take_up::Started;
 #[cfg(any(feature = "http", feature = "telegram"))]
 pub(crate) use talk::lines_visible;
 
@@ -169,7 +169,7 @@ impl Service {
             return Ok(handle.inspect(look).await?);
         }
         let id = id.to_owned();
-        self.blocking(move |host| Ok(look(&host.look_interrupted(&id)?))).await
+        self.blocking(move |host| Ok(look(&host.view_interrupted(&id)?))).await
     }
 
     /// Reads from a session as it was after a record.
@@ -188,7 +188,7 @@ impl Service {
                 let records = rows.iter().find(|row| row.id == id).map_or(0, |row| row.records);
                 return Err(HostError::NoRecord { session: id, records, at }.into());
             }
-            Ok(look(&host.look(&id, Some(at))?))
+            Ok(look(&host.view(&id, Some(at))?))
         };
         self.blocking(work).await
     }

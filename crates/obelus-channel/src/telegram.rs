@@ -108,7 +108,7 @@ impl Telegram {
         let username = me["username"].as_str().unwrap_or_default().to_lowercase();
         let book = Book::open(&folder, id).map_err(TelegramError)?;
         if config.allow.is_empty() {
-            tell("Telegram: `allow` is empty, so nobody is answered: write to the bot, and it says your number");
+            tell("Telegram: `allow` is empty, so the bot answers nobody: write to it, and it replies with your number");
         }
         Ok(Arc::new(Bot {
             service,

@@ -89,13 +89,13 @@ pub enum TokenError {
     #[error("{0}: {1}")]
     File(PathBuf, io::Error),
     /// The file is readable by others than its owner.
-    #[error("{0}: others can read this file: `chmod 600` it, and replace the tokens in it")]
+    #[error("{0}: others can read this file: run `chmod 600` on it, and replace the tokens in it")]
     Open(PathBuf),
     /// The file is invalid.
     #[error("{0}: {1}")]
     Form(PathBuf, String),
     /// Not a valid name.
-    #[error("`{0}` is no name for a token: letters, digits, `-` and `_`, at most 64")]
+    #[error("`{0}` is not a valid name of a token: use letters, digits, `-` and `_`, at most 64")]
     BadName(String),
     /// There is a token of this name.
     #[error("there is a token `{0}` already")]

@@ -55,9 +55,9 @@ pub struct AgentRow {
     /// The language it speaks first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
-    /// Whether its file is in order.
+    /// Whether its file is valid.
     pub ok: bool,
-    /// What is wrong with its file.
+    /// The errors of its file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
 }
@@ -69,23 +69,23 @@ pub struct AgentView {
     /// The agent.
     #[serde(flatten)]
     pub agent: AgentRow,
-    /// How far it may go: `shadow`, `canary` or `full`.
+    /// Its mode: `shadow`, `canary` or `full`.
     pub mode: String,
     /// Its tools.
     pub tools: Vec<ToolRow>,
-    /// The nodes of its graph of steps, where it has one.
+    /// The nodes of its graph of steps, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<Vec<String>>,
     /// The model that it asks, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What its state looks like, as a JSON Schema.
+    /// The JSON Schema of its state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<Value>,
-    /// What it can be given, as a JSON Schema.
+    /// The JSON Schema of its input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    /// What the result of a turn looks like, as a JSON Schema.
+    /// The JSON Schema of a turn's result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
 }
@@ -96,7 +96,7 @@ pub struct AgentView {
 pub struct ToolRow {
     /// Its name.
     pub name: String,
-    /// What it does to the world: `read`, `create`, `update`, `delete`, …
+    /// Its effect: `read`, `create`, `update`, `delete`, …
     pub effect: String,
     /// Whether its results are trusted.
     pub trusted: bool,
@@ -104,19 +104,19 @@ pub struct ToolRow {
     pub schema: Value,
 }
 
-/// A session that is to be made.
+/// A new session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct NewSession {
     /// The agent's name.
     pub agent: String,
-    /// The session's id, 1 to 64 letters, digits, `-` and `_`. One is drawn where there is none.
+    /// The session's id, 1 to 64 letters, digits, `-` and `_`. By default a random one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "http", schema(pattern = "^[A-Za-z0-9_-]{1,64}$"))]
     pub id: Option<String>,
-    /// The language that the agent is to speak, if it can: `ru` or `en`. Without it, that of `?lang=` or `Accept-Language`.
-    /// An agent that cannot stays with its own.
+    /// The language of the agent: `ru` or `en`. By default that of `?lang=` or `Accept-Language`. An agent without this
+    /// language keeps its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lang: Option<String>,
     /// How far it may go, in place of what the agent's file says: `shadow`, `canary` or `full`.
@@ -127,7 +127,7 @@ pub struct NewSession {
     pub is_bound: bool,
 }
 
-/// How far a session may go.
+/// The mode of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "http", derive(ToSchema))]
@@ -143,7 +143,7 @@ pub enum ModeName {
 /// Part of a list.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// The id after which the part begins; from the newest on where there is none.
+    /// The id after which the page begins; by default it begins with the newest.
     pub after: Option<String>,
     /// The most entries of the part.
     pub limit: usize,
@@ -157,20 +157,20 @@ pub struct SessionListRow {
     pub id: String,
     /// The agent's name.
     pub agent: String,
-    /// Where it is.
+    /// Its status.
     #[cfg_attr(feature = "http", schema(value_type = String))]
     pub status: SessionStatus,
     /// When it began.
     pub created: String,
-    /// When the last record came.
+    /// The time of the last record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
     /// How many records its journal has.
     pub records: u64,
-    /// The latest words of the user, in short.
+    /// The latest message of the user, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// How many questions wait.
+    /// The number of open questions.
     pub questions: usize,
 }
 
@@ -178,9 +178,9 @@ pub struct SessionListRow {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct SessionList {
-    /// The sessions of this part.
+    /// The sessions of this page.
     pub sessions: Vec<SessionListRow>,
-    /// What to give as `after` for the next part; none at the end.
+    /// The `after` of the next page; null at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -193,48 +193,48 @@ pub struct SessionView {
     pub id: String,
     /// The agent's name.
     pub agent: String,
-    /// The language of what is said to people.
+    /// The language of texts for people.
     pub lang: String,
-    /// Where it is.
+    /// Its status.
     #[cfg_attr(feature = "http", schema(value_type = String))]
     pub status: SessionStatus,
-    /// How far it may go.
+    /// Its mode.
     pub mode: String,
     /// Who paused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<String>,
-    /// Where its graph of steps is.
+    /// The present node of its graph of steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Its open questions.
     pub questions: Vec<QuestionRow>,
-    /// What the latest turn came to; none before its end.
+    /// The result of the latest turn; null before its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnView>,
-    /// What models took: `{turn, session}`.
+    /// The usage of models: `{turn, session}`.
     pub spent: Value,
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct TurnView {
-    /// How it came to rest: `output`, `waiting`, `degraded`, `limit` or `stopped`.
+    /// How it ended: `output`, `waiting`, `degraded`, `limit` or `stopped`.
     pub ends: String,
-    /// Everything that the user is told of it.
+    /// The whole text for the user.
     pub text: String,
     /// The result; null if there is none.
     pub output: Value,
-    /// Words that were said on the way.
+    /// Messages of the agent during the turn.
     pub said: Vec<String>,
-    /// What became of each call.
+    /// The outcome of each call.
     pub calls: Vec<CallRow>,
-    /// Ids of the questions that wait.
+    /// Ids of the open questions.
     pub waiting: Vec<String>,
-    /// Why it ended without the model, or which limit was met: `{code, message}`.
+    /// Why it ended without the model, or which limit was reached: `{code, message}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Value>,
-    /// The name of the end, where the agent's graph of steps came to one.
+    /// The name of the end that the agent's graph of steps reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
     /// When.
@@ -251,7 +251,7 @@ pub struct CallRow {
     pub call: Value,
     /// Its status: `planned`, `blocked`, `ready`, `waiting`, `running`, `done`, `failed`, `skipped`, `denied`, `refused`.
     pub status: String,
-    /// What went wrong.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
 }
@@ -266,15 +266,15 @@ pub struct PlanView {
     pub calls: Vec<CallRow>,
 }
 
-/// An input that was taken.
+/// An accepted input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct Taken {
     /// The session.
     pub session: String,
-    /// The record of its journal with which the input was taken.
+    /// The record of the input in the journal.
     pub record: u64,
-    /// The event before everything that follows from the input: read events after it.
+    /// The event before the effects of the input: read the events after it.
     pub event: String,
 }
 
@@ -296,11 +296,11 @@ pub struct QuestionRow {
     pub status: String,
     /// When it was asked.
     pub requested_at: String,
-    /// When it lapses.
+    /// When it expires.
     pub expires_at: String,
     /// What an answer may be: `approve`, `deny`, `edit`, `value`, `happened`, `did_not`, `consent`.
     pub answers: Vec<String>,
-    /// What is shown, in short. An answer that carries it is refused if the question has changed since.
+    /// The digest of what is shown. An answer with it is refused if the question has changed since.
     pub digest: String,
     /// The calls it is about.
     pub calls: Vec<Value>,
@@ -308,7 +308,7 @@ pub struct QuestionRow {
     pub description: String,
     /// Why it is asked, in the words of the journal.
     pub reasons: Vec<String>,
-    /// What a value must look like, where one is asked for.
+    /// The schema of the value, if one is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
     /// The question for people, as data.
@@ -316,10 +316,10 @@ pub struct QuestionRow {
     pub view: QuestionView,
     /// The same as lines of text.
     pub text: String,
-    /// What a yes may stand for beyond this question.
+    /// Standing consents that an approval can include.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub consents: Vec<ConsentOffer>,
-    /// Whether there is a picture of the page that it is about: `/questions/{question}/picture`.
+    /// Whether there is a picture of its page: `/questions/{question}/picture`.
     pub has_picture: bool,
     /// Who answered, and from where.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -333,13 +333,13 @@ pub struct QuestionRow {
     /// Why it was denied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What was decided, where it is asked for by its id: `approve`, `deny`, `edit`, `value`, `happened`, `did_not`,
+    /// The decision, if the question is requested by its id: `approve`, `deny`, `edit`, `value`, `happened`, `did_not`,
     /// `consent`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
 }
 
-/// What a yes may stand for beyond its question.
+/// A standing consent that an approval can include.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct ConsentOffer {
@@ -347,11 +347,11 @@ pub struct ConsentOffer {
     pub scope: String,
     /// What it covers, in words.
     pub covers: String,
-    /// The code that an answer gives back, so that what is agreed to is what was shown.
+    /// The code for the answer, so that the consent covers exactly what was shown.
     pub code: String,
 }
 
-/// A consent that stands, or has ended.
+/// A standing consent, in force or ended.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct ConsentRow {
@@ -359,7 +359,7 @@ pub struct ConsentRow {
     pub id: String,
     /// What it covers, in words.
     pub covers: String,
-    /// Whether it holds now.
+    /// Whether it is in force.
     pub holds: bool,
     /// Who gave it, and from where.
     pub by: String,
@@ -375,13 +375,13 @@ pub struct ConsentRow {
 /// Which questions are wanted.
 #[derive(Clone, Debug, Default)]
 pub struct InboxFilter {
-    /// Those of this session.
+    /// Only those of this session.
     pub session: Option<String>,
-    /// Those of sessions with this agent.
+    /// Only those of sessions with this agent.
     pub agent: Option<String>,
-    /// Those about this: `call`, `plan`, `input` or `in_doubt`.
+    /// Only those about this: `call`, `plan`, `input` or `in_doubt`.
     pub about: Option<String>,
-    /// Those with this text in them.
+    /// Only those that contain this text.
     pub text: Option<String>,
 }
 
@@ -392,7 +392,7 @@ pub struct InboxFilter {
 pub enum AnswerBody {
     /// Yes, as it was shown.
     Approve {
-        /// Indexes of calls; all that are open where there are none.
+        /// Indexes of calls; by default all open ones.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         only: Option<Vec<usize>>,
     },
@@ -401,7 +401,7 @@ pub enum AnswerBody {
         /// Why.
         #[serde(default)]
         reason: String,
-        /// Indexes of calls; the others still wait. All where there are none.
+        /// Indexes of calls; the others stay open. By default all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         only: Option<Vec<usize>>,
     },
@@ -421,13 +421,13 @@ pub enum AnswerBody {
         #[serde(default)]
         result: Value,
     },
-    /// The effect in doubt did not happen: it is to be done.
+    /// The effect in doubt did not happen: it runs now.
     DidNot,
     /// Yes, and for the rest of the session to what one of `consents` covers.
     Consent {
         /// The code of the offer.
         code: String,
-        /// When it ends; none for the end of the session.
+        /// When it ends; by default with the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<String>,
     },
@@ -451,35 +451,35 @@ pub struct LogRow {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct Log {
-    /// The records of this part.
+    /// The records of this page.
     pub records: Vec<LogRow>,
-    /// What to give as `after` for the next part; none at the end.
+    /// The `after` of the next page; null at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 
-/// What happened in a session, oldest first.
+/// The events of a session, oldest first.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct Timeline {
     /// The events: `{number, at, event, …}`.
     #[cfg_attr(feature = "http", schema(value_type = Vec<crate::schemas::SessionEventShape>))]
     pub events: Vec<Value>,
-    /// What to give as `after` for the next part; none at the end.
+    /// The `after` of the next page; null at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// A session that began where another one was.
+/// A fork of a session.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct ForkView {
     /// The new session.
     pub id: String,
-    /// The session it was taken from.
+    /// The original session.
     pub of: String,
     /// The record after which it begins.
     pub at: u64,
-    /// Whether the other one was at work there: the new one is paused then, until a person resumes it.
+    /// Whether the original was within a turn there: then the fork is paused until a person resumes it.
     pub paused: bool,
 }

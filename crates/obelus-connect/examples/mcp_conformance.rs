@@ -10,11 +10,11 @@
 use std::env;
 use std::process::ExitCode;
 
-use obelus_connect::mcp::{AskedFuture, Elicit, LogIn, McpError, Servers, Trouble, VisitFuture};
+use obelus_connect::mcp::{AskedFuture, Elicit, LogIn, McpError, McpErrorKind, Servers, VisitFuture};
 use obelus_runtime::{Elicited, Secret};
 use serde_json::{Map, Value, json};
 
-/// A person who fills in forms: with the defaults, where there are any.
+/// Fills in forms with the defaults, else with any fitting value.
 struct Person;
 
 impl Elicit for Person {
@@ -25,7 +25,7 @@ impl Elicit for Person {
     }
 }
 
-/// The suite's authorization servers know everybody and send them back at once.
+/// The suite's authorization servers redirect back at once, without a login page.
 impl LogIn for Person {
     fn back(&self) -> String {
         "http://localhost:3000/callback".to_owned()
@@ -42,7 +42,7 @@ impl LogIn for Person {
     }
 }
 
-/// The address by which the suite knows clients that have one.
+/// The metadata document by which the suite knows a client.
 const KNOWN_AS: &str = "https://conformance-test.local/client-metadata.json";
 
 /// Some value that fits a schema.
@@ -64,7 +64,7 @@ fn value_for(schema: &Value) -> Value {
     }
 }
 
-/// Arguments for a tool: what it requires. One that wants a schema gets that of the tool before it.
+/// The required arguments of a tool. A parameter `schema` gets the schema of the tool before it.
 fn arguments_for(schema: &Value, before: Option<&Value>) -> Map<String, Value> {
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let value = |name: &str| match (name, before) {
@@ -78,7 +78,7 @@ fn context() -> Value {
     env::var("MCP_CONFORMANCE_CONTEXT").ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
-/// Who the suite wants us to be.
+/// The identity and grant that the scenario prescribes.
 fn auth() -> Value {
     let scenario = env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
     let context = context();
@@ -103,7 +103,7 @@ fn auth() -> Value {
     auth
 }
 
-/// The calls that the suite wants made, if it says so.
+/// The calls that the suite prescribes, if any.
 fn wanted() -> Vec<(String, Map<String, Value>)> {
     let context = context();
     let calls = context["toolCalls"].as_array().into_iter().flatten();
@@ -117,7 +117,7 @@ async fn talk(servers: &Servers) -> Result<(), McpError> {
     servers.on_change(|words| eprintln!("{words}"));
     let Some(server) = servers.get("suite") else { return Ok(()) };
     let tools = match servers.tools().await {
-        Err(error) if error.trouble == Trouble::NoAccess => {
+        Err(error) if error.trouble == McpErrorKind::NoAccess => {
             eprintln!("{error}");
             server.log_in(&Person).await?;
             servers.tools().await?
@@ -136,7 +136,7 @@ async fn talk(servers: &Servers) -> Result<(), McpError> {
     for (tool, arguments) in calls {
         let mut called = server.call(&tool, arguments.clone(), Some(&Person)).await;
         if let Err(error) = &called
-            && error.trouble == Trouble::NoAccess
+            && error.trouble == McpErrorKind::NoAccess
         {
             eprintln!("{error}");
             server.log_in(&Person).await?;
@@ -150,7 +150,7 @@ async fn talk(servers: &Servers) -> Result<(), McpError> {
     Ok(())
 }
 
-/// Talks to the server of a scenario; the error is in words.
+/// Runs the client against the server of a scenario.
 pub(crate) async fn run(url: &str) -> Result<(), String> {
     let protocol = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_else(|_| "auto".to_owned());
     let suite = json!({"url": url, "protocol": protocol, "timeout": 20, "auth": auth()});

@@ -1,9 +1,9 @@
-//! What a step of the operator agent costs us, beside a snapshot of the real browser, for the benchmark:
+//! Measures the cost of a step of the operator agent beside a snapshot of the real browser, for the benchmark:
 //! `operator FOLDER AGENT`.
 //!
-//! The agent's own file, its graph, its record of facts, the journal and the words that a model would be sent are all
-//! there; only the model and the browser answer at once. By turns with rounds of steps, the real browser is asked for
-//! snapshots of the page that the steps are shown. Prints `name value` lines, times in microseconds.
+//! The agent's file, graph, record of facts, journal and rendered prompts are real; the model and the browser are
+//! replaced by functions that answer at once. Rounds of steps alternate with snapshots that the real browser takes of
+//! the same page. Prints `name value` lines, times in microseconds.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -24,13 +24,13 @@ use obelus_runtime::{
 };
 use serde_json::{Map, Value, json};
 
-/// As in the binary.
+/// The same allocator as the binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Rounds of steps and snapshots by turns; the median counts.
+/// Alternating rounds of steps and snapshots; the median counts.
 const ROUNDS: usize = 15;
-/// Actions in one round: a long turn, within the agent's own limits. Each takes some steps of the graph.
+/// Actions in one round: a long turn within the agent's limits. Each takes several steps of the graph.
 const ACTIONS: usize = 18;
 /// Snapshots in one round.
 const SNAPSHOTS: usize = 5;
@@ -43,7 +43,7 @@ fn main() {
     let (folder, agent) = (Path::new(folder), Agent::load(Path::new(agent)).expect("a good agent"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        // As where an agent's file names no server of its own.
+        // The default browser section, as for an agent's file without one.
         let section = Section::parse(&Map::new(), folder).expect("nothing is wrong with nothing");
         let (section, _outputs) = section.servers(&Map::new()).expect("a browser and its server");
         let servers = Servers::parse(&section, folder).expect("a good section");
@@ -53,7 +53,7 @@ fn main() {
         let page = ask(&server, "browser_snapshot", json!({})).await;
         let (mut cpu, mut memory, mut kept, mut snapshots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut steps = 0;
-        // One for all of them, as people have.
+        // One store for all rounds, as in normal use.
         let store = SqliteStore::open(&folder.join("store")).expect("a store");
         for round in 0..ROUNDS {
             let in_memory = work(&agent, &tools, &page, None).await;
@@ -80,16 +80,15 @@ fn main() {
     });
 }
 
-/// What a turn took.
 struct Turn {
-    /// Its steps, where the session is kept: both have the same.
+    /// The number of steps; the same with and without a store.
     steps: usize,
-    /// The CPU time of the whole process.
+    /// CPU time of the whole process.
     cpu: f64,
     wall: f64,
 }
 
-/// One turn of many actions. The making of the session is not measured.
+/// One turn of many actions, without the creation of the session.
 async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Option<(&SqliteStore, &str)>) -> Turn {
     let mut activities = Activities::new();
     let own = agent.activities.iter().filter(|(_, binding)| binding["operator"] == "record");
@@ -98,7 +97,7 @@ async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Optio
     let (page, visits) = (page.to_owned(), Arc::new(AtomicUsize::new(0)));
     let seen = Arc::clone(&visits);
     activities.register("observe", move |_| {
-        // Every page is another one, or the agent would be told that nothing changes.
+        // Each page differs, else the agent would be told that nothing changes.
         let text = format!("{page}\n- text: {}", seen.fetch_add(1, Ordering::Relaxed));
         async move { Ok(json!({"about": {"address": "http://shop.example.test/", "elements": LINKS}, "text": text})) }
     });
@@ -134,7 +133,7 @@ async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Optio
     let (worked, wall) = (micros(worked.elapsed()), micros(begun.elapsed()));
     assert_eq!(reply.end.as_deref(), Some("done"), "{reply:?}");
     assert!(visits.load(Ordering::Relaxed) >= ACTIONS, "it did not observe");
-    // Every step of this graph but the end asks the model or begins a call.
+    // Every step of this graph except the end asks the model or starts a call.
     let is_step = |body: &EventBody| matches!(body, EventBody::ModelAsked { .. } | EventBody::CallBegan { .. });
     let mut events = handle.history(EventNumber::START).expect("it is kept");
     let steps = std::iter::from_fn(|| events.try_next()).filter(|event| is_step(&event.body)).count();
@@ -142,14 +141,14 @@ async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Optio
     Turn { steps, cpu: worked, wall }
 }
 
-/// A model that knows at once what to do.
+/// A model that answers at once.
 struct Decider {
     decided: AtomicUsize,
 }
 
 impl Model for Decider {
     fn ask(&self, prompt: Prompt) -> AnswerFuture {
-        // The words for a real model are our work too.
+        // Rendering the prompt is part of the measured work.
         let words = render(&prompt, &PromptOptions::default()).expect("words");
         assert!(!words.is_empty());
         let solution = Solution::from_value(self.decide(&prompt)).expect("a good solution");
@@ -188,7 +187,7 @@ async fn ask(server: &Server, tool: &str, arguments: Value) -> String {
     brought.texts.concat()
 }
 
-/// A page with many links, at the address that comes back.
+/// Serves a page with many links; returns its address.
 fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = format!("http://{}/", listener.local_addr().expect("it listens"));

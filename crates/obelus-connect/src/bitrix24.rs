@@ -12,31 +12,31 @@
 //! | `activity` | from a call to a request, and from an answer to a result |
 //! | `portal` | state of a portal that all sessions share; sending and retries |
 //! | `pace` | rate limit: a leaky bucket, pure |
-//! | `gather` | reads that are ready together, as one batch |
+//! | `read_batch` | reads that are ready together, as one batch |
 //! | `page` | lists of more than one page |
 //! | `names` | adding names to codes |
 //! | `keyed` | creations with the portal's idempotency keys |
-//! | `plant` | reconciling calls whose answer was lost |
+//! | `embed_key` | reconciling calls whose answer was lost |
 //! | `wire` | parameters and answers on the wire |
 //! | `events` | events that the portal sends |
 //! | `errors` | failures, and their messages for people |
 
 mod activity;
 mod annotation;
+mod embed_key;
 mod errors;
 mod events;
-mod gather;
 mod keyed;
 mod names;
 mod pace;
 mod page;
-mod plant;
 mod portal;
+mod read_batch;
 mod webhook;
 mod wire;
 
 pub use activity::{Bitrix24, Options};
-pub use events::{EventDoor, NotTaken, PortalEvent, Received, event_words, token_variable};
+pub use events::{EventListener, EventRejected, PortalEvent, Received, event_words, token_variable};
 pub use pace::Rate;
 pub use webhook::Webhook;
 

@@ -33,7 +33,7 @@
 //! | `sites` | which sites are allowed |
 //! | `secrets` | secrets that are typed by name |
 //! | `address` | page addresses, as they are shown and stored |
-//! | `shots` | pictures of pages |
+//! | `picture_folder` | pictures of pages |
 
 mod act;
 mod activities;
@@ -51,11 +51,11 @@ mod launch;
 mod observe;
 mod offer;
 mod page;
+mod picture_folder;
 mod point;
 mod profile;
 mod secrets;
 mod section;
-mod shots;
 mod sites;
 mod snapshot;
 mod table;
@@ -72,17 +72,17 @@ use tokio::sync::Mutex;
 use crate::activity::BindingError;
 use crate::mcp::{Server, Servers};
 use activities::{Part, Step};
-use aim::HeldBy;
+use aim::HeldByElement;
 use answer::Modal;
 use difference::{Numbers, ShownPage};
-use page::{Ask, Failed, Reply, Told};
-use profile::Keeper;
+use page::{Failed, PageQuery, PageReply, Reply};
+use picture_folder::PictureFolder;
+use profile::ProfileFile;
 use secrets::Secrets;
-use shots::Shots;
 
 pub use find::{BrowserParts, MissingPart, PLAYWRIGHT_MCP, find};
 pub use judge::Class;
-pub use launch::Outputs;
+pub use launch::OutputFolder;
 pub use section::Section;
 pub use sites::Sites;
 pub use snapshot::{Element, PageSnapshot, is_id};
@@ -104,7 +104,7 @@ impl std::fmt::Debug for Browser {
 /// The state between steps. It is not stored.
 struct Memory {
     /// The page as it was observed; none after an action.
-    seen: Option<Seen>,
+    seen: Option<ObservedPage>,
     /// The current address, in full.
     address: Option<String>,
     /// Whether the browser was restarted since.
@@ -114,7 +114,7 @@ struct Memory {
     /// The sites of the file, and those that a person has allowed since.
     sites: Sites,
     /// Requests that were held back, by element.
-    held: HeldBy,
+    held: HeldByElement,
     /// The element of the last action.
     note: Option<String>,
     /// The last observation, and how many before it were equal.
@@ -127,9 +127,9 @@ struct Memory {
     numbers: Numbers,
     /// A text that the next observation searches for.
     focus: Option<String>,
-    shots: Shots,
+    shots: PictureFolder,
     /// The profile: cookies and stored site data.
-    keeper: Keeper,
+    keeper: ProfileFile,
     /// Full texts for people that the journal does not store.
     notes: PageNotes,
 }
@@ -166,7 +166,7 @@ impl Memory {
 
 /// An observed page.
 #[derive(Default)]
-struct Seen {
+struct ObservedPage {
     /// As it is shown.
     address: String,
     head: String,
@@ -196,7 +196,7 @@ impl Shown {
 
 impl Browser {
     /// The browser that the section describes, on one of these servers. Pictures go to the section's folder, or else
-    /// to `shots`; cookies and stored site data to the folder `profile`. Nothing is started.
+    /// to `picture_folder`; cookies and stored site data to the folder `profile`. Nothing is started.
     pub fn new(
         section: Section,
         servers: &Servers,
@@ -207,29 +207,29 @@ impl Browser {
             let problem = format!("there is no server `{}` under `mcp`", section.server);
             return Err(BindingError { binding: "browser".to_owned(), field: "`server`".to_owned(), problem });
         };
-        Ok(Self::with(section, Ok(server), shots, profile.map(Keeper::open).unwrap_or_default()))
+        Ok(Self::with(section, Ok(server), shots, profile.map(ProfileFile::open).unwrap_or_default()))
     }
 
     /// A missing browser: every call fails with this reason.
     pub fn missing(section: Section, why: impl Into<String>) -> Arc<Self> {
-        Self::with(section, Err(why.into()), PathBuf::new(), Keeper::default())
+        Self::with(section, Err(why.into()), PathBuf::new(), ProfileFile::default())
     }
 
-    fn with(section: Section, server: Result<Arc<Server>, String>, shots: PathBuf, keeper: Keeper) -> Arc<Self> {
+    fn with(section: Section, server: Result<Arc<Server>, String>, shots: PathBuf, keeper: ProfileFile) -> Arc<Self> {
         let memory = Memory {
             seen: None,
             address: None,
             reborn: false,
             home: None,
             sites: section.sites.clone(),
-            held: HeldBy::new(),
+            held: HeldByElement::new(),
             note: None,
             last: None,
             shown: None,
             is_base_shown: false,
             numbers: Numbers::default(),
             focus: None,
-            shots: Shots::new(section.shots.clone().unwrap_or(shots)),
+            shots: PictureFolder::new(section.shots.clone().unwrap_or(shots)),
             notes: keeper.folder().map(PageNotes::read).unwrap_or_default(),
             keeper,
         };
@@ -317,14 +317,14 @@ impl Browser {
     }
 
     /// Sends a query to the page and updates the current address.
-    async fn ask(&self, memory: &mut Memory, ask: Ask) -> Result<Reply, Failed> {
+    async fn ask(&self, memory: &mut Memory, ask: PageQuery) -> Result<Reply, Failed> {
         let (server, rules) = (self.server()?, &self.section.rules);
         let mut reply = page::ask(server, &memory.sites, rules, ask.clone()).await?;
         // A browser that has ended answers once more, without tabs; the next call starts another.
-        if matches!(&reply, Reply::Told(told) if told.tabs.is_empty()) {
+        if matches!(&reply, Reply::PageReply(told) if told.tabs.is_empty()) {
             reply = page::ask(server, &memory.sites, rules, ask).await?;
         }
-        if let Reply::Told(told) = &mut reply {
+        if let Reply::PageReply(told) = &mut reply {
             // Requests are shown and stored: secrets become names, and long texts are cut.
             let held = told.held.iter_mut().map(|held| &mut held.request);
             for value in held.chain(&mut told.sent).flat_map(|request| request.fields.values_mut()) {
@@ -353,9 +353,9 @@ impl Browser {
     }
 
     /// Restores the profile in a restarted browser, and stores the current one.
-    async fn keep_profile(&self, told: &Told, memory: &mut Memory) -> Result<(), Failed> {
+    async fn keep_profile(&self, told: &PageReply, memory: &mut Memory) -> Result<(), Failed> {
         if told.fresh && !memory.keeper.profile.is_empty() {
-            let ask = Ask { restore: Some(memory.keeper.profile.clone()), ..Ask::default() };
+            let ask = PageQuery { restore: Some(memory.keeper.profile.clone()), ..PageQuery::default() };
             page::ask(self.server()?, &memory.sites, &self.section.rules, ask).await?;
         }
         if let Some(profile) = told.profile.clone().filter(|_| !told.fresh) {
@@ -368,8 +368,8 @@ impl Browser {
 
     /// Makes sure that the guard is active before an action.
     async fn guarded(&self, memory: &mut Memory) -> Result<(), Failed> {
-        match self.ask(memory, Ask { take: true, ..Ask::default() }).await? {
-            Reply::Told(_) => Ok(()),
+        match self.ask(memory, PageQuery { take: true, ..PageQuery::default() }).await? {
+            Reply::PageReply(_) => Ok(()),
             Reply::Dialog(_) => Err(Failed::new("dialog_open", "a dialog is open: observe first")),
         }
     }

@@ -19,12 +19,12 @@ pub mod activity;
 pub mod bitrix24;
 #[cfg(feature = "mcp")]
 pub mod browser;
-#[cfg(any(feature = "exec", feature = "mcp"))]
-mod group;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;
 pub mod operator;
+#[cfg(any(feature = "exec", feature = "mcp"))]
+mod process_group;
 #[cfg(feature = "http")]
 mod saved_requests;
 mod standard;

@@ -54,10 +54,10 @@ use tokio::task::JoinSet;
 
 use crate::activity::BindingError;
 
-pub use error::{McpError, Trouble};
-use news::News;
+pub use error::{McpError, McpErrorKind};
+use news::NoticeSender;
 pub use news::ServerNews;
-pub use oauth::{Landing, LogIn, VisitFuture};
+pub use oauth::{LogIn, LoginCallback, VisitFuture};
 pub use request::{AskedFuture, Elicit};
 pub use server::Server;
 pub use tool_result::{Image, ToolResult};
@@ -66,7 +66,7 @@ pub use tool_result::{Image, ToolResult};
 #[derive(Clone, Default)]
 pub struct Servers {
     by_name: Arc<BTreeMap<String, Arc<Server>>>,
-    news: Arc<News>,
+    news: Arc<NoticeSender>,
 }
 
 impl std::fmt::Debug for Servers {
@@ -160,7 +160,7 @@ impl Servers {
     /// login lasts as long as the process. `typed` is how a person names the agent in a login command.
     pub fn keep_logins(&self, folder: &Path, agent: &str, typed: &str) {
         let all = self.by_name.values().filter_map(|server| server.spec().auth());
-        all.for_each(|auth| auth.keep_in(folder, agent, typed));
+        all.for_each(|auth| auth.store_in(folder, agent, typed));
     }
 
     /// Ends processes (whole groups, reaped) and connections. Later calls are refused. On drop they are ended too,

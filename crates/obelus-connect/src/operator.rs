@@ -5,11 +5,11 @@
 //! | file | subject |
 //! |---|---|
 //! | `record` | the working state: what is stored in it, and what never is |
-//! | `alone` | an operator without a browser: other servers' tools are called directly, and there is no page |
+//! | `no_browser` | an operator without a browser: other servers' tools are called directly, and there is no page |
 //!
 //! If an agent's file has a browser, that browser observes, aims and acts (`browser`).
 
-mod alone;
+mod no_browser;
 mod record;
 
 use obelus_runtime::Activities;
@@ -25,9 +25,9 @@ const PARTS: [&str; 4] = ["record", "observe", "aim", "act"];
 pub(crate) fn bind(activities: &mut Activities, name: &str, fields: &Fields<'_>) -> Result<(), BindingError> {
     match fields.text("operator")? {
         Some("record") => drop(activities.add(name, record::Record::default())),
-        Some("observe") => drop(activities.add(name, alone::Observe)),
-        Some("aim") => drop(activities.add(name, alone::Aim)),
-        Some("act") => drop(activities.add(name, alone::Act)),
+        Some("observe") => drop(activities.add(name, no_browser::Observe)),
+        Some("aim") => drop(activities.add(name, no_browser::Aim)),
+        Some("act") => drop(activities.add(name, no_browser::Act)),
         other => {
             let found = other.map_or_else(|| "nothing".to_owned(), |other| format!("`{}`", other.escape_debug()));
             return Err(fields.wrong("operator", format!("it is one of {}, not {found}", PARTS.join(", "))));

@@ -186,7 +186,7 @@ impl Connector for StandardConnector {
     ) -> ConnectFuture<'a, Result<Connections, ConnectError>> {
         Box::pin(async move {
             let mut servers = self.servers(spec, pictures).map_err(|error| in_file(spec, error))?;
-            if let Err(error) = servers.meet(spec).await {
+            if let Err(error) = servers.start_servers(spec).await {
                 servers.close().await;
                 return Err(in_file(spec, error));
             }

@@ -1,4 +1,4 @@
-//! What the model is shown by each bundled agent, held word for word.
+//! The exact prompts of the bundled agents.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
-//! The client beside a server that others have written: `@copilotkit/aimock`, which answers as OpenAI does.
+//! The client against an independent implementation of OpenAI's API: `@copilotkit/aimock`.
 //!
-//! It is installed by npm below the target folder, in the version that stands here. Without npm there is nothing to
-//! compare with, and the test says so.
+//! npm installs it below the target folder, in the version named here. Without npm the test is skipped with a message.
 #![cfg(feature = "openai")]
 
 #[expect(dead_code, reason = "the playbooks of the examples are for other tests")]
@@ -14,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Timeouts};
-use obelus_kernel::session::Ends;
+use obelus_kernel::session::TurnEnd;
 use obelus_runtime::Secret;
 use serde_json::{Value, json};
 
@@ -23,7 +22,7 @@ use common::say;
 const VERSION: &str = "1.43.0";
 const KEY: &str = "test-key-of-the-mock";
 
-/// The server, ended with the test.
+/// The server; it is killed on drop.
 struct Mock {
     child: Child,
     base: String,
@@ -36,7 +35,7 @@ impl Drop for Mock {
     }
 }
 
-/// Where the package is; none where it cannot be had.
+/// The folder of the package, if it can be installed.
 fn installed() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("aimock-{VERSION}"));
     let program = folder.join("node_modules/@copilotkit/aimock/dist/cli.js");
@@ -76,7 +75,7 @@ fn start(fixtures: &Value) -> Option<Mock> {
     let said =
         lines.by_ref().map_while(Result::ok).find_map(|line| Some(line.split_once("listening on ")?.1.to_owned()));
     let base = format!("{}/v1", said.expect("it says where it listens"));
-    // What else it says is read, so that it is never held up.
+    // The rest of its output is read, so that it never blocks on a full pipe.
     std::thread::spawn(move || lines.for_each(drop));
     Some(Mock { child, base })
 }
@@ -93,7 +92,7 @@ fn fixtures() -> Value {
         fixture("привет", json!({"content": says("Здравствуйте!")})),
         fixture("сделка", json!({"content": calls.to_string()})),
         fixture("болтай", json!({"content": "Просто слова."})),
-        // The request for a repair repeats them.
+        // The request for a repair repeats these words.
         fixture("Просто слова.", json!({"content": "И снова."})),
         fixture("пусто", json!({"content": " "})),
         fixture("запрет", error(403, "no")),
@@ -116,17 +115,17 @@ fn model(mock: &Mock, key: &str, chaos: Option<&str>) -> Arc<OpenAi> {
 #[tokio::test]
 async fn a_server_that_others_have_written_is_understood_and_its_failures_are_survived() {
     let Some(mock) = start(&fixtures()) else { return };
-    // The server answers by the last message, so what is in memory has to stand before the user's words.
+    // The server answers by the last message, so memory must come before the user's message.
     let memory = json!({"type": "data", "kind": "office", "data": {"people": common::people()}});
     let mut live = common::live_with(model(&mock, KEY, None), false, memory).await;
 
     let reply = say(&live, "привет").await;
-    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Здравствуйте!")));
+    assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("Здравствуйте!")));
     assert_eq!(live.written().concat(), "Здравствуйте!", "its stream is read as it comes");
     assert!(live.look(obelus_kernel::session::Session::spent).await.1.tokens > 0, "it says what it took");
 
     let reply = say(&live, "сделка").await;
-    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Сумма прежняя")));
+    assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("Сумма прежняя")));
     assert_eq!(live.state().await["sum"], 5);
 
     for (words, code) in [
@@ -139,9 +138,9 @@ async fn a_server_that_others_have_written_is_understood_and_its_failures_are_su
     ] {
         let before = live.state().await;
         let reply = say(&live, words).await;
-        assert_eq!((reply.ends, reply.reason.unwrap().code.as_str()), (Ends::Degraded, code), "{words}");
+        assert_eq!((reply.ends, reply.reason.unwrap().code.as_str()), (TurnEnd::Degraded, code), "{words}");
         assert_eq!(live.state().await, before, "{words}");
-        assert_eq!(say(&live, "привет").await.ends, Ends::Output, "the turn after «{words}»");
+        assert_eq!(say(&live, "привет").await.ends, TurnEnd::Output, "the turn after «{words}»");
     }
 
     let stranger = common::live(model(&mock, "another", None), false).await;
@@ -155,6 +154,6 @@ async fn a_server_that_others_have_written_is_understood_and_its_failures_are_su
         let live = common::live(model(&mock, KEY, Some(chaos)), false).await;
         let reply = say(&live, "привет").await;
         let reason = reply.reason.unwrap();
-        assert!(reply.ends == Ends::Degraded && codes.contains(&reason.code.as_str()), "{chaos}: {reason:?}");
+        assert!(reply.ends == TurnEnd::Degraded && codes.contains(&reason.code.as_str()), "{chaos}: {reason:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a binding is found before any call, and told with its place and a way out.
+//! Mistakes in a binding are found before any call; the error has the place and a correction.
 #![cfg(all(feature = "exec", feature = "http", feature = "jq"))]
 
 use std::path::Path;

@@ -1,12 +1,12 @@
-//! The schemas that editors use take every agent, request, playbook and vector of the repository, and refuse typos. What is
-//! written about playbooks holds: every example of their manual is one, for the reader and for the schema.
+//! The schemas for editors accept every agent, request, playbook and vector of the repository, and reject typos. Every
+//! example in the manual of playbooks is valid, for the parser and for the schema.
 
 use std::path::{Path, PathBuf};
 
 use obelus_connect::model::Playbook;
 use serde_json::Value;
 
-/// A place in the repository.
+/// A path in the repository.
 fn at(path: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
 }
@@ -19,7 +19,7 @@ fn schema(name: &str) -> jsonschema::Validator {
     jsonschema::draft202012::new(&schema).unwrap()
 }
 
-/// The files below a folder whose path ends so.
+/// The files below a folder with one of these endings.
 fn files(folder: &str, ends: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![at(folder)];
@@ -35,9 +35,9 @@ fn files(folder: &str, ends: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// What the schema has against a document.
+/// The errors that a schema finds in a document.
 fn breaches(schema: &jsonschema::Validator, document: &str) -> Vec<String> {
-    // JSON first: it may have more nodes than YAML is permitted.
+    // JSON first: the YAML parser limits the number of nodes.
     let value: Value = serde_json::from_str(document).unwrap_or_else(|_| serde_saphyr::from_str(document).unwrap());
     schema.iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
@@ -80,7 +80,7 @@ fn a_typo_does_not_fit_the_schema() {
     }
 }
 
-/// The manual's YAML, each block under the line it stands at.
+/// The YAML blocks of the manual, each with its line.
 fn examples_of_the_manual() -> Vec<(PathBuf, String)> {
     let manual = std::fs::read_to_string(at("docs/playbook.md")).unwrap();
     let mut blocks: Vec<(PathBuf, String)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Programs as activities, with real processes on the other side.
+//! Programs as activities, with real processes.
 #![cfg(feature = "exec")]
 
 mod hands;
@@ -19,7 +19,7 @@ fn python(script: &str) -> Value {
     json!({"exec": ["python3", "-c", script], "timeout": 20})
 }
 
-/// A file of this test's own, for processes to leave traces in.
+/// A file of this test, in which processes leave traces.
 fn trace(name: &str) -> String {
     let path = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
     let _ = fs::remove_file(&path);
@@ -148,7 +148,7 @@ async fn relative_paths_begin_at_the_folder_of_the_file() {
 #[tokio::test]
 async fn too_much_output_ends_the_program_early() {
     let written = trace("written");
-    // 100 MB, with a note of how far it came; the pipe breaks long before the end.
+    // Writes 100 MB and counts the megabytes; the pipe breaks long before the end.
     let script = format!(
         "import sys\nfor i in range(100):\n  sys.stdout.write('\"' + 'x' * 999999); sys.stdout.flush()\n  open({written:?}, 'a').write('x')"
     );
@@ -187,21 +187,21 @@ async fn what_nobody_waits_for_is_killed_with_all_it_started() {
     let pids = fs::read_to_string(&pids).unwrap();
     let (shell, child) = pids.trim().split_once(' ').unwrap();
     eventually("the child of the child is killed", || !runs(child)).await;
-    // Not even a zombie is left of the program itself.
+    // The program itself is reaped too.
     eventually("the program is reaped", || !fs::exists(format!("/proc/{shell}")).unwrap()).await;
 }
 
 #[tokio::test]
 async fn what_a_program_leaves_behind_ends_with_it() {
     let pid = trace("left");
-    // The child holds stdout open: the result must not wait for it.
+    // The child keeps stdout open; the result must not wait for it.
     let begun = Instant::now();
     let script = format!("sleep 1000 & echo $! > {pid}; echo 1");
     assert_eq!(run(sh(&script), reading(json!({}))).await, Outcome::Value(json!(1)));
     let pid = fs::read_to_string(&pid).unwrap();
     eventually("what was left is killed", || !runs(&pid)).await;
 
-    // One that left the group can be neither killed nor waited for.
+    // A process outside of the group cannot be killed and is not waited for.
     let script = "setsid sleep 5 & echo 2";
     assert_eq!(run(sh(script), reading(json!({}))).await, Outcome::Value(json!(2)));
     assert!(begun.elapsed() < Duration::from_secs(4));
@@ -231,7 +231,7 @@ async fn calls_do_not_wait_for_each_other() {
     assert!(begun.elapsed() < Duration::from_secs(2));
 }
 
-/// The environment of a test cannot be changed safely, so this one runs itself again in another.
+/// A test cannot change its environment safely, so it runs itself in another process.
 #[tokio::test]
 async fn secrets_of_the_environment_are_passed_on_only_when_named() {
     if std::env::var_os("OBELUS_TEST_INSIDE").is_none() {
@@ -244,7 +244,7 @@ async fn secrets_of_the_environment_are_passed_on_only_when_named() {
     }
     let script = r#"printf '["%s", "%s"]' "$MY_NAME" "${MY_TOKEN:-none}""#;
     assert_eq!(run(sh(script), reading(json!({}))).await, Outcome::Value(json!(["Ann", "none"])));
-    // It is there, and it does not come out.
+    // The program has the secret, but its output is masked.
     let script = r#"[ "$MY_TOKEN" = hush-hush ] || exit 9; printf '["%s", "%s"]' "$MY_TOKEN" "$MY_NAME""#;
     for env in [json!(["MY_TOKEN"]), json!({"MY_TOKEN": true}), json!({"MY_TOKEN": "hush-hush"})] {
         let binding = json!({"exec": ["sh", "-c", script], "env": env});

@@ -1,4 +1,4 @@
-//! HTTP requests as activities, with real servers on the other side.
+//! HTTP requests as activities, with real servers.
 #![cfg(feature = "http")]
 
 mod hands;
@@ -287,7 +287,7 @@ async fn a_body_without_end_is_cut_off() {
     assert_eq!(error(get(&server.url), reading(json!({}))).await.code, "http_500");
 }
 
-/// Cargo sets this variable, and its value is long enough to be found: as good a secret as any.
+/// Stands for a secret: Cargo sets this variable, and its value is long enough to be masked.
 const SECRET: &str = "CARGO_MANIFEST_DIR";
 
 #[tokio::test]
@@ -297,7 +297,7 @@ async fn a_secret_reaches_the_server_and_nobody_else() {
         match before {
             0 => answer("403 Forbidden", "text/plain", &format!("bad token {told}")),
             1 => reply_json(&json!({"you sent": [told]}).to_string()),
-            // The excerpt in the error ends in the middle of the secret.
+            // The excerpt in the error ends within the secret.
             2 => answer("403 Forbidden", "text/plain", &format!("{}{told}", "x".repeat(285))),
             _ => answer("200 OK", "application/json", told),
         }

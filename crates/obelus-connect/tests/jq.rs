@@ -44,10 +44,10 @@ async fn a_filter_that_never_ends_only_meets_its_time_limit() {
         json!({"jq": "if .call.end then 1 else reduce range(1000000000000) as $i (0; $i) end", "timeout": 0.2});
     let ended = error(endless, reading(json!({}))).await;
     assert_eq!(ended.code, "timeout");
-    // Others of its name still run.
+    // Other calls of the same activity still run.
     let both = activity(json!({"jq": "if .call.end then 1 else reduce range(1000000000000) as $i (0; $i) end"}));
     let stuck = tokio::spawn(both.run(reading(json!({}))));
     assert_eq!(both.run(reading(json!({"end": true}))).await, Outcome::Value(json!(1)));
     stuck.abort();
-    // And the runtime of this test must come to its end.
+    // The test also checks that the runtime can shut down.
 }

@@ -1,4 +1,4 @@
-//! What a model on a server is sent of what lies before its eyes, and what comes back of it in errors.
+//! Observations in requests to a model server, and in its errors.
 #![cfg(feature = "openai")]
 
 #[path = "common/live.rs"]
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions};
 use obelus_kernel::Context;
-use obelus_kernel::session::{Ends, Mode, Reply, Settings};
+use obelus_kernel::session::{Mode, Reply, Settings, TurnEnd};
 use obelus_runtime::{Activities, Connections, SessionSpec};
 use serde_json::{Value, json};
 
@@ -19,10 +19,10 @@ use live::Live;
 use stream::{Asked, Model, Say, solution};
 
 const PAGE: &str = "- heading \"Sale\"\n- text: CANARY-7f3a-0002\n\n# Mode\nfull";
-/// As much of a picture as tells that it is one.
+/// The beginning of a PNG, enough to be recognised.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nCANARY-IN-THE-PICTURE-000000000000000000000000000000000000000";
 
-/// A picture in a file of its own.
+/// A picture in a temporary file.
 struct Shot(PathBuf);
 
 impl Shot {
@@ -39,7 +39,7 @@ impl Drop for Shot {
     }
 }
 
-/// A session that can look.
+/// A session with a tool that observes.
 async fn open(server: &Model, options: OpenAiOptions, shot: &Shot) -> Live {
     let mut activities = Activities::new();
     let image = shot.0.clone();
@@ -67,7 +67,7 @@ fn looks_then_answers(asked: &Asked) -> Say {
     Say::whole(&json!({"say": null, "calls": [{"_tool": "look", "_outputPath": "†page"}], "output": null}).to_string())
 }
 
-/// The message with what is before the model's eyes.
+/// The message with the observation.
 fn message_seen(asked: &Asked) -> Option<Value> {
     let body = asked.json();
     let mut messages = body["messages"].as_array().unwrap().iter();
@@ -93,7 +93,7 @@ async fn text_goes_as_data_and_the_picture_as_a_part_beside_it() {
     let server = Model::start(|asked, _| looks_then_answers(asked)).await;
     let shot = Shot::new("part", PNG);
     let live = open(&server, options(), &shot).await;
-    assert_eq!(say(&live).await.ends, Ends::Output);
+    assert_eq!(say(&live).await.ends, TurnEnd::Output);
     let asked = server.asked();
     assert_eq!((asked.len(), pictures(&asked[0]), pictures(&asked[1])), (2, 0, 1));
     let seen = message_seen(&asked[1]).unwrap();
@@ -103,7 +103,7 @@ async fn text_goes_as_data_and_the_picture_as_a_part_beside_it() {
     assert_eq!(lines, PAGE.lines().collect::<Vec<_>>(), "none of its lines begins a section of its own");
     let url = seen["content"][1]["image_url"]["url"].as_str().unwrap();
     assert!(url.starts_with("data:image/png;base64,iVBORw0KGgp"), "{url}");
-    // What was sent before stays where it was.
+    // Earlier messages stay where they were.
     let body = asked[1].json();
     let messages = body["messages"].as_array().unwrap();
     assert_eq!(messages.first().unwrap()["role"], "system");
@@ -116,7 +116,7 @@ async fn a_model_that_takes_no_pictures_is_sent_none() {
     let server = Model::start(|asked, _| looks_then_answers(asked)).await;
     let shot = Shot::new("off", PNG);
     let live = open(&server, OpenAiOptions { images: false, ..options() }, &shot).await;
-    assert_eq!(say(&live).await.ends, Ends::Output);
+    assert_eq!(say(&live).await.ends, TurnEnd::Output);
     let asked = server.asked();
     assert_eq!((asked.len(), pictures(&asked[1])), (2, 0));
     let text = text_seen(&asked[1]).unwrap();
@@ -138,10 +138,10 @@ async fn a_server_that_refuses_pictures_is_asked_once_without_and_that_is_rememb
         .await;
         let shot = Shot::new(&format!("refused-{status}"), PNG);
         let live = open(&server, options(), &shot).await;
-        assert_eq!(say(&live).await.ends, Ends::Output, "{status}");
+        assert_eq!(say(&live).await.ends, TurnEnd::Output, "{status}");
         let sent: Vec<usize> = server.asked().iter().map(pictures).collect();
         assert_eq!(sent, [0, 1, 0], "{status}: with it, and once more without");
-        assert_eq!(say(&live).await.ends, Ends::Output);
+        assert_eq!(say(&live).await.ends, TurnEnd::Output);
         let sent: Vec<usize> = server.asked().iter().map(pictures).collect();
         assert_eq!(sent, [0, 1, 0, 0], "{status}: the second time it is known");
     }
@@ -156,7 +156,7 @@ async fn a_refusal_of_another_kind_is_no_reason_to_leave_pictures_out() {
     .await;
     let shot = Shot::new("long", PNG);
     let reply = say(&open(&server, options(), &shot).await).await;
-    assert_eq!((reply.ends, reply.reason.unwrap().code.as_str()), (Ends::Degraded, "bad_request"));
+    assert_eq!((reply.ends, reply.reason.unwrap().code.as_str()), (TurnEnd::Degraded, "bad_request"));
     assert_eq!(server.asked().len(), 2);
 }
 
@@ -164,7 +164,7 @@ async fn a_refusal_of_another_kind_is_no_reason_to_leave_pictures_out() {
 async fn a_picture_that_cannot_be_sent_is_said_to_be_missing() {
     let server = Model::start(|asked, _| looks_then_answers(asked)).await;
     let shot = Shot::new("secret", b"root:x:0:0:CANARY-IN-A-FILE");
-    assert_eq!(say(&open(&server, options(), &shot).await).await.ends, Ends::Output);
+    assert_eq!(say(&open(&server, options(), &shot).await).await.ends, TurnEnd::Output);
     let asked = server.asked();
     assert_eq!(pictures(&asked[1]), 0);
     let body = asked[1].json().to_string();
@@ -179,7 +179,7 @@ async fn a_picture_of_the_user_goes_beside_the_users_words() {
         let live = open(&server, OpenAiOptions { images, ..options() }, &shot).await;
         live.handle.attach(&shot.0).await.unwrap();
         for turn in 0..2 {
-            assert_eq!(say(&live).await.ends, Ends::Output);
+            assert_eq!(say(&live).await.ends, TurnEnd::Output);
             let asked = server.asked().pop().unwrap();
             let expected = if turn == 0 { expected } else { 0 };
             assert_eq!(pictures(&asked), expected, "turn {turn}: it is shown for the turn that it came with");
@@ -201,7 +201,7 @@ async fn a_picture_of_the_user_goes_beside_the_users_words() {
 
 #[tokio::test]
 async fn a_server_that_repeats_what_it_was_sent_brings_none_of_it_into_the_session() {
-    // As some servers do: the whole of the messages in the error, the picture included.
+    // Some servers repeat all messages in an error, with pictures.
     let server = Model::start(|asked, _| match message_seen(asked) {
         None => looks_then_answers(asked),
         Some(message) => Say::error(400, &format!("Failed to parse: {}", message["content"])),

@@ -1,4 +1,4 @@
-//! Models on a server: what is sent, and how each way in which a server can fail ends.
+//! Models on a server: the requests, and the outcome of each kind of failure.
 #![cfg(feature = "openai")]
 
 #[expect(dead_code, reason = "the playbooks of the examples are for other tests")]
@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Price, Structured, Timeouts};
-use obelus_kernel::session::{Ends, Money};
+use obelus_kernel::session::{Money, TurnEnd};
 use obelus_runtime::{EventBody, Secret, Used};
 use serde_json::{Value, json};
 
 use common::{Live, say};
 use stream::{Model, Say, chunk, solution};
 
-/// Waits as short as a test can bear, and tries nothing again.
+/// Short time limits, no retries.
 fn hasty() -> OpenAiOptions {
     let timeouts = Timeouts { first_byte: 0.4, idle: 0.4, total: 5.0 };
     OpenAiOptions { timeouts, retries: 0, ..OpenAiOptions::named("gpt-test") }
@@ -42,7 +42,7 @@ async fn a_request_is_sent_as_configured_and_to_the_configured_address() {
         ..hasty()
     };
     let reply = say(&live(&server, options).await, "привет").await;
-    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Привет")));
+    assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("Привет")));
     let asked = server.asked();
     assert_eq!(asked.len(), 1);
     assert_eq!((asked[0].method.as_str(), asked[0].target.as_str()), ("POST", "/v1/chat/completions"));
@@ -89,12 +89,12 @@ async fn a_server_without_strict_schemas_is_asked_otherwise_and_that_is_remember
     })
     .await;
     let live = live(&server, hasty()).await;
-    assert_eq!(say(&live, "a").await.ends, Ends::Output);
+    assert_eq!(say(&live, "a").await.ends, TurnEnd::Output);
     assert_eq!(server.asked().len(), 3, "a schema, an object, words");
     let schema_in_words =
         |asked: &stream::Asked| asked.json()["messages"][0]["content"].to_string().contains("additionalProperties");
     assert!(!schema_in_words(&server.asked()[0]) && schema_in_words(&server.asked()[2]));
-    assert_eq!(say(&live, "b").await.ends, Ends::Output);
+    assert_eq!(say(&live, "b").await.ends, TurnEnd::Output);
     assert_eq!(server.asked().len(), 4, "the second time it is known");
 }
 
@@ -116,7 +116,7 @@ async fn what_may_pass_is_tried_again_when_the_server_says() {
     })
     .await;
     let reply = say(&live(&server, OpenAiOptions { retries: 2, ..hasty() }).await, "a").await;
-    assert_eq!((reply.ends, server.asked().len()), (Ends::Output, 3));
+    assert_eq!((reply.ends, server.asked().len()), (TurnEnd::Output, 3));
 }
 
 #[tokio::test]
@@ -165,7 +165,7 @@ async fn a_reading_call_begins_while_the_rest_of_the_stream_is_still_to_come() {
     let (first, rest) = (first.to_owned(), rest.to_owned());
     let opens = Arc::clone(&gate);
     let server = Model::start(move |_, _| Say::gated(&first, Arc::clone(&opens), &rest)).await;
-    // Nobody else opens the gate: were the call not begun before the rest has come, nothing would ever come.
+    // Only the start of the call opens the gate: if calls started after the whole answer, the test would hang.
     let patient = OpenAiOptions { timeouts: Timeouts::default(), ..hasty() };
     let live = live(&server, patient).await;
     let mut events = live.handle.subscribe(None);
@@ -184,7 +184,7 @@ async fn a_reading_call_begins_while_the_rest_of_the_stream_is_still_to_come() {
         begun
     });
     let reply = say(&live, "a").await;
-    assert_eq!(reply.ends, Ends::Output);
+    assert_eq!(reply.ends, TurnEnd::Output);
     assert_eq!(begun.await.unwrap(), ["deal_get", "send"]);
     assert_eq!(live.state().await["sent"], "Окна");
 }
@@ -204,7 +204,7 @@ async fn no_other_address_is_contacted_whatever_the_server_says() {
     assert_eq!(elsewhere.asked().len(), 0);
 }
 
-/// Each way in which a server fails, by the code that it has in the end.
+/// Each failure of a server, with the code it results in.
 fn faults() -> Vec<(&'static str, Say)> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     let half = || format!("{head}data: {}\n\n", chunk(&json!({"content": "{\"say\": \"поло"}), None));
@@ -254,7 +254,7 @@ async fn each_failure_ends_in_the_degraded_answer_and_the_next_turn_works() {
         let before = live.state().await;
         let reply = say(&live, "привет").await;
         let reason = reply.reason.clone().unwrap();
-        assert_eq!((reply.ends, reason.code.as_str()), (Ends::Degraded, code), "{index}: {reason:?}");
+        assert_eq!((reply.ends, reason.code.as_str()), (TurnEnd::Degraded, code), "{index}: {reason:?}");
         assert!(!reason.message.contains("s3cr3t"), "{}", reason.message);
         let words = obelus_runtime::people::why_it_ended(&reply, obelus_runtime::Language::Russian);
         assert!(words.contains("сохранены"), "{words}");
@@ -262,7 +262,7 @@ async fn each_failure_ends_in_the_degraded_answer_and_the_next_turn_works() {
         let heard = live.look(|session| session.context().last_user_text().map(|text| text.text.clone())).await;
         assert_eq!(heard.as_deref(), Some("привет"), "the user's words are kept");
         let reply = say(&live, "снова").await;
-        assert_eq!((reply.ends, &reply.output), (Ends::Output, &Value::from("Готово")), "{index}: {code}");
+        assert_eq!((reply.ends, &reply.output), (TurnEnd::Output, &Value::from("Готово")), "{index}: {code}");
     }
 }
 
@@ -298,6 +298,6 @@ async fn a_stop_ends_the_request() {
         tokio::task::yield_now().await;
     }
     live.handle.stop().await.unwrap();
-    assert_eq!(live.handle.finished().await.unwrap().unwrap().ends, Ends::Stopped);
+    assert_eq!(live.handle.finished().await.unwrap().unwrap().ends, TurnEnd::Stopped);
     server.until_all_have_gone().await;
 }

@@ -1,9 +1,9 @@
-//! The example playbooks at work in a session.
+//! The example playbooks in a session.
 
 mod common;
 
 use common::{example, live, say};
-use obelus_kernel::session::Ends;
+use obelus_kernel::session::TurnEnd;
 use serde_json::json;
 
 #[tokio::test]
@@ -19,7 +19,7 @@ async fn a_greeting_is_answered_at_once() {
 async fn a_procedure_goes_on_where_its_results_are() {
     let live = live(example("deal-sum"), false).await;
     let reply = say(&live, "Измени сумму сделки 1 на 100 000").await;
-    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Сумма сделки «Окна» теперь 100 000.")));
+    assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("Сумма сделки «Окна» теперь 100 000.")));
     assert_eq!(reply.said, ["Смотрю сделку 1."]);
     let calls: Vec<_> =
         reply.calls.iter().map(|report| (report.call["_tool"].as_str(), report.status.name())).collect();
@@ -32,8 +32,8 @@ async fn a_procedure_goes_on_where_its_results_are() {
 async fn a_procedure_that_fails_says_so() {
     let live = live(example("deal-sum"), false).await;
     let reply = say(&live, "измени сумму сделки 2 на 5").await;
-    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Не получилось: нет такой сделки")));
-    // The next turn is not burdened with the failure of this one.
+    assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("Не получилось: нет такой сделки")));
+    // The failure does not affect the next turn.
     let reply = say(&live, "измени сумму сделки 1 на 5").await;
     assert_eq!(reply.output, json!("Сумма сделки «Окна» теперь 5."));
 }
@@ -42,7 +42,7 @@ async fn a_procedure_that_fails_says_so() {
 async fn calls_and_thoughts_come_from_data() {
     let live = live(example("reminders"), true).await;
     let reply = say(&live, "Напомни всем").await;
-    assert_eq!((reply.ends, reply.output), (Ends::Output, json!({"reminded": ["anna", "boris"]})));
+    assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!({"reminded": ["anna", "boris"]})));
     let sent = live.look(|session| session.context().view("sent").unwrap().read(&[], None).unwrap().into_owned()).await;
     assert_eq!(sent, json!({"anna": "Анна, завтра в 9:00 встреча.", "boris": "Борис, завтра в 10:30 встреча."}));
 }

@@ -1,4 +1,4 @@
-//! Answers that get lost, and bindings that can look whether the call happened.
+//! Lost answers, and bindings that can find out whether a call happened.
 
 #![cfg(all(feature = "exec", feature = "http"))]
 
@@ -13,7 +13,7 @@ use obelus_runtime::{Reconciled, Work};
 use serde_json::{Value, json};
 use server::{Reply, Server, answer, json as reply_json};
 
-/// What a binding finds out about a call.
+/// The result of a binding's `reconcile`.
 async fn look(binding: Value, work: Work) -> Reconciled {
     activity(binding).reconcile(work).expect("it can look").await
 }
@@ -57,7 +57,7 @@ async fn what_a_program_that_looks_may_say() {
         let found = look(said(text), creating(json!({}))).await;
         match expected {
             Some(expected) => assert_eq!(found, expected, "{text}"),
-            // What is not understood is never taken for a no.
+            // Any other output means unknown, never that the call did not happen.
             None => assert!(matches!(found, Reconciled::Unknown(_)), "{text}: {found:?}"),
         }
     }

@@ -1,4 +1,4 @@
-//! A conversation is recorded, and played again without its model.
+//! Records a conversation and replays it without its model.
 
 mod common;
 
@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use common::{example, live, say};
 use obelus_connect::model::{ModelSpec, Recorder, Replay, open};
-use obelus_kernel::session::{Ends, Reply};
+use obelus_kernel::session::{Reply, TurnEnd};
 use obelus_runtime::Model;
 use serde_json::{Value, json};
 
-/// A file of this test's own.
+/// A file of this test.
 fn file(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_file(&path);
@@ -22,7 +22,7 @@ fn lines(path: &Path) -> Vec<Value> {
     std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Both conversations of this test, and everything that the session remembers of them.
+/// Plays a conversation; returns the replies and the session.
 async fn converse(model: Arc<dyn Model>, lazy: bool, words: &[&str]) -> (Vec<Value>, Value) {
     let live = live(model, lazy).await;
     let mut replies = Vec::new();
@@ -31,7 +31,7 @@ async fn converse(model: Arc<dyn Model>, lazy: bool, words: &[&str]) -> (Vec<Val
         replies.push(serde_json::to_value(reply).unwrap());
     }
     let mut all = live.look(obelus_kernel::session::Session::snapshot).await;
-    // Every session draws an id of its own.
+    // The id differs in every session.
     all["id"] = Value::Null;
     (replies, all)
 }
@@ -63,7 +63,7 @@ async fn a_failure_is_recorded_too_and_a_missing_recording_is_one() {
     let replay = Arc::new(Replay::parse(&path, &std::fs::read_to_string(&path).unwrap()).unwrap());
     let live = live(replay, false).await;
     let reply = say(&live, "Другое").await;
-    assert_eq!(reply.ends, Ends::Degraded);
+    assert_eq!(reply.ends, TurnEnd::Degraded);
     let reason = reply.reason.unwrap();
     assert_eq!(reason.code, "replay");
     assert!(reason.message.contains("«Другое»"), "{}", reason.message);

@@ -1,4 +1,4 @@
-//! PROMPT-2: each request begins with the messages of the one before it, except for what changes.
+//! PROMPT-2: each request begins with the messages of the one before, except for the changing last part.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use obelus_kernel::{Context, Time};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// What happens next.
+/// One event.
 #[derive(Clone, Debug)]
 enum Move {
     Say(String),
-    /// The model answers: how many reads, whether it makes something, whether it asks for a person.
+    /// The model's answer: the number of reads, whether it creates something, whether it asks for approval.
     Answer {
         reads: usize,
         makes: bool,
         asks: bool,
     },
-    /// The oldest call under way ends.
+    /// The oldest running call ends.
     End {
         rows: usize,
         fails: bool,
@@ -47,13 +47,13 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     prop::collection::vec(one, 1..60)
 }
 
-/// A session, and whoever it deals with.
+/// A session with its open request and calls.
 struct Stage {
     session: Session,
     now: i64,
     asked: Option<obelus_kernel::session::RequestId>,
     calls: Vec<Start>,
-    /// The messages of the requests so far.
+    /// The messages of all requests.
     requests: Vec<Vec<ChatMessage>>,
     numbers: u64,
 }
@@ -80,7 +80,7 @@ impl Stage {
 
     fn tell(&mut self, input: Input) {
         self.now += 60_000;
-        // What does not fit is refused, and nothing has changed.
+        // A refused input changes nothing.
         let _ = self.session.handle(Time(self.now), input);
         while let Some(task) = self.session.poll() {
             match task {
@@ -151,7 +151,7 @@ impl Stage {
     }
 }
 
-/// A request without its last part: what is now, and what was wrong with the last answer.
+/// A request without its last part: the current situation, and the error of the last answer.
 fn lasting(messages: &[ChatMessage]) -> &[ChatMessage] {
     let is_last_part = |message: &ChatMessage| {
         message.content.starts_with("# Now\n") || message.content.starts_with("Your last answer could not be read.")
@@ -186,7 +186,7 @@ proptest! {
         let mut rewritten = 0;
         for pair in stage.requests.windows(2) {
             let (before, now) = (lasting(&pair[0]), lasting(&pair[1]));
-            // Results that the model has not seen yet are shown whatever their length: a few thousand characters each.
+            // Results that the model has not seen yet are shown in any length: a few thousand characters each.
             prop_assert!(length(now) < 30_000, "{}", length(now));
             rewritten += usize::from(!now.starts_with(before));
         }

@@ -1,7 +1,7 @@
 //! Drawings of plans.
 
 use obelus_kernel::Effect;
-use obelus_kernel::plan::{Check, Who};
+use obelus_kernel::plan::{Check, RunsFor};
 
 use crate::{Drawing, DrawnEdge, DrawnNode, NodeKind};
 
@@ -23,9 +23,9 @@ pub fn plan_drawing(check: &Check, title: &str) -> Drawing {
         let mut details: Vec<String> =
             call.params.iter().map(|(name, value)| format!("{name}: {}", plain(&value.outline()))).collect();
         match &check.who[index] {
-            Who::Once => {}
-            Who::Each => details.push("for each instance".to_owned()),
-            Who::One(name) => details.push(format!("for {name}")),
+            RunsFor::Once => {}
+            RunsFor::Each => details.push("for each instance".to_owned()),
+            RunsFor::One(name) => details.push(format!("for {name}")),
         }
         details.extend(call.output_path.as_ref().map(|path| format!("→ {path}")));
         DrawnNode { label: format!("{index} {}", call.tool_name()), details, kind }

@@ -53,7 +53,7 @@ fn main() -> Result<(), &'static str> {
     Ok(())
 }
 
-/// An answer of about so many bytes: words, then calls with texts and numbers in them.
+/// A model's answer of about this many bytes: prose, then calls with texts and numbers.
 fn answer(bytes: usize) -> String {
     let call = |i: usize| {
         let text = "Позвонить клиенту и уточнить срок поставки. Deliver to the \"main\" gate, then call back.\n";
@@ -66,7 +66,7 @@ fn answer(bytes: usize) -> String {
     json!({"say": say, "calls": calls, "output": null}).to_string()
 }
 
-/// Reading an answer as it comes, to the solution at its end.
+/// Parses an answer in pieces, up to its solution.
 fn stream(bytes: usize, repetitions: usize) {
     let text = answer(bytes);
     let mut pieces = Vec::new();
@@ -89,7 +89,7 @@ fn stream(bytes: usize, repetitions: usize) {
     });
 }
 
-/// Reading the same answer at once, by the parser alone.
+/// Parses the same answer at once.
 fn whole(bytes: usize, repetitions: usize) {
     let text = answer(bytes);
     counted_work(repetitions, &mut |_| {
@@ -97,7 +97,7 @@ fn whole(bytes: usize, repetitions: usize) {
     });
 }
 
-/// The counter runs inside of this function only; it is found by its name.
+/// The profiler counts instructions inside this function only and finds it by its name.
 #[inline(never)]
 fn counted_work(repetitions: usize, work: &mut dyn FnMut(usize)) {
     for repetition in 0..repetitions {
@@ -113,7 +113,7 @@ fn result(path: &str, data: &Value) -> Value {
     json!({"type": "state", "data": data, "_call": {"_tool": "t"}, "_outputPath": path})
 }
 
-/// A conversation at work: words, results that go to new places and to old ones, a growing log, three instances.
+/// A typical conversation: texts, results at new and at existing paths, a growing log, three instances.
 fn history(length: usize) -> Context {
     let mut messages = vec![
         json!({"type": "input", "data": {"city": "Казань"}}),
@@ -192,7 +192,7 @@ fn plan(count: usize, repetitions: usize, shape: fn(usize) -> Vec<Value>) {
     });
 }
 
-/// What a policy of so many rules says of a call that one of them is about.
+/// The verdict of a policy with `count` rules for a call that one of them matches.
 fn verdict(count: usize, repetitions: usize, matching: fn(usize) -> Value) {
     let rules =
         (0..count).map(|i| json!({"match": matching(i), "verdict": "confirm", "reason": "it is ours to check"}));
@@ -261,7 +261,7 @@ fn random(count: usize) -> Vec<Value> {
     (0..count).map(|i| call(&reads(i), &format!("†state.c{i}"))).collect()
 }
 
-/// As at random, and all write one path besides.
+/// As [`random`]; in addition all calls write one path.
 fn rivals(count: usize) -> Vec<Value> {
     let mut calls = random(count);
     for (i, call) in calls.iter_mut().enumerate() {

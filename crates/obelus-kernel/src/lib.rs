@@ -66,7 +66,7 @@ pub mod memory {
 
 /// Data-flow graphs of calls: checks and simulation.
 pub mod plan {
-    pub use obelus_notebook::plan::{Check, Edge, Simulation, Warning, Who, check};
+    pub use obelus_notebook::plan::{Check, Edge, RunsFor, Simulation, Warning, check};
 }
 
 /// Graphs of steps.
@@ -77,7 +77,7 @@ pub mod steps {
 /// Texts: patterns of names, texts in several languages, JSON in one form.
 pub mod text {
     pub use obelus_notebook::canonical::write_canonical;
-    pub use obelus_notebook::glob::fits as glob_fits;
+    pub use obelus_notebook::glob::matches as glob_matches;
     pub use obelus_notebook::message::depth_of_text;
     pub use obelus_notebook::tool::in_language;
 }

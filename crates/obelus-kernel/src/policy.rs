@@ -9,17 +9,17 @@
 //! | `consent` | standing consents of a session |
 //! | `grounding` of the notebook | whether values of a call are in the user's messages |
 //! | `explain` | the verdict on a call in a file, with all findings |
-//! | `simulate`, `foretold` | the simulation of a plan, and the origins of values to come |
+//! | `simulate`, `planned_origins` | the simulation of a plan, and the origins of values to come |
 //! | `why`, `last_write` | the chain of calls behind a value; its last write |
 
 mod check;
 mod consent;
 mod explain;
-mod foretold;
 pub(crate) mod gate;
 mod index;
 mod last_write;
 mod matching;
+mod planned_origins;
 mod provenance;
 mod reason;
 mod rules;
@@ -33,7 +33,7 @@ pub use explain::explain;
 pub(crate) use gate::Mode;
 pub use gate::{Explanation, Finding, Gate, Proposal, Ruling, Verdict};
 pub(crate) use grounding::{AfterReading, Callee, GroundIndex, Grounded, Grounding, list_with};
-pub use grounding::{Evidence, Letter};
+pub use grounding::{Evidence, GroundingRule};
 pub(crate) use last_write::last_write;
 pub use matching::Match;
 pub(crate) use obelus_notebook::dotted::values_at;
@@ -43,4 +43,4 @@ pub(crate) use provenance::{Provenance, mark, stands_in_one_result};
 pub use reason::Reason;
 pub use rules::{Examples, Policy, Rule as PolicyRule};
 pub use simulate::simulate;
-pub use why::{Because, Given, Why, Writer, why};
+pub use why::{CallParam, ValueWrite, Why, Writer, why};

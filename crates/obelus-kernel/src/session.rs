@@ -25,9 +25,9 @@
 //! | `input`, `output`, `ids`, `solution` | inputs and outputs |
 //! | `flow` | a turn from its beginning to its rest; `solve`: the model's answer |
 //! | `calls`, `freeze`, `judge`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
-//! | `asking`, `looks`, `eliciting` | asking questions |
-//! | `decide`, `edit_call`, `edit_plan`, `earlier`, `doubt`, `happened` | people's decisions and their effects |
-//! | `prompt`, `telling`, `last_part`, `redact` | what the model is shown |
+//! | `asking`, `preview_reads`, `eliciting` | asking questions |
+//! | `decide`, `edit_call`, `edit_plan`, `earlier_decisions`, `doubt`, `happened` | people's decisions and their effects |
+//! | `prompt`, `transcript_writes`, `prompt_tail`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state for people, and a state from outside |
 //! | `plan_graph` | the calls of a turn as a graph |
 //! | `rules` | changes of the agent's file |
@@ -41,7 +41,7 @@ mod consents;
 mod decide;
 mod delegate;
 mod doubt;
-mod earlier;
+mod earlier_decisions;
 mod edit_call;
 mod edit_plan;
 mod eliciting;
@@ -56,14 +56,14 @@ pub mod ids;
 mod inbox;
 mod input;
 mod judge;
-mod last_part;
-mod looks;
 mod memory;
 mod observation;
 mod output;
 mod picture;
 pub mod plan_graph;
+mod preview_reads;
 mod prompt;
+mod prompt_tail;
 mod redact;
 mod refused;
 mod results;
@@ -74,8 +74,8 @@ mod solve;
 mod spent;
 mod state;
 mod state_projection;
-mod telling;
 mod transcript;
+mod transcript_writes;
 mod turn;
 
 use std::collections::VecDeque;
@@ -90,13 +90,13 @@ pub use inbox::{About, AskedCall, Change, Named, Question, QuestionStatus, Value
 pub use input::{Answer, CallError, Decision, Input, Outcome};
 pub use obelus_notebook::dialect::Solution;
 pub use observation::Observation;
-pub use output::{AskedAgain, CallReport, CallStatus, ElicitationAnswer, Ends, Reply, Start, Task};
+pub use output::{CallReport, CallStatus, ElicitationAnswer, RepeatReason, Reply, Start, Task, TurnEnd};
 pub use picture::Picture;
 pub use prompt::{Prompt, Purpose};
 pub use refused::{Misfit, Refused};
 pub use settings::Settings;
 pub use spent::{Money, Spent, Used};
-pub use transcript::{CallEntry, Happened, TranscriptEntry};
+pub use transcript::{CallEntry, TranscriptEntry, TranscriptEvent};
 
 /// The types of the fields of [`Settings`].
 pub mod options {
@@ -116,7 +116,7 @@ use consents::Consents;
 use delegate::Delegates;
 use graph_run::GraphRun;
 use ids::JobRef;
-use inbox::{Inbox, Naming};
+use inbox::{CallTexts, Inbox};
 use memory::Memory;
 use obelus_notebook::jq::Filter;
 use obelus_notebook::steps::Steps;
@@ -130,7 +130,7 @@ use turn::{PendingWords, Turn};
 pub struct Session {
     id: String,
     settings: Arc<Settings>,
-    brief: Brief,
+    constants: SessionConstants,
     memory: Memory,
     scheduler: Scheduler,
     inbox: Inbox,
@@ -155,7 +155,7 @@ pub struct Session {
 }
 
 /// The constants of the session.
-struct Brief {
+struct SessionConstants {
     /// The schema of the result.
     schema: Option<Value>,
     validator: Option<Arc<Validator>>,
@@ -208,7 +208,7 @@ impl Session {
         let persistent = settings.persistent || context.plan().is_some();
         let mut session = Self {
             id: id.into(),
-            brief: Brief { schema, validator, persistent, depth: 0 },
+            constants: SessionConstants { schema, validator, persistent, depth: 0 },
             transcript: Transcript::new(context.text_origins(), views),
             memory: Memory::new(context),
             scheduler: Scheduler::default(),
@@ -236,7 +236,7 @@ impl Session {
     #[must_use]
     pub fn with_steps(mut self, steps: Arc<Steps>) -> Self {
         self.graph = Some(GraphRun::new(steps));
-        self.brief.persistent = true;
+        self.constants.persistent = true;
         self
     }
 
@@ -257,12 +257,12 @@ impl Session {
         self.memory.set_now(now);
         self.count(&input);
         let taken = match input.pop_job() {
-            Some(job) => self.pass_down(job, input),
+            Some(job) => self.pass_to_delegate(job, input),
             None => self.take(input),
         };
         // What is refused is in no journal, so it moves no clock.
-        taken.inspect_err(|_| self.memory.take_back_now(before))?;
-        self.go_on();
+        taken.inspect_err(|_| self.memory.undo_set_now(before))?;
+        self.proceed();
         Ok(())
     }
 
@@ -290,7 +290,7 @@ impl Session {
             }
             Input::RunPlan => self.run_plan()?,
             Input::Picture(picture) => self.words.attach(picture)?,
-            Input::User { text } => self.hear(text),
+            Input::User { text } => self.take_user_message(text),
             Input::State { state, by, is_whole } => self.adopt(state, &by, is_whole)?,
             Input::Event { id, event } => self.take_event(id, event)?,
             Input::Used { .. } => {}
@@ -305,7 +305,7 @@ impl Session {
                 self.drop_elicitations();
                 self.memory.forget_observations();
                 self.transcript.forget_observations();
-                self.tell_children(&Input::ProcessLost);
+                self.give_to_delegates(&Input::ProcessLost);
             }
             Input::Decide { question, decision, by, digest } => {
                 let words = question.local().map(|number| self.words_of_decision(number, &decision));
@@ -364,7 +364,7 @@ impl Session {
 
     /// The schema of the result.
     pub fn schema(&self) -> Option<&Value> {
-        self.brief.schema.as_ref()
+        self.constants.schema.as_ref()
     }
 
     /// The settings it runs under.
@@ -415,7 +415,7 @@ impl Session {
 
     /// The same in the reader's language, as far as the tool's author provides it.
     pub fn call_headline_in(&self, call: &Value, language: Option<&str>) -> String {
-        Naming { language, ..self.naming() }.call_headline(call)
+        CallTexts { language, ..self.naming() }.call_headline(call)
     }
 
     /// What a question is about, in one line.
@@ -439,8 +439,8 @@ impl Session {
         self.memory.now()
     }
 
-    fn naming(&self) -> Naming<'_> {
-        Naming { context: &self.memory.context, language: self.settings.language.as_deref() }
+    fn naming(&self) -> CallTexts<'_> {
+        CallTexts { context: &self.memory.context, language: self.settings.language.as_deref() }
     }
 
     /// The whole session as data. Equal sessions are equal here, byte for byte.

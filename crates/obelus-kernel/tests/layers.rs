@@ -77,7 +77,7 @@ fn used(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// What stands between commas, up to the brace that closes the list.
+/// The members of a list, up to its closing brace.
 fn members(list: &str) -> Vec<String> {
     let (mut depth, mut all) = (0, vec![String::new()]);
     for c in list.chars() {
@@ -98,7 +98,7 @@ fn first_name(text: &str) -> String {
     text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
-/// The module behind each name that `lib.rs` exports. Modules of the notebook keep their names.
+/// The module of each name that `lib.rs` exports. Names from the notebook are left out.
 fn exported(lib: &str) -> BTreeMap<String, String> {
     let mut exported = BTreeMap::new();
     for statement in lib.split(';') {
@@ -114,7 +114,7 @@ fn exported(lib: &str) -> BTreeMap<String, String> {
     exported
 }
 
-/// Everything in a file that its module may not use.
+/// The forbidden dependencies in a file.
 fn offences(file: &str, module: &str, text: &str, exported: &BTreeMap<String, String>) -> Vec<String> {
     let order: Vec<&str> = LAYERS.iter().flat_map(|(_, modules)| *modules).copied().collect();
     let place = |module: &str| order.iter().position(|known| *known == module);

@@ -1,5 +1,5 @@
-//! LOOP-5: the kernel does no I/O, reads no clock and draws no random number, nor does anything it is built on. The
-//! notebook, its lower half, is held to the same.
+//! LOOP-5: the kernel and its dependencies do no I/O, read no clock and use no random numbers. The same holds for the
+//! notebook.
 
 #![expect(
     clippy::disallowed_types,
@@ -16,7 +16,7 @@ use obelus_kernel::plan::check;
 use obelus_kernel::{Context, PlanMode};
 use serde_json::{Map, Value, json};
 
-/// Crates that reach out of the process, or bring in a clock, a scheduler or chance. A trailing `*` is any ending.
+/// Crates that do I/O or provide a clock, a scheduler or random numbers. A trailing `*` matches any ending.
 const IMPURE_CRATES: [&str; 24] = [
     "async-*",
     "backon",
@@ -44,11 +44,11 @@ const IMPURE_CRATES: [&str; 24] = [
     "web-time",
 ];
 
-/// `ahash`, the hasher of `jsonschema`, asks the system for the seed of its tables. A validator looks names up in
-/// them and walks the value instead, so the seed does not show; the last test below holds it to that.
+/// `ahash`, the hasher of `jsonschema`, gets its seed from the system. Validators only look names up in its tables and
+/// iterate over the value instead, so the seed has no visible effect; the last test below checks that.
 const EXCEPTIONS: [(&str, &str); 1] = [("getrandom", "ahash")];
 
-/// Words of code that mean I/O, a clock, another thread, or an order that differs from run to run.
+/// Names in code that mean I/O, a clock, a thread, or an order that differs between runs.
 const IMPURE_WORDS: [&str; 19] = [
     "std::env",
     "std::fs",
@@ -78,7 +78,7 @@ fn is_impure(name: &str) -> bool {
     })
 }
 
-/// Every crate below the kernel with the one that asks for it.
+/// Every crate below the kernel, with the crate that depends on it.
 fn dependencies() -> Vec<(String, String)> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--package", "obelus-kernel", "--edges", "normal", "--prefix", "depth", "--locked", "--offline"])
@@ -88,7 +88,7 @@ fn dependencies() -> Vec<(String, String)> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut way: Vec<&str> = Vec::new();
     let mut found = Vec::new();
-    // A line is the depth, the name right after it, and the version: `2ahash v0.8.12`.
+    // A line has the depth, the name and the version: `2ahash v0.8.12`.
     for line in str::from_utf8(&output.stdout).expect("cargo prints UTF-8").lines() {
         let (name, _) = line.split_once(' ').expect("a version follows the name");
         let (depth, name) = name.split_at(name.find(|c: char| !c.is_ascii_digit()).expect("a name follows the depth"));
@@ -120,7 +120,7 @@ fn an_impure_crate_is_known_by_its_name() {
     }
 }
 
-/// The impure words in a source, each with its line. Comments do not count, a span of time is not a clock.
+/// The impure names in a source, each with its line. Comments and `Duration` do not count.
 fn impure_words(source: &str) -> Vec<(usize, &'static str)> {
     let code: Vec<_> = source.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
     let code = without_groups(&code.join("\n")).replace("std::time::Duration", "Duration");
@@ -138,7 +138,7 @@ fn impure_words(source: &str) -> Vec<(usize, &'static str)> {
     found
 }
 
-/// `std::{fs, io::{self, Read}}` as `std::fs, std::io::{self, Read}`.
+/// Expands `std::{fs, io::{self, Read}}` to `std::fs, std::io::{self, Read}`.
 fn without_groups(code: &str) -> String {
     let Some((before, group)) = code.split_once("std::{") else { return code.to_owned() };
     let mut result = format!("{before}std::");
@@ -149,7 +149,7 @@ fn without_groups(code: &str) -> String {
         match c {
             _ if depth == 0 => break,
             ',' if depth == 1 => result.push_str(", std::"),
-            // A word stands right behind its `std::`, and on its line.
+            // Moves whitespace before `std::`, so that the name follows it directly, on the same line.
             c if c.is_whitespace() && result.ends_with("std::") => result.insert(result.len() - "std::".len(), c),
             c => result.push(c),
         }
@@ -202,7 +202,7 @@ fn an_impure_source_is_found_out() {
     }
 }
 
-/// The validators of a schema keep their properties in hashed tables, seeded anew for each.
+/// Each validator of a schema keeps its properties in hash tables with a new seed.
 #[test]
 fn the_same_plan_has_the_same_faults_in_the_same_order() {
     let names: Vec<_> = (0..40).map(|index| format!("p{index}")).collect();

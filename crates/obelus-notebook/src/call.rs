@@ -60,7 +60,7 @@ pub enum Scope {
 
 /// How the calls of a solution run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Manner {
+pub struct StepOptions {
     /// One after the other, in the order of the answer.
     pub sequential: bool,
     /// Results without an output path are pushed to `†results`.

@@ -142,40 +142,42 @@ impl Context {
         index: usize,
         check: impl FnOnce(&Context) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let taken = self.take_in(&message).map_err(|fault| fault.in_message(index))?;
+        let taken = self.apply(&message).map_err(|fault| fault.in_message(index))?;
         if let Err(fault) = check(self) {
-            self.take_out(&message, taken);
+            self.revert(&message, taken);
             return Err(fault);
         }
-        self.remember(message, taken);
+        self.commit(message, taken);
         Ok(())
     }
 
     fn append_several(&mut self, batch: Batch, check: impl FnOnce(&Context) -> Result<(), Fault>) -> Result<(), Fault> {
         let mut taken = Vec::with_capacity(batch.len());
         let outcome = batch.iter().enumerate().try_for_each(|(index, message)| {
-            taken.push(self.take_in(message).map_err(|fault| fault.in_message(index))?);
+            taken.push(self.apply(message).map_err(|fault| fault.in_message(index))?);
             Ok(())
         });
         if let Err(fault) = outcome.and_then(|()| check(self)) {
-            batch.iter().zip(taken).rev().for_each(|(message, one)| self.take_out(message, one));
+            batch.iter().zip(taken).rev().for_each(|(message, one)| self.revert(message, one));
             return Err(fault);
         }
         for (message, one) in batch.into_iter().zip(taken) {
-            self.remember(message, one);
+            self.commit(message, one);
         }
         Ok(())
     }
 
     /// The part of appending that can fail: folds a message, or parses its tools.
-    fn take_in(&mut self, message: &Message) -> Result<Taken, Fault> {
+    fn apply(&mut self, message: &Message) -> Result<AppliedMessage, Fault> {
         match message {
-            Message::Data(data) => self.fold_in(data).map(Taken::Folded).map_err(|text| Fault::new(Rule::Ctx4, text)),
+            Message::Data(data) => {
+                self.fold_in(data).map(AppliedMessage::Folded).map_err(|text| Fault::new(Rule::Ctx4, text))
+            }
             Message::Tool(tools) => {
                 let read = tools.iter().map(|(name, schema)| Tool::parse(name, schema));
-                read.collect::<Result<_, _>>().map(Taken::Tools)
+                read.collect::<Result<_, _>>().map(AppliedMessage::Tools)
             }
-            Message::Text(_) | Message::Plan(_) => Ok(Taken::Nothing),
+            Message::Text(_) | Message::Plan(_) => Ok(AppliedMessage::Nothing),
         }
     }
 
@@ -192,17 +194,17 @@ impl Context {
     }
 
     /// Undoes a message of a rejected batch. The latest must be undone first.
-    fn take_out(&mut self, message: &Message, taken: Taken) {
-        let (Message::Data(data), Taken::Folded(undo)) = (message, taken) else { return };
+    fn revert(&mut self, message: &Message, taken: AppliedMessage) {
+        let (Message::Data(data), AppliedMessage::Folded(undo)) = (message, taken) else { return };
         if let Some(view) = self.views.get_mut(&data.kind) {
             fold::undo_write(view.slot(data.instance.as_deref()), data.operation().0, undo);
         }
     }
 
     /// The part of appending that cannot fail. Adds the message to the list.
-    fn remember(&mut self, message: Message, taken: Taken) {
+    fn commit(&mut self, message: Message, taken: AppliedMessage) {
         match (&message, taken) {
-            (Message::Data(data), Taken::Folded(undo)) => {
+            (Message::Data(data), AppliedMessage::Folded(undo)) => {
                 if let Some(view) = self.views.get_mut(&data.kind) {
                     view.note(data, undo.created_place());
                 }
@@ -210,7 +212,7 @@ impl Context {
                     self.instances.add(instance);
                 }
             }
-            (Message::Tool(_), Taken::Tools(tools)) => {
+            (Message::Tool(_), AppliedMessage::Tools(tools)) => {
                 tools.into_iter().for_each(|tool| self.define(tool));
             }
             (Message::Plan(_), _) => self.plan = Some(self.messages.len()),
@@ -333,7 +335,7 @@ impl Context {
 }
 
 /// The effect of a message, which can still be undone.
-enum Taken {
+enum AppliedMessage {
     /// A write to the fold.
     Folded(Undo),
     /// The tools defined in it.

@@ -131,7 +131,7 @@ fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value)
     };
     match node {
         Value::Object(map) => {
-            if segment.counts_from_the_end() {
+            if segment.is_from_end() {
                 return Err(no_array(segment));
             }
             let undo = match map.entry(segment.key()) {
@@ -156,7 +156,7 @@ fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value)
 
 /// The value that a write creates at an empty place. Its parents become objects.
 fn build(path: &[Segment], method: Method, value: Value) -> Result<Value, String> {
-    if let Some(segment) = path.iter().find(|segment| segment.counts_from_the_end()) {
+    if let Some(segment) = path.iter().find(|segment| segment.is_from_end()) {
         return Err(no_array(segment));
     }
     Ok(nested(path, method.first(value)?))

@@ -1,14 +1,14 @@
 //! Patterns of names.
 
 /// Whether a name matches a pattern, in which `*` matches any text.
-pub fn fits(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((head, tail)) => match name.strip_prefix(head) {
             None => false,
             Some(rest) => {
                 tail.is_empty()
-                    || rest.char_indices().map(|(i, _)| i).chain([rest.len()]).any(|i| fits(tail, &rest[i..]))
+                    || rest.char_indices().map(|(i, _)| i).chain([rest.len()]).any(|i| matches(tail, &rest[i..]))
             }
         },
     }
@@ -16,7 +16,7 @@ pub fn fits(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::fits;
+    use super::matches;
 
     #[test]
     fn a_star_stands_for_any_letters() {
@@ -28,7 +28,7 @@ mod tests {
             ("*", "", true),
             ("crm", "crm.deal", false),
         ] {
-            assert_eq!(fits(pattern, name), does, "{pattern} {name}");
+            assert_eq!(matches(pattern, name), does, "{pattern} {name}");
         }
     }
 }

@@ -46,7 +46,7 @@ pub enum AfterReading {
 /// The part of the rule by which a value is grounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Letter {
+pub enum GroundingRule {
     /// In the user's messages.
     A,
     /// As a whole text in a trusted result.
@@ -71,7 +71,7 @@ pub enum FoundIn {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The part of the rule.
-    pub by: Letter,
+    pub by: GroundingRule,
     /// The message or result that contains the value, or names its row.
     pub place: FoundIn,
     /// The tool whose result contains it, for (b).
@@ -80,7 +80,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    fn new(by: Letter, place: FoundIn) -> Self {
+    fn new(by: GroundingRule, place: FoundIn) -> Self {
         Self { by, place, tool: None }
     }
 
@@ -123,16 +123,16 @@ impl fmt::Display for Grounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Evidence { by, place, tool } = &self.found;
         let what = match (by, tool) {
-            (Letter::A, _) => "it stands in the user's words".to_owned(),
-            (Letter::B, tool) => format!("it stands in what `{}` brought", tool.as_deref().unwrap_or_default()),
-            (Letter::C, _) => "the user named it".to_owned(),
-            (Letter::D, _) => "it was created in this session".to_owned(),
+            (GroundingRule::A, _) => "it stands in the user's words".to_owned(),
+            (GroundingRule::B, tool) => format!("it stands in what `{}` brought", tool.as_deref().unwrap_or_default()),
+            (GroundingRule::C, _) => "the user named it".to_owned(),
+            (GroundingRule::D, _) => "it was created in this session".to_owned(),
         };
         let letter = match by {
-            Letter::A => 'a',
-            Letter::B => 'b',
-            Letter::C => 'c',
-            Letter::D => 'd',
+            GroundingRule::A => 'a',
+            GroundingRule::B => 'b',
+            GroundingRule::C => 'c',
+            GroundingRule::D => 'd',
         };
         let param = crate::visible::visible(&self.param);
         match place {
@@ -158,7 +158,7 @@ pub struct Callee<'a> {
 }
 
 /// The result of looking for a value.
-enum Standing {
+enum GroundingState {
     /// The value is empty and needs no evidence.
     Nothing,
     Found(Evidence),
@@ -231,7 +231,7 @@ impl Grounding<'_> {
     pub fn found_in(&self, callee: Callee<'_>, path: &str, value: &Value) -> Vec<Grounded> {
         let mut found = Vec::new();
         each_leaf(path, value, &mut |path, leaf| {
-            if let Standing::Found(one) = self.leaf(leaf, callee.names_at(path, leaf).as_ref()) {
+            if let GroundingState::Found(one) = self.leaf(leaf, callee.names_at(path, leaf).as_ref()) {
                 found.push(Grounded { param: path.to_owned(), found: one });
             }
         });
@@ -254,9 +254,9 @@ impl Grounding<'_> {
                 return;
             }
             match self.leaf(leaf, callee.names_at(path, leaf).as_ref()) {
-                Standing::Nothing => {}
-                Standing::Found(one) => found.push(Grounded { param: path.to_owned(), found: one }),
-                Standing::Missing => {
+                GroundingState::Nothing => {}
+                GroundingState::Found(one) => found.push(Grounded { param: path.to_owned(), found: one }),
+                GroundingState::Missing => {
                     let text = leaf.as_str().and_then(|leaf| texts.iter().find(|text| text.resolved == leaf));
                     is_grounded = text.is_some_and(|text| self.of_text(callee, path, text.parts, found));
                 }
@@ -288,9 +288,9 @@ impl Grounding<'_> {
         texts
     }
 
-    fn leaf(&self, value: &Value, names: Option<&NameSource<'_>>) -> Standing {
+    fn leaf(&self, value: &Value, names: Option<&NameSource<'_>>) -> GroundingState {
         let found = match value {
-            Value::Null => return Standing::Nothing,
+            Value::Null => return GroundingState::Nothing,
             Value::Number(number) => match Decimal::parse(&number.to_string()) {
                 Some(number) => self.number(value, &number, None, names),
                 None => None,
@@ -298,15 +298,15 @@ impl Grounding<'_> {
             Value::String(text) => {
                 let text = folded(text);
                 if text.is_empty() {
-                    return Standing::Nothing;
+                    return GroundingState::Nothing;
                 }
                 self.text(value, &text, names).or_else(|| self.marked_id(value, names?))
             }
-            Value::Array(_) | Value::Object(_) => return Standing::Nothing,
+            Value::Array(_) | Value::Object(_) => return GroundingState::Nothing,
             // A boolean has only two values, so finding it somewhere proves nothing.
             Value::Bool(_) => None,
         };
-        found.map_or(Standing::Missing, Standing::Found)
+        found.map_or(GroundingState::Missing, GroundingState::Found)
     }
 
     fn text(&self, value: &Value, text: &str, names: Option<&NameSource<'_>>) -> Option<Evidence> {
@@ -318,10 +318,10 @@ impl Grounding<'_> {
             let number = self.number(value, &Decimal::new(false, text, ""), Some(text), names);
             return number.or_else(|| self.phone(text).filter(|_| names.is_none()));
         }
-        let said = self.index.said(self.instance).find(|said| said.has_words(text));
-        said.map(|said| Evidence::new(Letter::A, said.place))
+        let said = self.index.user_texts(self.instance).find(|said| said.has_words(text));
+        said.map(|said| Evidence::new(GroundingRule::A, said.place))
             .or_else(|| self.phone(text).filter(|_| names.is_none()))
-            .or_else(|| self.brought(text))
+            .or_else(|| self.result_text(text))
             .or_else(|| names.and_then(|names| self.named_row(value, names)))
             .or_else(|| self.created(value, names))
     }
@@ -329,8 +329,8 @@ impl Grounding<'_> {
     /// Finds a telephone number that the user wrote in another form.
     fn phone(&self, text: &str) -> Option<Evidence> {
         let digits = whole_phone(text)?;
-        let said = self.index.said(self.instance).find(|said| said.has_phone(&digits))?;
-        Some(Evidence::new(Letter::A, said.place))
+        let said = self.index.user_texts(self.instance).find(|said| said.has_phone(&digits))?;
+        Some(Evidence::new(GroundingRule::A, said.place))
     }
 
     /// Finds a record's number after the prefix of its kind: `D_41`.
@@ -348,29 +348,31 @@ impl Grounding<'_> {
         text: Option<&str>,
         names: Option<&NameSource<'_>>,
     ) -> Option<Evidence> {
-        let mut said = self.index.said(self.instance);
+        let mut said = self.index.user_texts(self.instance);
         let in_words = match (names, text) {
             // Any number may equal an id by chance, so the user must name the kind of record before it.
             (Some(names), _) => {
                 let words: Vec<String> = names.announced_by.iter().map(|word| folded(word)).collect();
                 let said = said.find(|said| said.announces(number, &words));
-                said.map(|said| Evidence::new(Letter::C, said.place))
+                said.map(|said| Evidence::new(GroundingRule::C, said.place))
             }
             (None, Some(digits)) if digits.len() > 1 && digits.starts_with('0') => {
-                said.find(|said| said.has_digits(digits)).map(|said| Evidence::new(Letter::A, said.place))
+                said.find(|said| said.has_digits(digits)).map(|said| Evidence::new(GroundingRule::A, said.place))
             }
-            (None, _) => said.find(|said| said.has_number(number)).map(|said| Evidence::new(Letter::A, said.place)),
+            (None, _) => {
+                said.find(|said| said.has_number(number)).map(|said| Evidence::new(GroundingRule::A, said.place))
+            }
         };
         in_words
-            .or_else(|| text.and_then(|text| self.brought(text)))
+            .or_else(|| text.and_then(|text| self.result_text(text)))
             .or_else(|| names.and_then(|names| self.named_row(value, names)))
             .or_else(|| self.created(value, names))
     }
 
     /// Finds a whole text of a trusted result.
-    fn brought(&self, text: &str) -> Option<Evidence> {
-        let brought = self.index.brought(text, self.instance)?;
-        Some(Evidence { by: Letter::B, place: brought.place, tool: Some(brought.tool.to_string()) })
+    fn result_text(&self, text: &str) -> Option<Evidence> {
+        let brought = self.index.result_text(text, self.instance)?;
+        Some(Evidence { by: GroundingRule::B, place: brought.place, tool: Some(brought.tool.to_string()) })
     }
 
     /// Whether every address in a value's texts and keys is grounded.
@@ -393,7 +395,7 @@ impl Grounding<'_> {
     }
 
     fn knows_address(&self, address: &Address) -> bool {
-        let mut said = self.index.said(self.instance);
+        let mut said = self.index.user_texts(self.instance);
         match address {
             Address::Words(words) => {
                 let forms =
@@ -401,12 +403,12 @@ impl Grounding<'_> {
                 let mut forms = forms.map(|(scheme, end)| format!("{scheme}{words}{end}"));
                 !plain_url(words).is_empty()
                     && (said.any(|said| said.has_words(words))
-                        || forms.any(|form| self.index.brought(&form, self.instance).is_some()))
+                        || forms.any(|form| self.index.result_text(&form, self.instance).is_some()))
             }
             Address::Number(number) => {
                 let value = number.bytes().all(|digit| digit.is_ascii_digit()).then(|| Decimal::new(false, number, ""));
                 said.any(|said| said.has_address(address) || value.as_ref().is_some_and(|value| said.has_number(value)))
-                    || self.index.brought_number(number, self.instance).is_some()
+                    || self.index.result_number(number, self.instance).is_some()
                     || self.created(&Value::String(number.clone()), None).is_some()
             }
         }
@@ -423,12 +425,12 @@ impl<'a> Callee<'a> {
     /// The source of names for a parameter whose value is the id of a row. Values below the parameter have the same
     /// source.
     fn names_at(self, path: &str, value: &Value) -> Option<NameSource<'a>> {
-        uppers(path).find_map(|path| self.tool.names_of(path, value, self.params))
+        path_and_ancestors(path).find_map(|path| self.tool.names_of(path, value, self.params))
     }
 }
 
 /// A dotted path and all its parents.
-fn uppers(path: &str) -> impl Iterator<Item = &str> {
+fn path_and_ancestors(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| Some(path.rsplit_once('.')?.0))
 }
 

@@ -178,7 +178,7 @@ impl Labels {
     pub(crate) fn write(&mut self, path: &[Segment], method: Method, value: &Value, origins: &Origins) {
         match path.split_first() {
             // An index from the end may be any element, so the list and all its elements get the label.
-            Some((segment, _)) if segment.counts_from_the_end() => self.join_everywhere(origins),
+            Some((segment, _)) if segment.is_from_end() => self.join_everywhere(origins),
             Some((segment, rest)) => {
                 self.child(segment.name()).write(rest, method, value, origins);
             }
@@ -205,7 +205,7 @@ impl Labels {
         let mut found = self.own.clone();
         let mut node = self;
         for segment in path {
-            if segment.counts_from_the_end() {
+            if segment.is_from_end() {
                 break;
             }
             match node.children.as_ref().and_then(|children| children.get(segment.key().as_ref())) {
@@ -225,7 +225,7 @@ impl Labels {
     /// Adds origins to a place and to all labels below it.
     pub(crate) fn join_below(&mut self, path: &[Segment], origins: &Origins) {
         match path.split_first() {
-            Some((segment, rest)) if !segment.counts_from_the_end() => {
+            Some((segment, rest)) if !segment.is_from_end() => {
                 self.child(segment.name()).join_below(rest, origins);
             }
             _ => self.join_everywhere(origins),

@@ -60,8 +60,8 @@ impl Segment {
     }
 
     /// Whether two segments can refer to the same place. An index from the end can be any element.
-    pub fn may_meet(&self, other: &Segment) -> bool {
-        match (self.counts_from_the_end(), other.counts_from_the_end()) {
+    pub fn may_equal(&self, other: &Segment) -> bool {
+        match (self.is_from_end(), other.is_from_end()) {
             (false, false) => self.key() == other.key(),
             (true, true) => true,
             (true, false) => is_digits(&other.key()),
@@ -70,7 +70,7 @@ impl Segment {
     }
 
     /// Whether this is an index from the end, such as `[-1]`.
-    pub fn counts_from_the_end(&self) -> bool {
+    pub fn is_from_end(&self) -> bool {
         matches!(self, Segment::Index(n) if *n < 0)
     }
 }
@@ -131,13 +131,13 @@ impl Path {
     }
 
     /// Whether one path may be a prefix of the other, so that a read of one sees a write to the other.
-    pub fn meets(&self, other: &Path) -> bool {
-        self.kind == other.kind && self.segments.iter().zip(&other.segments).all(|(a, b)| a.may_meet(b))
+    pub fn overlaps(&self, other: &Path) -> bool {
+        self.kind == other.kind && self.segments.iter().zip(&other.segments).all(|(a, b)| a.may_equal(b))
     }
 
     /// Whether a write here replaces or creates the value at the other path: it is the same path or a prefix of it.
     pub fn covers(&self, other: &Path) -> bool {
-        self.segments.len() <= other.segments.len() && self.meets(other)
+        self.segments.len() <= other.segments.len() && self.overlaps(other)
     }
 }
 
@@ -190,8 +190,8 @@ mod tests {
     #[test]
     fn an_index_from_the_end_can_be_any_element_but_no_name() {
         let last = Segment::Index(-1);
-        assert!(last.may_meet(&Segment::Field("3".into())));
-        assert!(last.may_meet(&Segment::Index(-2)));
-        assert!(!last.may_meet(&Segment::Field("name".into())));
+        assert!(last.may_equal(&Segment::Field("3".into())));
+        assert!(last.may_equal(&Segment::Index(-2)));
+        assert!(!last.may_equal(&Segment::Field("name".into())));
     }
 }

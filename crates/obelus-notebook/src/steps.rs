@@ -210,13 +210,13 @@ pub struct Plans {
 impl RequestNode {
     /// Whether the model may call this tool here.
     pub fn offers(&self, tool: &str) -> bool {
-        self.tools.iter().any(|pattern| glob::fits(pattern, tool))
+        self.tools.iter().any(|pattern| glob::matches(pattern, tool))
     }
 
     /// Whether a call of this tool may be planned here.
     pub fn plans(&self, tool: &str) -> bool {
         let patterns = self.plans.iter().flat_map(|plans| &plans.tools);
-        !self.offers(tool) && patterns.into_iter().any(|pattern| glob::fits(pattern, tool))
+        !self.offers(tool) && patterns.into_iter().any(|pattern| glob::matches(pattern, tool))
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_kernel::session::{CallId, Prompt, RequestId, Start, Task};
-use obelus_runtime::engine::{ask_whole, carry_out, load_request, look_whether_done};
+use obelus_runtime::engine::{ask_whole, load_request, reconcile_call, run_call};
 use obelus_runtime::{Clock, Connections};
 use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
@@ -72,8 +72,8 @@ impl EffectService {
         let (job, connections) = job?;
         let stopped = self.stopped(effect);
         let inputs = match job {
-            Job::Call(start) if in_doubt => vec![look_whether_done(&connections, *start).await],
-            Job::Call(start) => vec![carry_out(&connections, *start, stopped).await],
+            Job::Call(start) if in_doubt => vec![reconcile_call(&connections, *start).await],
+            Job::Call(start) => vec![run_call(&connections, *start, stopped).await],
             Job::Ask(id, prompt) => ask_whole(&connections, id, *prompt, stopped).await,
             Job::Load(id, path, folder) => vec![load_request(&connections, folder, id, path).await],
         };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use obelus_runtime::engine::{Remake, Replica, RestoreError, remake, with_present_bindings};
+use obelus_runtime::engine::{Replica, RestoreError, SessionFactory, session_factory, with_present_bindings};
 use obelus_runtime::{Connections, Connector, HostError, SessionSpec, StoreError};
 use serde_json::Value;
 use tokio::sync::{OwnedMutexGuard, broadcast};
@@ -177,7 +177,7 @@ impl Sessions {
             return Ok(false);
         }
         for record in records_of(id, last, &kept)? {
-            live.replica.hear(record)?;
+            live.replica.apply(record)?;
         }
         live.advanced(head);
         Ok(true)
@@ -192,8 +192,8 @@ impl Sessions {
         };
         let genesis = read.await.map_err(|error| LiveError::Unavailable(error.to_string()))??;
         let genesis = genesis.ok_or_else(|| LiveError::Unavailable(format!("there is no session `{id}` any more")))?;
-        let (spec, connections, remake) = self.connected(id, genesis)?;
-        let (again, restored_name) = (Arc::clone(&remake), name.clone());
+        let (spec, connections, session_factory) = self.connected(id, genesis)?;
+        let (again, restored_name) = (Arc::clone(&session_factory), name.clone());
         let restored = tokio::task::spawn_blocking(move || Replica::restore(&store, &restored_name, &again, Some(seq)));
         let replica = restored.await.map_err(|error| LiveError::Unavailable(error.to_string()))??;
         let sum = match head.seq {
@@ -212,22 +212,26 @@ impl Sessions {
     }
 
     fn begun(&self, id: &str, genesis: Value, kept: &[Kept], head: &Head) -> Result<Live, LiveError> {
-        let (spec, connections, remake) = self.connected(id, genesis)?;
+        let (spec, connections, session_factory) = self.connected(id, genesis)?;
         let mut live = Live {
             key: head.key.clone(),
             sum: Sum::default(),
-            replica: Replica::new(id, remake().map_err(LiveError::Unrestorable)?),
+            replica: Replica::new(id, session_factory().map_err(LiveError::Unrestorable)?),
             spec,
             connections,
         };
         for record in records_of(id, 0, kept)? {
-            live.replica.hear(record)?;
+            live.replica.apply(record)?;
         }
         live.advanced(head);
         Ok(live)
     }
 
-    fn connected(&self, id: &str, genesis: Value) -> Result<(Arc<SessionSpec>, Arc<Connections>, Remake), LiveError> {
+    fn connected(
+        &self,
+        id: &str,
+        genesis: Value,
+    ) -> Result<(Arc<SessionSpec>, Arc<Connections>, SessionFactory), LiveError> {
         let spec = SessionSpec::from_genesis(genesis).map_err(HostError::from)?;
         let spec = match &self.agents {
             Some(agents) => found_below(agents, spec),
@@ -235,8 +239,8 @@ impl Sessions {
         };
         let spec = with_present_bindings(spec);
         let connections = self.connector.resume(&spec, None).map_err(HostError::from)?;
-        let remake = remake(id, &spec, &connections);
-        Ok((Arc::new(spec), Arc::new(connections), remake))
+        let session_factory = session_factory(id, &spec, &connections);
+        Ok((Arc::new(spec), Arc::new(connections), session_factory))
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn tick(replica: &mut Replica, head: &Head, at: Time) -> Result<Step,
 /// The step of a session that was created with records: this engine has done nothing of it.
 pub(crate) fn bring(replica: &Replica, head: &Head) -> Step {
     let mut step = Step::begin(head);
-    step.head.held = replica.under_way().map(|(id, _)| id.to_owned()).collect();
+    step.head.held = replica.unfinished().map(|(id, _)| id.to_owned()).collect();
     step.finish(replica);
     step.answer = Ok(step.head.seq);
     step

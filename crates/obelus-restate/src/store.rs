@@ -6,8 +6,8 @@ use std::sync::Arc;
 use obelus_kernel::Time;
 use obelus_kernel::session::Refused;
 use obelus_runtime::engine::{
-    AppendError, Durable, Journaled, Record, Rest, SessionLock, Snapshot, Told, UNREACHABLE, Workers, WorkersFuture,
-    check_name,
+    AppendError, CheckpointData, Durable, Journaled, Record, SessionLock, Snapshot, UNREACHABLE, WorkerInput, Workers,
+    WorkersFuture, check_name,
 };
 use obelus_runtime::sessions::{InboxRow, InputId, OUTCOME_UNKNOWN, SessionRow};
 use obelus_runtime::{Store, StoreError};
@@ -214,7 +214,7 @@ impl Store for RestateStore {
     }
 
     /// Workers checkpoint by themselves.
-    fn keep_rest(&self, _: &str, _: u64, _: Rest) {}
+    fn store_checkpoint(&self, _: &str, _: u64, _: CheckpointData) {}
 
     fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
         let heads = self.wait(|store| async move { store.all(key::HEAD).await })?;
@@ -252,8 +252,8 @@ impl Store for RestateStore {
 }
 
 impl Workers for RestateStore {
-    fn tell<'a>(&'a self, session: &'a str, told: Told) -> WorkersFuture<'a, Result<u64, Refused>> {
-        let Told { input, id, at } = told;
+    fn tell<'a>(&'a self, session: &'a str, told: WorkerInput) -> WorkersFuture<'a, Result<u64, Refused>> {
+        let WorkerInput { input, id, at } = told;
         Box::pin(async move {
             let envelope = Envelope { at, inputs: vec![input], id, of: None };
             let answered: Result<Answered, _> = self.cluster.call(session, "input", &envelope).await;

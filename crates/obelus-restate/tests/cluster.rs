@@ -1,5 +1,5 @@
-//! Nodes and workers as processes that are killed under sessions at work: every input that was acknowledged is kept, no
-//! effect that may happen once happens twice, and all sessions come to their end.
+//! Nodes and workers are killed while sessions run: every acknowledged input is kept, no effect that may happen once
+//! happens twice, and all sessions end.
 
 #[path = "../../obelus-runtime/tests/common/mod.rs"]
 mod common;
@@ -19,17 +19,17 @@ use std::time::{Duration, Instant};
 
 use common::{chain, open_questions};
 use nodes::{Nodes, Process, fresh_folder};
-use obelus_kernel::session::{About, Decision, Ends};
+use obelus_kernel::session::{About, Decision, TurnEnd};
 use obelus_restate::{Cluster, RestateStore, Worker};
 use obelus_runtime::{Activities, Connections, Host, SessionHandle, Store as _};
 use serde_json::json;
 
-/// What a worker process is told by.
+/// The environment variables for a worker process.
 const LISTEN: &str = "OBELUS_TEST_LISTEN";
 const CLUSTER: &str = "OBELUS_TEST_CLUSTER";
 const EFFECTS: &str = "OBELUS_TEST_EFFECTS";
 
-/// `step` takes a moment, leaves a line in a file in the middle of it, and adds one.
+/// `step` waits, writes a line to a file half-way, and adds one.
 fn leaving_traces(file: PathBuf) -> Activities {
     let mut activities = Activities::new();
     activities.register("step", move |work| {
@@ -46,7 +46,7 @@ fn leaving_traces(file: PathBuf) -> Activities {
     activities
 }
 
-/// Not a test: a worker, which the tests start as a process of its own.
+/// Not a test: the worker process that the tests start.
 #[test]
 #[ignore = "the tests run it as a process"]
 fn worker_process() {
@@ -107,22 +107,22 @@ fn happened(effects: &Path) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Runs a session to its end. Whoever is asked about an effect in doubt looks whether it happened, as a person does.
-async fn work(handle: SessionHandle, key: String, effects: PathBuf) -> Ends {
+/// Runs a session to its end. Answers questions about effects in doubt truthfully.
+async fn work(handle: SessionHandle, key: String, effects: PathBuf) -> TurnEnd {
     handle.with_id("begin".parse().unwrap()).run_plan().await.expect("it begins");
     loop {
         let reply = match handle.rested().await {
             Ok(reply) => reply.expect("it has begun"),
-            // The nodes are on their way back.
+            // The nodes are restarting.
             Err(refused) if refused.code == "unreachable" => continue,
             Err(refused) => panic!("{refused:?}"),
         };
-        if reply.ends != Ends::Waiting {
+        if reply.ends != TurnEnd::Waiting {
             return reply.ends;
         }
         for question in open_questions(&handle).await {
             assert_eq!(question.about, About::InDoubt);
-            // An attempt that was given up may still be in the middle of it.
+            // An abandoned attempt may still be running.
             tokio::time::sleep(Duration::from_millis(300)).await;
             let n = &question.calls[0].call["n"];
             let decision = match happened(&effects).contains_key(&format!("{key} {n}")) {
@@ -135,7 +135,7 @@ async fn work(handle: SessionHandle, key: String, effects: PathBuf) -> Ends {
     }
 }
 
-/// Has sessions work while `harm` does its harm, over and over.
+/// Runs sessions while `harm` repeatedly kills processes.
 fn survive(scene: Scene, sessions: usize, steps: usize, mut harm: impl FnMut(&mut Scene, usize) + Send + 'static) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
@@ -170,7 +170,7 @@ fn survive(scene: Scene, sessions: usize, steps: usize, mut harm: impl FnMut(&mu
     is_over.store(true, Ordering::SeqCst);
     let (scene, rounds) = harming.join().expect("the harm is done");
     eprintln!("{sessions} sessions of {steps} steps, {rounds} kills, {:?}", began.elapsed());
-    assert!(ends.iter().all(|ends| *ends == Ends::Output), "{ends:?}");
+    assert!(ends.iter().all(|ends| *ends == TurnEnd::Output), "{ends:?}");
     for i in 0..sessions {
         let id = format!("s-{i}");
         let taken = store.taken(&id, &"begin".parse().unwrap()).expect("it can be read");
@@ -200,7 +200,7 @@ fn nodes_and_workers_that_are_killed_repeat_no_effect_and_lose_no_input() {
     survive(Scene::start("cluster-nodes", 3), 64, 8, move |scene, round| {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let dice = (seed >> 16) as usize;
-        // In turn at first, then at random; a node has time to come back before the next one goes.
+        // In turn at first, then at random. A node gets time to restart before the next one is killed.
         match if round < 5 { round } else { dice % 5 } {
             which @ 0..=1 => scene.workers[which].kill_and_restart(),
             which => {

@@ -1,4 +1,4 @@
-//! The suite of behaviour on Restate: a real server, one worker in a thread of its own, and hosts in front.
+//! The shared suite on Restate: a real server, one worker thread, and hosts.
 
 #[path = "../../obelus-runtime/tests/common/mod.rs"]
 mod common;
@@ -17,7 +17,7 @@ use obelus_runtime::{ConnectError, ConnectFuture, Connections, Connector, Host, 
 use server::Server;
 use suite::World;
 
-/// What the worker connects sessions to, by the name of their spec.
+/// The worker's connections, by the name of the session's spec.
 #[derive(Clone, Default)]
 struct Registry(Arc<Mutex<BTreeMap<String, Connections>>>);
 
@@ -36,7 +36,7 @@ impl Connector for Registry {
     }
 }
 
-/// The connections of one case, under its name.
+/// The connections of one case; they set the name of its specs.
 struct Named(String, Connections);
 
 impl Connector for Named {
@@ -58,7 +58,7 @@ impl Connector for Named {
 struct Engine {
     cluster: Cluster,
     registry: Registry,
-    /// It ends with the process.
+    /// Ends with the process.
     _server: Server,
 }
 
@@ -100,7 +100,7 @@ impl World for Restate {
     }
 
     fn id(&self, name: &str) -> String {
-        // Names have 64 letters at most.
+        // Names have at most 64 characters.
         let case: String = self.0.chars().take(48).collect();
         format!("{case}-{name}")
     }

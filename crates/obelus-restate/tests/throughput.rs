@@ -1,5 +1,5 @@
 #![allow(missing_docs, reason = "the attributes of Restate make methods without any")]
-//! Steps a second, beside a bare Restate service that does the same number of journaled steps: `cargo xtask bench restate`.
+//! Steps per second, compared with a bare Restate service with as many journaled steps: `cargo xtask bench restate`.
 
 #[path = "../../obelus-runtime/tests/common/mod.rs"]
 mod common;
@@ -13,17 +13,17 @@ use std::time::{Duration, Instant};
 use common::{chain, counting};
 use obelus_kernel::session::Input;
 use obelus_restate::{Cluster, RestateStore, Worker};
-use obelus_runtime::engine::{Told, Workers as _};
+use obelus_runtime::engine::{WorkerInput, Workers as _};
 use obelus_runtime::{Connections, Host, system_clock};
 use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
 use server::{Server, free_ports};
 
-/// Sessions at work side by side, and calls of each.
+/// Concurrent sessions, then calls of each.
 const SESSIONS: usize = 64;
 const STEPS: usize = 40;
 
-/// The object of a bare service: it keeps what it is told and sends the next step, as that of a session does.
+/// The object of a bare service: stores its input and sends the next step, as a session's object does.
 struct BareObject;
 
 #[object(name = "BareObject", lazy_state = true, journal_retention = "0s")]
@@ -87,7 +87,7 @@ async fn sessions(host: &Host, store: &RestateStore, round: usize, counter: &Ato
     let told = (0..SESSIONS).map(|i| {
         let store = store.clone();
         tokio::spawn(async move {
-            let told = Told { input: Input::RunPlan, id: None, at: system_clock() };
+            let told = WorkerInput { input: Input::RunPlan, id: None, at: system_clock() };
             store.tell(&format!("s-{round}-{i}"), told).await.expect("it is taken")
         })
     });
@@ -126,7 +126,7 @@ async fn steps_a_second_beside_a_bare_service() {
     let connections = Connections::new(counting(&calls));
     let host = Host::builder(connections).store(store.shared()).workers(store.workers()).build();
     let (mut bare_rates, mut session_rates) = (Vec::new(), Vec::new());
-    // In turn, so that what else the machine does is felt by both.
+    // Alternating, so that other load on the machine affects both.
     for round in 0..3 {
         bare_rates.push(bare(&server, round, &steps).await);
         session_rates.push(sessions(&host, &store, round, &calls).await);

@@ -1,4 +1,4 @@
-//! A new version of the workers comes while sessions wait and work: none breaks.
+//! A new version of the workers starts while sessions wait and run; none of them breaks.
 
 #[path = "../../obelus-runtime/tests/common/mod.rs"]
 mod common;
@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{chain, counting, open_questions, read, run_plan};
-use obelus_kernel::session::{Decision, Ends};
+use obelus_kernel::session::{Decision, TurnEnd};
 use obelus_restate::{Cluster, RestateStore, Worker};
 use obelus_runtime::{Activities, ConnectError, ConnectFuture, Connections, Connector, Host, SessionSpec};
 use serde_json::json;
 use server::Server;
 use tokio::sync::oneshot;
 
-/// A version of the workers, and what ends it.
+/// A version of the workers, and the means to end it.
 struct Version {
     calls: Arc<AtomicUsize>,
     end: oneshot::Sender<()>,
@@ -53,7 +53,7 @@ async fn sessions_that_wait_go_on_in_the_new_version() {
     let mut waiting = Vec::new();
     for i in 0..8 {
         let handle = host.create(&format!("s-{i}"), chain("delete", 2)).await.unwrap();
-        assert_eq!(run_plan(&handle).await.ends, Ends::Waiting);
+        assert_eq!(run_plan(&handle).await.ends, TurnEnd::Waiting);
         waiting.push(handle);
     }
 
@@ -65,7 +65,7 @@ async fn sessions_that_wait_go_on_in_the_new_version() {
             let question = open_questions(handle).await.remove(0).id;
             handle.answer(question, Decision::Approve { only: None }, "ann").await.unwrap();
             let reply = handle.rested().await.unwrap().unwrap();
-            assert_eq!(reply.ends, if n == 2 { Ends::Output } else { Ends::Waiting });
+            assert_eq!(reply.ends, if n == 2 { TurnEnd::Output } else { TurnEnd::Waiting });
         }
         assert_eq!(read(handle, "†state.v1").await, Some(json!(2)));
     }
@@ -116,13 +116,13 @@ async fn dur_12_outcomes_wait_for_a_version_that_can_restore_the_session() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 
-    // The call ends in the first version; what comes of it goes to the second, which can do nothing with it.
+    // The call ends in the first version. Its result goes to the second, which cannot use it.
     let _second = version_of(&cluster, Broken, Arc::default()).await;
     go_on.add_permits(1);
     let refused = handle.pause("ann").await.unwrap_err();
     assert!(refused.code == "unreadable" && refused.text.contains("on purpose"), "{refused:?}");
     let _third = version_of(&cluster, connections, Arc::clone(&calls)).await;
-    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v0").await), (1, Some(json!(1))));
 }
 

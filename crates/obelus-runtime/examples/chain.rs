@@ -1,18 +1,18 @@
 //! Runs plans of trivial calls through a session's handle, for the benchmark.
 //!
-//! `chain N` is a chain of N calls, `fan N` are N independent ones; `history N` puts N messages into the context
-//! first and then runs a chain of 1,000. One thread does all the work. Prints the CPU time per call in
-//! microseconds; with a second number the whole is repeated so often, and the best is printed.
+//! `chain N` is a chain of N calls, `fan N` are N independent ones; `history N` puts N messages into the context first
+//! and then runs a chain of 1,000. One thread does all the work. Prints the CPU time per call in microseconds; with a
+//! second number, the best of that many runs.
 
 use std::hint::black_box;
 
 use cpu_time::ProcessTime;
-use obelus_kernel::session::{Ends, Mode, Settings};
+use obelus_kernel::session::{Mode, Settings, TurnEnd};
 use obelus_kernel::{Context, Data, Message};
 use obelus_runtime::{Activities, Connections, Host, SessionHandle, SessionSpec};
 use serde_json::{Value, json};
 
-/// As in the binary.
+/// The same allocator as the binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -35,16 +35,16 @@ fn main() {
         let began = ProcessTime::now();
         let ends = counted_work(&runtime, &handle);
         let took = began.elapsed();
-        assert_eq!(ends, Ends::Output);
+        assert_eq!(ends, TurnEnd::Output);
         took.as_secs_f64() * 1e6 / calls as f64
     };
     let best = (0..repetitions).map(run).fold(f64::INFINITY, f64::min);
     println!("{best:.3}");
 }
 
-/// What is measured, under a name that tools which count instructions can find.
+/// The measured work, in a function that profilers find by its name.
 #[inline(never)]
-fn counted_work(runtime: &tokio::runtime::Runtime, handle: &SessionHandle) -> Ends {
+fn counted_work(runtime: &tokio::runtime::Runtime, handle: &SessionHandle) -> TurnEnd {
     let reply = runtime.block_on(async {
         handle.run_plan().await.expect("there is a plan");
         handle.rested().await.expect("nothing fails").expect("it has begun")

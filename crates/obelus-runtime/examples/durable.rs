@@ -1,7 +1,7 @@
-//! What durability costs, for the benchmark: `durable FIGURE FOLDER`, where FIGURE is one of those below.
+//! Measures the cost of durability, for the benchmark: `durable FIGURE FOLDER`, where FIGURE is one of those below.
 //!
-//! Every figure that has to do with the disk is measured beside a plain append and `fdatasync` of the same bytes, by
-//! turns in one run, and the median of the rounds counts. Prints `name value` lines.
+//! Figures of the disk alternate in one run with a plain append and `fdatasync` of the same bytes; the median of the
+//! rounds counts. Prints `name value` lines.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 
 use cpu_time::{ProcessTime, ThreadTime};
 use futures_util::future::join_all;
-use obelus_kernel::session::{Ends, Input, Mode, Outcome, Settings};
+use obelus_kernel::session::{Input, Mode, Outcome, Settings, TurnEnd};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::engine::{Record, Rest};
+use obelus_runtime::engine::{CheckpointData, Record};
 use obelus_runtime::{Activities, Connections, Host, MemoryStore, SessionHandle, SessionSpec, SqliteStore, Store};
 use serde_json::{Value, json};
 
-/// As in the binary.
+/// The same allocator as the binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Bytes of a result, about.
+/// Approximate size of a result in bytes.
 const RESULT: usize = 900;
 /// Durable steps in one round.
 const STEPS: usize = 300;
 const ROUNDS: usize = 7;
 const SESSIONS: usize = 64;
-/// Rounds of many sessions: a shared disk is at times twice as fast as at others.
+/// Rounds with many sessions. A shared disk may vary by a factor of two, so there are more of them.
 const MANY_ROUNDS: usize = 21;
-/// Turns of a session at work, so many that it is kept once.
+/// Turns of each session, enough for one checkpoint.
 const TURNS: usize = 11;
 
 fn main() {
@@ -64,7 +64,7 @@ fn result(i: usize) -> Value {
     json!({"n": i, "pad": "x".repeat(RESULT)})
 }
 
-/// What one step leaves in the journal.
+/// The record of one step.
 fn record(i: usize) -> Record {
     Record::new(
         Time(1),
@@ -72,7 +72,7 @@ fn record(i: usize) -> Record {
     )
 }
 
-/// Appends to a plain file with one sync for so many records; records a second.
+/// Appends to a plain file with one sync per `together` records; returns records per second.
 fn raw(folder: &Path, together: usize, records: usize) -> f64 {
     let bytes = serde_json::to_vec(&(Time(1), record(0).input)).expect("a record");
     let path = folder.join("raw");
@@ -89,7 +89,7 @@ fn raw(folder: &Path, together: usize, records: usize) -> f64 {
     rate
 }
 
-/// A chain of calls, each of which brings a result of about a kilobyte.
+/// A chain of calls with results of about a kilobyte.
 fn chain(calls: usize) -> SessionSpec {
     let tool =
         json!({"type": "object", "properties": {"n": {}}, "x-effect": "create", "x-trust": "trusted", "x-target": []});
@@ -104,10 +104,9 @@ fn chain(calls: usize) -> SessionSpec {
     SessionSpec { context: context.expect("a context"), settings, ..SessionSpec::default() }
 }
 
-/// A host of sessions in a store.
 fn host(store: Arc<dyn Store>) -> Host {
     let mut activities = Activities::new();
-    // What the call itself takes is not what is measured.
+    // Prepared once: the cost of the call itself is not measured.
     let sample = result(0);
     activities.register("step", move |work| {
         let mut result = sample.clone();
@@ -120,7 +119,7 @@ fn host(store: Arc<dyn Store>) -> Host {
 async fn run(handle: &SessionHandle) {
     handle.run_plan().await.expect("it is kept");
     let reply = handle.rested().await.expect("it is kept").expect("a rest");
-    assert_eq!(reply.ends, Ends::Output);
+    assert_eq!(reply.ends, TurnEnd::Output);
 }
 
 fn fresh(folder: &Path) -> SqliteStore {
@@ -133,7 +132,12 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime")
 }
 
-/// One session, one durable step after the other, through its handle.
+/// As in `obelus serve`: sessions on all cores.
+fn of_a_server() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().enable_time().build().expect("a runtime")
+}
+
+/// One session with sequential durable steps, through its handle.
 fn one(folder: &Path) {
     let runtime = runtime();
     let mut rounds = Vec::new();
@@ -160,9 +164,9 @@ fn one(folder: &Path) {
     print("raw_cpu", plain_own);
 }
 
-/// Many sessions at once, each with one durable step after the other: through their handles, and the store alone.
+/// Many concurrent sessions with sequential durable steps: through their handles, and the store alone.
 fn many(folder: &Path, rounds: usize) {
-    let runtime = runtime();
+    let runtime = of_a_server();
     let round =
         |_| (raw(folder, SESSIONS, SESSIONS * STEPS), driven(folder, &runtime, TURNS), stored(folder, &runtime));
     let rounds: Vec<(f64, Driven, f64)> = (0..rounds).map(round).collect();
@@ -172,18 +176,17 @@ fn many(folder: &Path, rounds: usize) {
     print("ratio", all(|(raw, driven, _)| driven.rate / raw));
     print("store_rate", all(|(.., stored)| *stored));
     print("store_ratio", all(|(raw, _, stored)| stored / raw));
-    print("sessions_cpu", all(|(_, driven, _)| driven.sessions));
-    print("store_cpu", all(|(_, driven, _)| driven.store));
+    print("cpu", all(|(_, driven, _)| driven.sessions + driven.store));
 }
 
-/// The same sessions once, for a few turns each: for profilers, which are slow.
+/// The same sessions once, with few turns each, for slow profilers.
 fn drive(folder: &Path, turns: usize) {
     let Driven { sessions, store, .. } = driven(folder, &runtime(), turns);
     print("sessions_cpu", sessions);
     print("store_cpu", store);
 }
 
-/// Steps a second, and the CPU time of a step in microseconds: on the thread of the sessions, and on that of the store.
+/// Steps per second, and the CPU time per step in microseconds on the sessions' thread and on the store's threads.
 struct Driven {
     rate: f64,
     sessions: f64,
@@ -194,8 +197,7 @@ fn names() -> Vec<String> {
     (0..SESSIONS).map(|i| format!("s-{i}")).collect()
 }
 
-/// Whole sessions, each of which runs its plan again and again. It counts when everything is on the disk, checkpoints
-/// too.
+/// Whole sessions that run their plan repeatedly. The time includes writing everything to disk, also checkpoints.
 fn driven(folder: &Path, runtime: &tokio::runtime::Runtime, turns: usize) -> Driven {
     let (store, names, calls) = (fresh(folder), names(), STEPS / 3);
     let host = host(store.shared());
@@ -215,12 +217,12 @@ fn driven(folder: &Path, runtime: &tokio::runtime::Runtime, turns: usize) -> Dri
     let steps = (SESSIONS * calls * turns) as f64;
     let (rate, own, whole) = (steps / began.elapsed().as_secs_f64(), own.elapsed(), whole.elapsed());
     let cost = |time: Duration| time.as_secs_f64() * 1e6 / steps;
-    let store = SqliteStore::look(&folder.join("store")).expect("a store");
+    let store = SqliteStore::open_read_only(&folder.join("store")).expect("a store");
     assert!(names.iter().all(|name| store.snapshot(name).expect("it can be read").is_some()), "each was kept");
     Driven { rate, sessions: cost(own), store: cost(whole.saturating_sub(own)) }
 }
 
-/// Records of as many sessions, without what makes them; records a second.
+/// The records of as many sessions, without the sessions; returns records per second.
 fn stored(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
     let (store, names) = (fresh(folder), names());
     names.iter().for_each(|name| store.create(name, Time(0), &json!({}), Vec::new()).expect("a session"));
@@ -237,7 +239,7 @@ fn stored(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
     (SESSIONS * STEPS) as f64 / began.elapsed().as_secs_f64()
 }
 
-/// Bytes on the disk for each step, as a multiple of its call and result as JSON.
+/// Bytes on disk per step, as a multiple of its call and result as JSON.
 fn bytes(folder: &Path) {
     let steps = 3_000;
     let store = fresh(folder);
@@ -262,7 +264,7 @@ fn size(folder: &Path) -> u64 {
     files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }
 
-/// Makes a store with so many sessions of one record each, many at a time so that commits are shared.
+/// Creates a store with this many sessions of one record each, in parallel so that they share commits.
 fn fill(folder: &Path, sessions: usize) {
     let store = fresh(folder);
     std::thread::scope(|scope| {
@@ -278,7 +280,7 @@ fn fill(folder: &Path, sessions: usize) {
     });
 }
 
-/// Opens that store, finds a session in it, and says what that took and how much memory is held then.
+/// Opens that store and finds a session in it; prints the time and the memory.
 fn open(folder: &Path) {
     let place = folder.join("store");
     let mut times = Vec::new();
@@ -295,7 +297,7 @@ fn open(folder: &Path) {
     print("resident_kb", resident.unwrap_or(f64::NAN));
 }
 
-/// Makes a session of so many records: turns of one call each, whose result is written over the one before.
+/// Creates a session of this many records: turns of one call, each of which overwrites the last result.
 fn age(folder: &Path, records: usize) {
     let (store, memory) = (fresh(folder), Arc::new(MemoryStore::new()));
     let host = host(memory.clone());
@@ -306,14 +308,18 @@ fn age(folder: &Path, records: usize) {
         }
         handle.inspect(obelus_kernel::session::Session::checkpoint).await.expect("it is there")
     });
-    // Through the store itself every turn would wait for the disk.
+    // Copied from memory, because in the store every turn would wait for the disk.
     let genesis = memory.genesis("s").expect("it is there").expect("a genesis");
     let records = memory.load("s", 0, None).expect("it is there").records;
     store.create("s", Time(0), &genesis, records).expect("it is kept");
-    store.keep_rest("s", store.records("s").expect("a count"), Rest { checkpoint, questions: Vec::new() });
+    store.store_checkpoint(
+        "s",
+        store.records("s").expect("a count"),
+        CheckpointData { checkpoint, questions: Vec::new() },
+    );
 }
 
-/// Opens that session, and says what that took from the checkpoint and from the whole journal.
+/// Opens that session; prints the time from the checkpoint and from the whole journal.
 fn resume(folder: &Path) {
     let store = SqliteStore::open(&folder.join("store")).expect("a store");
     let (host, runtime) = (host(store.shared()), runtime());
@@ -325,7 +331,7 @@ fn resume(folder: &Path) {
                 handle.rested().await.expect("nothing fails")
             });
             let took = began.elapsed().as_secs_f64() * 1e3;
-            assert_eq!(reply.map(|reply| reply.ends), Some(Ends::Output));
+            assert_eq!(reply.map(|reply| reply.ends), Some(TurnEnd::Output));
             runtime.block_on(host.passivate("s"));
             took
         };

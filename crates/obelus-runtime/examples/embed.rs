@@ -1,4 +1,4 @@
-//! The library in a program of your own: an activity in Rust, and a plan that uses it.
+//! The library in your own program: activities in Rust, and a plan that uses them.
 
 use obelus_kernel::session::{CallError, Mode, Settings};
 use obelus_kernel::{Context, Expr};
@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn twice_the_length(text: &str) -> Result<Value, Box<dyn std::error::Error>> {
-    // What can be called, and what is to be done. `†` wires one call's result into another's parameter.
+    // The tools and the plan. `†` passes the result of one call to a parameter of another.
     let context = Context::from_value(json!([
         {"type": "tool", "tool": {
             "measure": {"properties": {"text": {"type": "string"}}, "required": ["text"], "x-effect": "read"},
@@ -25,7 +25,7 @@ async fn twice_the_length(text: &str) -> Result<Value, Box<dyn std::error::Error
         ]},
     ]))?;
 
-    // How it is done: any async function will do.
+    // The implementations: any async functions.
     let mut activities = Activities::new();
     activities.register("measure", |work| async move {
         let text = work.call["text"].as_str().ok_or_else(|| CallError::new("no_text", "give it a text"))?;

@@ -1,13 +1,13 @@
-//! What `bench/langgraph_peer.py` does with LangGraph, by this library: `peer FIGURE FOLDER …`, FIGURE is one of these.
+//! The counterpart of `bench/langgraph_peer.py` with this library: `peer FIGURE FOLDER …`, FIGURE is one of these.
 //!
 //! | figure | what it does |
 //! |---|---|
 //! | `steps N ROUNDS` | a chain of N durable steps |
-//! | `thread MESSAGES` | a durable conversation that grows to so many messages |
-//! | `kill STEP STEPS` | a chain of steps that act; the process is killed in that step, after its effect |
-//! | `resume STEPS` | goes on after that, and counts repeated effects |
+//! | `thread MESSAGES` | a durable conversation that grows to this many messages |
+//! | `kill STEP STEPS` | a chain of steps with effects; the process is killed in STEP, after its effect |
+//! | `resume STEPS` | continues after that, and counts repeated effects |
 //!
-//! Prints `name value` lines. Times are CPU microseconds of the process, all its threads included.
+//! Prints `name value` lines. Times are CPU microseconds of the process with all its threads.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -16,14 +16,14 @@ use std::{collections::BTreeSet, process};
 
 use cpu_time::ProcessTime;
 use obelus_kernel::Context;
-use obelus_kernel::session::{Answer, Ends, Mode, Outcome, Prompt, Settings, Solution};
+use obelus_kernel::session::{Answer, Mode, Outcome, Prompt, Settings, Solution, TurnEnd};
 use obelus_runtime::{
     Activities, Activity, ActivityFuture, AnswerFuture, Connections, Host, Model, ReconcileFuture, Reconciled,
     SessionHandle, SessionSpec, SqliteStore, Work,
 };
 use serde_json::{Value, json};
 
-/// As in the binary.
+/// The same allocator as the binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -63,7 +63,7 @@ fn host(store: &SqliteStore, connections: Connections) -> Host {
     Host::builder(connections).store(store.shared()).idle_after(None).build()
 }
 
-/// CPU microseconds that something took.
+/// The CPU time of `work` in microseconds.
 fn cpu_us(work: impl FnOnce()) -> f64 {
     let began = ProcessTime::now();
     work();
@@ -74,7 +74,7 @@ fn best(times: impl Iterator<Item = f64>) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-/// A chain of calls of `step`, each with what the one before brought.
+/// A chain of calls of `step`, each with the result of the one before.
 fn chain(calls: usize, effect: &str) -> SessionSpec {
     let tool =
         json!({"type": "object", "properties": {"n": {}}, "x-effect": effect, "x-trust": "trusted", "x-target": []});
@@ -96,7 +96,7 @@ async fn run(handle: &SessionHandle) {
 
 async fn rest(handle: &SessionHandle) {
     let reply = handle.rested().await.expect("it is kept").expect("a rest");
-    assert_eq!(reply.ends, Ends::Output);
+    assert_eq!(reply.ends, TurnEnd::Output);
 }
 
 /// Durable steps, each synced before the next begins.
@@ -115,7 +115,7 @@ fn steps(folder: &Path, count: usize, rounds: usize) {
     print(&count.to_string(), best((0..rounds).map(round)));
 }
 
-/// Answers every message with the same words.
+/// Answers every message with the same text.
 struct Clerk;
 
 impl Model for Clerk {
@@ -130,7 +130,7 @@ async fn turn(handle: &SessionHandle, number: usize) {
     rest(handle).await;
 }
 
-/// A conversation: a message and its answer are a turn. The first and the last tenth are measured.
+/// A conversation; a turn is a message and its answer. Measures the first and the last tenth.
 fn thread(folder: &Path, messages: usize) {
     let (runtime, store) = (runtime(), fresh(folder));
     let host = host(&store, Connections::new(Activities::new()).with_model(Clerk));
@@ -159,12 +159,12 @@ fn thread(folder: &Path, messages: usize) {
     read(folder, turns);
 }
 
-/// What a later process reads: the state, the history, and the state with one more turn.
+/// The reads of a later process: the state, the history, and opening with one more turn.
 fn read(folder: &Path, turns: usize) {
     let (runtime, store) = (runtime(), store(folder));
     let host = host(&store, Connections::new(Activities::new()).with_model(Clerk));
     let mut state = String::new();
-    // Opened anew each time, so that it comes from the disk.
+    // Opens the session each time, so that it is read from disk.
     let look = |state: &mut String| {
         *state = runtime.block_on(async {
             let handle = host.open("s").await.expect("it is there");
@@ -194,7 +194,7 @@ fn size(folder: &Path) -> f64 {
     files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum::<u64>() as f64
 }
 
-/// Writes the key of each call to a file, which is its effect, and can look there whether a call has had it.
+/// The effect of a call is a line with its key in a file. `reconcile` looks for that line.
 struct Act {
     effects: PathBuf,
     /// The process is killed after the effect of this call.
@@ -218,7 +218,7 @@ impl Activity for Act {
     fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
         let done = effects_in(&self.effects);
         Some(Box::pin(async move {
-            // The result is what the call would have told.
+            // The same result as `run`.
             match done.contains(&work.key) {
                 true => Reconciled::Happened(Outcome::Value(json!(work.call["n"].as_u64().unwrap_or(0) + 1))),
                 false => Reconciled::DidNot,

@@ -1,4 +1,4 @@
-//! Two sessions in one program: both are watched, and a question of either is answered from another task.
+//! Two sessions in one program. A task watches each of them and answers its questions.
 
 use obelus_kernel::Context;
 use obelus_kernel::session::{Decision, Mode, Settings};
@@ -16,7 +16,7 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lends a book in each of two sessions. Lending needs a person, who is a task of this program.
+/// Lends a book in each of two sessions. Lending needs approval; a task of this program gives it.
 async fn lend_two_books() -> Result<Vec<String>, Failure> {
     let mut activities = Activities::new();
     activities.register("lend_book", |work| async move { Ok(json!(format!("{} is lent", work.call["title"]))) });
@@ -37,7 +37,7 @@ async fn lend_two_books() -> Result<Vec<String>, Failure> {
     Ok(lines)
 }
 
-/// A plan with one call, about which the policy asks.
+/// A plan with one call that needs approval by the policy.
 fn spec(title: &str) -> Result<SessionSpec, Failure> {
     let context = Context::from_value(json!([
         {"type": "tool", "tool": {"lend_book": {"properties": {"title": {"type": "string"}}, "x-effect": "update"}}},
@@ -48,7 +48,7 @@ fn spec(title: &str) -> Result<SessionSpec, Failure> {
     Ok(SessionSpec { context, settings, ..SessionSpec::default() })
 }
 
-/// Watches a session until its turn has ended, says yes to what it asks, and notes what it saw.
+/// Watches a session until its turn ends, approves its questions, and records its events.
 async fn answer_and_note(session: SessionHandle, mut events: Subscription) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     while let Some(event) = events.next().await {

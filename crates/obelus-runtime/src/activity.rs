@@ -42,10 +42,10 @@ impl Work {
     }
 
     /// Returns a function that moves observations from an outcome into the slot.
-    pub(crate) fn take_off(&self) -> impl Fn(Outcome) -> Outcome + Send + use<> {
+    pub(crate) fn extract_observation(&self) -> impl Fn(Outcome) -> Outcome + Send + use<> {
         let keeps = self.tool.keeps_digest.then(|| (Arc::clone(&self.tool), Arc::clone(&self.slot)));
         move |outcome| match &keeps {
-            Some((tool, slot)) => slot.take_off(tool, outcome),
+            Some((tool, slot)) => slot.extract_observation(tool, outcome),
             None => outcome,
         }
     }

@@ -11,7 +11,7 @@
 //! | `command` | commands from handles |
 //! | `intake` | inputs on their way into the session and its journal |
 //! | `perform` | performing tasks, and publishing events |
-//! | `tell` | inputs from people, and edits of the state file |
+//! | `inputs` | inputs from people, and edits of the state file |
 //! | `running` | running calls, model requests and file reads |
 //! | `elicitations`, `parts` | questions from running calls, and partial answers of the model |
 //! | `report` | events, the state file and the log |
@@ -19,13 +19,13 @@
 
 mod command;
 mod elicitations;
+mod inputs;
 mod intake;
 mod parts;
 mod perform;
+mod preview_refresh;
 pub(crate) mod report;
 mod running;
-mod second_look;
-mod tell;
 pub(crate) mod waiters;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -43,11 +43,11 @@ use crate::images::ImageStore;
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
 use crate::store::InputId;
-pub(crate) use command::{Command, Tell, WaitFor};
+pub(crate) use command::{Command, InputCommand, WaitFor};
 use intake::Incoming;
 pub(crate) use intake::Journal;
 use report::Report;
-use running::{News, RunningWork};
+use running::{RunningWork, WorkResult};
 use waiters::Waiters;
 
 /// The refusal code if the journal could not be written: nothing was stored or done.
@@ -101,7 +101,7 @@ pub(crate) struct Actor {
     /// Pictures for the next message.
     attached: Vec<Input>,
     /// Inputs from people that wait until an edit of the state file is processed.
-    deferred: VecDeque<Tell>,
+    deferred: VecDeque<InputCommand>,
     /// Tasks left by an earlier process. They resume when somebody sends an input or waits.
     held: Vec<Task>,
     is_awake: bool,
@@ -119,7 +119,7 @@ pub(crate) struct Actor {
     /// How long it may be idle before it ends; none means for ever.
     idle_after: Option<Duration>,
     /// Whether to end as soon as it is idle.
-    lets_go: bool,
+    may_unload: bool,
     /// The buffer of the latest batch, for reuse.
     room: Vec<Incoming>,
     /// Tasks of the latest batch.
@@ -135,7 +135,7 @@ struct Failure {
 }
 
 /// The initial state of an actor.
-pub(crate) struct Begin {
+pub(crate) struct ActorStart {
     pub(crate) session: Session,
     /// The number of records in its journal.
     pub(crate) record: u64,
@@ -172,8 +172,8 @@ enum Wake {
 }
 
 impl Actor {
-    pub(crate) fn new(begin: Begin, spec: &SessionSpec, commands: mpsc::UnboundedReceiver<Command>) -> Self {
-        let Begin { session, record, open, connections, clock, journal, files, images, feed, idle_after } = begin;
+    pub(crate) fn new(begin: ActorStart, spec: &SessionSpec, commands: mpsc::UnboundedReceiver<Command>) -> Self {
+        let ActorStart { session, record, open, connections, clock, journal, files, images, feed, idle_after } = begin;
         let work = RunningWork::new(&connections, spec.folder.clone(), spec.local.unattended);
         let forgets = session.has_observations() || session.has_elicitations();
         Self {
@@ -198,7 +198,7 @@ impl Actor {
             failure: None,
             failures: 0,
             idle_after,
-            lets_go: false,
+            may_unload: false,
             room: Vec::new(),
             tasks: Vec::new(),
             session,
@@ -208,11 +208,11 @@ impl Actor {
 
     /// Runs until it is idle for long, told to end, or fails. `may_end` is asked before an idle actor ends, because a
     /// command may just have arrived.
-    pub(crate) async fn live(&mut self, may_end: impl Fn(&mpsc::UnboundedReceiver<Command>) -> bool) -> End {
+    pub(crate) async fn run(&mut self, may_end: impl Fn(&mpsc::UnboundedReceiver<Command>) -> bool) -> End {
         let mut batches = 0;
         loop {
             while let Ok(command) = self.commands.try_recv() {
-                if let Some(end) = self.obey(command).await {
+                if let Some(end) = self.handle_command(command).await {
                     return end;
                 }
             }
@@ -226,14 +226,14 @@ impl Actor {
                 match self.wait().await {
                     Wake::Outcome(first) => self.take_outcomes(Some(first)).await,
                     Wake::Command(Some(command)) => {
-                        if let Some(end) = self.obey(command).await {
+                        if let Some(end) = self.handle_command(command).await {
                             return end;
                         }
                     }
                     Wake::Command(None) => return End::Requested,
                     Wake::Due => self.tick().await,
                     Wake::Retry => self.failure = None,
-                    Wake::Keep => self.keep_rest(),
+                    Wake::Keep => self.store_checkpoint(),
                     Wake::Idle if may_end(&self.commands) => return End::Idle,
                     Wake::Idle => {}
                 }
@@ -252,10 +252,10 @@ impl Actor {
 
     /// Checkpoints the session, ends its services, and answers those who still wait.
     pub(crate) async fn end(mut self) {
-        self.keep_rest();
+        self.store_checkpoint();
         let refused = match self.failure.take() {
             Some(failure) => failure.refused,
-            None => gone(),
+            None => ended_refusal(),
         };
         self.waiters.refuse(&refused);
         self.commands.close();
@@ -305,23 +305,23 @@ impl Actor {
         let until =
             |Time(due): Time| Duration::from_millis(u64::try_from(due.saturating_sub((self.clock)().0)).unwrap_or(0));
         let due = self.due().map(|due| (until(due), Wake::Due));
-        let keep = self.is_unkept().then_some((KEPT_AFTER, Wake::Keep));
+        let keep = self.needs_checkpoint().then_some((KEPT_AFTER, Wake::Keep));
         let idle = self.idle_after.filter(|_| self.is_idle());
-        let idle = idle.map(|idle| (if self.lets_go { Duration::ZERO } else { idle }, Wake::Idle));
+        let idle = idle.map(|idle| (if self.may_unload { Duration::ZERO } else { idle }, Wake::Idle));
         [due, keep, idle].into_iter().flatten().min_by_key(|(after, _)| *after)
     }
 
     /// The input for the result of some work.
-    fn outcome(&mut self, news: News) -> Option<Input> {
+    fn outcome(&mut self, news: WorkResult) -> Option<Input> {
         match news {
-            News::Outcome(input) => Some(input),
-            News::Part(part) => self.take_part(part),
-            News::Nothing => None,
+            WorkResult::Outcome(input) => Some(input),
+            WorkResult::Part(part) => self.take_part(part),
+            WorkResult::Nothing => None,
         }
     }
 
     /// Carries out a command. Returns an end if it is told to.
-    async fn obey(&mut self, command: Command) -> Option<End> {
+    async fn handle_command(&mut self, command: Command) -> Option<End> {
         match command {
             Command::Inspect(look) => look(&self.session),
             Command::Attach { path, answer } => {
@@ -338,10 +338,10 @@ impl Actor {
                 self.waiters.add(what, answer);
             }
             Command::Tell(tell) => {
-                self.lets_go = false;
-                self.hear(*tell).await;
+                self.may_unload = false;
+                self.take_command_input(*tell).await;
             }
-            Command::LetGo => self.lets_go = true,
+            Command::Unload => self.may_unload = true,
             Command::End => return Some(End::Requested),
         }
         self.answer_waiters();
@@ -429,6 +429,6 @@ async fn timer(next: Option<(Duration, Wake)>) -> Wake {
 }
 
 /// The refusal if the session has ended.
-pub(crate) fn gone() -> Refused {
+pub(crate) fn ended_refusal() -> Refused {
     Refused::new(GONE, "the session has ended its work meanwhile")
 }

@@ -112,9 +112,9 @@ schema: {type: string}
         std::fs::remove_dir_all(folder).unwrap();
     }
 
-    struct Shelf;
+    struct TestFolder;
 
-    impl RequestSource for Shelf {
+    impl RequestSource for TestFolder {
         fn read<'a>(&'a self, address: &'a str) -> ConnectFuture<'a, Result<String, String>> {
             let text = format!("context:\n  - type: tool\n    tool:\n      write: {TOOL}\n");
             let found = address.ends_with("/team.yaml").then_some(text).ok_or_else(|| "nothing there".to_owned());
@@ -126,7 +126,7 @@ schema: {type: string}
     async fn a_saved_request_is_read_at_an_address_too() {
         let folder = folder("address");
         let load = |path: &str, source| load(folder.clone(), path.to_owned(), source);
-        let shelf = || Some(Arc::new(Shelf) as Arc<dyn RequestSource>);
+        let shelf = || Some(Arc::new(TestFolder) as Arc<dyn RequestSource>);
         let request = load("https://example.test/team.yaml", shelf()).await.unwrap();
         let tool = Tool::parse("write", &request["context"][0]["tool"]["write"]).unwrap();
         assert!(shows_the_delegate(&tool), "the tools of a delegate show theirs");

@@ -52,7 +52,7 @@ impl RunningCall<()> {
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
         let work = Work::new(start, elicitor.clone(), Arc::clone(slot));
-        let take_off = work.take_off();
+        let extract_observation = work.extract_observation();
         let doubt =
             (!is_harmless).then(|| Doubt { id: id.clone(), activity: Arc::clone(activity), work: work.clone(), limit });
         let work = AssertUnwindSafe(activity.run(work)).catch_unwind();
@@ -61,7 +61,7 @@ impl RunningCall<()> {
                 let words = "the activity failed; this is a mistake in its code";
                 failed(is_harmless, "panic", words.to_owned())
             });
-            take_off(outcome)
+            extract_observation(outcome)
         });
         let lost = match ((&mut work).now_or_never(), &doubt) {
             (Some(Outcome::Lost { message }), Some(_)) => Some(Outcome::Lost { message }),
@@ -117,12 +117,12 @@ pub(crate) fn reconcile(
     let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
     let attempt = start.attempt;
     let work = Work::new(start, Elicitor::nobody(), Arc::clone(slot));
-    let take_off = work.take_off();
+    let extract_observation = work.extract_observation();
     match activity.and_then(|activity| activity.reconcile(work)) {
         None => Err(Input::InDoubt { id }),
         Some(look) => Ok(async move {
             let found = doubt::found(id, attempt, limit, look, "the work was interrupted").await;
-            doubt::without_observation(found, take_off)
+            doubt::without_observation(found, extract_observation)
         }),
     }
 }
@@ -139,7 +139,7 @@ pub(crate) fn ask<S: Future<Output = ()> + Send>(
         Some(latest) => prompt.observed.values().cloned().chain([latest.text.as_str().into()]).collect(),
         None => prompt.observed.values().cloned().collect(),
     };
-    let answer = AssertUnwindSafe(model.ask_aloud(prompt, parts)).catch_unwind();
+    let answer = AssertUnwindSafe(model.ask_streaming(prompt, parts)).catch_unwind();
     let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
     async move {
         let answer = tokio::select! {
@@ -155,7 +155,7 @@ pub(crate) fn ask<S: Future<Output = ()> + Send>(
 
 /// Carries out a call to its end, for engines without an actor; returns the input for the session. The call cannot
 /// ask people.
-pub async fn carry_out(connections: &Connections, start: Start, stopped: impl Future<Output = ()> + Send) -> Input {
+pub async fn run_call(connections: &Connections, start: Start, stopped: impl Future<Output = ()> + Send) -> Input {
     match RunningCall::start(&connections.activities, start, Elicitor::nobody(), &Arc::default()) {
         Err(ended) => ended,
         Ok(call) => call.run_to_end(stopped).await,
@@ -163,7 +163,7 @@ pub async fn carry_out(connections: &Connections, start: Start, stopped: impl Fu
 }
 
 /// Reconciles a call that may have been carried out before (DUR-4); returns the input for the session.
-pub async fn look_whether_done(connections: &Connections, start: Start) -> Input {
+pub async fn reconcile_call(connections: &Connections, start: Start) -> Input {
     match reconcile(&connections.activities, start, &Arc::default()) {
         Err(unknown) => unknown,
         Ok(look) => look.await,

@@ -16,7 +16,7 @@ use crate::secret::{mask_value, without_secrets};
 
 /// Lets a call ask a person. Cheap to clone, and usable from any task.
 #[derive(Clone, Default)]
-pub struct Elicitor(Option<Arc<Line>>);
+pub struct Elicitor(Option<Arc<QuestionChannel>>);
 
 /// The result of a question.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,16 +30,16 @@ pub enum Elicited {
 }
 
 /// A question from a call.
-pub(crate) struct Asking {
+pub(crate) struct PendingElicitation {
     pub(crate) call: CallId,
     pub(crate) words: String,
     pub(crate) schema: Value,
     pub(crate) answer: oneshot::Sender<Elicited>,
 }
 
-struct Line {
+struct QuestionChannel {
     call: CallId,
-    to: mpsc::UnboundedSender<Asking>,
+    to: mpsc::UnboundedSender<PendingElicitation>,
     /// The number of answers that the call waits for, and a signal when it changes.
     waits: AtomicU32,
     changed: Notify,
@@ -62,9 +62,14 @@ impl Elicitor {
         self.0.is_none()
     }
 
-    pub(crate) fn of(call: &CallId, to: mpsc::UnboundedSender<Asking>) -> Self {
-        let line =
-            Line { call: call.clone(), to, waits: AtomicU32::new(0), changed: Notify::new(), times: AtomicU32::new(0) };
+    pub(crate) fn of(call: &CallId, to: mpsc::UnboundedSender<PendingElicitation>) -> Self {
+        let line = QuestionChannel {
+            call: call.clone(),
+            to,
+            waits: AtomicU32::new(0),
+            changed: Notify::new(),
+            times: AtomicU32::new(0),
+        };
         Self(Some(Arc::new(line)))
     }
 
@@ -89,7 +94,7 @@ impl Elicitor {
         }
         let _waiting = Waiting::begin(line);
         let (answer, answered) = oneshot::channel();
-        if line.to.send(Asking { call: line.call.clone(), words, schema, answer }).is_err() {
+        if line.to.send(PendingElicitation { call: line.call.clone(), words, schema, answer }).is_err() {
             return Elicited::Gone;
         }
         answered.await.unwrap_or(Elicited::Gone)
@@ -125,10 +130,10 @@ impl fmt::Debug for Elicitor {
 }
 
 /// While it exists, the call waits for a person.
-struct Waiting<'a>(&'a Line);
+struct Waiting<'a>(&'a QuestionChannel);
 
 impl<'a> Waiting<'a> {
-    fn begin(line: &'a Line) -> Self {
+    fn begin(line: &'a QuestionChannel) -> Self {
         line.waits.fetch_add(1, Ordering::AcqRel);
         line.changed.notify_waiters();
         Self(line)

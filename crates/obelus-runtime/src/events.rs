@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{
-    AskedAgain, CallReport, Decision, Input, Mode, Outcome, Question, QuestionStatus, Reply, Session, Task, Used,
+    CallReport, Decision, Input, Mode, Outcome, Question, QuestionStatus, RepeatReason, Reply, Session, Task, Used,
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -147,7 +147,7 @@ pub enum EventBody {
         question: Box<Question>,
         /// The reason.
         #[serde(serialize_with = "as_reason")]
-        because: AskedAgain,
+        because: RepeatReason,
     },
     /// A person answered a question.
     QuestionDecided {
@@ -332,9 +332,9 @@ fn as_words<S: Serializer>(news: &FileNews, serializer: S) -> Result<S::Ok, S::E
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn as_reason<S: Serializer>(because: &AskedAgain, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_reason<S: Serializer>(because: &RepeatReason, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(match because {
-        AskedAgain::MoreIsKnown => "more_is_known",
-        AskedAgain::ItWillLapse => "it_will_lapse",
+        RepeatReason::MoreIsKnown => "more_is_known",
+        RepeatReason::ItWillLapse => "it_will_lapse",
     })
 }

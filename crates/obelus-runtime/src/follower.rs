@@ -14,11 +14,11 @@ use tokio::time::Instant;
 
 use crate::actor::report::Report;
 use crate::actor::waiters::Waiters;
-use crate::actor::{Command, DAMAGED, Tell, WaitFor, gone};
+use crate::actor::{Command, DAMAGED, InputCommand, WaitFor, ended_refusal};
 use crate::clock::Clock;
 use crate::events::{EventBody, Feed};
 use crate::images::ImageError;
-use crate::restore::{Remake, Replica};
+use crate::restore::{Replica, SessionFactory};
 use crate::secret::without_secrets_of;
 use crate::store::{InputId, Record, Store, StoreError};
 
@@ -43,7 +43,7 @@ pub type WorkersFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Processes that run sessions, and a store that they share with this one.
 pub trait Workers: Send + Sync + 'static {
     /// Gives a session an input; returns the number of its record. It is durable then.
-    fn tell<'a>(&'a self, session: &'a str, told: Told) -> WorkersFuture<'a, Result<u64, Refused>>;
+    fn tell<'a>(&'a self, session: &'a str, told: WorkerInput) -> WorkersFuture<'a, Result<u64, Refused>>;
 
     /// The records of a session after one, and the number of the last record.
     fn news<'a>(&'a self, session: &'a str, after: u64) -> WorkersFuture<'a, Result<(Vec<Record>, u64), StoreError>>;
@@ -51,7 +51,7 @@ pub trait Workers: Send + Sync + 'static {
 
 /// An input for a session.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct WorkerInput {
     /// The input.
     pub input: Input,
     /// An input with the same id is taken once (DUR-13).
@@ -64,7 +64,7 @@ pub struct Told {
 pub(crate) struct Follower {
     id: String,
     replica: Replica,
-    remake: Remake,
+    session_factory: SessionFactory,
     workers: Arc<dyn Workers>,
     clock: Clock,
     report: Option<Report>,
@@ -83,7 +83,7 @@ impl Follower {
     pub(crate) fn new(
         id: &str,
         replica: Replica,
-        remake: Remake,
+        session_factory: SessionFactory,
         workers: Arc<dyn Workers>,
         feed: Arc<Feed>,
         clock: Clock,
@@ -93,7 +93,7 @@ impl Follower {
             id: id.to_owned(),
             reached: replica.last(),
             replica,
-            remake,
+            session_factory,
             workers,
             clock,
             report: None,
@@ -113,7 +113,7 @@ impl Follower {
     }
 
     /// Runs until it is idle for long or told to end.
-    pub(crate) async fn live(
+    pub(crate) async fn run(
         &mut self,
         store: &Arc<dyn Store>,
         may_end: impl Fn(&mpsc::UnboundedReceiver<Command>) -> bool,
@@ -131,7 +131,7 @@ impl Follower {
                     None | Some(Command::End) => return,
                     Some(command) => {
                         idle_since = Instant::now();
-                        self.obey(command, store).await;
+                        self.handle_command(command, store).await;
                     }
                 },
                 () = tokio::time::sleep(pause) => {
@@ -150,14 +150,14 @@ impl Follower {
 
     /// Tells those who still wait that it has ended.
     pub(crate) fn end(mut self) {
-        self.waiters.refuse(&gone());
+        self.waiters.refuse(&ended_refusal());
         self.commands.close();
         while let Ok(command) = self.commands.try_recv() {
-            command.refuse(&gone());
+            command.refuse(&ended_refusal());
         }
     }
 
-    async fn obey(&mut self, command: Command, store: &Arc<dyn Store>) {
+    async fn handle_command(&mut self, command: Command, store: &Arc<dyn Store>) {
         match command {
             Command::Inspect(look) => {
                 self.refresh(store).await;
@@ -180,12 +180,13 @@ impl Follower {
             Command::Activities { answer } => {
                 let _ = answer.send(Arc::default());
             }
-            Command::LetGo | Command::End => {}
+            Command::Unload | Command::End => {}
         }
     }
 
-    async fn tell(&mut self, tell: Tell) {
-        let told = Told { input: without_secrets_of(tell.input.clone()), id: tell.id.clone(), at: (self.clock)() };
+    async fn tell(&mut self, tell: InputCommand) {
+        let told =
+            WorkerInput { input: without_secrets_of(tell.input.clone()), id: tell.id.clone(), at: (self.clock)() };
         let taken = self.workers.tell(&self.id, told).await;
         if let Ok(record) = taken {
             self.reached = self.reached.max(record);
@@ -201,7 +202,7 @@ impl Follower {
             match last < self.replica.last() {
                 // The session was taken back to its last rest.
                 true => self.restore(store, last),
-                false => self.hear(records),
+                false => self.apply_records(records),
             }
         });
         match taken {
@@ -214,14 +215,14 @@ impl Follower {
     }
 
     fn restore(&mut self, store: &Arc<dyn Store>, last: u64) -> Result<(), Refused> {
-        let restored = Replica::restore(store, &self.id, &self.remake, None);
+        let restored = Replica::restore(store, &self.id, &self.session_factory, None);
         self.replica = restored.map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
         self.reached = last;
         self.feed.begin(self.replica.last());
         Ok(())
     }
 
-    fn hear(&mut self, records: Vec<Record>) -> Result<(), Refused> {
+    fn apply_records(&mut self, records: Vec<Record>) -> Result<(), Refused> {
         let Some(at) = records.last().map(|record| record.at) else {
             self.pause = (self.pause * 2).min(PAUSE[1]);
             return Ok(());
@@ -229,7 +230,7 @@ impl Follower {
         self.pause = PAUSE[0];
         for record in records {
             let (at, input) = (record.at, Arc::clone(&record.input));
-            let heard = self.replica.hear(record).map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
+            let heard = self.replica.apply(record).map_err(|error| Refused::new(DAMAGED, error.to_string()))?;
             let last = self.replica.last();
             if !self.feed.pass(last) {
                 let events = EventBody::of(self.replica.session(), at, &input, heard.is_news, &heard.tasks);

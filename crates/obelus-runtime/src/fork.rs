@@ -22,17 +22,17 @@ pub fn fork(
     // Ids of inputs belong to the original; their senders did not send them to the fork.
     before.iter_mut().for_each(|record| record.id = None);
     let journaled = Journaled { after: 0, records: before.clone(), cut: None };
-    let mut under_way = replay(&mut session, id, journaled, |_, _, _| {})?.under_way;
-    let open: Vec<_> = under_way.calls().map(|start| (start.id.clone(), start.tool.idempotent)).collect();
+    let mut unfinished = replay(&mut session, id, journaled, |_, _, _| {})?.unfinished;
+    let open: Vec<_> = unfinished.calls().map(|start| (start.id.clone(), start.tool.idempotent)).collect();
     if open.is_empty() && session.is_at_rest() {
         return Ok(before);
     }
     let mut add = |input: Input| {
-        under_way.hear(&input);
+        unfinished.apply_input(&input);
         let record = Record::new(now, input.clone());
         // A refused input changes nothing and is not stored.
         if let Ok(advanced) = advance(&mut session, now, input) {
-            under_way.hand_out(advanced.tasks);
+            unfinished.add_tasks(advanced.tasks);
             before.push(Record { digest: Some(advanced.digest), ..record });
         }
     };

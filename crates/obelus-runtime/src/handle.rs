@@ -7,7 +7,7 @@ use obelus_kernel::session::{Decision, Input, Mode, Refused, Reply, Session};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::actor::{Command, GONE, Tell, WaitFor};
+use crate::actor::{Command, GONE, InputCommand, WaitFor};
 use crate::connector::Services;
 use crate::events::{EventNumber, Subscription};
 use crate::host::{HostError, Reopened, Slot};
@@ -126,7 +126,8 @@ impl SessionHandle {
             let text = "only the runtime itself tells a session what came of its work".to_owned();
             return Err(Refused::new("not_from_outside", text));
         }
-        let tell = |answer| Command::Tell(Box::new(Tell { input: input.clone(), id: self.input.clone(), answer }));
+        let tell =
+            |answer| Command::Tell(Box::new(InputCommand { input: input.clone(), id: self.input.clone(), answer }));
         match self.ask(tell).await.and_then(|taken| taken) {
             // It ended before it took the input: restore it.
             Err(refused) if refused.code == GONE => self.ask(tell).await?,
@@ -208,7 +209,7 @@ impl SessionHandle {
     pub(crate) async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Refused> {
         let (answer, answered) = oneshot::channel();
         self.slot.send(command(answer)).await?;
-        answered.await.map_err(|_| crate::actor::gone())
+        answered.await.map_err(|_| crate::actor::ended_refusal())
     }
 }
 

@@ -9,14 +9,14 @@
 //! | `history` | events that are no longer in memory |
 //! | `news` | events of all stored sessions |
 //! | `rules` | changes of the agent's file |
-//! | `carry` | forks, exports and imports |
+//! | `transfer` | forks, exports and imports |
 
-mod carry;
 mod history;
 mod news;
 mod open;
 mod rules;
 mod slot;
+mod transfer;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -37,13 +37,13 @@ use crate::handle::SessionHandle;
 use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
 use crate::store::{InboxRow, InputId, Record, SessionRow, Store, StoreError};
-pub use carry::{Export, ForkForecast, Forked, ForkedCall};
 pub(crate) use news::NewsSender;
 pub use news::{HostNews, NewsFeed};
-pub use open::remake;
+pub use open::session_factory;
 pub use rules::{RulesChange, with_present_bindings};
 pub use slot::Reopened;
 pub(crate) use slot::Slot;
+pub use transfer::{Export, ForkForecast, Forked, ForkedCall};
 
 /// The number of events kept for each live session.
 const EVENTS: usize = 1024;
@@ -301,14 +301,14 @@ impl Host {
     }
 
     /// A copy of a session after a record, or as it is now, for reading only.
-    pub fn look(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
-        self.inner.look(id, at)
+    pub fn view(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
+        self.inner.view(id, at)
     }
 
     /// A session as it will be when it is next opened, if its process has ended: effects in doubt are already
     /// questions. Nothing is written or resumed.
-    pub fn look_interrupted(&self, id: &str) -> Result<Session, HostError> {
-        self.inner.look_interrupted(id)
+    pub fn view_interrupted(&self, id: &str) -> Result<Session, HostError> {
+        self.inner.view_interrupted(id)
     }
 
     /// The folder for pictures and page notes of a session; none if no files are stored.
@@ -420,7 +420,7 @@ impl Inner {
     }
 
     /// Unloads the sessions that have been idle for longest, if there are too many.
-    fn let_some_go(&self) {
+    fn unload_idle(&self) {
         if self.live.load(Ordering::Relaxed) <= self.most_live {
             return;
         }
@@ -431,7 +431,7 @@ impl Inner {
         let more = live.len().saturating_sub(self.most_live).saturating_add(self.most_live / 8);
         for (_, slot) in live.into_iter().take(more) {
             // It may have ended meanwhile.
-            let _ = slot.send_live(Command::LetGo);
+            let _ = slot.send_live(Command::Unload);
         }
     }
 

@@ -11,7 +11,7 @@ use obelus_words::{Language, fill};
 
 use crate::session_files::SessionFiles;
 use crate::store::check_name;
-use crate::{StoreError, whole_file};
+use crate::{StoreError, atomic_file};
 
 /// The images of one session.
 #[derive(Debug, Default)]
@@ -94,7 +94,7 @@ impl ImageStore {
     pub(crate) fn add(&mut self, path: &Path) -> Result<Picture, ImageError> {
         let bytes = read(path)?;
         let picture = picture_of(path, &bytes)?;
-        let kept = self.folder().and_then(|folder| whole_file::write(&folder.join(&picture.name), &bytes));
+        let kept = self.folder().and_then(|folder| atomic_file::write(&folder.join(&picture.name), &bytes));
         kept.map_err(|error| ImageError::NotKept {
             folder: self.folder.clone().unwrap_or_else(std::env::temp_dir),
             error,
@@ -112,7 +112,7 @@ impl ImageStore {
     /// The folder, which is created if necessary.
     fn folder(&mut self) -> io::Result<PathBuf> {
         if let Some(folder) = &self.folder {
-            whole_file::private_folder(folder)?;
+            atomic_file::private_folder(folder)?;
             return Ok(folder.clone());
         }
         // In a shared folder, an existing entry may belong to somebody else.

@@ -50,7 +50,7 @@ impl IterationLog {
     pub(crate) fn open(folder: &Path, session: &str, rotation: Rotation) -> Result<Self, StoreError> {
         check_name(session)?;
         let logs = folder.join("logs");
-        crate::whole_file::private_folder(&logs).map_err(|error| StoreError::Folder(logs.clone(), error))?;
+        crate::atomic_file::private_folder(&logs).map_err(|error| StoreError::Folder(logs.clone(), error))?;
         Ok(Self {
             session: session.to_owned(),
             lines: Lines::new(logs.join(format!("{session}.jsonl")), rotation),

@@ -53,6 +53,7 @@
 mod activity;
 mod actor;
 mod agent;
+mod atomic_file;
 mod bindings;
 mod bundled;
 mod catalogue;
@@ -85,7 +86,6 @@ mod state_file;
 mod status;
 mod store;
 mod view;
-mod whole_file;
 mod words;
 
 // Sessions and their events.
@@ -129,15 +129,18 @@ pub mod specs {
 
 /// For engines of stores and their tests: what a [`Store`] stores, and how a session is restored.
 pub mod engine {
-    pub use crate::effect::{ask_whole, carry_out, load_request, look_whether_done};
-    pub use crate::follower::{Told, UNREACHABLE, Workers, WorkersFuture};
+    pub use crate::effect::{ask_whole, load_request, reconcile_call, run_call};
+    pub use crate::follower::{UNREACHABLE, WorkerInput, Workers, WorkersFuture};
     pub use crate::fork::fork;
-    pub use crate::host::{remake, with_present_bindings};
+    pub use crate::host::{session_factory, with_present_bindings};
     pub use crate::restore::{
-        Advanced, Heard, Remake, Replica, RestoreError, Restored, TurnStates, advance, back_to_rest, look_at, restore,
+        InputEffects, RecordEffects, Replica, RestoreError, Restored, SessionFactory, TurnStates, advance, restore,
+        rewind_to_rest, view_at,
     };
     pub use crate::store::check_name;
-    pub use crate::store::{AppendError, Cut, Digest, Durable, Journaled, Record, Rest, SessionLock, Snapshot};
+    pub use crate::store::{
+        AppendError, CheckpointData, DamagedTail, Digest, Durable, Journaled, Record, SessionLock, Snapshot,
+    };
 }
 
 /// Agents, requests, images and states as files, and errors in them.

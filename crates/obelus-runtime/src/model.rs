@@ -18,7 +18,7 @@ pub trait Model: Send + Sync + 'static {
 
     /// Answers a request, and sends parts of the answer while it is being written. The final answer contains all of
     /// them.
-    fn ask_aloud(&self, prompt: Prompt, parts: Parts) -> AnswerFuture {
+    fn ask_streaming(&self, prompt: Prompt, parts: Parts) -> AnswerFuture {
         let _ = parts;
         self.ask(prompt)
     }
@@ -42,7 +42,7 @@ type Listener = UnboundedSender<(RequestId, Part)>;
 
 impl Parts {
     /// Without a receiver.
-    pub fn to_nobody() -> Self {
+    pub fn without_listener() -> Self {
         Self(None)
     }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use obelus_kernel::session::{CallError, Happened, Observation, Outcome, Prompt};
+use obelus_kernel::session::{CallError, Observation, Outcome, Prompt, TranscriptEvent};
 use obelus_kernel::{Tool, type_name};
 use serde_json::{Map, Value};
 
@@ -56,14 +56,14 @@ impl ObservationSlot {
     pub fn fill(&self, prompt: &mut Prompt) {
         let observed = self.0.read().unwrap_or_else(PoisonError::into_inner);
         for entry in prompt.transcript.iter().filter(|entry| !entry.is_digest) {
-            let Happened::Observed { about, .. } = &entry.what else { continue };
+            let TranscriptEvent::Observed { about, .. } = &entry.what else { continue };
             let found = observed.shown.iter().find(|(digest, _)| about["digest"] == digest.as_str());
             prompt.observed.extend(found.cloned());
         }
     }
 
     /// Removes the observation from an outcome and stores it. The result may be stored and published.
-    pub fn take_off(&self, tool: &Tool, outcome: Outcome) -> Outcome {
+    pub fn extract_observation(&self, tool: &Tool, outcome: Outcome) -> Outcome {
         let value = match outcome {
             Outcome::Value(value) => value,
             Outcome::Messages(_) => return not_an_observation("messages"),
@@ -71,7 +71,7 @@ impl ObservationSlot {
         };
         match observation(value) {
             Err(why) => not_an_observation(&why),
-            Ok(Brought { mut about, text, changes, image }) => {
+            Ok(ParsedObservation { mut about, text, changes, image }) => {
                 let (text, is_cut) = capped(text);
                 let is_part = changes.is_some();
                 let seen = self.put(Observation::new(tool.name.as_str(), text, image).with_changes(changes));
@@ -96,7 +96,7 @@ impl fmt::Debug for ObservationSlot {
 }
 
 /// A parsed observation.
-struct Brought {
+struct ParsedObservation {
     /// The part that may be published.
     about: Map<String, Value>,
     text: String,
@@ -105,7 +105,7 @@ struct Brought {
 }
 
 /// Parses an observation. An error contains only field names.
-fn observation(value: Value) -> Result<Brought, String> {
+fn observation(value: Value) -> Result<ParsedObservation, String> {
     let Value::Object(mut fields) = value else { return Err(type_name(&value).to_owned()) };
     let text = match fields.shift_remove("text") {
         Some(Value::String(text)) => text,
@@ -124,7 +124,7 @@ fn observation(value: Value) -> Result<Brought, String> {
     };
     let (changes, image) = (optional("changes")?, optional("image")?.map(PathBuf::from));
     match fields.len() {
-        0 => Ok(Brought { about, text, changes, image }),
+        0 => Ok(ParsedObservation { about, text, changes, image }),
         n => Err(format!("an object with {n} further fields")),
     }
 }
@@ -197,7 +197,9 @@ mod tests {
     fn text_and_picture_stay_and_a_digest_goes_on() {
         let slot = ObservationSlot::default();
         let brought = json!({"about": {"address": "/a", "digest": "x"}, "text": "наш текст", "image": "/tmp/a.png"});
-        let Outcome::Value(kept) = slot.take_off(&tool(), Outcome::Value(brought)) else { panic!("it is a value") };
+        let Outcome::Value(kept) = slot.extract_observation(&tool(), Outcome::Value(brought)) else {
+            panic!("it is a value")
+        };
         let seen = slot.latest().unwrap();
         assert_eq!((seen.text.as_str(), seen.image.clone()), ("наш текст", Some(PathBuf::from("/tmp/a.png"))));
         assert_eq!(kept, json!({"address": "/a", "digest": seen.digest, "chars": 9}));
@@ -213,7 +215,9 @@ mod tests {
     fn a_part_is_told_as_one_and_the_whole_lies_beside_it() {
         let slot = ObservationSlot::default();
         let brought = json!({"text": "one two", "changes": "+ two"});
-        let Outcome::Value(kept) = slot.take_off(&tool(), Outcome::Value(brought)) else { panic!("it is a value") };
+        let Outcome::Value(kept) = slot.extract_observation(&tool(), Outcome::Value(brought)) else {
+            panic!("it is a value")
+        };
         let seen = slot.latest().unwrap();
         assert_eq!((seen.text.as_str(), seen.shown()), ("one two", "+ two"));
         assert_eq!(kept, json!({"digest": seen.digest, "chars": 5, "part": true}));
@@ -231,10 +235,14 @@ mod tests {
             json!({"text": "a", "image": {"data": "CANARY"}}),
             json!({"text": "a", "CANARY": "CANARY"}),
         ] {
-            let Outcome::Error(error) = slot.take_off(&tool(), Outcome::Value(wrong)) else { panic!("an error") };
+            let Outcome::Error(error) = slot.extract_observation(&tool(), Outcome::Value(wrong)) else {
+                panic!("an error")
+            };
             assert!(error.code == "bad_result" && !error.message.contains("CANARY"), "{error:?}");
         }
-        let Outcome::Error(_) = slot.take_off(&tool(), Outcome::Messages(vec![json!("CANARY")])) else { panic!() };
+        let Outcome::Error(_) = slot.extract_observation(&tool(), Outcome::Messages(vec![json!("CANARY")])) else {
+            panic!()
+        };
         assert_eq!(slot.latest(), None);
     }
 
@@ -254,7 +262,9 @@ mod tests {
     fn a_text_that_is_too_long_is_cut_and_says_so() {
         let slot = ObservationSlot::default();
         let long = "ы".repeat(MOST_TEXT / 2 + 10);
-        let Outcome::Value(kept) = slot.take_off(&tool(), Outcome::Value(json!({"text": long}))) else { panic!() };
+        let Outcome::Value(kept) = slot.extract_observation(&tool(), Outcome::Value(json!({"text": long}))) else {
+            panic!()
+        };
         assert_eq!(kept["cut"], true);
         let seen = slot.latest().unwrap();
         assert!(seen.text.ends_with("\n[cut here: 10 more characters]") && seen.text.len() < MOST_TEXT + 100);

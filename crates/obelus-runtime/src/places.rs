@@ -114,13 +114,13 @@ pub(crate) fn with_nearest(words: &str) -> String {
 
 impl<'de> Deserialize<'de> for Tree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Grow)
+        deserializer.deserialize_any(PositionSeed)
     }
 }
 
-struct Grow;
+struct PositionSeed;
 
-impl<'de> Visitor<'de> for Grow {
+impl<'de> Visitor<'de> for PositionSeed {
     type Value = Tree;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,6 @@
 //! The report of a turn for the user: a numbered plan with the result of each step.
 
-use obelus_kernel::session::{CallReport, CallStatus, Ends, Reply, Session};
+use obelus_kernel::session::{CallReport, CallStatus, Reply, Session, TurnEnd};
 use obelus_kernel::visible;
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn steps(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
         let tool = report.call["_tool"].as_str().and_then(|name| session.context().tool(name));
         report.status == CallStatus::Done && tool.is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)
     };
-    if reply.ends == Ends::Output && reply.calls.iter().all(is_read) {
+    if reply.ends == TurnEnd::Output && reply.calls.iter().all(is_read) {
         return Vec::new();
     }
     let line = |(number, report): (usize, &CallReport)| format!("{}. {}", number + 1, line(report, session, language));

@@ -19,10 +19,10 @@ use obelus_kernel::session::{Input, Reply, Session, Start, Task};
 use serde_json::Value;
 
 pub(crate) use replay::replay;
-pub use replay::{Advanced, advance};
-pub use replica::{Heard, Replica};
+pub use replay::{InputEffects, advance};
+pub use replica::{RecordEffects, Replica};
 
-use crate::store::{Cut, Journaled, Snapshot, Store, StoreError};
+use crate::store::{DamagedTail, Journaled, Snapshot, Store, StoreError};
 
 /// A restored session. Its unfinished tasks have not been resumed.
 pub struct Restored {
@@ -37,11 +37,11 @@ pub struct Restored {
     /// The session's states during its latest turn.
     pub states: TurnStates,
     /// A damaged end of the journal that was cut off.
-    pub cut: Option<Cut>,
+    pub cut: Option<DamagedTail>,
 }
 
 /// Recreates the session as it was when it began.
-pub type Remake = Arc<dyn Fn() -> Result<Session, String> + Send + Sync>;
+pub type SessionFactory = Arc<dyn Fn() -> Result<Session, String> + Send + Sync>;
 
 /// Why a session cannot be restored.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,7 @@ pub enum RestoreError {
     Store(#[from] StoreError),
     /// Its genesis is no longer valid.
     #[error("the session `{0}` cannot be made again: {1}")]
-    Remake(String, String),
+    SessionFactory(String, String),
     /// The replay of a record differs from the original (DUR-12).
     #[error(
         "session `{session}`: this version makes something else of record {seq}, of {since}, than the version that \
@@ -74,8 +74,8 @@ pub enum RestoreError {
 }
 
 /// Restores a session to continue it. A damaged end of its journal is cut off.
-pub fn restore(store: &Arc<dyn Store>, id: &str, remake: &Remake) -> Result<Restored, RestoreError> {
-    let (mut session, journaled) = begin(store, id, remake, None)?;
+pub fn restore(store: &Arc<dyn Store>, id: &str, session_factory: &SessionFactory) -> Result<Restored, RestoreError> {
+    let (mut session, journaled) = begin(store, id, session_factory, None)?;
     if let Some(cut) = &journaled.cut {
         store.cut(id, cut.seq)?;
     }
@@ -88,14 +88,18 @@ pub fn restore(store: &Arc<dyn Store>, id: &str, remake: &Remake) -> Result<Rest
         }
     })?;
     let reply = replayed.reply.or_else(|| session.reply());
-    let states = TurnStates::new(store, id, remake, first_of_turn, last);
-    Ok(Restored { session, last, open: replayed.under_way.into_tasks(), reply, states, cut })
+    let states = TurnStates::new(store, id, session_factory, first_of_turn, last);
+    Ok(Restored { session, last, open: replayed.unfinished.into_tasks(), reply, states, cut })
 }
 
 /// Takes a session back to its last rest before the first record that this version replays differently (DUR-12): the
 /// records after it are removed, and its number is returned. A session that can be restored is unchanged.
-pub fn back_to_rest(store: &Arc<dyn Store>, id: &str, remake: &Remake) -> Result<Option<u64>, RestoreError> {
-    match look_at(store, id, remake, None) {
+pub fn rewind_to_rest(
+    store: &Arc<dyn Store>,
+    id: &str,
+    session_factory: &SessionFactory,
+) -> Result<Option<u64>, RestoreError> {
+    match view_at(store, id, session_factory, None) {
         Ok(_) => Ok(None),
         Err(RestoreError::Differs { rest, .. }) => {
             store.cut(id, rest + 1)?;
@@ -106,26 +110,31 @@ pub fn back_to_rest(store: &Arc<dyn Store>, id: &str, remake: &Remake) -> Result
 }
 
 /// A session after a record, or as it is now, for reading only.
-pub fn look_at(store: &Arc<dyn Store>, id: &str, remake: &Remake, at: Option<u64>) -> Result<Session, RestoreError> {
-    let (mut session, journaled) = begin(store, id, remake, at)?;
+pub fn view_at(
+    store: &Arc<dyn Store>,
+    id: &str,
+    session_factory: &SessionFactory,
+    at: Option<u64>,
+) -> Result<Session, RestoreError> {
+    let (mut session, journaled) = begin(store, id, session_factory, at)?;
     replay(&mut session, id, journaled, |_, _, _| {})?;
     Ok(session)
 }
 
 /// A session as it will be when it is next opened, if its process has ended (ASK-8): effects in doubt are questions.
 /// `asks` says whether a call needs one. Nothing is written.
-pub(crate) fn look_interrupted(
+pub(crate) fn view_interrupted(
     store: &Arc<dyn Store>,
     id: &str,
-    remake: &Remake,
+    session_factory: &SessionFactory,
     now: Time,
     asks: impl Fn(&Start) -> bool,
 ) -> Result<Session, RestoreError> {
-    let (mut session, journaled) = begin(store, id, remake, None)?;
-    let under_way = replay(&mut session, id, journaled, |_, _, _| {})?.under_way;
+    let (mut session, journaled) = begin(store, id, session_factory, None)?;
+    let unfinished = replay(&mut session, id, journaled, |_, _, _| {})?.unfinished;
     // A paused session does not resume its tasks.
     if session.paused().is_none() {
-        for start in under_way.calls().filter(|start| asks(start)) {
+        for start in unfinished.calls().filter(|start| asks(start)) {
             // A refused input changes nothing.
             let _ = advance(&mut session, now, Input::InDoubt { id: start.id.clone() });
         }
@@ -137,13 +146,13 @@ pub(crate) fn look_interrupted(
 fn begin(
     store: &Arc<dyn Store>,
     id: &str,
-    remake: &Remake,
+    session_factory: &SessionFactory,
     at: Option<u64>,
 ) -> Result<(Session, Journaled), RestoreError> {
-    let make = || remake().map_err(|why| RestoreError::Remake(id.to_owned(), why));
+    let make = || session_factory().map_err(|why| RestoreError::SessionFactory(id.to_owned(), why));
     let snapshot = store.snapshot(id)?.filter(|snapshot| at.is_none_or(|at| snapshot.seq <= at));
     if let Some(Snapshot { seq, state }) = snapshot {
-        let past = past_of(store, id, remake, seq);
+        let past = past_of(store, id, session_factory, seq);
         // An unusable checkpoint is ignored.
         if let Ok(session) = make()?.restore(&state, past) {
             // The checkpoint's record must exist, or the journal has lost something (DUR-14).
@@ -164,14 +173,19 @@ fn begin(
 }
 
 /// A function that loads the messages before a checkpoint by replaying the journal.
-fn past_of(store: &Arc<dyn Store>, id: &str, remake: &Remake, seq: u64) -> obelus_kernel::memory::LoadPast {
-    let (store, id, remake) = (Arc::clone(store), id.to_owned(), Arc::clone(remake));
+fn past_of(
+    store: &Arc<dyn Store>,
+    id: &str,
+    session_factory: &SessionFactory,
+    seq: u64,
+) -> obelus_kernel::memory::LoadPast {
+    let (store, id, session_factory) = (Arc::clone(store), id.to_owned(), Arc::clone(session_factory));
     Arc::new(move || {
         let journaled = store.load(&id, 0, Some(seq)).map_err(|error| error.to_string())?;
         if let Some(cut) = journaled.cut {
             return Err(format!("session `{id}`, record {}: {}", cut.seq, cut.problem));
         }
-        let mut session = remake()?;
+        let mut session = session_factory()?;
         replay(&mut session, &id, journaled, |_, _, _| {}).map_err(|error| error.to_string())?;
         Ok(session.past())
     })
@@ -186,7 +200,7 @@ pub struct TurnStates(Option<LatestTurn>);
 struct LatestTurn {
     store: Arc<dyn Store>,
     id: String,
-    remake: Remake,
+    session_factory: SessionFactory,
     /// The first record of the turn.
     first: u64,
     /// The last record of the session.
@@ -194,15 +208,15 @@ struct LatestTurn {
 }
 
 impl TurnStates {
-    fn new(store: &Arc<dyn Store>, id: &str, remake: &Remake, first: u64, last: u64) -> Self {
-        let (store, id, remake) = (Arc::clone(store), id.to_owned(), Arc::clone(remake));
-        Self(Some(LatestTurn { store, id, remake, first, last }))
+    fn new(store: &Arc<dyn Store>, id: &str, session_factory: &SessionFactory, first: u64, last: u64) -> Self {
+        let (store, id, session_factory) = (Arc::clone(store), id.to_owned(), Arc::clone(session_factory));
+        Self(Some(LatestTurn { store, id, session_factory, first, last }))
     }
 
     /// Visits each of them, oldest first.
     pub fn visit(self, mut visit: impl FnMut(Value)) {
-        let Some(LatestTurn { store, id, remake, first, last }) = self.0 else { return };
-        let Ok((mut session, journaled)) = begin(&store, &id, &remake, Some(last)) else { return };
+        let Some(LatestTurn { store, id, session_factory, first, last }) = self.0 else { return };
+        let Ok((mut session, journaled)) = begin(&store, &id, &session_factory, Some(last)) else { return };
         // The file is written when the model is asked, and at rest.
         let is_written = |task: &Task| matches!(task, Task::AskModel { .. } | Task::Rest(_));
         // The same records were already replayed successfully.

@@ -49,8 +49,8 @@ impl SessionFiles {
         self.state.recognise(&session.state(), |visit| states.visit(visit));
     }
 
-    pub(crate) fn look(&mut self, session: &Session) -> StateNews {
-        self.state.look(session)
+    pub(crate) fn read_edits(&mut self, session: &Session) -> StateNews {
+        self.state.read_edits(session)
     }
 
     pub(crate) fn edits_adopted(&mut self) -> FileNews {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::store::check_name;
-use crate::{StoreError, whole_file};
+use crate::{StoreError, atomic_file};
 
 /// Larger files are refused.
 const LARGEST: u64 = 32 << 20;
@@ -30,7 +30,7 @@ pub(crate) struct StateFile {
     /// Whether the record is synced.
     is_noted: bool,
     /// The record's file, open for overwriting.
-    jotter: Option<fs::File>,
+    unsynced_file: Option<fs::File>,
     /// The content that was last read.
     found: Vec<u8>,
     /// The content that was refused, so that it is reported once.
@@ -103,32 +103,32 @@ impl StateFile {
     pub(crate) fn open(folder: &Path, session: &str) -> Result<Self, StoreError> {
         check_name(session)?;
         let states = folder.join("states");
-        whole_file::private_folder(&states).map_err(|error| StoreError::Folder(states.clone(), error))?;
+        atomic_file::private_folder(&states).map_err(|error| StoreError::Folder(states.clone(), error))?;
         let record = states.join(format!(".{session}.written"));
         // Without a record, any content other than the session's state is a person's.
         let known = read_file(&record).ok().flatten().and_then(|bytes| read_record(&bytes)).unwrap_or_default();
-        let (jotter, found) = (None, Vec::new());
+        let (unsynced_file, found) = (None, Vec::new());
         Ok(Self {
             path: states.join(format!("{session}.json")),
             record,
             known,
             is_noted: true,
-            jotter,
+            unsynced_file,
             found,
             refused: None,
         })
     }
 
     /// Where the state is written while a person's file is left unchanged.
-    fn ours(&self) -> PathBuf {
+    fn own_path(&self) -> PathBuf {
         self.path.with_extension("json.new")
     }
 
     /// Removes the files of a session.
     pub(crate) fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
         let file = Self::open(folder, session)?;
-        for path in [&file.path, &file.record, &file.ours()] {
-            whole_file::remove(path).map_err(|error| StoreError::Folder(path.clone(), error))?;
+        for path in [&file.path, &file.record, &file.own_path()] {
+            atomic_file::remove(path).map_err(|error| StoreError::Folder(path.clone(), error))?;
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl StateFile {
     }
 
     /// Checks for changes by a person. An invalid one is reported once.
-    pub(crate) fn look(&mut self, session: &Session) -> StateNews {
+    pub(crate) fn read_edits(&mut self, session: &Session) -> StateNews {
         let bytes = match self.read() {
             Ok(Some(bytes)) if !self.is_known(&bytes) => bytes,
             Ok(_) => {
@@ -179,7 +179,7 @@ impl StateFile {
             Ok(Some(state)) => StateNews::Edited(state),
             Err((place, why)) => {
                 self.refused = Some(bytes);
-                StateNews::News(FileNews::Refused { place, why, ours: self.ours() })
+                StateNews::News(FileNews::Refused { place, why, ours: self.own_path() })
             }
         }
     }
@@ -208,7 +208,7 @@ impl StateFile {
         // It may have been changed again since.
         let text = String::from_utf8(std::mem::take(&mut self.found)).unwrap_or_default();
         let noted = self.note(Known { text, instead_of: None });
-        let _ = fs::remove_file(self.ours());
+        let _ = fs::remove_file(self.own_path());
         noted.map_or_else(|error| self.trouble(&error), |()| news)
     }
 
@@ -231,11 +231,11 @@ impl StateFile {
         if self.read()?.is_some_and(|bytes| !self.is_known(&bytes)) {
             return self.leave_alone(&text);
         }
-        let prepared = whole_file::prepare(&self.path, text.as_bytes())?;
+        let prepared = atomic_file::prepare(&self.path, text.as_bytes())?;
         let instead_of = Some(std::mem::take(&mut self.known.text));
-        self.jot(Known { text: text.clone(), instead_of })?;
+        self.write_unsynced(Known { text: text.clone(), instead_of })?;
         prepared.rename()?;
-        self.jot(Known { text, instead_of: None })
+        self.write_unsynced(Known { text, instead_of: None })
     }
 
     /// Writes the state beside a file that a person has changed.
@@ -245,7 +245,7 @@ impl StateFile {
             let known = std::mem::take(&mut self.known);
             self.note(known)?;
         }
-        whole_file::write(&self.ours(), text.as_bytes())
+        atomic_file::write(&self.own_path(), text.as_bytes())
     }
 
     fn try_write(&mut self, state: &Value) -> io::Result<()> {
@@ -258,37 +258,38 @@ impl StateFile {
                 if !(self.is_noted && self.known.text == text) {
                     self.note(Known { text, instead_of: None })?;
                 }
-                return whole_file::remove(&self.ours());
+                return atomic_file::remove(&self.own_path());
             }
             Some(bytes) if !self.is_known(bytes) => return self.leave_alone(&text),
             _ => {}
         }
         let instead_of = there.and_then(|bytes| String::from_utf8(bytes).ok());
         self.note(Known { text: text.clone(), instead_of })?;
-        whole_file::write(&self.path, text.as_bytes())?;
+        atomic_file::write(&self.path, text.as_bytes())?;
         self.note(Known { text, instead_of: None })?;
-        whole_file::remove(&self.ours())
+        atomic_file::remove(&self.own_path())
     }
 
     /// Writes the record durably.
     fn note(&mut self, known: Known) -> io::Result<()> {
         let line = serde_json::to_string(&known)? + "\n";
-        (self.known, self.is_noted, self.jotter) = (known, false, None);
-        whole_file::write(&self.record, line.as_bytes())?;
+        (self.known, self.is_noted, self.unsynced_file) = (known, false, None);
+        atomic_file::write(&self.record, line.as_bytes())?;
         self.is_noted = true;
         Ok(())
     }
 
     /// Writes the record so that it survives this process, but not a power failure.
-    fn jot(&mut self, known: Known) -> io::Result<()> {
+    fn write_unsynced(&mut self, known: Known) -> io::Result<()> {
         let line = serde_json::to_string(&known)? + "\n";
         (self.known, self.is_noted) = (known, false);
-        if self.jotter.is_none() {
+        if self.unsynced_file.is_none() {
             is_there(&self.record)?;
-            self.jotter = Some(whole_file::private().write(true).create(true).truncate(false).open(&self.record)?);
+            self.unsynced_file =
+                Some(atomic_file::private().write(true).create(true).truncate(false).open(&self.record)?);
         }
         // The rest of a longer old line stays after it and is ignored.
-        self.jotter.as_ref().map_or(Ok(()), |record| record.write_all_at(line.as_bytes(), 0))
+        self.unsynced_file.as_ref().map_or(Ok(()), |record| record.write_all_at(line.as_bytes(), 0))
     }
 
     fn is_known(&self, bytes: &[u8]) -> bool {

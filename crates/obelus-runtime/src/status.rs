@@ -1,6 +1,6 @@
 //! The status of a session, for every channel.
 
-use obelus_kernel::session::{Ends, Question, Session};
+use obelus_kernel::session::{Question, Session, TurnEnd};
 use serde::{Deserialize, Serialize};
 
 /// Where a session is.
@@ -37,11 +37,11 @@ impl SessionStatus {
             return Self::Waiting;
         }
         match session.reply().map(|reply| reply.ends) {
-            Some(Ends::Output) => Self::Done,
-            Some(Ends::Waiting) => Self::Waiting,
-            Some(Ends::Degraded) => Self::Degraded,
-            Some(Ends::Limit) => Self::Limit,
-            Some(Ends::Stopped) => Self::Stopped,
+            Some(TurnEnd::Output) => Self::Done,
+            Some(TurnEnd::Waiting) => Self::Waiting,
+            Some(TurnEnd::Degraded) => Self::Degraded,
+            Some(TurnEnd::Limit) => Self::Limit,
+            Some(TurnEnd::Stopped) => Self::Stopped,
             None if session.is_at_rest() => Self::New,
             None => Self::UnderWay,
         }

@@ -24,7 +24,7 @@ use serde_json::Value;
 
 pub use error::{AppendError, StoreError};
 pub use memory::MemoryStore;
-pub use record::{Cut, Digest, InboxRow, InputId, Journaled, Record, Rest, SessionRow, Snapshot};
+pub use record::{CheckpointData, DamagedTail, Digest, InboxRow, InputId, Journaled, Record, SessionRow, Snapshot};
 pub use sqlite::SqliteStore;
 
 /// Completes when records are durable, with the number of the last one; or with an error.
@@ -57,7 +57,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Stores a resting session after its record `seq`. It is written when the store is idle, and may be lost without
     /// harm.
-    fn keep_rest(&self, id: &str, seq: u64, rest: Rest);
+    fn store_checkpoint(&self, id: &str, seq: u64, rest: CheckpointData);
 
     /// Every session, newest first.
     fn list(&self) -> Result<Vec<SessionRow>, StoreError>;

@@ -5,7 +5,7 @@ mod misfits;
 mod reasons;
 
 use obelus_kernel::session::options::Limit;
-use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Ends, Misfit, Refused, Reply};
+use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Misfit, Refused, Reply, TurnEnd};
 use obelus_kernel::visible;
 pub use obelus_words::Language;
 pub(crate) use obelus_words::fill;
@@ -36,18 +36,18 @@ pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
     }
     let words = &language.words().turn;
     let (what, advice) = match reply.ends {
-        Ends::Output | Ends::Waiting => return None,
-        Ends::Degraded => {
+        TurnEnd::Output | TurnEnd::Waiting => return None,
+        TurnEnd::Degraded => {
             let code = reply.reason.as_ref().map_or("", |reason| reason.code.as_str());
             let (what, advice) = obelus_words::degraded(code, language);
             (with_details(what, reply, code, language), Some(advice))
         }
-        Ends::Limit => {
+        TurnEnd::Limit => {
             let limit = reply.reason.as_ref().map(|reason| limit_in_words(reason, language));
             (format!("{}: {}", words.limit_reached, limit.unwrap_or_default()), Some(words.limit_advice))
         }
         // A person who stopped it needs no advice.
-        Ends::Stopped => (words.stopped.to_owned(), None),
+        TurnEnd::Stopped => (words.stopped.to_owned(), None),
     };
     Some(Ending { what, advice })
 }

@@ -1,4 +1,4 @@
-//! Agents' files: what is read, and what is said of a file that cannot be.
+//! Agents' files: reading them, and the errors of invalid ones.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Sessions that survive: what a journal holds is what goes on.
+//! Sessions continue from their journal after a crash.
 
 mod common;
 
@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{
     Folder, Small, chain, counting, host, journal, kill, open_questions, read, run_plan, snapshot, spec, tool,
 };
-use obelus_kernel::session::{About, Decision, Ends};
+use obelus_kernel::session::{About, Decision, TurnEnd};
 use obelus_runtime::sessions::NOT_DURABLE;
 use obelus_runtime::{Connections, Host, SqliteStore};
 use serde_json::{Value, json};
 
-/// A host on a store with room for so many records, whose calls are counted.
+/// A host on a store with this limit of records; its calls are counted.
 fn counted(store: &Arc<Small>, calls: &Arc<AtomicUsize>, room: Option<u64>) -> Host {
     store.make_room(room);
     host(Connections::new(counting(calls)), store.clone())
@@ -23,7 +23,7 @@ fn counted(store: &Arc<Small>, calls: &Arc<AtomicUsize>, room: Option<u64>) -> H
 async fn wherever_the_journal_ends_the_session_goes_on_to_the_same_end() {
     let calls = Arc::new(AtomicUsize::new(0));
     let whole = counted(&Arc::default(), &calls, None).create("s", chain("read", 6)).await;
-    // Its host is gone already.
+    // The host was a temporary of the statement above and is gone.
     assert!(whole.unwrap().run_plan().await.is_err());
     let expected = {
         let host = counted(&Arc::default(), &calls, None);
@@ -51,7 +51,7 @@ async fn wherever_the_journal_ends_the_session_goes_on_to_the_same_end() {
                 run_plan(&handle).await
             }
         };
-        assert_eq!(reply.ends, Ends::Output, "{room}");
+        assert_eq!(reply.ends, TurnEnd::Output, "{room}");
         assert_eq!(handle.inspect(|session| session.context().to_json()).await.unwrap(), expected, "{room}");
     }
 }
@@ -67,7 +67,7 @@ async fn nothing_begins_before_what_led_to_it_is_kept() {
         assert_eq!(handle.rested().await.unwrap_err().code, NOT_DURABLE, "still full");
         assert_eq!(calls.load(Ordering::SeqCst) as u64, room);
         store.make_room(None);
-        assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+        assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
         assert_eq!((calls.load(Ordering::SeqCst), journal(&*store, "s").len()), (6, 7));
     }
 }
@@ -78,13 +78,13 @@ async fn replaying_the_journal_gives_the_same_session_byte_for_byte() {
     let host = counted(&store, &Arc::default(), None);
     let live = host.create("s", chain("read", 5)).await.unwrap();
     run_plan(&live).await;
-    let seen = host.look("s", None).unwrap();
+    let seen = host.view("s", None).unwrap();
     assert_eq!(seen.snapshot().to_string(), snapshot(&live).await);
-    let early = host.look("s", Some(3)).unwrap();
+    let early = host.view("s", Some(3)).unwrap();
     assert_eq!(early.context().length(), 2 + 2, "two results");
 }
 
-/// The first call of the chain was under way when everything stopped.
+/// The process stopped while the first call of the chain was running.
 async fn interrupted(effect: &str) -> (Host, Arc<AtomicUsize>) {
     let (store, calls) = (Arc::new(Small::default()), Arc::new(AtomicUsize::new(0)));
     let first = counted(&store, &calls, Some(1));
@@ -100,18 +100,18 @@ async fn interrupted(effect: &str) -> (Host, Arc<AtomicUsize>) {
 async fn what_is_idempotent_runs_again_and_what_is_not_is_asked_about() {
     let (host, calls) = interrupted("read").await;
     let reader = host.open("s").await.unwrap();
-    assert_eq!(reader.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(reader.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!(calls.load(Ordering::SeqCst), 2);
 
     for (decision, runs) in [(Decision::Happened { result: json!(1) }, 1), (Decision::DidNot, 2)] {
         let (host, calls) = interrupted("create").await;
         let creator = host.open("s").await.unwrap();
-        assert_eq!(creator.rested().await.unwrap().unwrap().ends, Ends::Waiting);
+        assert_eq!(creator.rested().await.unwrap().unwrap().ends, TurnEnd::Waiting);
         assert_eq!(calls.load(Ordering::SeqCst), 0);
         let open = open_questions(&creator).await;
         assert_eq!((open.len(), open[0].about), (1, About::InDoubt));
         creator.answer(open[0].id.clone(), decision, "a person").await.unwrap();
-        assert_eq!(creator.rested().await.unwrap().unwrap().ends, Ends::Output);
+        assert_eq!(creator.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
         assert_eq!(calls.load(Ordering::SeqCst), runs);
         assert_eq!(read(&creator, "†state.v1").await, Some(json!(2)));
     }

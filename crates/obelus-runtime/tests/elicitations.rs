@@ -1,4 +1,4 @@
-//! A call that asks a person while it is at work: the question is carried out and the answer back.
+//! Running calls that ask a person: the question reaches the person, and the answer reaches the call.
 
 mod common;
 
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Small, host, journal, kill, open_questions, read, run_plan, spec};
-use obelus_kernel::session::{About, Decision, Ends, Input, Outcome, QuestionStatus, Refused};
+use obelus_kernel::session::{About, Decision, Input, Outcome, QuestionStatus, Refused, TurnEnd};
 use obelus_runtime::{
     Activities, Activity, ActivityFuture, Connections, Elicited, Host, SessionHandle, SessionSpec, Work, system_clock,
 };
 use serde_json::{Value, json};
 
-/// Asks for a name, and brings what it was told.
+/// Asks for a name and returns the answer.
 struct Asks;
 
 impl Activity for Asks {
     fn run(&self, work: Work) -> ActivityFuture {
         Box::pin(async move {
             let schema = json!({"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}});
-            // In a task of its own, as a server's connection asks.
+            // In a separate task, as the connection to a server does.
             let elicitor = work.elicitor.clone();
             let asked = tokio::spawn(async move { elicitor.ask("Whose is it?".to_owned(), schema).await });
             Outcome::Value(match asked.await.unwrap() {
@@ -52,14 +52,14 @@ fn connections(notes: impl Activity) -> Connections {
     Connections::new(activities)
 }
 
-/// A session that asks, and the host that has it.
+/// A session whose call asks, and its host.
 async fn open(spec: SessionSpec) -> (Host, SessionHandle) {
     let host = Host::builder(connections(Asks)).clock(system_clock).build();
     let handle = host.create_temporary("s", spec).await.unwrap();
     (host, handle)
 }
 
-async fn decide(handle: &SessionHandle, decision: Decision) -> Result<Ends, Refused> {
+async fn decide(handle: &SessionHandle, decision: Decision) -> Result<TurnEnd, Refused> {
     handle.answer("q1".parse().unwrap(), decision, "ann").await?;
     Ok(handle.rested().await?.unwrap().ends)
 }
@@ -78,8 +78,8 @@ async fn the_answer_reaches_the_call_and_the_call_goes_on() {
     let host = host(connections(Asks), store.clone());
     let handle = host.create("s", asking("create", 3600)).await.unwrap();
     let reply = run_plan(&handle).await;
-    assert_eq!((reply.ends, reply.waiting), (Ends::Waiting, vec!["q1".parse().unwrap()]));
-    assert_eq!(decide(&handle, ada()).await, Ok(Ends::Output));
+    assert_eq!((reply.ends, reply.waiting), (TurnEnd::Waiting, vec!["q1".parse().unwrap()]));
+    assert_eq!(decide(&handle, ada()).await, Ok(TurnEnd::Output));
     assert_eq!(brought(&handle).await, json!({"value": {"name": "Ada"}}));
     let journal = journal(&*store, "s");
     let asks = journal.iter().filter(|input| matches!(input, Input::Elicit { .. })).count();
@@ -92,7 +92,7 @@ async fn calls_that_ask_at_once_are_each_told_their_own() {
     let (_host, handle) = open(planned(plan, "create", 3600)).await;
     assert_eq!(run_plan(&handle).await.waiting.len(), 2);
     for question in open_questions(&handle).await {
-        // The question says which call asks.
+        // The question has the call that asks.
         let name = question.calls[0].call["_outputPath"].clone();
         let decision = Decision::Value { value: json!({"name": name}) };
         handle.answer(question.id, decision, "ann").await.unwrap();
@@ -107,7 +107,7 @@ async fn calls_that_ask_at_once_are_each_told_their_own() {
 async fn the_time_a_person_takes_is_not_the_calls() {
     let (_host, handle) = open(asking("create", 3600)).await;
     run_plan(&handle).await;
-    // Longer than the call may take by itself.
+    // Longer than the time limit of the call.
     let waited = tokio::time::timeout(Duration::from_millis(400), handle.finished()).await;
     assert!(waited.is_err(), "{waited:?}");
     decide(&handle, ada()).await.unwrap();
@@ -125,10 +125,10 @@ async fn a_no_is_an_answer_too() {
 #[tokio::test]
 async fn whoever_waits_for_everything_to_end_waits_for_the_answer() {
     let (_host, handle) = open(asking("create", 3600)).await;
-    assert_eq!(run_plan(&handle).await.ends, Ends::Waiting);
+    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Waiting);
     let (reply, taken) = tokio::join!(handle.finished(), handle.answer("q1".parse().unwrap(), ada(), "ann"));
     taken.unwrap();
-    assert_eq!(reply.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(reply.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!(brought(&handle).await, json!({"value": {"name": "Ada"}}));
 }
 
@@ -136,7 +136,7 @@ async fn whoever_waits_for_everything_to_end_waits_for_the_answer() {
 async fn what_nobody_answers_in_time_is_gone_without_anybody_looking() {
     let (_host, handle) = open(asking("create", 0)).await;
     run_plan(&handle).await;
-    assert_eq!(handle.finished().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(handle.finished().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!(brought(&handle).await, json!("gone"));
 }
 
@@ -145,12 +145,12 @@ async fn where_nobody_could_answer_nobody_is_asked() {
     let mut spec = asking("create", 3600);
     spec.local.unattended = true;
     let (_host, handle) = open(spec).await;
-    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     assert_eq!(brought(&handle).await, json!({"declined": "nobody is there to answer"}));
     assert!(handle.inspect(|session| session.questions().is_empty()).await.unwrap());
 }
 
-/// Asks without end, and then for too much.
+/// Asks a question that is too long, then a thousand more.
 struct Pesters;
 
 impl Activity for Pesters {
@@ -159,7 +159,7 @@ impl Activity for Pesters {
             let too_much = work.elicitor.ask("x".repeat(100_000), json!({})).await;
             let mut answers = std::collections::BTreeSet::from([format!("{too_much:?}")]);
             for _ in 0..1000 {
-                // No schema: nobody could answer that.
+                // The schema is invalid, so no answer is possible.
                 answers.insert(format!("{:?}", work.elicitor.ask("?".to_owned(), json!("none")).await));
             }
             Outcome::Value(json!(answers))
@@ -184,7 +184,7 @@ async fn a_stop_ends_the_call_and_its_question() {
     let (_host, handle) = open(asking("read", 3600)).await;
     run_plan(&handle).await;
     handle.stop().await.unwrap();
-    assert_eq!(handle.finished().await.unwrap().unwrap().ends, Ends::Stopped);
+    assert_eq!(handle.finished().await.unwrap().unwrap().ends, TurnEnd::Stopped);
     let open = open_questions(&handle).await;
     assert!(open.is_empty(), "{open:?}");
 }
@@ -197,7 +197,7 @@ async fn after_a_crash_the_old_question_is_closed_and_the_call_is_in_doubt() {
     kill(first).await;
     let second = host(connections(Asks), store);
     let again = second.open("s").await.unwrap();
-    assert_eq!(again.rested().await.unwrap().unwrap().ends, Ends::Waiting);
+    assert_eq!(again.rested().await.unwrap().unwrap().ends, TurnEnd::Waiting);
     let questions = again.inspect(obelus_kernel::session::Session::questions).await.unwrap();
     assert_eq!((questions[0].status, questions[1].about), (QuestionStatus::Expired, About::InDoubt));
     let refused = decide(&again, ada()).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The suite of behaviour on the engines of this crate: in memory, and on disk.
+//! The shared suite on the engines of this crate: in memory and on disk.
 
 mod common;
 #[macro_use]

@@ -1,4 +1,4 @@
-//! DUR-9: what a store does when its disk fails. The disk fails by a library that is preloaded into a child.
+//! DUR-9: a store on a failing disk. A library preloaded into a child process simulates the failures.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use obelus_runtime::engine::{AppendError, Record};
 use obelus_runtime::{SqliteStore, Store};
 use serde_json::json;
 
-/// The folder of the child: its store, and the files that make its disk fail.
+/// The environment variable with the child's folder: its store, and the files that switch faults on.
 const FOLDER: &str = "OBELUS_FAULTS";
 
-/// Runs a test of this file as a child on a disk that can fail; the folder that it leaves behind.
+/// Runs a test of this file in a child process whose disk can fail; returns the folder of the child.
 fn on_bad_disk(child: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("obelus-disk-{}-{child}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
@@ -35,14 +35,14 @@ fn on_bad_disk(child: &str) -> PathBuf {
     folder
 }
 
-/// The disk of the child, and its store.
+/// The folder and the store of the child.
 struct Child {
     folder: PathBuf,
     store: SqliteStore,
 }
 
 impl Child {
-    /// None where nobody has started it as a child.
+    /// `None` outside of a child process.
     fn new() -> Option<Self> {
         let folder = PathBuf::from(std::env::var_os(FOLDER)?);
         let store = SqliteStore::open(&folder.join("store")).unwrap();
@@ -102,11 +102,11 @@ fn sync() {
     child.breaks("sync");
     let unknown = child.append(1).unwrap_err();
     assert_eq!(unknown.code(), "outcome_unknown", "{unknown}");
-    // The store is closed, and cannot be opened as long as what is found there cannot be made durable.
+    // The store is closed. It cannot be opened while its content cannot be synced.
     assert!(child.store.load("s", 0, None).is_err());
     assert_eq!(child.append(1).unwrap_err().code(), "not_durable");
     child.is_mended("sync");
-    // What it holds now counts, whatever that is, and it goes on from there.
+    // After the repair its content counts, with or without the record in question.
     let found = child.records();
     assert!((1..=2).contains(&found), "{found} records");
     assert_eq!(child.append(found).unwrap(), found + 1);

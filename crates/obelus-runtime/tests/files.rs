@@ -1,4 +1,4 @@
-//! The files that people see of a session, kept beside its journal.
+//! The readable files of a session, beside its journal.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{Folder, journal, kill, say};
 use obelus_kernel::Context;
-use obelus_kernel::session::{Answer, Decision, Ends, Input, Prompt, Settings, Solution};
+use obelus_kernel::session::{Answer, Decision, Input, Prompt, Settings, Solution, TurnEnd};
 use obelus_runtime::files::FileNews;
 use obelus_runtime::{
     Activities, AnswerFuture, Connections, EventBody, Host, Model, SessionHandle, SessionSpec, SqliteStore, Store as _,
@@ -18,10 +18,10 @@ use obelus_runtime::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// Proposes to change a sum when told a number, looks something up when told to look, and else just answers.
+/// Proposes to change a sum if the message is a number, looks something up if told to, else only answers.
 #[derive(Clone, Default)]
 struct Clerk {
-    /// Told when it is asked again after it has looked; it then says nothing while it is `lost_in_thought`.
+    /// Notified when the model is asked again after looking. While `lost_in_thought`, it then never answers.
     has_looked: Arc<Notify>,
     lost_in_thought: Arc<AtomicBool>,
 }
@@ -63,7 +63,6 @@ fn spec() -> SessionSpec {
     SessionSpec { context, settings, agent: "clerk".to_owned(), ..SessionSpec::default() }
 }
 
-/// A session in a store.
 struct Kept {
     folder: Folder,
     store: SqliteStore,
@@ -79,7 +78,7 @@ impl Kept {
         Self { folder, store, clerk: Clerk::default(), calls: Arc::default() }
     }
 
-    /// A process.
+    /// The host of a new process.
     fn host(&self) -> Host {
         let calls = Arc::clone(&self.calls);
         let mut activities = Activities::new();
@@ -92,14 +91,14 @@ impl Kept {
         Host::builder(connections).store(self.store.shared()).files(&self.folder.0).build()
     }
 
-    /// Says something in a process of its own.
+    /// Sends a message in a separate process.
     async fn say(&self, words: &str) {
         let host = self.host();
         say(&host.open("s").await.unwrap(), words).await;
         kill(host).await;
     }
 
-    /// What people put into the state's file, as the journal has it.
+    /// People's edits of the state's file, from the journal.
     fn edits(&self) -> Vec<(Value, String)> {
         let state = |input| match input {
             Input::State { state, by, .. } => Some((state, by)),
@@ -136,7 +135,7 @@ async fn state_of(handle: &SessionHandle) -> Value {
     handle.inspect(obelus_kernel::session::Session::state).await.unwrap()
 }
 
-/// What was told of the files since somebody watches.
+/// The news about files that the subscription has received.
 fn news(mut events: Subscription) -> Vec<FileNews> {
     let all = std::iter::from_fn(|| events.try_next());
     let news = all.filter_map(|event| match &event.body {
@@ -151,7 +150,7 @@ async fn dur_7_the_file_is_the_state_whenever_the_session_rests() {
     let kept = Kept::new("rest");
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
-    assert_eq!(say(&handle, "500").await.ends, Ends::Waiting);
+    assert_eq!(say(&handle, "500").await.ends, TurnEnd::Waiting);
     assert_eq!(kept.state(), state_of(&handle).await);
     assert_eq!(kept.state()["confirmations"]["deal_7_sum"]["status"], "requested");
     kill(host).await;
@@ -164,7 +163,7 @@ async fn dur_7_the_file_is_the_state_whenever_the_session_rests() {
     assert!(news(events).is_empty(), "nobody has edited anything");
 }
 
-/// A session whose process dies in the middle of a turn, after its first iteration.
+/// A session whose process dies within a turn, after the first iteration.
 async fn cut_off(name: &str) -> Kept {
     let kept = Kept::new(name);
     kept.say("привет").await;
@@ -185,7 +184,7 @@ async fn dur_7_the_file_is_the_state_after_every_iteration_and_what_a_crash_leav
     let kept = cut_off("iteration").await;
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
-    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!(kept.state(), state_of(&handle).await);
     kill(host).await;
     let host = kept.host();
@@ -202,7 +201,7 @@ async fn dur_7_the_file_is_the_state_after_every_iteration_and_what_a_crash_leav
 async fn what_a_person_changed_in_the_middle_of_a_turn_is_told_from_what_stood_there_also_after_a_crash() {
     let kept = cut_off("middle").await;
     kept.edit(|state| state["objects"] = json!({"deal": 7}));
-    // What has come of it is written beside it.
+    // The session writes its own state beside the edited file.
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
     handle.rested().await.unwrap();
@@ -239,8 +238,8 @@ async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_ne
     let [(state, by)] = &edits[..] else { panic!("{edits:?}") };
     assert_eq!(by, "the state's file");
     assert_eq!(state.as_object().unwrap().keys().collect::<Vec<_>>(), ["confirmations"], "only what was changed");
-    // The journal alone leads to the same state.
-    assert_eq!(host.look("s", None).unwrap().state(), kept.state());
+    // The journal alone gives the same state.
+    assert_eq!(host.view("s", None).unwrap().state(), kept.state());
     kill(host).await;
     kept.say("ещё раз").await;
     assert_eq!(kept.calls.lock().unwrap().len(), 1, "it is taken up once");
@@ -254,7 +253,7 @@ async fn dur_7_an_invalid_file_is_left_alone_and_the_turn_goes_on_without_it() {
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
     let events = handle.subscribe(None);
-    assert_eq!(say(&handle, "дальше по плану").await.ends, Ends::Output);
+    assert_eq!(say(&handle, "дальше по плану").await.ends, TurnEnd::Output);
     assert_eq!(fs::read_to_string(kept.path()).unwrap(), "{\"goals\": [1]}");
     assert_eq!(read(&kept.folder.0.join("states/s.json.new")), state_of(&handle).await);
     let news = news(events);

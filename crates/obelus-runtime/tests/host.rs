@@ -1,4 +1,4 @@
-//! Sessions by their handles: commands, rests, events, and sessions that come and go.
+//! Sessions by their handles: commands, rests, events, creation and removal from memory.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Small, chain, clock, counting, open_questions, read, spec, tool};
-use obelus_kernel::session::{Decision, Ends, Input};
+use obelus_kernel::session::{Decision, Input, TurnEnd};
 use obelus_runtime::sessions::GONE;
 use obelus_runtime::{
     Activities, Connections, EventBody, EventNumber, Host, HostError, SessionHandle, SessionSpec, Subscription,
@@ -25,13 +25,13 @@ fn asking() -> SessionSpec {
     spec(json!({"step": tool("delete")}), json!([{"_tool": "step", "n": 1, "_outputPath": "†state.a"}]))
 }
 
-/// The names of all events that are there.
+/// The names of all received events.
 fn names(events: &mut Subscription) -> Vec<String> {
     let all = std::iter::from_fn(|| events.try_next());
     all.map(|event| serde_json::to_value(&*event).unwrap()["event"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn run(handle: &SessionHandle) -> Ends {
+async fn run(handle: &SessionHandle) -> TurnEnd {
     handle.run_plan().await.unwrap();
     handle.rested().await.unwrap().unwrap().ends
 }
@@ -42,7 +42,7 @@ async fn a_command_returns_when_it_is_taken_and_a_rest_says_how_the_turn_ended()
     let host = Host::new(Connections::new(counting(&calls)));
     let handle = host.create_temporary("s", chain("read", 5)).await.unwrap();
     assert!(handle.rested().await.unwrap().is_none(), "nothing has begun");
-    assert_eq!(run(&handle).await, Ends::Output);
+    assert_eq!(run(&handle).await, TurnEnd::Output);
     assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v4").await), (5, Some(json!(5))));
     let refused = handle.answer("q9".parse().unwrap(), Decision::DidNot, "ann").await.unwrap_err();
     assert_eq!(refused.code, "unknown_question");
@@ -66,7 +66,7 @@ async fn a_question_is_answered_by_another_task_through_a_clone_of_the_handle() 
         panic!("nobody asked");
     });
     handle.run_plan().await.unwrap();
-    assert_eq!(answering.await.unwrap(), Ends::Output);
+    assert_eq!(answering.await.unwrap(), TurnEnd::Output);
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
@@ -89,7 +89,7 @@ async fn events_are_numbered_by_record_and_a_client_goes_on_where_it_was() {
     assert_eq!(names(&mut later), ["call_began", "moved", "call_ended", "rested", "moved"]);
 }
 
-/// Numbers and contents of lasting events.
+/// The received events as JSON, without transient ones.
 fn told(events: &mut Subscription) -> Vec<String> {
     let all = std::iter::from_fn(|| events.try_next());
     let lasting = all.filter(|event| !matches!(event.body, EventBody::Moved { .. }));
@@ -116,7 +116,7 @@ async fn a_client_that_comes_back_to_another_process_misses_nothing_and_sees_not
     common::kill(first).await;
     let second = open();
     let handle = second.open("s").await.unwrap();
-    // None of them is held here: a client is told so, or reads the journal.
+    // This process has none of the old events: the stream says so, and the journal has them.
     assert!(told(&mut handle.subscribe(Some(EventNumber::START)))[0].contains("missed"));
     for (at, number) in [(0, "0-0"), (1, "1-1"), (2, "1-2")] {
         assert_eq!(told(&mut handle.history(number.parse().unwrap()).unwrap()), seen[at..], "after {number}");
@@ -159,10 +159,10 @@ async fn an_idle_session_is_dropped_and_one_that_works_is_not() {
     slow.run_plan().await.unwrap();
     tokio::time::sleep(Duration::from_secs(20)).await;
     assert!(host.find("idle").is_none() && host.find("slow").is_some());
-    assert_eq!(slow.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(slow.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     tokio::time::sleep(Duration::from_secs(20)).await;
     assert!(host.find("slow").is_none());
-    assert_eq!(run(&idle).await, Ends::Output);
+    assert_eq!(run(&idle).await, TurnEnd::Output);
 }
 
 #[tokio::test]
@@ -207,9 +207,9 @@ async fn outcomes_that_cannot_be_kept_are_kept_when_there_is_room() {
     assert_eq!(calls.load(Ordering::SeqCst), 2, "nothing starts while nothing can be kept");
     assert_eq!(handle.say("hello").await.unwrap_err().code, "not_durable");
     store.make_room(None);
-    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v2").await), (3, Some(json!(3))));
-    // By itself, too.
+    // The host also retries by itself.
     store.make_room(Some(6));
     handle.run_plan().await.unwrap();
     handle.rested().await.unwrap_err();
@@ -240,7 +240,7 @@ async fn what_was_under_way_goes_on_only_when_somebody_comes() {
     assert_eq!(handle.finished().await.unwrap().map(|reply| reply.ends), None, "it is paused in the middle");
     assert_eq!((begun.load(Ordering::SeqCst), calls.load(Ordering::SeqCst)), (1, 0));
     handle.resume("ann").await.unwrap();
-    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!(calls.load(Ordering::SeqCst), 2);
 }
 
@@ -256,7 +256,7 @@ async fn a_session_that_does_not_exist_or_exists_already_is_an_error() {
     assert_eq!(handle.say("hello").await.unwrap_err().code, GONE, "sessions end with their host");
 }
 
-/// The keys of all calls that a host's sessions make.
+/// Activities that record the idempotency keys of all calls.
 fn keys_of() -> (Activities, Arc<Mutex<Vec<String>>>) {
     let keys = Arc::new(Mutex::new(Vec::new()));
     let (mut activities, seen) = (Activities::new(), keys.clone());
@@ -373,7 +373,7 @@ async fn a_thousand_sessions_work_side_by_side() {
             run(&handle).await
         });
     }
-    assert!(running.join_all().await.iter().all(|ends| *ends == Ends::Output));
+    assert!(running.join_all().await.iter().all(|ends| *ends == TurnEnd::Output));
     assert_eq!(calls.load(Ordering::SeqCst), 3_000);
     let temporary = host.create_temporary("t", chain("read", 1)).await.unwrap();
     host.close().await;
@@ -389,7 +389,7 @@ async fn a_question_lapses_even_if_its_session_has_left_memory() {
     let mut spec = asking();
     (spec.settings.question_seconds, spec.settings.reminder_seconds) = (100, 0);
     let handle = host.create("s", spec).await.unwrap();
-    assert_eq!(run(&handle).await, Ends::Waiting);
+    assert_eq!(run(&handle).await, TurnEnd::Waiting);
     tokio::time::sleep(Duration::from_secs(50)).await;
     assert!(host.find("s").is_none());
     let mut events = handle.subscribe(None);
@@ -398,7 +398,7 @@ async fn a_question_lapses_even_if_its_session_has_left_memory() {
     assert!(open_questions(&handle).await.is_empty());
 }
 
-/// The time of the runtime.
+/// The time of the paused runtime.
 fn moving() -> obelus_kernel::Time {
     thread_local! { static BEGAN: tokio::time::Instant = tokio::time::Instant::now(); }
     let since = BEGAN.with(tokio::time::Instant::elapsed);
@@ -411,7 +411,7 @@ async fn a_host_ends_though_a_session_that_left_memory_waits_for_a_person() {
     let host = Host::builder(Connections::new(counting(&Arc::default()))).store(store);
     let host = host.idle_after(Some(Duration::from_secs(1))).clock(moving).build();
     let handle = host.create("s", asking()).await.unwrap();
-    assert_eq!(run(&handle).await, Ends::Waiting);
+    assert_eq!(run(&handle).await, TurnEnd::Waiting);
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert!(host.find("s").is_none());
     let before = moving();
@@ -440,7 +440,7 @@ async fn with_many_sessions_in_memory_those_idle_for_longest_are_dropped() {
     assert!(live.len() <= 8 && live.contains(&19) && !live.contains(&0), "{live:?}");
     assert!(host.find("slow").is_some(), "what is at work stays");
     let first = host.open("s0").await.unwrap();
-    assert_eq!(run(&first).await, Ends::Output);
+    assert_eq!(run(&first).await, TurnEnd::Output);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Pictures that the user shows: a copy beside the journal, a name and a digest in it.
+//! Pictures from the user: a copy is stored beside the journal; the journal has its name and digest.
 
 mod common;
 
@@ -14,7 +14,7 @@ use obelus_runtime::{Activities, AnswerFuture, Connections, Host, Model, Session
 use serde_json::json;
 use tokio::sync::Notify;
 
-/// Remembers the pictures that it was shown, and answers unless it is to be killed meanwhile.
+/// Records the pictures in its prompts. With `asked` it notifies and never answers.
 #[derive(Clone, Default)]
 struct Viewer {
     shown: Arc<Mutex<Vec<Picture>>>,

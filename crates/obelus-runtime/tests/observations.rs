@@ -1,4 +1,4 @@
-//! What the model is shown and nobody keeps: in no journal, no log, no state, no event, and gone with the process.
+//! Observations exist only in memory: in no journal, log, state or event. They end with the process.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use common::{Folder, Small, journal, kill, say, snapshot};
-use obelus_kernel::session::{Answer, Ends, Input, Observation, Prompt, Settings, Solution};
+use obelus_kernel::session::{Answer, Input, Observation, Prompt, Settings, Solution, TurnEnd};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
     Activities, AnswerFuture, Connections, EventNumber, Host, Model, SessionHandle, SessionSpec, SqliteStore, Store,
@@ -17,12 +17,12 @@ use tokio::sync::Notify;
 
 const CANARY: &str = "CANARY-7f3a";
 
-/// Looks first, then answers with what it is told to; it remembers what it was shown.
+/// Looks first, then answers; records its prompts.
 #[derive(Clone, Default)]
 struct Eye {
     shown: Arc<Mutex<Vec<Option<Arc<Observation>>>>>,
     prompts: Arc<Mutex<Vec<Value>>>,
-    /// Never answers when it has something before its eyes: the process is killed meanwhile.
+    /// Never answers a prompt with an observation, so that the process is killed meanwhile.
     dies: bool,
     looks: Arc<Notify>,
 }
@@ -54,7 +54,7 @@ fn spec() -> SessionSpec {
 struct World {
     folder: Folder,
     eye: Eye,
-    /// Whether a look takes a moment: what ends at once goes another way.
+    /// Whether a look yields first. Calls that end at once take another code path.
     waits: bool,
 }
 
@@ -89,7 +89,7 @@ impl World {
         Host::builder(self.connections()).store(store).files(&self.folder.0).clock(|| Time(1_000)).build()
     }
 
-    /// Every file of the store, in one text.
+    /// The text of all files of the store.
     fn on_disk(&self) -> String {
         fn all(folder: &Path, text: &mut String) {
             for entry in fs::read_dir(folder).unwrap() {
@@ -106,7 +106,7 @@ impl World {
     }
 }
 
-/// Everything that whoever watches is told, and the session itself.
+/// All events, and the session itself, as text.
 async fn told(handle: &SessionHandle) -> String {
     let mut events = handle.history(EventNumber::START).unwrap();
     let all = std::iter::from_fn(|| events.try_next());
@@ -131,7 +131,7 @@ async fn nobody_hears_of(world: &World) {
     let handle = host.create("s", spec()).await.unwrap();
     let _watching = handle.subscribe(None);
     let reply = say(&handle, "look").await;
-    assert_eq!((reply.ends, &reply.output), (Ends::Output, &json!("I have looked")));
+    assert_eq!((reply.ends, &reply.output), (TurnEnd::Output, &json!("I have looked")));
     let shown = world.eye.shown.lock().unwrap().clone();
     let [None, Some(seen)] = shown.as_slice() else { panic!("{shown:?}") };
     assert_eq!((seen.tool.as_str(), seen.text.contains(CANARY)), ("look", true));
@@ -167,14 +167,14 @@ async fn after_a_restart_a_request_under_way_is_asked_anew_without_it() {
     let second = world.host(store.shared());
     let handle = second.open("s").await.unwrap();
     assert!(!journal(&store, "s").contains(&Input::ProcessLost));
-    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     let shown = world.eye.shown.lock().unwrap().clone();
     assert!(matches!(shown.as_slice(), [None, Some(_)]), "first without it, then it looks again: {shown:?}");
     let inputs = journal(&store, "s");
     let forgotten: Vec<usize> =
         inputs.iter().enumerate().filter(|(_, input)| **input == Input::ProcessLost).map(|(at, _)| at).collect();
     assert_eq!(forgotten, [3], "once, and before anything else went on");
-    assert_eq!(second.look("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
+    assert_eq!(second.view("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn a_session_at_rest_is_told_with_the_next_words_and_looking_at_it_writes_
     let first = world.host(store.shared());
     let handle = first.create("s", spec()).await.unwrap();
     say(&handle, "look").await;
-    // In the same process it is still there for the next turn, and the model need not look again.
+    // Within one process the observation stays for the next turn, and the model does not look again.
     say(&handle, "look").await;
     assert_eq!(world.eye.shown.lock().unwrap().len(), 3);
     kill(first).await;
@@ -208,7 +208,7 @@ async fn what_is_no_observation_fails_the_call_and_is_repeated_nowhere() {
     let handle = host.create_temporary("s", spec()).await.unwrap();
     let _watching = handle.subscribe(None);
     let reply = say(&handle, "look").await;
-    assert_eq!(reply.ends, Ends::Limit, "the same failure three times");
+    assert_eq!(reply.ends, TurnEnd::Limit, "the same failure three times");
     assert!(reply.calls.iter().all(|call| call.error.as_ref().is_some_and(|error| error["code"] == "bad_result")));
     let told = told(&handle).await;
     assert!(told.contains("bad_result") && !told.contains(CANARY), "{told}");
@@ -220,7 +220,7 @@ async fn wherever_the_journal_ends_nobody_believes_in_something_that_is_not_ther
         let world = World::new(&format!("ends-{first}-{second}"), false);
         let store = Arc::new(Small::default());
         let mut reply = None;
-        // Twice the process dies, and the third goes on to the end.
+        // Two processes die; the third finishes.
         for room in [Some(first), Some(second), None] {
             store.make_room(room);
             let host = Host::builder(world.connections()).store(store.clone()).clock(|| Time(1_000)).build();
@@ -236,13 +236,13 @@ async fn wherever_the_journal_ends_nobody_believes_in_something_that_is_not_ther
                 rested => rested.ok().flatten(),
             };
             if room.is_none() {
-                let alike = host.look("s", None).unwrap().snapshot().to_string();
+                let alike = host.view("s", None).unwrap().snapshot().to_string();
                 assert_eq!(alike, snapshot(&handle).await, "{first} {second}");
             }
             kill(host).await;
         }
         assert_eq!(reply.expect("it comes to its end").output, json!("I have looked"), "{first} {second}");
-        // Every request that spoke of something seen showed it.
+        // A prompt mentions an observation exactly if it shows one.
         for (prompt, seen) in world.eye.prompts.lock().unwrap().iter().zip(world.eye.shown.lock().unwrap().iter()) {
             let speaks = prompt["kinds"].to_string().contains("sha256:");
             assert_eq!(speaks, seen.is_some(), "{first} {second}: {prompt}");

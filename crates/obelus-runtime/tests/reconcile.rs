@@ -1,4 +1,4 @@
-//! Answers that get lost: what an activity can find out by itself, nobody is asked.
+//! Lost answers: an activity that can find out what happened does so, without asking a person.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Small, clock, host, open_questions, read, run_plan, spec, tool};
-use obelus_kernel::session::{About, Ends, Input, Outcome};
+use obelus_kernel::session::{About, Input, Outcome, TurnEnd};
 use obelus_runtime::engine::Record;
 use obelus_runtime::{
     Activities, Activity, ActivityFuture, Connections, Host, ReconcileFuture, Reconciled, SessionHandle, SessionSpec,
@@ -15,23 +15,23 @@ use obelus_runtime::{
 };
 use serde_json::json;
 
-/// How a peer treats a call.
+/// The behaviour of a peer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Peer {
-    /// Acts, and its answer is lost.
+    /// Acts; its answer is lost.
     ActsAndIsLost,
-    /// Does nothing, and its answer is lost the first time.
+    /// The first time it does nothing and its answer is lost.
     IsLostOnce,
-    /// Acts, and never answers.
+    /// Acts; never answers.
     ActsAndHangs,
-    /// Acts, and fails in the middle of telling.
+    /// Acts; then panics.
     ActsAndPanics,
 }
 
 struct Post {
     peer: Peer,
     can_look: bool,
-    /// The keys of what has happened.
+    /// The keys of the effects that happened.
     happened: Arc<Mutex<Vec<String>>>,
     runs: Arc<AtomicUsize>,
 }
@@ -72,7 +72,7 @@ impl Activity for Post {
     }
 }
 
-/// A session with one call of that peer.
+/// A session with one call to that peer.
 struct Scene {
     host: Host,
     store: Arc<Small>,
@@ -106,7 +106,7 @@ async fn what_happened_is_found_and_not_repeated() {
     for peer in [Peer::ActsAndIsLost, Peer::ActsAndHangs, Peer::ActsAndPanics] {
         let scene = scene(peer, true);
         let handle = scene.begun().await;
-        assert_eq!(run_plan(&handle).await.ends, Ends::Output, "{peer:?}");
+        assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output, "{peer:?}");
         assert_eq!((scene.counts(), read(&handle, "†state.v").await), ((1, 1), Some(json!("found"))), "{peer:?}");
     }
 }
@@ -115,7 +115,7 @@ async fn what_happened_is_found_and_not_repeated() {
 async fn what_did_not_happen_is_done_again() {
     let scene = scene(Peer::IsLostOnce, true);
     let handle = scene.begun().await;
-    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     assert_eq!((scene.counts(), read(&handle, "†state.v").await), ((2, 1), Some(json!("answered"))));
 }
 
@@ -128,7 +128,7 @@ async fn where_nobody_can_look_a_person_is_asked_with_what_is_known() {
     ] {
         let scene = scene(peer, false);
         let handle = scene.begun().await;
-        assert_eq!(run_plan(&handle).await.ends, Ends::Waiting, "{peer:?}");
+        assert_eq!(run_plan(&handle).await.ends, TurnEnd::Waiting, "{peer:?}");
         let open = open_questions(&handle).await;
         assert_eq!((open.len(), open[0].about, scene.counts()), (1, About::InDoubt, (1, 1)), "{peer:?}");
         assert!(open[0].reasons[0].to_string().contains(known), "{:?}", open[0].reasons);
@@ -143,11 +143,11 @@ async fn a_crash_is_a_lost_answer_like_any_other() {
         if had_happened {
             scene.happened.lock().unwrap().push("s:0.0".to_owned());
         }
-        // The journal ends after the intent.
+        // The journal ends after the intent of the call.
         let intent = vec![Record::new(clock(), Input::RunPlan)];
         scene.store.create("s", clock(), &posting().genesis().unwrap(), intent).unwrap();
         let handle = scene.host.open("s").await.unwrap();
-        assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+        assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
         let (runs, happened) = scene.counts();
         assert_eq!((runs - usize::from(!had_happened), happened), counts);
         assert_eq!(read(&handle, "†state.v").await, Some(json!(value)));

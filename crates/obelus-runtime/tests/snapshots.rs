@@ -1,4 +1,4 @@
-//! Sessions that grow old, and are restored as fast as young ones.
+//! Old sessions are restored as fast as young ones.
 
 mod common;
 
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Folder, host, run_plan, spec};
-use obelus_kernel::session::Ends;
+use obelus_kernel::session::TurnEnd;
 use obelus_runtime::sessions::DAMAGED;
 use obelus_runtime::{Activities, Connections, Host, MemoryStore, SessionSpec, SqliteStore, Store};
 use serde_json::{Value, json};
 
-/// Calls of a turn: with what begins it, a turn is one record more.
+/// Calls of a turn. A turn has one record more, its beginning.
 const CALLS: usize = 31;
 
 fn open(store: &SqliteStore) -> Host {
@@ -25,7 +25,7 @@ fn open_shared(store: Arc<dyn Store>) -> Host {
     host(Connections::new(activities), store)
 }
 
-/// A plan of some calls whose results are written over those before.
+/// A plan of calls; each turn overwrites the results of the last.
 fn plan() -> SessionSpec {
     let call = |i| json!({"_tool": "step", "_outputPath": format!("†state.v{i}")});
     let plan: Value = (0..CALLS).map(call).collect();
@@ -33,12 +33,12 @@ fn plan() -> SessionSpec {
     spec(json!({"step": step}), plan)
 }
 
-/// So many turns of that plan.
+/// Runs this many turns of that plan.
 async fn grow(store: &SqliteStore, turns: usize) -> Host {
     let host = open(store);
     let handle = host.create("s", plan()).await.unwrap();
     for _ in 0..turns {
-        assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+        assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     }
     host.close().await;
     host
@@ -55,8 +55,8 @@ async fn a_session_is_the_same_from_its_snapshot_and_from_its_journal() {
     let store = SqliteStore::open(&folder.0).unwrap();
     let host = open(&store);
     assert_eq!(store.snapshot("s").unwrap().unwrap().seq, 40 * (CALLS as u64 + 1), "every rest is kept");
-    let from_snapshot = host.look("s", None).unwrap().snapshot().to_string();
-    let early = host.look("s", Some(96)).unwrap();
+    let from_snapshot = host.view("s", None).unwrap().snapshot().to_string();
+    let early = host.view("s", Some(96)).unwrap();
     assert_eq!(early.context().length(), 2 + 3 * CALLS, "before the snapshot, the journal alone is read");
     for damage in [
         "UPDATE snapshot SET state = substr(state, 1, 200)",
@@ -66,7 +66,7 @@ async fn a_session_is_the_same_from_its_snapshot_and_from_its_journal() {
     ] {
         spoil(&folder.0, damage);
         assert!(store.snapshot("s").unwrap().is_none(), "{damage}");
-        assert_eq!(host.look("s", None).unwrap().snapshot().to_string(), from_snapshot, "{damage}");
+        assert_eq!(host.view("s", None).unwrap().snapshot().to_string(), from_snapshot, "{damage}");
     }
 }
 
@@ -78,7 +78,7 @@ async fn a_restored_session_goes_on_and_is_kept_anew() {
     let before = store.snapshot("s").unwrap().unwrap().seq;
     let host = open(&store);
     let handle = host.open("s").await.unwrap();
-    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     run_plan(&handle).await;
     host.close().await;
     drop((host, store));
@@ -94,7 +94,7 @@ async fn a_snapshot_needs_nothing_of_what_came_before_until_somebody_asks() {
     spoil(&folder.0, "UPDATE record SET input = '{' WHERE seq = 10");
     let host = open(&store);
     let handle = host.open("s").await.unwrap();
-    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     handle.inspect(|session| drop(session.context().to_json())).await.unwrap();
     let refused = handle.run_plan().await.unwrap_err();
     assert_eq!(refused.code, DAMAGED);

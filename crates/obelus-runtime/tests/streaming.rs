@@ -1,4 +1,4 @@
-//! Answers that are acted on while they are still being written.
+//! Calls of an answer that start while the model still writes.
 
 mod common;
 
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{Small, host, journal, say, snapshot};
 use obelus_kernel::Context;
 use obelus_kernel::dialect::Piece;
-use obelus_kernel::session::{Answer, Ends, Input, Mode, Money, Prompt, Settings, Solution};
+use obelus_kernel::session::{Answer, Input, Mode, Money, Prompt, Settings, Solution, TurnEnd};
 use obelus_runtime::{
     Activities, AnswerFuture, Connections, EventBody, Model, Part, Parts, SessionHandle, SessionSpec, Used,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// Tells its first call, then writes nothing more until the gate opens.
+/// Writes its first call, then nothing until the gate opens.
 struct Gated {
     gate: Arc<Notify>,
     tells: Value,
@@ -33,7 +33,7 @@ impl Model for Gated {
         panic!("a session asks aloud")
     }
 
-    fn ask_aloud(&self, _: Prompt, parts: Parts) -> AnswerFuture {
+    fn ask_streaming(&self, _: Prompt, parts: Parts) -> AnswerFuture {
         let (gate, tells) = (Arc::clone(&self.gate), self.tells.clone());
         Box::pin(async move {
             parts.tell(Part::Piece(Piece::Words("Смо".to_owned())));
@@ -70,7 +70,7 @@ async fn a_call_that_has_come_whole_begins_before_the_rest_of_the_answer_is_ther
     let (opens, counts) = (Arc::clone(&gate), Arc::clone(&looks));
     activities.register("look", move |_| {
         counts.fetch_add(1, Ordering::SeqCst);
-        // Nobody else opens it: a session that waits for the whole answer waits for ever.
+        // Only this opens the gate: a session that waits for the whole answer never continues.
         opens.notify_one();
         async { Ok(json!("found")) }
     });
@@ -82,7 +82,7 @@ async fn a_call_that_has_come_whole_begins_before_the_rest_of_the_answer_is_ther
     let mut events = handle.subscribe(None);
     let reply = say(&handle, "look").await;
 
-    assert_eq!(reply.ends, Ends::Output);
+    assert_eq!(reply.ends, TurnEnd::Output);
     assert_eq!(noted(&handle).await, "found");
     assert_eq!(looks.load(Ordering::SeqCst), 1, "what was started early is not started again");
     let shown = std::iter::from_fn(|| events.try_next()).filter_map(|event| match &event.body {
@@ -93,16 +93,15 @@ async fn a_call_that_has_come_whole_begins_before_the_rest_of_the_answer_is_ther
         _ => None,
     });
     let mut shown: Vec<String> = shown.collect();
-    // Whether the tokens or the call are told first is of no account.
+    // The order of tokens and call is not fixed.
     shown[2..4].sort();
     assert_eq!(shown, ["writing Смо", "writing трю.", "began look", "used 3 4", "say Смотрю.", "began note"]);
 
-    // Words leave no trace in the journal; a call that began does, and what the request took, and the journal leads to
-    // the same session.
+    // The journal has the early call and the used tokens but no partial text, and it replays to the same session.
     let partial = |input: &&Input| matches!(input, Input::Partial { .. });
     assert_eq!(journal(&*store, "s").iter().filter(partial).count(), 1);
     assert_eq!(handle.inspect(|session| session.spent().1.used.cost).await.unwrap(), Some(Money::from(0.1)));
-    assert_eq!(host.look("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
+    assert_eq!(host.view("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
 }
 
 #[tokio::test]

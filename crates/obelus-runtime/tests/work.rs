@@ -1,4 +1,4 @@
-//! A session at work: calls in parallel, time-outs, panics, what is forgotten, and what is said meanwhile.
+//! Running calls: parallel calls, time limits, panics, detached calls, and messages meanwhile.
 
 mod common;
 
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{read, run_plan};
-use obelus_kernel::session::{CallError, Ends, Outcome};
+use obelus_kernel::session::{CallError, Outcome, TurnEnd};
 use obelus_runtime::{Activities, Activity, ActivityFuture, Connections, EventBody, Host, SessionHandle, Work};
 use serde_json::{Value, json};
 
-/// A session that runs a plan, and the host that has it.
+/// A session with a plan, and its host.
 async fn open(tools: Value, plan: Value, activities: Activities, parallel: u32) -> (Host, SessionHandle) {
     let host = Host::new(Connections::new(activities));
     let mut spec = common::spec(tools, plan);
@@ -41,14 +41,14 @@ async fn independent_calls_run_at_once_up_to_the_limit() {
     let plan: Value = (0..20).map(|i| json!({"_tool": "work", "_outputPath": format!("†state.v{i}")})).collect();
     let (_host, handle) = open(json!({"work": reader()}), plan, activities, 4).await;
     let reply = run_plan(&handle).await;
-    assert_eq!(reply.ends, Ends::Output);
+    assert_eq!(reply.ends, TurnEnd::Output);
     assert_eq!(most.load(Ordering::SeqCst), 4);
     for i in 0..20 {
         assert!(read(&handle, &format!("†state.v{i}")).await.is_some(), "{i}");
     }
 }
 
-/// Never ends by itself, and says when it is dropped.
+/// Never ends; counts when it is dropped.
 struct Hangs(Arc<AtomicUsize>);
 
 struct Dropped(Arc<AtomicUsize>);
@@ -98,7 +98,7 @@ async fn an_activity_that_panics_is_an_error_of_its_call() {
     activities.register("burst", |_| async { panic!("on purpose") });
     let plan = json!([{"_tool": "burst", "_outputPath": "†state.a || †state.b"}]);
     let (_host, handle) = open(json!({"burst": reader()}), plan, activities, 16).await;
-    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     assert_eq!(read(&handle, "†state.b.code").await, Some(json!("panic")));
 }
 
@@ -120,7 +120,7 @@ async fn what_is_forgotten_does_not_hold_the_turn_and_is_finished_later() {
         }
     });
     let (_host, handle) = open(json!({"notify": reader()}), json!([{"_tool": "notify"}]), activities, 16).await;
-    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     assert_eq!(done.load(Ordering::SeqCst), 0);
     gate.send(()).unwrap();
     handle.finished().await.unwrap();
@@ -148,6 +148,6 @@ async fn a_stop_from_outside_ends_the_turn_when_what_runs_has_ended() {
     }
     handle.stop().await.unwrap();
     let reply = handle.rested().await.unwrap().unwrap();
-    assert_eq!(reply.ends, Ends::Stopped);
+    assert_eq!(reply.ends, TurnEnd::Stopped);
     assert!(read(&handle, "†state.v49").await.is_none());
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use obelus_connect::model::{PromptMeter, PromptOptions, SentChars, render};
 use obelus_kernel::Time;
-use obelus_kernel::session::{Decision, Ends, Input, Question, RequestId, Session, Settings, Start, Task};
+use obelus_kernel::session::{Decision, Input, Question, RequestId, Session, Settings, Start, Task, TurnEnd};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::people::render_report;
 use obelus_runtime::{Agent, Language, ObservationSlot};
@@ -212,7 +212,7 @@ impl<P: Peers> Conversation<P> {
         self.all_calls.push((*start.call).clone());
         let mut outcome = self.peers.outcome(&called, &mut self.problems);
         if start.tool.keeps_digest {
-            outcome = self.slot.take_off(&start.tool, outcome);
+            outcome = self.slot.extract_observation(&start.tool, outcome);
         }
         self.observed.calls.push(called);
         self.handle(Input::Ended { id: start.id, outcome });
@@ -247,12 +247,12 @@ pub(crate) fn with_settings(own: Settings, given: &Value) -> Result<Settings, St
     crate::run::with_after_reading(settings, given.get("after_reading"))
 }
 
-fn ends(ends: Ends) -> &'static str {
+fn ends(ends: TurnEnd) -> &'static str {
     match ends {
-        Ends::Output => "output",
-        Ends::Waiting => "waiting",
-        Ends::Degraded => "degraded",
-        Ends::Limit => "limit",
-        Ends::Stopped => "stopped",
+        TurnEnd::Output => "output",
+        TurnEnd::Waiting => "waiting",
+        TurnEnd::Degraded => "degraded",
+        TurnEnd::Limit => "limit",
+        TurnEnd::Stopped => "stopped",
     }
 }

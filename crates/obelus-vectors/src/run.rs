@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use obelus_kernel::Context;
 use obelus_kernel::session::{
-    About, CallReport, Decision, Ends, Input, Mode, QuestionId, Reply, RequestId, Session, Settings, Task,
+    About, CallReport, Decision, Input, Mode, QuestionId, Reply, RequestId, Session, Settings, Task, TurnEnd,
 };
 use serde_json::{Value, json};
 
@@ -232,11 +232,11 @@ impl Run {
 
     fn ends(&self) -> &'static str {
         match self.reply.as_ref().map(|reply| reply.ends) {
-            Some(Ends::Output) => "output",
-            Some(Ends::Waiting) => "waiting",
-            Some(Ends::Degraded) => "degraded",
-            Some(Ends::Limit) => "limit",
-            Some(Ends::Stopped) => "stopped",
+            Some(TurnEnd::Output) => "output",
+            Some(TurnEnd::Waiting) => "waiting",
+            Some(TurnEnd::Degraded) => "degraded",
+            Some(TurnEnd::Limit) => "limit",
+            Some(TurnEnd::Stopped) => "stopped",
             None => "never",
         }
     }

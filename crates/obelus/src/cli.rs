@@ -31,7 +31,7 @@ pub(crate) struct Cli {
     /// When to use colours.
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
     pub(crate) color: Color,
-    /// The language of what is said to people; else the agent's, else that of LANG.
+    /// The language of texts for people. By default the agent's, else that of the environment (LANG).
     #[arg(long, global = true, value_enum, value_name = "LANG")]
     pub(crate) lang: Option<Lang>,
     #[command(subcommand)]

@@ -266,14 +266,14 @@ fn a_damaged_end_is_cut_off_and_said_and_damage_in_the_middle_refuses_that_sessi
     let output = harness.run();
     assert_eq!(output.status.code(), Some(3), "what was cut off is in doubt: {}", words(&output));
     assert!(words(&output).contains("damaged from record 4 on"), "{}", words(&output));
-    // The other session is in doubt too, though nobody has opened it yet.
+    // The other session is in doubt too, although it has not been opened yet.
     assert_eq!(harness.json(&["inbox", "--json"]).as_array().unwrap().len(), 2);
     lose_checkpoints(&harness);
     spoil(&harness, "{\"value\":\"a\"}", "{\"value\":\"x\"}");
     let output = harness.run();
     assert_eq!(output.status.code(), Some(2));
     assert!(words(&output).contains("session `s`, record 2"), "{}", words(&output));
-    // Another session, and the store as a whole, are served.
+    // Another session and the store itself still work.
     let other = harness.does(&["plan", "run", "plan.yaml", "--session", "u", "--json"]);
     assert_eq!(other.status.code(), Some(0), "{}", words(&other));
     assert_eq!(harness.json(&["sessions", "list", "--json"]).as_array().unwrap().len(), 3);

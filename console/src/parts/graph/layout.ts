@@ -1,4 +1,4 @@
-/** Places for the nodes of a graph, along its edges, and the ways of the edges between them. */
+/** The layout of a graph: positions of nodes and routes of edges. */
 
 import { graphlib, layout } from '@dagrejs/dagre';
 
@@ -12,14 +12,14 @@ export interface Place {
   y: number;
 }
 
-/** An edge, and the room that its label needs. */
+/** An edge, and the width of its label. */
 export interface Line {
   from: string;
   to: string;
   label: number;
 }
 
-/** The way of an edge around the nodes, and where its label stands. */
+/** The route of an edge around the nodes, and the position of its label. */
 export interface Way {
   points: Place[];
   label: Place;
@@ -29,24 +29,24 @@ export type Direction = 'LR' | 'TB';
 
 export interface Layout {
   places: Map<string, Place>;
-  /** For each edge, in their order; none where it goes straight. */
+  /** One for each edge, in order; undefined for a direct line. */
   ways: (Way | undefined)[];
   direction: Direction;
 }
 
-/** Above this many nodes the quick way of ranking is taken. */
+/** Above this many blocks a faster ranking is used; above this many edges labels get no room. */
 const MANY = 200;
-/** So many nodes with the same neighbours stand in rows as one block; fewer stand side by side. */
+/** At least this many nodes with the same neighbours become a block. */
 const BLOCK = 6;
 const GAP = 20;
 
-/** Nodes that stand together: in a block, or one alone. */
+/** Nodes in rows and columns, or a single node. */
 interface Block extends Size {
   members: string[];
   columns: number;
 }
 
-/** Nodes with the same neighbours would make one long column or row: they become a block. */
+/** Groups nodes with the same neighbours, which would otherwise make one long row or column. */
 function blocksOf(nodes: string[], lines: Line[], size: Size, room: Size): Block[] {
   const [from, to] = [new Map<string, string[]>(), new Map<string, string[]>()];
   const add = (map: Map<string, string[]>, key: string, one: string) => map.set(key, [...(map.get(key) ?? []), one]);
@@ -60,7 +60,7 @@ function blocksOf(nodes: string[], lines: Line[], size: Size, room: Size): Block
   return [...alike.values()].flatMap((members) => (members.length < BLOCK ? members.map(one) : [blockOf(members, size, room)]));
 }
 
-/** A block of about the shape of the room. */
+/** A block with about the aspect ratio of the room. */
 function blockOf(members: string[], size: Size, room: Size): Block {
   const cell = { width: size.width + GAP, height: size.height + GAP };
   const shape = ((room.width / room.height) * cell.height) / cell.width;
@@ -80,7 +80,7 @@ function placed(blocks: Block[], lines: Line[], size: Size, direction: Direction
     const [from, to] = [blockBy.get(line.from)!, blockBy.get(line.to)!];
     const isBetweenBlocks = blocks[Number(from)]!.members.length + blocks[Number(to)]!.members.length > 2;
     const label = line.label > 0 && lines.length <= MANY ? { width: line.label, height: 18, labelpos: 'c' } : {};
-    // Edges of a block go the same way: it is looked for once.
+    // All edges between two blocks are one edge for the layout.
     graph.setEdge(from, to, isBetweenBlocks ? {} : label, isBetweenBlocks ? 'block' : String(index));
   });
   layout(graph);
@@ -104,7 +104,7 @@ function placed(blocks: Block[], lines: Line[], size: Size, direction: Direction
   return { places, ways, direction };
 }
 
-/** Nodes that no edge touches stand in rows below the others. */
+/** Puts nodes without edges in rows below the others. */
 function addLoose(places: Map<string, Place>, loose: string[], size: Size, room: Size): void {
   const { columns } = blockOf(loose, size, room);
   const bottom = Math.max(0, ...[...places.values()].map((place) => place.y + size.height + 40));
@@ -114,7 +114,7 @@ function addLoose(places: Map<string, Place>, loose: string[], size: Size, room:
   });
 }
 
-/** Places in the direction that fills a room of this size better. */
+/** The layout in the direction that fills the room better. */
 export function arranged(nodes: string[], lines: Line[], size: Size, room: Size): Layout {
   const linked = new Set(lines.flatMap((line) => [line.from, line.to]));
   const loose = nodes.filter((node) => !linked.has(node));

@@ -9,13 +9,13 @@ export type Call = Schemas['CallView'];
 export type Row = Schemas['RowView'];
 export type Answer = Schemas['AnswerBody'];
 
-/** What came of an answer: the question as it is now, and whether the answer counted. */
+/** The result of an answer: the present question, and whether the answer was accepted. */
 export interface Decided {
   row: Question;
   outcome: 'taken' | 'changed' | 'already';
 }
 
-/** Answers a question as it was shown. One that has changed since, or is decided, is handed back as it is now. */
+/** Answers a question as shown. If it has changed or is decided, returns its present form. */
 export async function decide(id: string, answer: Answer, digest: string): Promise<Decided> {
   let outcome: Decided['outcome'] = 'taken';
   try {

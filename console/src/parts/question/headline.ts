@@ -1,4 +1,4 @@
-/** A question on one line, in words: tools by their titles, not by their names. */
+/** A question on one line, with titles of tools instead of names. */
 
 import { count, table } from '../../lib/words.svelte';
 import type { Question } from './decide';

@@ -2,7 +2,7 @@
 
 import { words } from './words';
 
-/** A text without its quotes, where it cannot be mistaken for a value of another kind. Yes and no are words. */
+/** A value for display: a text without its quotes if it cannot be mistaken for another type, `true` and `false` as words. */
 export function unquoted(value: string): string {
   if (value === 'true') return words.yes;
   if (value === 'false') return words.no;

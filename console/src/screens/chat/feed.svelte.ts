@@ -1,4 +1,4 @@
-/** A session as a conversation: words, steps and questions, in the order in which they came. */
+/** A session as a conversation: messages, steps and questions in their order. */
 
 import type { Schemas } from '../../lib/api';
 import { follow, type Frame, type Link } from '../../lib/stream';
@@ -6,7 +6,7 @@ import { plainValue } from '../../lib/text';
 
 export type SessionEvent = Schemas['SessionEvent'];
 
-/** A step in one line. */
+/** A step on one line. */
 export interface Step {
   id: string;
   headline: string;
@@ -26,7 +26,7 @@ export type Item = { key: string; at: string | number } & (
   | { kind: 'note'; note: NoteKind; text: string }
 );
 
-/** Words of a call as far as the event alone knows them. */
+/** The text of a call, from its event. */
 interface Line {
   headline: string;
   comment?: string | null;
@@ -35,27 +35,27 @@ interface Line {
   is_quiet?: boolean;
 }
 
-/** What is past comes in many pieces: they are drawn together. In milliseconds. */
+/** Past events come in many pieces, which are drawn together after this pause in milliseconds. */
 const GATHERING = 60;
 const QUIET = 250;
 const SETTLING = 1500;
 
 export class Feed {
   items = $state.raw<Item[]>([]);
-  /** Words that are still being written. */
+  /** The text that the model is writing. */
   writing = $state('');
-  /** Whether the agent is at work. */
+  /** Whether a turn is running. */
   isBusy = $state(false);
   link = $state<Link>('opening');
-  /** Whether everything that is past has been read. */
+  /** Whether the past events have been read. */
   isRead = $state(false);
   error = $state.raw<unknown>(null);
-  /** What a screen reader is told. */
+  /** The text for screen readers. */
   news = $state('');
 
   readonly #session: string;
   readonly #items: Item[] = [];
-  /** Places of the items to which later events add something. */
+  /** Positions of the items that later events change. */
   readonly #steps = new Map<string, { item: number; step: number }>();
   readonly #questions = new Map<string, number>();
   readonly #dirty = new Set<number>();
@@ -68,7 +68,7 @@ export class Feed {
     this.#session = session;
   }
 
-  /** Follows the session from its beginning. The returned function ends it. */
+  /** Follows the session from its beginning; the returned function stops it. */
   open(): () => void {
     let opened = 0;
     const end = follow('/api/v1/sessions/{id}/events', [this.#session], {
@@ -78,7 +78,7 @@ export class Feed {
         this.link = link;
         if (link !== 'open') return;
         opened = Date.now();
-        // A session in which nothing has happened sends nothing.
+        // A session without events sends nothing.
         this.#timer ??= setTimeout(() => this.#commit(), QUIET);
       },
       onRefused: (error) => (this.error = error),
@@ -93,7 +93,7 @@ export class Feed {
     for (const frame of frames) {
       const event = JSON.parse(frame.data) as SessionEvent;
       this.#take(event);
-      // Only what is new is read out.
+      // Screen readers get only new texts.
       if (isNew && event.event === 'agent_said') this.news = event.text;
     }
     if (this.isRead) this.#commit();
@@ -103,7 +103,7 @@ export class Feed {
     }
   }
 
-  /** Shows what was taken. */
+  /** Shows the collected changes. */
   #commit(): void {
     this.isRead = true;
     for (const index of this.#dirty) {
@@ -199,7 +199,7 @@ export class Feed {
   }
 
   #began(event: SessionEvent & { event: 'call_began' }, line: Line): void {
-    // Looks at records that a question is about are not the agent's steps.
+    // Lookups for a question are not steps of the agent.
     if (event.id.includes(':')) return;
     const present = this.#steps.get(event.id);
     if (present) return this.#set(event.id, line);
@@ -251,7 +251,7 @@ export class Feed {
 
   #rested(event: SessionEvent & { event: 'rested' }): void {
     const { ends, reason, output, said } = event.reply;
-    // The last words are a result, where they were not said before.
+    // The output is shown unless it was already said.
     if (typeof output === 'string' && output.trim() && !said.includes(output)) {
       this.#add(event, { kind: 'agent', text: output });
       this.news = this.isRead ? output : '';
@@ -275,7 +275,7 @@ function stepOf(line: Line): Omit<Step, 'id'> {
   };
 }
 
-/** The words of a step, where the server sends them. */
+/** The text of a step, if the server sends it. */
 function lineOf(told: unknown): Line | undefined {
   return (told as { line?: Line | null }).line ?? undefined;
 }

@@ -11,7 +11,7 @@ export type Edge = Graph['edges'][number];
 
 export type Chosen = { kind: 'node'; node: Node } | { kind: 'edge'; edge: Edge };
 
-/** Whose word a value is, in words. */
+/** The writer of a value, in words. */
 export function writerWords(writer: Edge['writer']): string {
   if (!writer) return words.before;
   const name = writer.title ?? writer.name ?? '';
@@ -42,7 +42,7 @@ export function originWords(origin: string, graph?: Graph): string {
   return { user: words.user, author: words.author, model: words.model, runtime: words.runtime }[kind ?? ''] ?? origin;
 }
 
-/** What a node of the agent's graph of steps does, in words. */
+/** The action of a node in the agent's graph of steps, in words. */
 export function stepWords(node: NonNullable<Graph['steps']>['nodes'][number]): string {
   const detail = node.detail ?? '';
   switch (node.kind) {
@@ -59,14 +59,14 @@ export function stepWords(node: NonNullable<Graph['steps']>['nodes'][number]): s
   }
 }
 
-/** How many nodes have each status. */
+/** The number of nodes with each status. */
 export function countsOf(nodes: Node[]): [string, number][] {
   const counts = new Map<string, number>();
   for (const node of nodes) counts.set(node.status, (counts.get(node.status) ?? 0) + 1);
   return [...counts];
 }
 
-/** What a step is about, in short: the first of its parameters. */
+/** A short summary of a step: its first parameter. */
 export function summaryOf(node: Node): string {
   const parts: string[] = [];
   const add = (value: unknown, name: string) => {

@@ -28,7 +28,7 @@ export function partsOf(path: string): string[] {
   });
 }
 
-/** The values as a tree, below what all of them share. */
+/** The values as a tree, without their common first part. */
 export function treeOf(values: StateValue[]): Branch[] {
   const root: Branch = { name: '', path: '', value: null, below: [] };
   const known = new Map<string, Branch>([['', root]]);
@@ -50,7 +50,7 @@ export function treeOf(values: StateValue[]): Branch[] {
   return root.below;
 }
 
-/** The values whose path or text has the words. */
+/** The values whose path or text contains the search text. */
 export function found(values: StateValue[], search: string): StateValue[] {
   const wanted = search.trim().toLowerCase();
   if (!wanted) return values;

@@ -1,4 +1,4 @@
-/** Events of a session as a story for people. */
+/** Events of a session as readable lines. */
 
 import type { Schemas } from '../../lib/api';
 import type { Tone } from '../../lib/status';
@@ -8,7 +8,7 @@ import { words } from './words';
 
 export type SessionEvent = Schemas['SessionEvent'];
 
-/** Words of the user, with which a turn begins. */
+/** A message of the user, which begins a turn. */
 export interface Moment {
   record: number;
   at: string | number;
@@ -24,7 +24,7 @@ export function momentsOf(events: SessionEvent[]): Moment[] {
   return events.flatMap((event) => (event.event === 'user_said' ? [{ record: recordOf(event), at: event.at, text: event.text }] : []));
 }
 
-/** One line of the story. */
+/** One line of the timeline. */
 export interface Line {
   key: string;
   record: number;
@@ -33,9 +33,9 @@ export interface Line {
   tone: Tone;
   /** What happened. */
   what: string;
-  /** Words of somebody, or of a tool. */
+  /** Text of a person, the model or a tool. */
   text?: string;
-  /** The record after which one may look at the session or begin a fork: before somebody's word, after the end of a turn. */
+  /** The record after which the session can be inspected or forked: before a message or decision, or after the end of a turn. */
   point?: number;
 }
 
@@ -52,23 +52,23 @@ const DECISIONS: Record<string, () => string> = {
 
 const nameOf = (decision: Schemas['Decision']) => (typeof decision === 'string' ? decision : (Object.keys(decision)[0] ?? ''));
 
-/** Who somebody is without the way by which they came: `anna` of `api:anna`. */
+/** The name without the channel: `anna` of `api:anna`. */
 const personOf = (by: string): string => by.slice(by.lastIndexOf(':') + 1) || by;
 
-/** The steps of a plan by their titles. Its description has the name of each step's tool, and below it, indented, what it is given. */
+/** The steps of a plan by their titles. Its description has the tool of each step, with its parameters indented below. */
 function stepsOf(description: string, titleOf: (tool: string) => string): string {
   const lines = description.split('\n');
   if (!lines.some((line) => line.startsWith(' '))) return description;
   return lines.filter((line) => line !== '' && !line.startsWith(' ')).map(titleOf).join(', ');
 }
 
-/** A call on one line, its tool by its title. */
+/** A call on one line, with the title of its tool. */
 export function titled(headline: string, titleOf: (tool: string) => string): string {
   const end = headline.search(/ |$/);
   return titleOf(headline.slice(0, end)) + headline.slice(end);
 }
 
-/** Tells the events, in order. Calls are known by the name of their tool when they end. */
+/** The lines of the events, in order. A call gets its line when it ends. */
 export function storyOf(events: SessionEvent[], titleOf: (tool: string) => string): Line[] {
   const calls = new Map<string, string>();
   const lines: Line[] = [];

@@ -59,14 +59,14 @@ impl Default for HttpOptions {
 pub enum OptionsError {
     /// The address can be reached from other machines.
     #[error(
-        "{0} can be reached from other machines: say --public if that is meant, and put a proxy with TLS before it"
+        "{0} can be reached from other machines: add --public if you want that, and put a proxy with TLS before it"
     )]
     Public(SocketAddr),
     /// Not a valid host.
-    #[error("`{0}` is no host: it is a name and perhaps a port, such as agents.example.test or 10.0.0.2:8321")]
+    #[error("`{0}` is not a host: give a name with an optional port, such as agents.example.test or 10.0.0.2:8321")]
     Host(String),
     /// Not a valid origin.
-    #[error("`{0}` is no origin: it is a scheme and a host, such as https://console.example.test")]
+    #[error("`{0}` is not an origin: give a scheme and a host, such as https://console.example.test")]
     Origin(String),
 }
 

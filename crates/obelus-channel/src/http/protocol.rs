@@ -39,7 +39,7 @@ pub(crate) fn content_text(content: &Value) -> Result<String, ChannelError> {
         _ => None,
     };
     text.ok_or_else(|| {
-        ChannelError::BadRequest("a message is text here: pictures, sounds and files are not taken".to_owned())
+        ChannelError::BadRequest("only text is accepted in a message here: no pictures, sounds or files".to_owned())
     })
 }
 

@@ -25,16 +25,16 @@ impl<T: Serialize> IntoResponse for Json<T> {
 /// An error as clients see it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ErrorBody {
-    /// What went wrong.
+    /// The error.
     pub error: ErrorDetails,
 }
 
-/// What went wrong.
+/// The error.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ErrorDetails {
     /// A stable name of the cause.
     pub code: String,
-    /// What went wrong and what to do, in the language that the client asked for.
+    /// The error and what to do, in the language that the client requested.
     pub message: String,
 }
 
@@ -83,7 +83,7 @@ impl IntoResponses for Failures {
     fn responses() -> std::collections::BTreeMap<String, utoipa::openapi::RefOr<utoipa::openapi::response::Response>> {
         use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
         let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
-        let response = ResponseBuilder::new().description("what went wrong").content("application/json", content);
+        let response = ResponseBuilder::new().description("the error").content("application/json", content);
         let response = response.build();
         [("4XX".to_owned(), response.clone().into()), ("5XX".to_owned(), response.into())].into()
     }

@@ -13,9 +13,9 @@ use super::{Access, App};
 /// The subprotocol of events. A browser requests it, and sends its token as another one, `obelus.token.TOKEN`.
 const PROTOCOL: &str = "obelus.events";
 
-/// What happens in a session, by WebSocket
+/// The events of a session, by WebSocket
 ///
-/// Each event is a text message `{number, at, event, …}`. `after` goes on after an event.
+/// Each event is a text message `{number, at, event, …}`. `after` resumes after an event.
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/socket", tag = "events", operation_id = "connectEvents",
     params(("id" = String, Path, description = "the session"), AfterQuery),
     responses((status = 101, description = "the connection is a WebSocket now"), Failures))]

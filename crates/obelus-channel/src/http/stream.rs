@@ -28,7 +28,7 @@ use crate::types::ListChange;
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct AfterQuery {
-    /// The event after which the stream begins, `RECORD-PART`; `0-0` is the beginning. From now on where there is none.
+    /// The event after which the stream begins, `RECORD-PART`; `0-0` is the beginning. By default from now on.
     #[param(pattern = "^[0-9]+-[0-9]+$")]
     pub(super) after: Option<String>,
 }
@@ -107,13 +107,13 @@ impl Drop for Events {
     }
 }
 
-/// What happens in a session, as server-sent events
+/// The events of a session, as server-sent events
 ///
-/// Each event has its number as id. `Last-Event-ID`, or `after`, goes on after it, also when the server was restarted in
-/// between. Passing events, such as words that are still being written, have no id. After `missed` the stream ends: go on
-/// by the last id. Where a language is asked for, `call_began` and `call_ended` have a `line`: the step in words.
+/// Each event has its number as id. `Last-Event-ID` or `after` resumes after it, also after a restart of the server.
+/// Transient events, such as partial text, have no id. After `missed` the stream ends: resume by the last id. If a
+/// language is requested, `call_began` and `call_ended` have a `line`: the step in words.
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/events", tag = "events", operation_id = "streamEvents",
-    params(("id" = String, Path, description = "the session"), AfterQuery, ("last-event-id" = Option<String>, Header, description = "the id of the last event that was seen")),
+    params(("id" = String, Path, description = "the session"), AfterQuery, ("last-event-id" = Option<String>, Header, description = "the id of the last received event")),
     responses((status = 200, description = "the events, each as JSON in its `data`", body = SessionEventShape, content_type = "text/event-stream"), Failures))]
 pub(super) async fn events(
     State(app): State<App>,
@@ -146,9 +146,9 @@ pub(super) async fn events(
     Ok(text("text/event-stream; charset=utf-8", Body::from_stream(first.chain(rest))))
 }
 
-/// What changes in the lists of sessions and questions, as server-sent events
+/// Changes in the lists of sessions and questions, as server-sent events
 ///
-/// Nothing is told again: read the lists after the stream was opened. After `missed` the stream ends.
+/// Each change is sent once: read the lists after the stream is open. After `missed` the stream ends.
 #[utoipa::path(get, path = "/api/v1/changes", tag = "events", operation_id = "streamChanges",
     responses((status = 200, description = "the changes, each as JSON in its `data`", body = ListChange, content_type = "text/event-stream"), Failures))]
 pub(super) async fn changes(State(app): State<App>, access: Access) -> Result<Response, Failure> {

@@ -83,5 +83,5 @@ pub(super) async fn versions(State(app): State<App>, access: Access, InPath(id):
 }
 
 pub(super) async fn refuse(_: Access) -> Failure {
-    unsupported("agents are files of the server: they are not made or changed by this API").into()
+    unsupported("agents are files of the server: this API cannot make or change them").into()
 }

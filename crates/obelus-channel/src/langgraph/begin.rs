@@ -101,7 +101,7 @@ fn check(body: &Value) -> Result<(), ChannelError> {
     }
     for name in ["goto", "update"] {
         if !body["command"][name].is_null() {
-            return Err(unsupported(&format!("of a command only `resume` is taken, not `{name}`")));
+            return Err(unsupported(&format!("only `resume` is supported in a command, not `{name}`")));
         }
     }
     Ok(())
@@ -156,7 +156,7 @@ async fn from_checkpoint(
             return Ok(place.session.clone());
         }
         if !given.iter().all(|answer| matches!(answer.body, AnswerBody::Deny { .. })) {
-            let text = "the question of this checkpoint was decided since: what it asked about is not done again";
+            let text = "the question of this checkpoint has been decided since: its calls are not repeated";
             return Err(Refused::new("already_decided", text).into());
         }
     }
@@ -198,7 +198,7 @@ pub(super) async fn branch(
 async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {
     match app.service().read(session, obelus_kernel::session::Session::is_at_rest).await? {
         true => Ok(()),
-        false => Err(Refused::new("at_work", "a run is at work in this thread").into()),
+        false => Err(Refused::new("at_work", "a run is active in this thread").into()),
     }
 }
 
@@ -257,14 +257,16 @@ async fn is_paused_fork(app: &App, session: &str) -> Result<bool, ChannelError> 
         None => Ok(false),
         // The host uses this name for the pause of a fork. Names of people begin with their channel.
         Some(by) if by.starts_with("the fork of `") => Ok(true),
-        Some(by) => Err(Refused::new("paused", format!("the session is paused by {by}: a person resumes it")).into()),
+        Some(by) => {
+            Err(Refused::new("paused", format!("the session is paused by {by}: a person must resume it")).into())
+        }
     }
 }
 
 /// Resumes a session that was forked from the middle of a turn.
 async fn go_on(app: &App, access: &Access, session: &str) -> Result<Vec<u64>, ChannelError> {
     if !is_paused_fork(app, session).await? {
-        return Err(bad("there is nothing to go on with: send `input` with messages, or `command` with `resume`"));
+        return Err(bad("there is nothing to continue: send `input` with messages, or `command` with `resume`"));
     }
     let taken = app.service().resume(session, &access.caller.by(CHANNEL), access.input_id()).await?;
     Ok(vec![taken.record])
@@ -296,7 +298,9 @@ fn words_of(input: &Value) -> Result<Option<String>, ChannelError> {
             "human" | "user" => words.push(crate::http::content_text(content_of(message))?),
             "ai" | "assistant" => words.clear(),
             "system" | "tool" | "developer" => {
-                return Err(unsupported("only the user's messages are taken: the agent's file has its instructions"));
+                return Err(unsupported(
+                    "only messages of the user are accepted: the agent's file has its instructions",
+                ));
             }
             _ => return Err(bad("the role of a message is `user`")),
         }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Ends, Outcome, Reply};
+use obelus_kernel::session::{Outcome, Reply, TurnEnd};
 use obelus_runtime::{EventBody, SessionEvent};
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ pub(crate) struct RunEnd {
     /// Its time.
     pub(super) at: Time,
     /// How the turn ended.
-    pub(crate) ends: Ends,
+    pub(crate) ends: TurnEnd,
     /// Why the turn has no result: a stable code, and a text.
     pub(super) reason: Option<(String, String)>,
 }
@@ -227,7 +227,7 @@ mod tests {
 
     fn rested(record: u64, output: &str) -> SessionEvent {
         let reply = Reply {
-            ends: Ends::Output,
+            ends: TurnEnd::Output,
             output: json!(output),
             said: Vec::new(),
             calls: Vec::new(),

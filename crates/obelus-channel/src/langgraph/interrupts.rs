@@ -42,15 +42,15 @@ pub(super) fn answers(open: &[QuestionRow], resume: &Value) -> Result<Vec<Answer
     let keyed = resume.as_object().filter(|map| !map.is_empty() && map.keys().all(|key| is_interrupt_id(key)));
     let Some(keyed) = keyed else {
         return match open {
-            [] => Err(conflict("nothing waits for an answer: it was given before, or withdrawn")),
+            [] => Err(conflict("no question is open: it was answered or withdrawn")),
             [only] => of_question(only, resume),
-            _ => Err(bad("several questions wait: send {INTERRUPT_ID: {decisions: [...]}}")),
+            _ => Err(bad("several questions are open: send {INTERRUPT_ID: {decisions: [...]}}")),
         };
     };
     let mut all = Vec::new();
     for (id, value) in keyed {
         let question = open.iter().find(|question| id.starts_with(&question_half(&question.id)));
-        let question = question.ok_or_else(|| conflict("this interrupt does not wait for an answer any more"))?;
+        let question = question.ok_or_else(|| conflict("this interrupt is no longer open"))?;
         if interrupt_id(question) != *id {
             return Err(ChannelError::Changed(question.id.clone()));
         }
@@ -133,7 +133,7 @@ fn edit(call: &Value, edited: &Value) -> Result<AnswerBody, ChannelError> {
     let name = call["_tool"].as_str().unwrap_or_default();
     let args = edited["args"].as_object().ok_or_else(|| bad("`edited_action` is {name, args}"))?;
     if edited["name"].as_str().is_some_and(|other| other != name) {
-        return Err(bad(&format!("the action is `{name}`: another one cannot take its place")));
+        return Err(bad(&format!("the action is `{name}`: it cannot be replaced by another one")));
     }
     let before = args_of(call);
     if let Some(missing) = before.keys().find(|key| !args.contains_key(*key)) {

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use obelus_kernel::session::Ends;
+use obelus_kernel::session::TurnEnd;
 use obelus_runtime::EventNumber;
 use serde_json::{Value, json};
 
@@ -31,9 +31,9 @@ type Pairs = Vec<(String, String)>;
 /// The status of a run for clients.
 pub(super) fn status_of(fold: &Fold, run: &Run) -> &'static str {
     match run.end.as_ref().map(|end| end.ends) {
-        Some(Ends::Output) => "success",
-        Some(Ends::Waiting | Ends::Stopped) => "interrupted",
-        Some(Ends::Degraded | Ends::Limit) => "error",
+        Some(TurnEnd::Output) => "success",
+        Some(TurnEnd::Waiting | TurnEnd::Stopped) => "interrupted",
+        Some(TurnEnd::Degraded | TurnEnd::Limit) => "error",
         None if fold.is_queued(run.record) => "pending",
         None => "running",
     }
@@ -176,7 +176,7 @@ async fn final_values(followed: &Followed, end: Option<RunEnd>) -> Value {
     if !now.questions.is_empty() {
         values["__interrupt__"] = interrupts_of(&now).into();
     }
-    let failed = end.filter(|end| matches!(end.ends, Ends::Degraded | Ends::Limit));
+    let failed = end.filter(|end| matches!(end.ends, TurnEnd::Degraded | TurnEnd::Limit));
     if let Some((code, message)) = failed.and_then(|end| end.reason) {
         values["__error__"] = json!({"error": code, "message": message});
     }
@@ -293,12 +293,12 @@ pub(super) async fn cancel(
     access.needs(Role::Operator)?;
     let of = |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     if of("action").is_some_and(|action| action != "interrupt") {
-        return Err(unsupported("a run is interrupted: what was done cannot be rolled back").into());
+        return Err(unsupported("only `interrupt` is supported: effects cannot be rolled back").into());
     }
     let begun = begun_before(&app, &notes, &id, &run).await?;
     let fold = folded(&app, &id, &begun.session).await?;
     if fold.is_queued(begun.record) {
-        return Err(unsupported("the run has not begun: cancel the one that is at work first").into());
+        return Err(unsupported("the run has not begun: cancel the active one first").into());
     }
     if fold.run(begun.record).is_some_and(|run| run.end.is_none()) {
         app.service().stop(&begun.session, access.input_id()).await?;

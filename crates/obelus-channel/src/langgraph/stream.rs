@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use obelus_kernel::session::Ends;
+use obelus_kernel::session::TurnEnd;
 use obelus_runtime::{EventBody, EventNumber, SessionEvent};
 use serde_json::{Value, json};
 
@@ -166,7 +166,7 @@ impl Framer {
             }
             self.message(node, message, &mut all);
         }
-        let asks = matches!(&event.body, EventBody::Rested { reply } if reply.ends == Ends::Waiting);
+        let asks = matches!(&event.body, EventBody::Rested { reply } if reply.ends == TurnEnd::Waiting);
         let is_step = !added.is_empty()
             || matches!(
                 event.body,
@@ -244,7 +244,7 @@ impl Framer {
     /// The last frame: `end`, or `error` if the turn has no result.
     fn last(&self) -> Bytes {
         let end = self.followed.end();
-        let failed = end.filter(|end| matches!(end.ends, Ends::Degraded | Ends::Limit));
+        let failed = end.filter(|end| matches!(end.ends, TurnEnd::Degraded | TurnEnd::Limit));
         if let Some(end) = failed {
             let (code, message) = end.reason.unwrap_or_else(|| ("error".to_owned(), String::new()));
             return frame(None, "error", &json!({"error": code, "message": message}));

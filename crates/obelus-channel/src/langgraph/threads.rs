@@ -131,7 +131,7 @@ pub(super) async fn create(
 ) -> Answered {
     access.needs(Role::Operator)?;
     if body["supersteps"].as_array().is_some_and(|steps| !steps.is_empty()) {
-        return Err(unsupported("a thread begins with its first run: `supersteps` are not taken").into());
+        return Err(unsupported("a thread begins with its first run: `supersteps` are not supported").into());
     }
     let keyed = access.id_of_key("thread");
     let is_keyed = keyed.is_some() && body["thread_id"].is_null();

@@ -42,7 +42,7 @@ pub(super) fn ask(question: &QuestionRow) -> Value {
 /// The person's answer in this request, if it has one.
 pub(super) fn given(params: &Value) -> Result<Option<Given>, ChannelError> {
     let Some(state) = params["requestState"].as_str() else { return Ok(None) };
-    let bad = || ChannelError::BadRequest("`requestState` is not one of this server".to_owned());
+    let bad = || ChannelError::BadRequest("`requestState` is not from this server".to_owned());
     let state = URL_SAFE_NO_PAD.decode(state).map_err(|_| bad())?;
     let state: Value = serde_json::from_slice(&state).map_err(|_| bad())?;
     let of = |name: &str| state[name].as_str().map(str::to_owned).ok_or_else(bad);

@@ -119,7 +119,7 @@ impl Call {
                 self.params["requestState"] = state.into();
                 // The answer counts only if the call's token still permits it.
                 if !self.app.still_permits(&self.access) {
-                    let error = json!({"code": super::INVALID_REQUEST, "message": "the token permits this no more"});
+                    let error = json!({"code": super::INVALID_REQUEST, "message": "the token no longer permits this"});
                     return Some(frame(&json!({"jsonrpc": "2.0", "id": self.id, "error": error})));
                 }
             }
@@ -138,7 +138,7 @@ impl Call {
     fn ask(&mut self, result: &Value) -> Bytes {
         let request = &result["inputRequests"][super::ask::KEY];
         let Some((id, answer)) = self.pending.wait(&self.access.caller.name) else {
-            let text = "too many questions wait: answer by `decide`";
+            let text = "too many questions are open: answer with `decide`";
             let content = json!({"content": [{"type": "text", "text": text}], "isError": true});
             return frame(&json!({"jsonrpc": "2.0", "id": self.id, "result": content}));
         };

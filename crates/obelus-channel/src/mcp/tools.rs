@@ -30,26 +30,26 @@ pub(super) fn list() -> Vec<Value> {
     let session = text("The session");
     let talks = json!({
         "agent": text("The agent, for a new session"),
-        "message": text("What the user says"),
-        "session": text("The session to go on with; a new one begins where there is none"),
-        "wait_seconds": {"type": "integer", "minimum": 1, "maximum": talk::LONGEST, "description": "How long to wait for the turn to rest, 60 where nothing is said"},
+        "message": text("The user's message"),
+        "session": text("The session to continue; by default a new one"),
+        "wait_seconds": {"type": "integer", "minimum": 1, "maximum": talk::LONGEST, "description": "The most seconds to wait for the end of the turn; by default 60"},
     });
     let decisions = ["approve", "deny", "edit", "value", "happened", "did_not"];
     let decides = json!({
         "question": text("The question's id"),
-        "digest": text("The question's digest, as it was listed: the answer counts for what was shown"),
+        "digest": text("The question's digest from the list, so that the answer applies to what was shown"),
         "decision": {"type": "string", "enum": decisions},
-        "reason": text("Why, with deny"),
+        "reason": text("The reason, with deny"),
         "params": {"type": "object", "description": "The parameters that replace those of the same name, with edit"},
-        "value": {"description": "What was asked for, with value"},
+        "value": {"description": "The requested value, with value"},
     });
     let filter = json!({"session": text("Only those of this session"), "agent": text("Only those of this agent")});
     vec![
         tool("list_agents", "Lists the agents", true, false, json!({}), &[]),
-        tool("talk", "Says something to an agent and waits for what comes of it", false, true, talks, &["message"]),
+        tool("talk", "Sends a message to an agent and waits for the result", false, true, talks, &["message"]),
         tool(
             "read_session",
-            "Shows where a session is, its latest reply and its open questions",
+            "Shows the status of a session, its latest reply and its open questions",
             true,
             false,
             json!({"session": session}),

@@ -77,7 +77,7 @@ impl Chats {
         {
             return match agent == request.model {
                 true => Ok(Chat { session: id.clone(), is_by_words }),
-                false => Err(ChannelError::Unsupported(format!("this session is one of the model `{agent}`"))),
+                false => Err(ChannelError::Unsupported(format!("this session belongs to the model `{agent}`"))),
             };
         }
         let lang = app.service().lang_of(&request.words);

@@ -26,11 +26,11 @@ impl ChatRequest {
     pub(super) fn read(body: &Value) -> Result<Self, ChannelError> {
         let model = body["model"].as_str().ok_or_else(|| bad("`model` is the name of an agent"))?;
         if body["n"].as_u64().is_some_and(|n| n != 1) {
-            return Err(bad("an agent gives one answer: `n` is 1"));
+            return Err(bad("an agent gives one answer: `n` must be 1"));
         }
         for name in ["tools", "functions"] {
             if body[name].as_array().is_some_and(|list| !list.is_empty()) {
-                return Err(bad(&format!("the agent has its own tools: `{name}` are not taken")));
+                return Err(bad(&format!("the agent has its own tools: `{name}` is not supported")));
             }
         }
         let format = body["response_format"]["type"].as_str();
@@ -48,7 +48,7 @@ impl ChatRequest {
             }
         }
         let Some((_, words)) = all.pop().filter(|(role, words)| role == "user" && !words.trim().is_empty()) else {
-            return Err(bad("the last message is one of the user"));
+            return Err(bad("the last message must be from the user"));
         };
         Ok(Self {
             model: model.to_owned(),

@@ -14,11 +14,11 @@ pub(crate) enum ContextMessage {
         role: String,
         text: String,
     },
-    /// What the session was given
+    /// The input of the session
     Input(DataMessage),
-    /// What the session knows
+    /// The state of the session
     State(DataMessage),
-    /// What went wrong
+    /// An error
     Error(DataMessage),
     /// Data of another kind
     Data(DataMessage),
@@ -32,10 +32,10 @@ pub(crate) enum ContextMessage {
     },
 }
 
-/// Data, and how it came
+/// Data and its origin
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct DataMessage {
-    /// The kind, where it is not that of the type.
+    /// The kind, if it differs from that of the type.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub(crate) struct DataMessage {
     output_method: Option<String>,
     #[serde(rename = "_instance", skip_serializing_if = "Option::is_none")]
     instance: Option<String>,
-    /// Where it comes from.
+    /// Its origins.
     #[serde(rename = "_labels", skip_serializing_if = "Option::is_none")]
     labels: Option<Vec<String>>,
     /// The same for parts with other origins, by dotted path.
@@ -64,17 +64,17 @@ pub(crate) struct DataMessage {
     part_labels: Option<Map<String, Value>>,
 }
 
-/// Where a value comes from
+/// The provenance of a value
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ValueStory {
-    /// The place, such as `†state.deal`.
+    /// The path, such as `†state.deal`.
     what: String,
     /// `user`, `author`, `model`, `trusted:TOOL`, `untrusted:TOOL`.
     origins: Vec<String>,
-    /// What has written it, the latest first.
+    /// The writes, latest first.
     because: Vec<ValueWrite>,
-    /// What stands there now; none below the first level.
+    /// The present value; only at the first level.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
     /// How many writes are left out.
@@ -82,7 +82,7 @@ pub(crate) struct ValueStory {
     left_out: Option<usize>,
 }
 
-/// One write, and what it was made of
+/// One write and its sources
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ValueWrite {
@@ -90,14 +90,14 @@ pub(crate) struct ValueWrite {
     message: usize,
     date: Option<String>,
     by: WriterShape,
-    /// The place it wrote.
+    /// The path that it wrote.
     to: String,
-    /// How it joined what was there.
+    /// The method by which it was joined with the value before.
     method: String,
     origins: Vec<String>,
     /// The parameters of the call.
     params: Vec<GivenParam>,
-    /// What its executor was shown of memory.
+    /// The parts of memory that its executor saw.
     #[schema(no_recursion)]
     shown: Vec<ValueStory>,
     /// The standing consent because of which the call ran without a question, such as `c1`.
@@ -105,7 +105,7 @@ pub(crate) struct ValueWrite {
     consent: Option<String>,
 }
 
-/// Whose word a write is: exactly one of them is there
+/// The writer: exactly one of the fields is present
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WriterForm)]
@@ -119,7 +119,7 @@ pub(crate) struct WriterShape {
     /// A tool that was called.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
-    /// Whether it is believed.
+    /// Whether it is trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     trusted: Option<bool>,
     /// The model itself carried out a call of this tool.
@@ -128,7 +128,7 @@ pub(crate) struct WriterShape {
     /// A delegate carried out a call of this tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     delegate: Option<String>,
-    /// A call of this tool that was made elsewhere.
+    /// A call of this tool by another program.
     #[serde(skip_serializing_if = "Option::is_none")]
     elsewhere: Option<String>,
 }
@@ -138,12 +138,12 @@ pub(crate) struct WriterShape {
 #[serde(deny_unknown_fields)]
 pub(crate) struct GivenParam {
     name: String,
-    /// What the call says there, references as they were written.
+    /// The value in the call, with references as written.
     value: Value,
-    /// What is behind each of its references.
+    /// The provenance of each of its references.
     #[schema(no_recursion)]
     from: Vec<ValueStory>,
-    /// What the model had read before it decided on the value.
+    /// What the model had read before it chose the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     decided_after_reading: Option<Vec<String>>,
     /// How it is grounded in what the user said.

@@ -11,14 +11,14 @@ use crate::types::ModeName;
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = SessionEvent)]
 pub(crate) struct SessionEventShape {
-    /// Where it stands among all events of the session, `RECORD-PART`.
+    /// Its position among all events of the session, `RECORD-PART`.
     number: String,
     /// When, in milliseconds since 1970.
     at: i64,
-    /// The id by which the question of the event is answered, `SESSION:QUESTION`.
+    /// The full id of the event's question, `SESSION:QUESTION`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     question_id: Option<String>,
-    /// The ids by which the questions are answered that the turn waits for.
+    /// The full ids of the questions that the turn waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     waiting_ids: Option<Vec<String>>,
     /// What happened.
@@ -26,7 +26,7 @@ pub(crate) struct SessionEventShape {
     body: EventShape,
 }
 
-/// What happened
+/// The content of an event
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[schema(as = EventBody)]
@@ -35,23 +35,23 @@ pub(crate) enum EventShape {
     UserSaid { text: String },
     /// The agent said something
     AgentSaid { text: String },
-    /// The model is writing words for the user: passing, all of them come with `agent_said`
+    /// Partial text of the model for the user; transient: `agent_said` has the whole text
     Writing { text: String },
     /// The model is asked
     ModelAsked { request: String },
-    /// What a request to the model took
+    /// The usage of a request to the model
     Used { request: String, used: UsedShape },
     /// A call began
     CallBegan {
         id: String,
         /// The call, with references resolved.
         call: Map<String, Value>,
-        /// How often it was started, from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
         /// The number of the standing consent because of which it runs without a question.
         #[serde(skip_serializing_if = "Option::is_none")]
         consent: Option<u64>,
-        /// The step in words, where a language is asked for.
+        /// The step in words, if a language is requested.
         #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<StepLineShape>,
     },
@@ -59,7 +59,7 @@ pub(crate) enum EventShape {
     CallEnded {
         id: String,
         outcome: OutcomeShape,
-        /// The step in words, where a language is asked for and the call began in this stream.
+        /// The step in words, if a language is requested and the call began in this stream.
         #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<StepLineShape>,
     },
@@ -83,7 +83,7 @@ pub(crate) enum EventShape {
     ConsentRevoked { consent: u64, by: String },
     /// Nobody answered a question in time
     QuestionExpired { question: String },
-    /// A service told something of its own accord
+    /// An event that a service sent on its own
     Happened { told: Value },
     /// The state was put in place from outside
     StateEdited { by: String },
@@ -104,14 +104,14 @@ pub(crate) enum EventShape {
         mode: ModeName,
         /// Whether the turn waits for the model's answer.
         is_asking: bool,
-        /// The calls of the turn whose status is another one than before.
+        /// The calls of the turn whose status has changed.
         steps: Vec<StepShape>,
     },
     /// The turn has come to rest
     Rested { reply: Box<ReplyShape> },
-    /// What happened could not be kept: passing
+    /// Something could not be stored; transient
     Failed { code: String, text: String },
-    /// Events before this one are not held any more: look at the session itself
+    /// Earlier events are no longer held: read the session itself
     Missed,
 }
 
@@ -122,22 +122,22 @@ pub(crate) enum EventShape {
 pub(crate) struct StepLineShape {
     /// What it does.
     headline: String,
-    /// What the agent says of it, or what it is about.
+    /// The agent's comment, or its subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     comment: Option<String>,
-    /// Where it is.
+    /// Its status.
     status: String,
-    /// What became of it.
+    /// Its outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<String>,
     /// The standing consent because of which it ran, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     consent: Option<String>,
-    /// Whether it is of interest only if it does not succeed.
+    /// Whether it matters only if it does not succeed.
     is_quiet: bool,
 }
 
-/// What a request to the model took
+/// The usage of a request to the model
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Used)]
@@ -146,11 +146,11 @@ pub(crate) struct UsedShape {
     input: u64,
     /// Tokens written by it.
     output: u64,
-    /// What that costs; none where no price was given.
+    /// The cost; null without a price.
     cost: Option<f64>,
 }
 
-/// What a call brought
+/// The outcome of a call
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Outcome)]
@@ -172,9 +172,9 @@ pub(crate) enum OutcomeShape {
 pub(crate) struct CallErrorShape {
     /// A stable name of the cause.
     code: String,
-    /// What happened, in words.
+    /// The error in words.
     message: String,
-    /// The limit that was met, if it was one.
+    /// The limit that was reached, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<Value>,
 }
@@ -184,19 +184,19 @@ pub(crate) struct CallErrorShape {
 #[serde(rename_all = "snake_case")]
 #[schema(as = Decision)]
 pub(crate) enum DecisionShape {
-    /// Yes, as it was shown
+    /// Approved as shown
     Approve { only: Option<Vec<usize>> },
-    /// Yes, and for the rest of the session to other calls of these terms
+    /// Approved, with a standing consent on these terms
     Consent {
         terms: Map<String, Value>,
         #[serde(skip_serializing_if = "Option::is_none")]
         until: Option<String>,
     },
-    /// No
+    /// Denied
     Deny { reason: String },
-    /// No to some of the calls
+    /// Some of the calls denied
     DenySome { only: Vec<usize>, reason: String },
-    /// Yes, with these parameters instead
+    /// Approved with these parameters instead
     Edit { params: Map<String, Value> },
     /// The value that was asked for
     Value { value: Value },
@@ -206,7 +206,7 @@ pub(crate) enum DecisionShape {
     DidNot,
 }
 
-/// A question as journals know it; its view for people is that of `/questions/{question}`
+/// A question as journals store it; `/questions/{question}` has its view for people
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventQuestion {
@@ -259,22 +259,22 @@ pub(crate) enum CallStatusName {
     Refused,
 }
 
-/// How a call of the turn stands
+/// The status of a call of the turn
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = StepView)]
 pub(crate) struct StepShape {
-    /// Its step, and its place among the calls of that step.
+    /// Its step, and its index in that step.
     place: [u32; 2],
     /// The call: as it ran, else as it was proposed.
     call: Map<String, Value>,
     status: CallStatusName,
-    /// What went wrong.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
     /// What it does, in one line for people.
     headline: String,
-    /// What it lacked, where it could not even begin.
+    /// What it lacked, if it could not start.
     #[serde(skip_serializing_if = "Option::is_none")]
     lacks: Option<String>,
     /// The number of the standing consent because of which it ran without a question.
@@ -282,7 +282,7 @@ pub(crate) struct StepShape {
     consent: Option<u64>,
 }
 
-/// What became of a call
+/// The outcome of a call
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = CallReport)]
@@ -290,12 +290,12 @@ pub(crate) struct ReportShape {
     /// The call: as it ran, else as it was proposed.
     call: Map<String, Value>,
     status: CallStatusName,
-    /// What went wrong.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Value>,
 }
 
-/// What a turn adds up to
+/// The result of a turn
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Reply)]
@@ -304,15 +304,15 @@ pub(crate) struct ReplyShape {
     ends: String,
     /// The result; null if there is none.
     output: Value,
-    /// Words that were said on the way.
+    /// Messages of the agent during the turn.
     said: Vec<String>,
-    /// What became of each call.
+    /// The outcome of each call.
     calls: Vec<ReportShape>,
-    /// Ids of the questions that wait, within the session.
+    /// Ids of the open questions, within the session.
     waiting: Vec<String>,
-    /// Why it ended without the model, or which limit was met.
+    /// Why it ended without the model, or which limit was reached.
     reason: Option<CallErrorShape>,
-    /// The name of the end, where the agent's graph of steps came to one.
+    /// The name of the end that the agent's graph of steps reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<String>,
     at: i64,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// What a question is about
+/// The subject of a question
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AboutName {
@@ -14,7 +14,7 @@ pub(crate) enum AboutName {
     Plan,
     /// A value or a manual step
     Input,
-    /// An effect of which nobody knows whether it happened
+    /// An effect in doubt
     InDoubt,
 }
 
@@ -27,9 +27,9 @@ pub(crate) struct QuestionShape {
     id: String,
     /// What it is about.
     about: AboutName,
-    /// What is wanted of the reader.
+    /// What the reader has to do.
     head: String,
-    /// What somebody wants to know, in their words.
+    /// The text of a request for a value.
     #[serde(skip_serializing_if = "Option::is_none")]
     asks: Option<AskedShape>,
     /// The calls.
@@ -37,42 +37,42 @@ pub(crate) struct QuestionShape {
     /// Rows that are the same for all calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     common: Vec<RowShape>,
-    /// The file of the latest picture of the page that it is about. Its bytes are at `/questions/{question}/picture`.
+    /// The file of the latest picture of its page. Its bytes are at `/questions/{question}/picture`.
     #[serde(skip_serializing_if = "Option::is_none")]
     picture: Option<String>,
-    /// The words with which it came from elsewhere.
+    /// The text with which another program asked it.
     #[serde(skip_serializing_if = "Option::is_none")]
     came_as: Option<String>,
-    /// Why it is asked, as a person would say it.
+    /// Why it is asked, in words for people.
     reasons: Vec<String>,
     /// Details that are the same for all calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     common_details: Vec<RowShape>,
     /// The decisions that answer it, by their names.
     answers: Vec<String>,
-    /// What an answer must look like, where it is a value.
+    /// The schema of the answer, if it is a value.
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
-    /// When it lapses.
+    /// When it expires.
     expires_at: String,
-    /// The digest of what is shown, which goes with the answer.
+    /// The digest of what is shown, for the answer.
     digest: String,
     /// The language of the words.
     language: String,
 }
 
-/// Words of whoever asks for a value
+/// The text of a request for a value
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AskedWords)]
 pub(crate) struct AskedShape {
-    /// The step at work that asks; none for the agent itself.
+    /// The running call that asks; null if the agent itself asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
-    /// Where the words come from, if that is not trusted.
+    /// The origin of the text, if it is not trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     mark: Option<String>,
-    /// The words.
+    /// The text.
     words: String,
 }
 
@@ -81,13 +81,13 @@ pub(crate) struct AskedShape {
 #[serde(deny_unknown_fields)]
 #[schema(as = CallView)]
 pub(crate) struct CallShape {
-    /// Its place in the question.
+    /// Its index in the question.
     index: usize,
     /// Whether it waits for a decision.
     is_open: bool,
     /// What it does.
     title: String,
-    /// Where its proposal comes from, if that is not trusted and the answer covers it.
+    /// The origin of its proposal, if that is not trusted and the answer covers it.
     #[serde(skip_serializing_if = "Option::is_none")]
     mark: Option<String>,
     /// Its instance, if it is one of many.
@@ -96,9 +96,9 @@ pub(crate) struct CallShape {
     /// The record that it is about, by name and number.
     #[serde(skip_serializing_if = "Option::is_none")]
     record: Option<RowShape>,
-    /// What it sets.
+    /// The fields that it sets.
     rows: Vec<RowShape>,
-    /// What only engineers look at.
+    /// Technical details.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     details: Vec<RowShape>,
 }
@@ -108,30 +108,30 @@ pub(crate) struct CallShape {
 #[serde(deny_unknown_fields)]
 #[schema(as = RowView)]
 pub(crate) struct RowShape {
-    /// The parameter, as a dotted path; empty for what is no parameter.
+    /// The parameter, as a dotted path; empty if it is not a parameter.
     place: String,
-    /// What people call it.
+    /// Its label for people.
     label: String,
-    /// What it will be.
+    /// The new value.
     value: String,
-    /// What it is now, where somebody looked.
+    /// The present value, if it was looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<BeforeShape>,
-    /// What the agent had proposed, where a person has changed it.
+    /// The agent's proposal, if a person has changed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     instead_of: Option<String>,
-    /// Where the value comes from, if it is not grounded.
+    /// The origin of the value, if it is not grounded.
     #[serde(skip_serializing_if = "Option::is_none")]
     mark: Option<String>,
 }
 
-/// What a field holds now
+/// The present value of a field
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = BeforeView)]
 pub(crate) struct BeforeShape {
-    /// The value; none if it is not known.
+    /// The value; null if it is not known.
     value: Option<String>,
-    /// Whether it stays.
+    /// Whether it stays the same.
     is_same: bool,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use obelus_kernel::session::{
-    AskedAgain, CallError, CallReport, CallStatus, Decision, Ends, Mode, Outcome, Question, Reply, Session, Used,
+    CallError, CallReport, CallStatus, Decision, Mode, Outcome, Question, RepeatReason, Reply, Session, TurnEnd, Used,
 };
 use obelus_kernel::{Context, Time};
 use obelus_runtime::files::FileNews;
@@ -41,7 +41,7 @@ fn reply() -> Reply {
         CallReport { place: (0, 0), call: Arc::new(json!({"_tool": "t"})), status: CallStatus::Done, error: None };
     let reason = Some(CallError::new("limit", "too many"));
     let (output, said, at) = (Value::Null, vec!["a".to_owned()], Time(0));
-    Reply { ends: Ends::Limit, output, said, calls: vec![report], waiting: Vec::new(), reason, end: None, at }
+    Reply { ends: TurnEnd::Limit, output, said, calls: vec![report], waiting: Vec::new(), reason, end: None, at }
 }
 
 /// One event of each kind.
@@ -61,7 +61,7 @@ fn all(session: &Session, question: &Question) -> Vec<EventBody> {
         EventBody::CallBegan { id, call, attempt: 1, consent: None },
         EventBody::CallEnded { id: "0.0".parse().unwrap(), outcome: Outcome::Value(json!(1)) },
         EventBody::QuestionAsked { question: asked() },
-        EventBody::QuestionAskedAgain { question: asked(), because: AskedAgain::ItWillLapse },
+        EventBody::QuestionAskedAgain { question: asked(), because: RepeatReason::ItWillLapse },
         EventBody::QuestionDecided { question: question.id.clone(), decision: Decision::DidNot, by: by.clone() },
         EventBody::ConsentRevoked { consent: 1, by: by.clone() },
         EventBody::QuestionExpired { question: question.id.clone() },

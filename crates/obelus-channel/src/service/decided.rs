@@ -37,7 +37,7 @@ impl Service {
             let name = decision_name(&decision);
             let Decision::Edit { params } = &decision else { return Ok(Some((name, None))) };
             // The question as it was before the record that decided it.
-            let before = host.look(&id, Some(record.saturating_sub(1)))?;
+            let before = host.view(&id, Some(record.saturating_sub(1)))?;
             let language = service.language_of(&before, wanted);
             let view = QuestionView::edited(&before, &number, params, pages, language).ok();
             Ok(Some((name, view.map(|view| QuestionView { picture: None, ..view.under(&whole) }))))

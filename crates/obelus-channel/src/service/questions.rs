@@ -115,7 +115,7 @@ fn decision_of(answer: AnswerBody, offers: &[ConsentTerms]) -> Result<Decision, 
         AnswerBody::Consent { code, until } => {
             let terms = offers.iter().find(|terms| terms.code() == code);
             let terms =
-                terms.ok_or_else(|| ChannelError::BadRequest("no consent of this code is offered".to_owned()))?;
+                terms.ok_or_else(|| ChannelError::BadRequest("no consent with this code is offered".to_owned()))?;
             let time = |text: String| {
                 Time::parse(&text).ok_or_else(|| {
                     ChannelError::BadRequest("`until` is a time such as 2027-01-01T00:00:00Z".to_owned())

@@ -25,7 +25,7 @@ pub(super) enum ApiError {
     #[error("the Bot API cannot be reached: {0}")]
     Network(String),
     /// Too many requests.
-    #[error("the Bot API wants {} s of silence", .0.as_secs())]
+    #[error("the Bot API asks for a pause of {} s", .0.as_secs())]
     TooMany(Duration),
     /// The API refused.
     #[error("the Bot API refused with {code}: {text}")]

@@ -74,7 +74,7 @@ impl TelegramConfig {
             })?,
         };
         if !is_token(token.expose()) {
-            return Err(wrong("the token is none of a bot: it looks like 123456:AAbb…".to_owned()));
+            return Err(wrong("this is not a bot's token: such a token looks like 123456:AAbb…".to_owned()));
         }
         let api = fields.api.unwrap_or_else(|| PUBLIC_API.to_owned());
         if !is_safe(&api) {
@@ -89,7 +89,9 @@ fn token_in(file: &Path) -> Result<Secret, ConfigError> {
     let wrong = |why: String| ConfigError { file: file.to_owned(), why };
     let about = fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
     if about.mode() & 0o077 != 0 {
-        return Err(wrong("others can read this file: `chmod 600` it, and have BotFather revoke the token".to_owned()));
+        return Err(wrong(
+            "others can read this file: run `chmod 600` on it, and have BotFather revoke the token".to_owned(),
+        ));
     }
     let text = read_text(file).map_err(|error| wrong(error.to_string()))?;
     Ok(Secret::new(text.trim()))

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use obelus_kernel::session::{AskedAgain, QuestionId, Reply};
+use obelus_kernel::session::{QuestionId, RepeatReason, Reply};
 use obelus_runtime::people::why_it_ended;
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent, Subscription};
 use obelus_words::fill;
@@ -155,7 +155,7 @@ impl Speaker {
             EventBody::QuestionAsked { question } => self.ask(number, &question.id).await,
             EventBody::QuestionAskedAgain { question, because } => {
                 self.ask(number, &question.id).await;
-                if *because == AskedAgain::ItWillLapse {
+                if *because == RepeatReason::ItWillLapse {
                     self.bot.note(self.chat, self.language.words().bot.lapses_soon.to_owned());
                 }
             }

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 pub struct AgentFileView {
     /// Its name within the agent's folder.
     pub name: String,
-    /// Its text; of a long file, the beginning.
+    /// Its text; the beginning of a long file.
     pub text: String,
     /// Its size.
     pub bytes: u64,
@@ -19,13 +19,13 @@ pub struct AgentFileView {
     pub is_cut: bool,
 }
 
-/// What an agent's policy says.
+/// The policy of an agent.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct PolicyView {
-    /// How far the agent may go: `shadow`, `canary` or `full`.
+    /// The agent's mode: `shadow`, `canary` or `full`.
     pub mode: String,
-    /// Tools that run; with such a list, what no rule names is refused.
+    /// Allowed tools; with such a list, tools that no rule names are refused.
     pub allow: Vec<String>,
     /// Tools that a person confirms.
     pub confirm: Vec<String>,
@@ -33,7 +33,7 @@ pub struct PolicyView {
     pub refuse: Vec<String>,
     /// The rules, in their order.
     pub rules: Vec<PolicyRuleView>,
-    /// What holds for each tool, as far as that does not depend on the parameters.
+    /// The policy for each tool, as far as it does not depend on parameters.
     pub tools: Vec<PolicyToolView>,
 }
 
@@ -41,17 +41,17 @@ pub struct PolicyView {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct PolicyRuleView {
-    /// What it is about, as in the agent's file.
+    /// Its conditions, as in the agent's file.
     pub matching: Value,
-    /// What holds then: `allow`, `confirm` or `refuse`.
+    /// Its verdict: `allow`, `confirm` or `refuse`.
     pub verdict: String,
     /// Why, in words for a person.
     pub reason: Option<String>,
-    /// Calls that show what it means.
+    /// Its examples.
     pub examples: Vec<PolicyExampleView>,
 }
 
-/// A call that shows what a rule means.
+/// An example of a rule.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct PolicyExampleView {
@@ -59,33 +59,33 @@ pub struct PolicyExampleView {
     pub call: Value,
     /// Whether the rule matches it.
     pub matches: bool,
-    /// What the whole policy says of it: `allow`, `confirm` or `refuse`; none where the call is faulty.
+    /// The verdict of the whole policy: `allow`, `confirm` or `refuse`; null if the call is invalid.
     pub verdict: Option<String>,
     /// Why.
     pub reasons: Vec<String>,
 }
 
-/// What holds for a tool.
+/// The policy for a tool.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct PolicyToolView {
     /// The tool.
     pub tool: String,
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// What it does to the world.
+    /// Its effect.
     pub effect: String,
     /// Whether its results are trusted.
     pub trusted: bool,
     /// Parameters that always need an approval.
     pub risky: Vec<String>,
-    /// What holds for a call without parameters; none where that depends on them.
+    /// The verdict on a call without parameters; null if it depends on them.
     pub verdict: Option<String>,
     /// Why.
     pub reasons: Vec<String>,
 }
 
-/// Words for which the prompt is wanted.
+/// The messages for which the prompt is rendered.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
@@ -94,7 +94,7 @@ pub struct PromptRequest {
     pub say: Vec<String>,
 }
 
-/// What the model of an agent would be asked first after each message of a user.
+/// The prompts of an agent's model for messages of a user.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct PromptView {
@@ -102,7 +102,7 @@ pub struct PromptView {
     pub requests: Vec<PromptSize>,
     /// The last request, as it is sent.
     pub messages: Vec<PromptMessage>,
-    /// The schema that is sent beside it; none where the agent answers in blocks.
+    /// The schema that is sent with it; null if the agent answers in blocks.
     pub schema: Option<Value>,
 }
 
@@ -110,13 +110,13 @@ pub struct PromptView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct PromptSize {
-    /// Of its messages.
+    /// The size of its messages.
     pub chars: u64,
-    /// Those among them that were a prefix of the request before, which a provider can serve from its cache.
+    /// The part of them that was a prefix of the previous request, which a provider can serve from its cache.
     pub prefix: u64,
-    /// Their share in percent.
+    /// The share of that part in percent.
     pub percent: u64,
-    /// Of the schema beside them.
+    /// The size of the schema that is sent with them.
     pub schema: u64,
 }
 

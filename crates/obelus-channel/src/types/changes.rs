@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use obelus_runtime::sessions::SessionStatus;
 
-/// Something in the list of sessions, or in the inbox, is another one than before.
+/// A change in the list of sessions or in the inbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[cfg_attr(feature = "http", derive(ToSchema))]
@@ -50,7 +50,7 @@ pub enum ListChange {
         session: String,
         /// Its agent.
         agent: String,
-        /// Where it is.
+        /// Its status.
         #[cfg_attr(feature = "http", schema(value_type = String))]
         status: SessionStatus,
     },
@@ -59,6 +59,6 @@ pub enum ListChange {
         /// The session.
         session: String,
     },
-    /// Some changes came too fast: read the lists again.
+    /// Some changes were lost: read the lists again.
     Missed,
 }

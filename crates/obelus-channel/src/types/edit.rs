@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use obelus_runtime::people::QuestionView;
 
-/// What can be changed of the only open call of a question.
+/// The editable fields of the only open call of a question.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct FormView {
@@ -23,20 +23,20 @@ pub struct FormView {
 pub struct FormFieldView {
     /// The parameter, as a dotted path.
     pub place: String,
-    /// What people call it.
+    /// Its label for people.
     pub label: String,
-    /// What may be typed.
+    /// The type of the input.
     pub kind: FieldKindName,
-    /// The values, where it is a choice.
+    /// The values of a choice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Value>,
-    /// What it holds now.
+    /// The present value.
     pub value: Value,
-    /// The same as it would be typed.
+    /// The present value as it would be typed.
     pub typed: String,
 }
 
-/// What may be typed into a field.
+/// The type of a field's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "http", derive(ToSchema))]
@@ -59,14 +59,14 @@ pub enum FieldKindName {
     Json,
 }
 
-/// An edit that is to be looked at before it counts: what was typed, or parameters.
+/// An edit to preview: typed values or parameters.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct PreviewRequest {
-    /// What was typed into fields of the form, by their places.
+    /// The typed values of the form's fields, by path.
     pub typed: BTreeMap<String, String>,
-    /// The parameters that replace those of the same name, in place of what was typed.
+    /// Parameters that replace those of the same name, instead of typed values.
     pub params: Option<Map<String, Value>>,
 }
 
@@ -76,9 +76,9 @@ pub struct PreviewRequest {
 pub struct PreviewView {
     /// The parameters for the answer `edit`.
     pub params: Map<String, Value>,
-    /// What is wrong with what was typed.
+    /// The errors of the typed values.
     pub problems: Vec<EditProblem>,
-    /// The question as the edit makes it; none where something is wrong.
+    /// The question with the edit; null if there are errors.
     #[cfg_attr(feature = "http", schema(value_type = Option<crate::schemas::QuestionShape>))]
     pub view: Option<QuestionView>,
     /// The same as lines of text.
@@ -87,13 +87,13 @@ pub struct PreviewView {
     pub digest: Option<String>,
 }
 
-/// What is wrong with an edit.
+/// An error in an edit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct EditProblem {
-    /// The field; none where it is about the whole call.
+    /// The field; null for the whole call.
     pub place: Option<String>,
-    /// What is wrong, in words.
+    /// The error in words.
     pub message: String,
 }
 
@@ -101,27 +101,27 @@ pub struct EditProblem {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct LookView {
-    /// Whether something is another value than was shown.
+    /// Whether a value has changed since it was shown.
     pub changed: bool,
-    /// When it was looked.
+    /// The time of the check.
     pub looked_at: String,
-    /// What is another value.
+    /// The changed values.
     pub rows: Vec<LookRow>,
 }
 
-/// A field that holds another value than was shown.
+/// A field whose value has changed since it was shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct LookRow {
-    /// The place of the call in the question.
+    /// The index of the call in the question.
     pub call: usize,
     /// The parameter, as a dotted path.
     pub place: String,
-    /// What people call it.
+    /// Its label for people.
     pub label: String,
-    /// What was shown.
+    /// The shown value.
     pub shown: String,
-    /// What it holds now.
+    /// The present value.
     pub now: String,
 }
 

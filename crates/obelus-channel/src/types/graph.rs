@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 #[cfg(feature = "http")]
 use utoipa::ToSchema;
 
-/// The calls of the latest turn, and which values flow between them.
+/// The calls of the latest turn, and the values that flow between them.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct PlanGraphView {
@@ -13,7 +13,7 @@ pub struct PlanGraphView {
     pub session: String,
     /// The calls.
     pub nodes: Vec<PlanNodeView>,
-    /// What they read.
+    /// The values that they read.
     pub edges: Vec<PlanEdgeView>,
     /// How many more calls there are.
     pub left_out: usize,
@@ -25,20 +25,20 @@ pub struct PlanGraphView {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct PlanNodeView {
-    /// Its id: that of the call, such as `1.0`; `p0` and so on in a plan that is not at work.
+    /// Its id: that of the call, such as `1.0`; `p0` and so on in a plan that does not run.
     pub id: String,
-    /// Its step; none in a plan that is not at work.
+    /// Its step; null in a plan that does not run.
     pub step: Option<u32>,
     /// What it does, in one line.
     pub headline: String,
-    /// What its tool is called.
+    /// The title of its tool.
     pub title: String,
     /// The tool.
     pub tool: String,
     /// Its status.
     #[cfg_attr(feature = "http", schema(value_type = crate::schemas::CallStatusName))]
     pub status: String,
-    /// What the tool does to the world: `read`, `create`, `update`, `delete`, `configure`.
+    /// The effect of the tool: `read`, `create`, `update`, `delete`, `configure`.
     pub effect: Option<String>,
     /// Its parameters: as it ran, else as it was proposed.
     pub params: Map<String, Value>,
@@ -50,13 +50,13 @@ pub struct PlanNodeView {
     pub question: Option<String>,
     /// The paths that it may write.
     pub writes: Vec<String>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<Value>,
     /// The same in words.
     pub error_words: Option<String>,
-    /// What it lacked, in words, where it could not begin.
+    /// What it lacked, in words, if it could not start.
     pub lacks: Option<String>,
-    /// What it brought, where that was kept; of a long value, the beginning.
+    /// Its result, if that was stored; the beginning of a long value.
     pub result: Option<Value>,
     /// The standing consent because of which it ran without a question.
     pub consent: Option<String>,
@@ -66,37 +66,37 @@ pub struct PlanNodeView {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct PlanEdgeView {
-    /// The call that writes it; none where it was there before.
+    /// The call that writes it; null if it existed before.
     pub from: Option<String>,
     /// The call that reads it.
     pub to: String,
     /// The path, such as `†state.deal.id`.
     pub path: String,
-    /// What stands there now; none as long as nothing does.
+    /// The present value; null if there is none yet.
     pub value: Option<Value>,
-    /// Whether the value is only the beginning of its text, because it is long.
+    /// Whether the value is long and only its beginning is here.
     pub is_cut: bool,
-    /// Where it comes from: `user`, `author`, `model`, `trusted:TOOL`, `untrusted:TOOL`.
+    /// Its origins: `user`, `author`, `model`, `trusted:TOOL`, `untrusted:TOOL`.
     pub origins: Vec<String>,
-    /// Whose word it is.
+    /// Its writer.
     pub writer: Option<WriterView>,
 }
 
-/// Whose word a value is.
+/// The writer of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct WriterView {
-    /// Who.
+    /// The kind of writer.
     pub kind: WriterKind,
-    /// The tool, where there is one.
+    /// The tool, if there is one.
     pub name: Option<String>,
-    /// What the tool is called.
+    /// The title of the tool.
     pub title: Option<String>,
-    /// Whether it is believed.
+    /// Whether it is trusted.
     pub trusted: bool,
 }
 
-/// Whose word a value is.
+/// The writer of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "http", derive(ToSchema))]
@@ -125,7 +125,7 @@ pub enum WriterKind {
 pub struct StepsView {
     /// The nodes.
     pub nodes: Vec<StepNodeView>,
-    /// The ways between them.
+    /// The edges between them.
     pub edges: Vec<StepWayView>,
     /// The node where the session is.
     pub at: Option<String>,
@@ -137,26 +137,26 @@ pub struct StepsView {
 pub struct StepNodeView {
     /// Its name.
     pub name: String,
-    /// What it is: `request`, `call`, `ask`, `end` or `faulty`.
+    /// Its kind: `request`, `call`, `ask`, `end` or `faulty`.
     pub kind: String,
     /// The tool that it calls, or the name of the end.
     pub detail: Option<String>,
-    /// Where its result is written.
+    /// The path of its result.
     pub writes: Option<String>,
     /// Whether a turn may begin here.
     pub is_start: bool,
-    /// Whether the session is here.
+    /// Whether the session is at this node.
     pub is_here: bool,
 }
 
-/// A way from a node to another.
+/// An edge from one node to another.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct StepWayView {
-    /// From here.
+    /// The first node.
     pub from: String,
-    /// To there.
+    /// The second node.
     pub to: String,
-    /// When it is taken; the last way of a node has none.
+    /// Its condition; the last edge of a node has none.
     pub when: Option<String>,
 }

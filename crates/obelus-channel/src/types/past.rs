@@ -7,7 +7,7 @@ use serde_json::Value;
 #[cfg(feature = "http")]
 use utoipa::ToSchema;
 
-/// What a fork at a record would and would not do again.
+/// What a fork at a record would repeat, and what not.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct ForkForecastView {
@@ -17,19 +17,20 @@ pub struct ForkForecastView {
     pub records: u64,
     /// Whether it would be paused, until a person resumes it.
     pub paused: bool,
-    /// Done before that: not done again.
+    /// Calls that ended before: not repeated.
     pub kept: Vec<ForkedCallView>,
-    /// Under way there, and its end is known: that is taken over.
+    /// Calls that were running, with a known result: the fork uses it.
     pub known: Vec<ForkedCallView>,
-    /// Under way there, and harmless: it is done again.
+    /// Calls that were running and are safe to repeat: repeated.
     pub again: Vec<ForkedCallView>,
-    /// Under way there, and nobody knows whether it happened: a person is asked.
+    /// Calls that were running and are in doubt: a person is asked.
     pub in_doubt: Vec<ForkedCallView>,
-    /// What the session did later. It stays done, and the fork does not know of it: it may do it a second time.
+    /// Later calls of the session. Their effects remain, and the fork may repeat them, because it does not know of
+    /// them.
     pub later: Vec<ForkedCallView>,
 }
 
-/// A call that a fork is judged by. Reads are left out where they have ended.
+/// A call in the forecast of a fork. Reads that have ended are left out.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct ForkedCallView {
@@ -39,7 +40,7 @@ pub struct ForkedCallView {
     pub headline: String,
     /// The tool.
     pub tool: String,
-    /// What the tool does to the world.
+    /// The effect of the tool.
     pub effect: Option<String>,
     /// The record with which it began.
     pub record: u64,
@@ -55,15 +56,15 @@ pub struct ForkedCallView {
 pub struct InstanceList {
     /// How many there are.
     pub total: usize,
-    /// How many of them are wanted.
+    /// How many of them match the query.
     pub matching: usize,
-    /// How many there are by status.
+    /// How many have each status.
     pub counts: BTreeMap<String, usize>,
-    /// What went wrong, the most frequent first.
+    /// The errors, most frequent first.
     pub errors: Vec<ErrorGroup>,
-    /// The instances of this part.
+    /// The instances of this page.
     pub rows: Vec<InstanceRow>,
-    /// What to give as `after` for the next part; none at the end.
+    /// The `after` of the next page; null at the end.
     pub next: Option<String>,
 }
 
@@ -73,7 +74,7 @@ pub struct InstanceList {
 pub struct ErrorGroup {
     /// A stable name of the cause.
     pub code: String,
-    /// What happened, in words.
+    /// The error in words.
     pub message: String,
     /// How many.
     pub count: usize,
@@ -85,15 +86,15 @@ pub struct ErrorGroup {
 pub struct InstanceRow {
     /// Its name.
     pub instance: String,
-    /// How it stands: that of its calls which says most.
+    /// Its status: the most significant status of its calls.
     pub status: String,
-    /// What went wrong, in words.
+    /// The error in words.
     pub error: Option<String>,
-    /// The code of that.
+    /// The code of the error.
     pub code: Option<String>,
     /// Its calls.
     pub calls: Vec<InstanceCall>,
-    /// What it was given.
+    /// Its input.
     pub input: Option<Value>,
 }
 
@@ -115,9 +116,9 @@ pub struct InstanceCall {
 pub struct InstanceFilter {
     /// Those of this status.
     pub status: Option<String>,
-    /// Those with this text in their name.
+    /// Only those whose name contains this text.
     pub text: Option<String>,
-    /// Those that failed with this code.
+    /// Only those that failed with this code.
     pub error: Option<String>,
     /// The instance after which the part begins.
     pub after: Option<String>,
@@ -128,13 +129,13 @@ pub struct InstanceFilter {
 /// Which records are wanted.
 #[derive(Clone, Debug, Default)]
 pub struct LogFilter {
-    /// Those with this text in them.
+    /// Only those that contain this text.
     pub text: Option<String>,
     /// Those of this kind.
     pub kind: Option<String>,
 }
 
-/// What requests to the model took.
+/// The usage of requests to the model.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct UsageView {
@@ -144,29 +145,29 @@ pub struct UsageView {
     pub sum: UsageSum,
 }
 
-/// What one request to the model took.
+/// The usage of one request to the model.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct RequestUsage {
     /// The request.
     pub request: String,
-    /// The record with which it was told.
+    /// The record that has this usage.
     pub record: u64,
     /// When.
     pub at: String,
-    /// The user's words of the turn.
+    /// The user's message of the turn.
     pub turn: Option<String>,
-    /// What came of the answer: calls that began and words that were said until the next request.
+    /// The consequences of the answer until the next request: started calls and messages.
     pub led_to: Vec<String>,
     /// Tokens read by the model.
     pub input: u64,
     /// Tokens written by it.
     pub output: u64,
-    /// What that costs; none where no price was given.
+    /// The cost; null without a price.
     pub cost: Option<f64>,
 }
 
-/// What several requests took.
+/// The usage of several requests.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct UsageSum {
@@ -176,6 +177,6 @@ pub struct UsageSum {
     pub input: u64,
     /// Tokens written by it.
     pub output: u64,
-    /// What that costs; none where no price was given.
+    /// The cost; null without a price.
     pub cost: Option<f64>,
 }

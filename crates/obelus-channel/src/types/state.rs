@@ -7,11 +7,11 @@ use utoipa::ToSchema;
 
 use super::WriterView;
 
-/// The values of the state, each with where it comes from.
+/// The values of the state with their origins.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct StateValues {
-    /// The place below which they are.
+    /// The path below which they are.
     pub path: String,
     /// The values, in their order.
     pub values: Vec<StateValue>,
@@ -23,25 +23,25 @@ pub struct StateValues {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct StateValue {
-    /// Its place, such as `†state.deal.title`.
+    /// Its path, such as `†state.deal.title`.
     pub path: String,
     /// The value.
     pub value: Value,
-    /// Whether the value is only the beginning of its text, because it is long.
+    /// Whether the value is long and only its beginning is here.
     pub is_cut: bool,
-    /// Where it comes from.
+    /// Its origins.
     pub origins: Vec<String>,
-    /// Whether all of that is trusted.
+    /// Whether all origins are trusted.
     pub trusted: bool,
-    /// Whose word it is.
+    /// Its writer.
     pub writer: Option<WriterView>,
     /// When it was written.
     pub written_at: Option<String>,
     /// The message that wrote it.
     pub message: Option<usize>,
-    /// What the call that wrote it did, in one line.
+    /// The action of the call that wrote it, in one line.
     pub headline: Option<String>,
-    /// That call, as it was proposed.
+    /// The call that wrote it, as proposed.
     pub call: Option<Value>,
     /// The question about the call that a person approved.
     pub question: Option<String>,
@@ -53,31 +53,31 @@ pub struct StateValue {
     pub consent: Option<String>,
 }
 
-/// What has changed in the state between two records.
+/// The changes of the state between two records.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct StateChanges {
     /// The first record.
     pub at: u64,
-    /// The second record; none means the present state.
+    /// The second record; null means the present state.
     pub to: Option<u64>,
-    /// What is another value, in the order of the places.
+    /// The changed values, in the order of their paths.
     pub changes: Vec<StateChange>,
     /// How many more there are.
     pub left_out: usize,
 }
 
-/// A value that is another one.
+/// A changed value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "http", derive(ToSchema))]
 pub struct StateChange {
-    /// Its place.
+    /// Its path.
     pub path: String,
     /// How it changed.
     pub kind: ChangeKind,
-    /// What was there at the first record; none where nothing was.
+    /// The value at the first record, if any.
     pub before: Option<Value>,
-    /// What is there at the other one; none where nothing is.
+    /// The value at the second record, if any.
     pub after: Option<Value>,
 }
 

@@ -23,9 +23,9 @@ use self::environment::Environment;
 use self::output::Output;
 use super::binding::{BindingError, Fields};
 use super::messages;
-use super::retry::{Again, Failure, Retry};
+use super::retry::{Failure, Retry, RetryAdvice};
 use super::text::read_json;
-use crate::group::Group;
+use crate::process_group::ProcessGroup;
 
 /// How long to wait for the pipes to close after the program has ended. A process that left the group may hold a pipe
 /// open for ever.
@@ -152,7 +152,7 @@ impl Program {
         command.args(&self.args).current_dir(&self.cwd);
         self.environment.apply(&mut command);
         command.env("OBELUS_IDEMPOTENCY_KEY", &work.key).env("OBELUS_ATTEMPT", work.attempt.to_string());
-        let (mut group, pipes) = Group::spawn(&mut command).map_err(|error| self.not_started(&error))?;
+        let (mut group, pipes) = ProcessGroup::spawn(&mut command).map_err(|error| self.not_started(&error))?;
 
         let mut output = Output::default();
         let status = {
@@ -234,5 +234,5 @@ fn outcome_of(stdout: &[u8]) -> Result<Outcome, Failure> {
     }
     let outcome = read_json(stdout, "stdout").and_then(messages::outcome_of);
     // The program itself ended without an error.
-    outcome.map_err(|error| Failure { error: error.after_success(), again: Again::Never })
+    outcome.map_err(|error| Failure { error: error.after_success(), again: RetryAdvice::Never })
 }

@@ -18,12 +18,12 @@ pub(super) struct Retry(pub(super) u32);
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) error: CallError,
-    pub(super) again: Again,
+    pub(super) again: RetryAdvice,
 }
 
 /// Whether a retry makes sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum RetryAdvice {
     /// No, it would fail again.
     Never,
     /// Yes, after a short pause.
@@ -35,12 +35,12 @@ pub(super) enum Again {
 impl Failure {
     /// A permanent failure.
     pub(super) fn lasting(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { error: CallError::new(code, message), again: Again::Never }
+        Self { error: CallError::new(code, message), again: RetryAdvice::Never }
     }
 
     /// A temporary failure.
     pub(super) fn passing(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { error: CallError::new(code, message), again: Again::Soon }
+        Self { error: CallError::new(code, message), again: RetryAdvice::Soon }
     }
 }
 
@@ -56,10 +56,10 @@ impl Retry {
         loop {
             let failure = match attempt().await {
                 Ok(value) => return Ok(value),
-                Err(failure) if left == 0 || failure.again == Again::Never => return Err(failure.error),
+                Err(failure) if left == 0 || failure.again == RetryAdvice::Never => return Err(failure.error),
                 Err(failure) => failure,
             };
-            let asked = if let Again::After(asked) = failure.again { asked } else { pause };
+            let asked = if let RetryAdvice::After(asked) = failure.again { asked } else { pause };
             tokio::time::sleep(asked.min(MAX_PAUSE)).await;
             left -= 1;
             pause *= 2;

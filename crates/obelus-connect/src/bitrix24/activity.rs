@@ -10,13 +10,13 @@ use obelus_words::{Language, PortalWords, fill};
 use serde_json::{Map, Value};
 
 use super::annotation::Annotation;
+use super::embed_key;
 use super::errors::Failure;
-use super::keyed::{Keyed, is_not_offered};
+use super::keyed::{KeyedCreation, is_not_offered};
 use super::names::{NameCache, Namer};
 use super::pace::Rate;
-use super::page::Lister;
-use super::plant;
-use super::portal::{Line, locked};
+use super::page::ListRequest;
+use super::portal::{WebhookQueue, locked};
 use super::webhook::Webhook;
 use super::wire::{self, Request, Verb};
 use crate::activity::{BindingError, Fields};
@@ -161,10 +161,10 @@ impl Bitrix24 {
             let text = format!("`{one}` and `{other}` are one name to the portal: give it once");
             return Err(CallError::new("bad_name", text));
         }
-        let key = plant::key_of(&work.key, &params);
-        let line = Line::to(&webhook, self.options.rate);
+        let key = embed_key::key_of(&work.key, &params);
+        let line = WebhookQueue::to(&webhook, self.options.rate);
         let keyed = annotation.keyed.as_ref().and_then(|keyed| keyed.params(&params, &key, webhook.user()));
-        let planted = !is_read && plant::plant(&annotation, &key, &mut params);
+        let planted = !is_read && embed_key::embed_key(&annotation, &key, &mut params);
         let request = Request { verb, ..Request::post(&method, params) };
         let names = Arc::clone(&self.names);
         Ok(Job { line, annotation, request, is_read, key, planted, keyed, options: self.options, names })
@@ -214,7 +214,7 @@ fn verb_of(work: &Work) -> Result<Verb, CallError> {
 
 /// A call in progress.
 struct Job {
-    line: Arc<Line>,
+    line: Arc<WebhookQueue>,
     annotation: Annotation,
     request: Request,
     is_read: bool,
@@ -261,7 +261,7 @@ impl Job {
     async fn result(&self) -> Result<Value, Failure> {
         let (line, patience) = (&self.line, self.options.patience);
         if let (true, Some(list)) = (self.is_read, self.annotation.list()) {
-            let lister = Lister { line, list: &list, patience, language: self.options.language };
+            let lister = ListRequest { line, list: &list, patience, language: self.options.language };
             let result = lister.run(self.request.clone()).await?;
             return Ok(match self.annotation.result.is_some() {
                 true => lister.bare(result),
@@ -283,7 +283,7 @@ impl Job {
     }
 
     /// The method with an idempotency key and its parameters, if the call fits it and the portal offers it.
-    fn keyed(&self) -> Option<(&Keyed, &Map<String, Value>)> {
+    fn keyed(&self) -> Option<(&KeyedCreation, &Map<String, Value>)> {
         let keyed = self.annotation.keyed.as_ref()?;
         let is_offered = !locked(&self.line.portal.not_offered).contains(&keyed.method);
         Some((keyed, self.keyed.as_ref().filter(|_| is_offered)?))
@@ -308,7 +308,7 @@ impl Job {
     /// Looks for a record created with an idempotency key. None if the portal does not offer the method.
     async fn look_for_keyed(&self) -> Option<Reconciled> {
         let (keyed, params) = self.keyed()?;
-        let asked = plant::filled_fields(&keyed.find.params, &self.key, params)?;
+        let asked = embed_key::filled_fields(&keyed.find.params, &self.key, params)?;
         let request = Request::new_post(&keyed.find.method, asked);
         let answer = self.line.tried(&request.method, true, self.options.patience, || self.line.send(&request)).await;
         Some(match answer {
@@ -352,7 +352,7 @@ impl Job {
             (_, Some(same)) => (&same.method, &same.params),
             _ => return Reconciled::Unknown(self.words().no_look.to_owned()),
         };
-        let Some(asked) = plant::filled_fields(template, &self.key, params) else {
+        let Some(asked) = embed_key::filled_fields(template, &self.key, params) else {
             return Reconciled::Unknown(self.words().look_lacks.to_owned());
         };
         let request = Request::post(method, asked);

@@ -6,9 +6,9 @@ use obelus_kernel::Tool;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::keyed::Keyed;
+use super::embed_key;
+use super::keyed::KeyedCreation;
 use super::names::FieldNames;
-use super::plant;
 
 /// The upper limit of rows that are fetched.
 const MOST_ROWS: usize = 10_000;
@@ -25,23 +25,23 @@ pub(super) struct Annotation {
     /// Values added to a creation so that it can be found again, by the parameter's dotted path.
     pub(super) plant: Map<String, Value>,
     /// How to find a creation by its planted key.
-    pub(super) find: Option<Find>,
+    pub(super) find: Option<CreationSearch>,
     /// How to check that an update happened.
-    pub(super) same: Option<Same>,
+    pub(super) same: Option<UpdateCheck>,
     /// The field of the portal's result to return; the whole result if absent.
     pub(super) result: Option<String>,
     /// Fields of rows whose codes get names.
     pub(super) names: BTreeMap<String, FieldNames>,
     /// The same creation by a method with idempotency keys, if the portal has it.
-    pub(super) keyed: Option<Keyed>,
+    pub(super) keyed: Option<KeyedCreation>,
     /// Another method, for calls without a certain parameter.
-    instead: Option<Box<Instead>>,
+    instead: Option<Box<AlternativeMethod>>,
 }
 
 /// A method for calls without a parameter that the tool's own method needs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Instead {
+struct AlternativeMethod {
     /// The dotted path of the parameter.
     without: String,
     /// Its parameters, in which `{path.of.a.parameter}` is replaced; a missing one is left out.
@@ -74,7 +74,7 @@ pub(super) struct List {
     /// The field of a row with its id, in any case.
     pub(super) id: String,
     /// How pages are found.
-    pub(super) by: By,
+    pub(super) by: Paging,
     /// The upper limit of rows, whatever a call asks for.
     pub(super) most: usize,
     /// Whether all rows are returned unless the call limits them. For short lists.
@@ -84,7 +84,7 @@ pub(super) struct List {
 /// How the next page is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum By {
+pub(super) enum Paging {
     /// By the id of the last row. Every page costs the portal the same.
     #[default]
     Id,
@@ -94,14 +94,14 @@ pub(super) enum By {
 
 impl Default for List {
     fn default() -> Self {
-        Self { rows: None, id: "ID".to_owned(), by: By::Id, most: MOST_ROWS, whole: false }
+        Self { rows: None, id: "ID".to_owned(), by: Paging::Id, most: MOST_ROWS, whole: false }
     }
 }
 
 /// How a creation is found again.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Find {
+pub(super) struct CreationSearch {
     /// A method that lists.
     pub(super) method: String,
     /// Its parameters, in which `{key}` and `{path.of.a.parameter}` are replaced.
@@ -130,7 +130,7 @@ pub(super) struct Find {
 /// How to check that an update happened.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Same {
+pub(super) struct UpdateCheck {
     /// A method that reads the record.
     pub(super) method: String,
     /// Its parameters, in which `{path.of.a.parameter}` is replaced.
@@ -143,7 +143,7 @@ pub(super) struct Same {
     pub(super) fields: String,
 }
 
-impl Find {
+impl CreationSearch {
     /// Expands the short forms.
     fn write_out(&mut self) {
         if let Some(filter) = self.filter.take() {
@@ -171,7 +171,7 @@ impl Annotation {
 
     fn checked(mut self) -> Result<Self, String> {
         let finds = self.find.iter_mut().chain(self.keyed.iter_mut().map(|keyed| &mut keyed.find));
-        finds.for_each(Find::write_out);
+        finds.for_each(CreationSearch::write_out);
         if let Some(mut instead) = self.instead.take() {
             instead.by = instead.by.checked()?;
             self.instead = Some(instead);
@@ -184,8 +184,10 @@ impl Annotation {
 
     /// The annotation and parameters for a call: those of the method, or of the one used instead.
     pub(super) fn for_call(mut self, mut params: Map<String, Value>) -> (Self, Map<String, Value>) {
-        if let Some(instead) = self.instead.take().filter(|instead| plant::at(&params, &instead.without).is_none()) {
-            let filled = |(name, value): (&String, &Value)| Some((name.clone(), plant::filled(value, "", &params)?));
+        if let Some(instead) = self.instead.take().filter(|instead| embed_key::at(&params, &instead.without).is_none())
+        {
+            let filled =
+                |(name, value): (&String, &Value)| Some((name.clone(), embed_key::filled(value, "", &params)?));
             params = instead.fill.iter().filter_map(filled).collect();
             self = instead.by;
         }
@@ -218,7 +220,8 @@ mod tests {
         let said = read(json!({"method": "crm.dealcategory.list", "list": true})).unwrap();
         assert_eq!((said.method.as_deref(), said.list()), (Some("crm.dealcategory.list"), Some(List::default())));
         let tasks = read(json!({"list": {"rows": "tasks", "id": "id", "by": "start", "most": 100}})).unwrap();
-        let list = List { rows: Some("tasks".to_owned()), id: "id".to_owned(), by: By::Start, most: 100, whole: false };
+        let list =
+            List { rows: Some("tasks".to_owned()), id: "id".to_owned(), by: Paging::Start, most: 100, whole: false };
         assert_eq!(tasks.list(), Some(list));
         let short =
             read(json!({"list": "tasks", "find": {"method": "m", "filter": {"A": 1}, "wrap": "task"}})).unwrap();

@@ -1,15 +1,15 @@
 //! Events that the portal sends as a form. Anybody can send such a form: the application's token proves that it is
 //! the portal's, and nothing else in the form is trusted.
 
-mod door;
 mod form;
+mod listener;
 mod words;
 
 use obelus_runtime::{Secret, SessionSpec};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-pub use door::{EventDoor, Received};
+pub use listener::{EventListener, Received};
 pub use words::event_words;
 
 /// The environment variable with the token that authenticates events of the session's portal.
@@ -37,7 +37,7 @@ pub struct PortalEvent {
 
 /// Why a form is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotTaken {
+pub enum EventRejected {
     /// Larger than any event.
     #[error("the form is larger than 64 KiB")]
     TooLarge,
@@ -51,22 +51,22 @@ pub enum NotTaken {
 
 impl PortalEvent {
     /// Reads the form of an event and checks its token.
-    pub fn read(form: &[u8], token: &Secret) -> Result<Self, NotTaken> {
+    pub fn read(form: &[u8], token: &Secret) -> Result<Self, EventRejected> {
         if form.len() > LARGEST {
-            return Err(NotTaken::TooLarge);
+            return Err(EventRejected::TooLarge);
         }
-        let text = std::str::from_utf8(form).map_err(|_| NotTaken::NoEvent)?;
-        let mut fields = form::tree(text).ok_or(NotTaken::NoEvent)?;
+        let text = std::str::from_utf8(form).map_err(|_| EventRejected::NoEvent)?;
+        let mut fields = form::tree(text).ok_or(EventRejected::NoEvent)?;
         // The token is checked before anything else.
         let given = fields.get("auth").and_then(|auth| auth["application_token"].as_str()).unwrap_or_default();
         if !is_same(given, token.expose()) {
-            return Err(NotTaken::Stranger);
+            return Err(EventRejected::Stranger);
         }
         let mut take = |name: &str| fields.shift_remove(name).unwrap_or_default();
         let name = take("event").as_str().unwrap_or_default().to_uppercase();
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_:.".contains(c);
         if name.is_empty() || name.len() > 100 || !name.chars().all(is_name) {
-            return Err(NotTaken::NoEvent);
+            return Err(EventRejected::NoEvent);
         }
         let (handler, data, ts) = (take("event_handler_id"), take("data"), take("ts"));
         let whole = json!([name, handler, ts, data]).to_string();
@@ -134,23 +134,23 @@ mod tests {
     fn who_does_not_know_the_token_is_not_heard() {
         for wrong in ["", "t%261-agree", "t%261-agreedx", "T%261-AGREED"] {
             let form = FORM.replace("t%261-agreed", wrong);
-            assert_eq!(PortalEvent::read(form.as_bytes(), &token()), Err(NotTaken::Stranger), "{wrong}");
+            assert_eq!(PortalEvent::read(form.as_bytes(), &token()), Err(EventRejected::Stranger), "{wrong}");
         }
         let without = FORM.replace("&auth%5Bapplication_token%5D=t%261-agreed", "");
-        assert_eq!(PortalEvent::read(without.as_bytes(), &token()), Err(NotTaken::Stranger));
+        assert_eq!(PortalEvent::read(without.as_bytes(), &token()), Err(EventRejected::Stranger));
         // A list in place of the token is invalid.
         let tree = FORM.replace("application_token%5D=", "application_token%5D%5B%5D=");
-        assert_eq!(PortalEvent::read(tree.as_bytes(), &token()), Err(NotTaken::Stranger));
+        assert_eq!(PortalEvent::read(tree.as_bytes(), &token()), Err(EventRejected::Stranger));
     }
 
     #[test]
     fn what_is_no_event_is_refused() {
         let with = |name: &str| FORM.replace("ONCRMDEALUPDATE", name);
         for form in [with(""), with("a%20b"), with("%D0%94%D0%B0"), with(&"X".repeat(101))] {
-            assert_eq!(PortalEvent::read(form.as_bytes(), &token()), Err(NotTaken::NoEvent), "{form}");
+            assert_eq!(PortalEvent::read(form.as_bytes(), &token()), Err(EventRejected::NoEvent), "{form}");
         }
-        assert_eq!(PortalEvent::read(b"\xff\xfe", &token()), Err(NotTaken::NoEvent));
-        assert_eq!(PortalEvent::read(&[b'a'; LARGEST + 1], &token()), Err(NotTaken::TooLarge));
+        assert_eq!(PortalEvent::read(b"\xff\xfe", &token()), Err(EventRejected::NoEvent));
+        assert_eq!(PortalEvent::read(&[b'a'; LARGEST + 1], &token()), Err(EventRejected::TooLarge));
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
         fn keys_of_any_form_are_borne(key in "[a-z\\[\\]%0-9&=]{0,40}") {
             let form = format!("{FORM}&{key}=x&data[{key}]=y");
             let read = PortalEvent::read(form.as_bytes(), &token());
-            proptest::prop_assert!(read.is_ok() || read == Err(NotTaken::Stranger) || read == Err(NotTaken::NoEvent));
+            proptest::prop_assert!(read.is_ok() || read == Err(EventRejected::Stranger) || read == Err(EventRejected::NoEvent));
         }
     }
 }

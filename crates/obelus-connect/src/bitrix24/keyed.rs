@@ -9,15 +9,15 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::annotation::Find;
+use super::annotation::CreationSearch;
+use super::embed_key;
 use super::errors::Failure;
-use super::plant;
 use super::wire::folded;
 
 /// A creation by a method of REST 3.0.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Keyed {
+pub(super) struct KeyedCreation {
     /// The method.
     pub(super) method: String,
     /// Its parameters, in which `{path.of.a.parameter}`, `{key}` and `{user}`, the webhook's user, are replaced. A
@@ -29,10 +29,10 @@ pub(super) struct Keyed {
     /// What the tool returns, with parts of the method's result inserted.
     pub(super) result: Value,
     /// How to find the creation later, by a method of REST 3.0.
-    pub(super) find: Find,
+    pub(super) find: CreationSearch,
 }
 
-impl Keyed {
+impl KeyedCreation {
     /// The parameters for a call. None if the call has a parameter that they cannot express.
     pub(super) fn params(&self, call: &Map<String, Value>, key: &str, user: &str) -> Option<Map<String, Value>> {
         let mut places = BTreeSet::new();
@@ -57,7 +57,7 @@ impl Keyed {
             let value = match value {
                 Value::Object(inner) => Some(Value::Object(self.filled(inner, call, key, user))),
                 Value::String(text) if text == "{user}" => Some(user.into()),
-                other => plant::filled(other, key, call),
+                other => embed_key::filled(other, key, call),
             };
             let value = match self.numbers.contains(name) {
                 true => value.map(as_number),
@@ -71,7 +71,7 @@ impl Keyed {
     /// The tool's result for the method's result.
     pub(super) fn returned(&self, result: &Value) -> Value {
         let fields = result.as_object().cloned().unwrap_or_default();
-        plant::filled(&self.result, "", &fields).unwrap_or_else(|| result.clone())
+        embed_key::filled(&self.result, "", &fields).unwrap_or_else(|| result.clone())
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn keyed() -> Keyed {
+    fn keyed() -> KeyedCreation {
         let said = json!({
             "method": "tasks.task.add", "numbers": ["responsibleId", "creatorId", "auditors"],
             "fill": {"fields": {"title": "{fields.TITLE}", "responsibleId": "{fields.RESPONSIBLE_ID}", "creatorId": "{user}",

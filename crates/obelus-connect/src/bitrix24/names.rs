@@ -14,10 +14,10 @@ use obelus_runtime::Language;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::annotation::{By, List};
+use super::annotation::{List, Paging};
 use super::errors::Failure;
-use super::page::Lister;
-use super::portal::{Line, locked};
+use super::page::ListRequest;
+use super::portal::{WebhookQueue, locked};
 use super::wire::{Request, field};
 
 /// The number of ids in one request: a page of the portal.
@@ -157,7 +157,7 @@ fn code(value: &Value) -> Option<String> {
 
 /// Looks up names for a session.
 pub(super) struct Namer<'a> {
-    pub(super) line: &'a Arc<Line>,
+    pub(super) line: &'a Arc<WebhookQueue>,
     pub(super) cache: &'a NameCache,
     pub(super) patience: Duration,
     pub(super) language: Language,
@@ -199,8 +199,8 @@ impl Namer<'_> {
     }
 
     async fn whole(&self, directory: &Directory) -> Result<Vec<Value>, Failure> {
-        let list = List { rows: directory.rows.clone(), by: By::Start, whole: true, ..List::default() };
-        let lister = Lister { line: self.line, list: &list, patience: self.patience, language: self.language };
+        let list = List { rows: directory.rows.clone(), by: Paging::Start, whole: true, ..List::default() };
+        let lister = ListRequest { line: self.line, list: &list, patience: self.patience, language: self.language };
         Ok(rows_of(lister.run(directory.request(&[])).await?, directory))
     }
 

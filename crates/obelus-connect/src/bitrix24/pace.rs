@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(pace.take(Duration::ZERO), seconds(0.5));
     }
 
-    /// The portal's own bucket.
+    /// Whether the portal's own limit refuses one of the requests sent at these times.
     fn refuses(rate: Rate, sent: &[f64]) -> bool {
         let (mut level, mut at) = (0.0_f64, 0.0_f64);
         sent.iter().any(|&moment| {

@@ -17,9 +17,9 @@ use obelus_words::{Language, fill};
 use serde_json::{Map, Value, json};
 
 use self::asked::{Limit, Order, id_order, insert_into, name_of, place, take_limit, with_id_selected};
-use super::annotation::{By, List};
+use super::annotation::{List, Paging};
 use super::errors::{Failure, PortalError};
-use super::portal::Line;
+use super::portal::WebhookQueue;
 use super::wire::{Answer, Request, field, whole};
 use crate::web::encoded;
 
@@ -36,14 +36,14 @@ struct Found {
 }
 
 /// A list request in progress.
-pub(super) struct Lister<'a> {
-    pub(super) line: &'a Arc<Line>,
+pub(super) struct ListRequest<'a> {
+    pub(super) line: &'a Arc<WebhookQueue>,
     pub(super) list: &'a List,
     pub(super) patience: Duration,
     pub(super) language: Language,
 }
 
-impl Lister<'_> {
+impl ListRequest<'_> {
     /// Lists as the call asks. The result has the portal's own shape and says if rows are left out.
     pub(super) async fn run(&self, mut request: Request) -> Result<Value, Failure> {
         let limit = match take_limit(&mut request.params)? {
@@ -86,8 +86,8 @@ impl Lister<'_> {
 
     async fn many(&self, mut request: Request, want: Option<usize>) -> Result<Found, Failure> {
         let order = match self.list.by {
-            By::Id => id_order(&request.params, &self.list.id),
-            By::Start => None,
+            Paging::Id => id_order(&request.params, &self.list.id),
+            Paging::Start => None,
         };
         if let Some(order) = order {
             place(&mut request.params, "order", json!({"ID": order.word()}));
@@ -137,7 +137,7 @@ impl Lister<'_> {
                 Some(want) => (want - have).div_ceil(PAGE),
                 None => found.total.map_or(2 * have / PAGE, |total| total.saturating_sub(have) / PAGE + 1),
             };
-            let after = After { order, last, id: self.id_name(&found.rows) };
+            let after = PageAfter { order, last, id: self.id_name(&found.rows) };
             let pages = match self.pages_after(request, &after, expected.clamp(1, at_once)).await {
                 Ok(pages) => pages,
                 // Retry with fewer pages at a time.
@@ -163,7 +163,12 @@ impl Lister<'_> {
     }
 
     /// Reads `count` pages after an id; returns the rows of each page that could be read.
-    async fn pages_after(&self, request: &Request, after: &After, count: usize) -> Result<Vec<Vec<Value>>, Failure> {
+    async fn pages_after(
+        &self,
+        request: &Request,
+        after: &PageAfter,
+        count: usize,
+    ) -> Result<Vec<Vec<Value>>, Failure> {
         let mut request = request.clone();
         request.params.insert("start".to_owned(), json!(-1));
         let bound = format!("{}ID", after.order.sign());
@@ -194,7 +199,7 @@ impl Lister<'_> {
         request: &Request,
         filter: &str,
         bound: &str,
-        after: &After,
+        after: &PageAfter,
         count: usize,
     ) -> Option<Vec<(String, String)>> {
         let mut open = request.clone();
@@ -364,7 +369,7 @@ fn out_of_order() -> Failure {
 }
 
 /// A page begins after this row.
-struct After {
+struct PageAfter {
     order: Order,
     last: u64,
     /// How rows spell their id.

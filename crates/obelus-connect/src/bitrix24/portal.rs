@@ -10,8 +10,8 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::redirect::Policy;
 
 use super::errors::Failure;
-use super::gather::Gather;
 use super::pace::{Pace, Rate};
+use super::read_batch::ReadBatch;
 use super::webhook::Webhook;
 use super::wire::{self, Answer, Request, Verb};
 use crate::activity::{MOST_OUTPUT, innermost};
@@ -43,21 +43,21 @@ pub(super) struct Portal {
 }
 
 /// A webhook of a portal, and its queue of reads.
-pub(super) struct Line {
+pub(super) struct WebhookQueue {
     pub(super) webhook: Webhook,
     pub(super) portal: Arc<Portal>,
-    pub(super) gather: Gather,
+    pub(super) read_batch: ReadBatch,
     client: OnceLock<Result<reqwest::Client, String>>,
 }
 
 /// Lines and portals live as long as the process, because the portal counts all its requests together.
 #[derive(Default)]
-struct Known {
+struct KnownPortals {
     portals: BTreeMap<String, Arc<Portal>>,
-    lines: BTreeMap<Webhook, Arc<Line>>,
+    lines: BTreeMap<Webhook, Arc<WebhookQueue>>,
 }
 
-static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+static KNOWN: Mutex<Option<KnownPortals>> = Mutex::new(None);
 
 /// Locks a mutex, poisoned or not: no code leaves the data half changed.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -86,7 +86,7 @@ impl Portal {
             return;
         }
         // A caller that is cancelled while waiting releases its slot.
-        let mut place = Place(Some(self));
+        let mut place = RequestSlot(Some(self));
         tokio::time::sleep(wait).await;
         place.0 = None;
     }
@@ -112,9 +112,9 @@ impl Portal {
 }
 
 /// A reserved slot, released on drop.
-struct Place<'a>(Option<&'a Portal>);
+struct RequestSlot<'a>(Option<&'a Portal>);
 
-impl Drop for Place<'_> {
+impl Drop for RequestSlot<'_> {
     fn drop(&mut self) {
         if let Some(portal) = self.0 {
             portal.with_pace(Pace::give_back);
@@ -122,7 +122,7 @@ impl Drop for Place<'_> {
     }
 }
 
-impl Line {
+impl WebhookQueue {
     /// The shared line of a webhook.
     pub(super) fn to(webhook: &Webhook, rate: Option<Rate>) -> Arc<Self> {
         let mut known = locked(&KNOWN);
@@ -132,7 +132,7 @@ impl Line {
         let new = || Self {
             webhook: webhook.clone(),
             portal: Arc::clone(portal),
-            gather: Gather::default(),
+            read_batch: ReadBatch::default(),
             client: OnceLock::new(),
         };
         Arc::clone(known.lines.entry(webhook.clone()).or_insert_with(|| Arc::new(new())))

@@ -7,16 +7,16 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::address::{instead_of, reopened, shown_text};
-use super::aim::{Judged, files, fit, judged, judged_by, kind_of, note};
+use super::aim::{ActionVerdict, files, fit, judged, judged_by, kind_of, note};
 use super::answer::{Answer, Modal, in_our_words};
 use super::form::{self, fills};
 use super::guard::{self, Permit};
 use super::intent::{Intent, arguments};
 use super::judge::{Class, Facts, Request, deletes};
-use super::page::{Ask, Failed, Reply, Told};
+use super::page::{Failed, PageQuery, PageReply, Reply};
 use super::snapshot::Element;
 use super::view::Changes;
-use super::{Browser, Memory, Seen};
+use super::{Browser, Memory, ObservedPage};
 
 /// How long to wait for the page to settle after an action, in milliseconds.
 const SETTLE: u32 = 5000;
@@ -84,13 +84,19 @@ impl<'a> Action<'a> {
 }
 
 /// The element at this place.
-fn placed<'p>(page: &'p Seen, role: &str, name: &str, nth: u64) -> Option<&'p Element> {
+fn placed<'p>(page: &'p ObservedPage, role: &str, name: &str, nth: u64) -> Option<&'p Element> {
     usize::try_from(nth).ok().and_then(|nth| page.snapshot.find(role, name, nth))
 }
 
 /// The element to hover over. This needs no approval, so it is not bound to its place: while the observed page is
 /// open, its id finds it even if it has moved.
-fn hovered<'p>(seen: Option<&Seen>, now: &'p Seen, role: &str, name: &str, nth: u64) -> Option<&'p Element> {
+fn hovered<'p>(
+    seen: Option<&ObservedPage>,
+    now: &'p ObservedPage,
+    role: &str,
+    name: &str,
+    nth: u64,
+) -> Option<&'p Element> {
     let was = seen.and_then(|seen| placed(seen, role, name, nth));
     let same = |element: &&Element| element.role == role && element.label == name;
     let moved = was.and_then(|was| now.snapshot.get(&was.id)).filter(same);
@@ -104,7 +110,7 @@ pub(super) fn changed(what: &str) -> Failed {
 }
 
 /// The requests that an action may send. Approving it also allows the sites they go to.
-pub(super) fn permitted(action: &Action<'_>, judged: Judged, memory: &mut Memory) -> Vec<Permit> {
+pub(super) fn permitted(action: &Action<'_>, judged: ActionVerdict, memory: &mut Memory) -> Vec<Permit> {
     if action.class == Class::Leave || action.class.sends() {
         let led = judged.leads.as_ref().and_then(|leads| leads["address"].as_str());
         let asked = action.sends.iter().filter(|request| request.leaves).map(|request| request.address.as_str());
@@ -165,13 +171,13 @@ impl Browser {
         &self,
         action: &Action<'_>,
         intent: &Intent,
-        seen: Option<&Seen>,
+        seen: Option<&ObservedPage>,
         memory: &mut Memory,
     ) -> Result<Value, Failed> {
-        let mut now = self.look(memory).await?;
+        let mut now = self.observe_page(memory).await?;
         if now.address == "about:blank" && now.modal.is_none() {
             self.open_again(action.address, memory).await?;
-            now = self.look(memory).await?;
+            now = self.observe_page(memory).await?;
         }
         if now.modal.is_some() {
             return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
@@ -197,8 +203,8 @@ impl Browser {
             return Err(changed("something else stands around the element by now"));
         }
         let ids: Vec<_> = found.iter().map(|element| element.id.clone()).collect();
-        let ask = Ask { elements: ids.clone(), take: true, ..Ask::default() };
-        let Reply::Told(told) = self.ask(memory, ask).await? else {
+        let ask = PageQuery { elements: ids.clone(), take: true, ..PageQuery::default() };
+        let Reply::PageReply(told) = self.ask(memory, ask).await? else {
             return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
         };
         let mut known = Vec::new();
@@ -259,7 +265,7 @@ impl Browser {
         })?;
         memory.note = Some(note(action.address, action.role, action.name, action.nth));
         // The guard gets new sites and permits before the action.
-        self.ask(memory, Ask { permits: Some(permits), take: true, acts: true, ..Ask::default() }).await?;
+        self.ask(memory, PageQuery { permits: Some(permits), take: true, acts: true, ..PageQuery::default() }).await?;
         let mut done = self.call_tool(action.act, arguments).await;
         let is_filled = done.as_ref().is_ok_and(|answer| answer.error.is_none() && answer.modal.is_none());
         if is_filled && matches!(intent, Intent::Fields { submit: true }) {
@@ -271,11 +277,11 @@ impl Browser {
     /// Presses the submit button of a form that was just filled in, if it still does what was judged.
     async fn press_after_filling(&self, action: &Action<'_>, memory: &mut Memory) -> Result<Answer, Failed> {
         for tries in 0.. {
-            let now = self.look(memory).await?;
+            let now = self.observe_page(memory).await?;
             let button = placed(&now, action.role, action.name, action.nth).filter(|_| now.address == action.address);
             let button = button.ok_or_else(|| changed("the form was filled in, and what sends it is gone"))?;
-            let ask = Ask { elements: vec![button.id.clone()], ..Ask::default() };
-            let Reply::Told(told) = self.ask(memory, ask).await? else {
+            let ask = PageQuery { elements: vec![button.id.clone()], ..PageQuery::default() };
+            let Reply::PageReply(told) = self.ask(memory, ask).await? else {
                 return Err(Failed::new("dialog_open", "a dialog has opened after the fields were filled in"));
             };
             let Some(Some(facts)) = told.facts.first() else {
@@ -312,7 +318,7 @@ impl Browser {
         &self,
         action: &Action<'_>,
         intent: &Intent,
-        seen: Option<Seen>,
+        seen: Option<ObservedPage>,
         memory: &mut Memory,
     ) -> Result<Value, Failed> {
         let kind = seen.and_then(|seen| seen.modal).map(|modal| modal.kind);
@@ -352,9 +358,17 @@ impl Browser {
         let home = memory.home.clone().unwrap_or_else(|| "about:blank".to_owned());
         let permits = Some(Vec::new());
         let stays = Url::parse(before).is_ok_and(|address| deletes(&address));
-        let ask = Ask { permits, take: true, settle: SETTLE, home: Some(home), stays, keep: true, ..Ask::default() };
+        let ask = PageQuery {
+            permits,
+            take: true,
+            settle: SETTLE,
+            home: Some(home),
+            stays,
+            keep: true,
+            ..PageQuery::default()
+        };
         let told = match self.ask(memory, ask).await {
-            Ok(Reply::Told(told)) => told,
+            Ok(Reply::PageReply(told)) => told,
             Ok(Reply::Dialog(modal)) => return Ok(with_dialog(before, did, &modal)),
             Err(failed) => return Err(Failed { doubt: action.class.sends(), ..failed }),
         };
@@ -376,12 +390,12 @@ impl Browser {
     }
 
     /// Describes how an action changed the page, without quoting the page.
-    async fn change(&self, told: &Told, before: &str, memory: &mut Memory) -> Option<(bool, String)> {
+    async fn change(&self, told: &PageReply, before: &str, memory: &mut Memory) -> Option<(bool, String)> {
         if told.address != before {
             return Some((true, "another page is shown".to_owned()));
         }
         let was = memory.shown.take()?;
-        let now = self.look(memory).await.ok().filter(|now| now.modal.is_none())?;
+        let now = self.observe_page(memory).await.ok().filter(|now| now.modal.is_none())?;
         let changes = Changes::between(&was.text, &now.text);
         memory.shown = Some(was);
         Some((!changes.is_empty(), changes.counted()))
@@ -393,7 +407,7 @@ impl Browser {
         action: &Action<'_>,
         intent: &Intent,
         answer: &Answer,
-        told: &Told,
+        told: &PageReply,
         before: &str,
         did: &str,
         memory: &mut Memory,
@@ -451,8 +465,8 @@ mod tests {
     use super::*;
     use crate::browser::PageSnapshot;
 
-    fn page(text: &str) -> Seen {
-        Seen { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..Seen::default() }
+    fn page(text: &str) -> ObservedPage {
+        ObservedPage { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..ObservedPage::default() }
     }
 
     #[test]
@@ -460,7 +474,8 @@ mod tests {
         let before = page("- generic [ref=e1]:\n  - generic [ref=e2]\n  - button \"Menu\" [ref=e3]");
         let after =
             page("- generic [ref=e1]:\n  - generic [ref=e9]:\n    - generic [ref=e2]\n    - button \"Menu\" [ref=e3]");
-        let find = |seen: Option<&Seen>, now| hovered(seen, now, "generic", "", 1).map(|element| element.id.as_str());
+        let find =
+            |seen: Option<&ObservedPage>, now| hovered(seen, now, "generic", "", 1).map(|element| element.id.as_str());
         assert_eq!(find(Some(&before), &after), Some("e2"), "e9 is the second now");
         assert_eq!(find(None, &before), Some("e2"));
         let other = page("- generic [ref=e1]:\n  - link \"Menu\" [ref=e2]");

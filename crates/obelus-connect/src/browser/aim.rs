@@ -12,10 +12,10 @@ use super::form::{self, Fill, fills};
 use super::guard;
 use super::intent::{Intent, Planned};
 use super::judge::{self, Class, Facts, Form, Request};
-use super::page::{Ask, Failed, Reply};
+use super::page::{Failed, PageQuery, Reply};
 use super::secrets::Secrets;
 use super::snapshot::Element;
-use super::{Browser, Memory, Seen, Shown};
+use super::{Browser, Memory, ObservedPage, Shown};
 
 /// Keys that move the cursor and type nothing.
 const MOVING: [&str; 12] = [
@@ -35,7 +35,7 @@ const MOVING: [&str; 12] = [
 
 /// The verdict on an action.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Judged {
+pub(super) struct ActionVerdict {
     pub(super) class: Class,
     /// Its target: a form as it would be sent, or a link.
     pub(super) leads: Option<Value>,
@@ -52,10 +52,10 @@ pub(super) fn judged(
     held: &[Request],
     memory: &Memory,
     secrets: &Secrets,
-) -> Judged {
+) -> ActionVerdict {
     let sites = &memory.sites;
-    let none = |class| Judged { class, leads: None, request: None };
-    let with_form = |form: &Form| Judged {
+    let none = |class| ActionVerdict { class, leads: None, request: None };
+    let with_form = |form: &Form| ActionVerdict {
         class: judge::submitting(form, sites),
         leads: Some(form::told(form, fills, sites, secrets)),
         request: sent_by(form),
@@ -65,7 +65,7 @@ pub(super) fn judged(
         match (&facts.link, &facts.form) {
             (Some(link), _) => {
                 let leads = json!({"method": "GET", "address": shown_text(link)});
-                Judged { class, leads: Some(leads), request: None }
+                ActionVerdict { class, leads: Some(leads), request: None }
             }
             (None, Some(form)) if facts.submits => with_form(form),
             _ => none(class),
@@ -278,8 +278,8 @@ impl Browser {
         }
         let here = seen.address.clone();
         let ids = elements.iter().map(|element| element.id.clone()).collect();
-        let told = match self.ask(memory, Ask { elements: ids, ..Ask::default() }).await? {
-            Reply::Told(told) => told,
+        let told = match self.ask(memory, PageQuery { elements: ids, ..PageQuery::default() }).await? {
+            Reply::PageReply(told) => told,
             Reply::Dialog(_) => return Err(Failed::new("not_observed", "a dialog has opened: observe first")),
         };
         if told.fresh || shown_text(&told.address) != here {
@@ -317,7 +317,7 @@ impl Browser {
 pub(super) fn aimed(
     here: &str,
     element: Option<&Element>,
-    judged: Judged,
+    judged: ActionVerdict,
     held: &[Request],
     act: Map<String, Value>,
 ) -> Value {
@@ -335,7 +335,7 @@ pub(super) fn aimed(
 }
 
 /// The elements that a planned action names; for a key, the focused one.
-fn meant(seen: &Seen, shown: Option<&Shown>, ids: &[String], intent: &Intent) -> Result<Vec<Element>, Failed> {
+fn meant(seen: &ObservedPage, shown: Option<&Shown>, ids: &[String], intent: &Intent) -> Result<Vec<Element>, Failed> {
     let unknown = |id: &String| {
         let words = format!("`{id}` is not on the page as it was observed; take an id from the observation");
         Failed::new("unknown_element", words)
@@ -388,4 +388,4 @@ pub(super) fn typed_texts(act: &Map<String, Value>) -> Vec<&str> {
 }
 
 /// Held back requests, by element.
-pub(super) type HeldBy = BTreeMap<String, Vec<Request>>;
+pub(super) type HeldByElement = BTreeMap<String, Vec<Request>>;

@@ -117,7 +117,7 @@ impl ShownPage {
     pub(super) fn changes_since(&self, before: &Self) -> Option<String> {
         let is_same = |old: &Row, new: &Row| old.plain == new.plain && old.id == new.id;
         let pairs = aligned(&before.rows, &self.rows, is_same)?;
-        let mut told = Told { now: &self.rows, lines: BTreeMap::new(), gone: BTreeMap::new() };
+        let mut told = ChangeLines { now: &self.rows, lines: BTreeMap::new(), gone: BTreeMap::new() };
         for (gone, new) in gaps(&pairs, before.rows.len(), self.rows.len()) {
             let known: HashSet<&String> = before.rows[gone.clone()].iter().filter_map(|row| row.id.as_ref()).collect();
             let mut changed = HashSet::new();
@@ -145,7 +145,7 @@ impl ShownPage {
 }
 
 /// The lines that describe a change.
-struct Told<'a> {
+struct ChangeLines<'a> {
     now: &'a [Row],
     /// Lines of the page, each with its mark.
     lines: BTreeMap<usize, char>,
@@ -153,7 +153,7 @@ struct Told<'a> {
     gone: BTreeMap<usize, Vec<&'a Row>>,
 }
 
-impl Told<'_> {
+impl ChangeLines<'_> {
     fn written(mut self) -> String {
         let places: Vec<usize> = self.lines.keys().chain(self.gone.keys()).copied().collect();
         for place in places {

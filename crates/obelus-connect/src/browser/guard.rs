@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::judge::{Class, Request, sending};
-use super::page::Held;
+use super::page::HeldRequest;
 
 /// Exceptions of the agent's file.
 #[derive(Clone, Debug, Default)]
@@ -122,7 +122,7 @@ pub(super) fn carried(value: &str) -> String {
 }
 
 /// Held back requests without duplicates.
-pub(super) fn distinct(held: &[Held]) -> Vec<Request> {
+pub(super) fn distinct(held: &[HeldRequest]) -> Vec<Request> {
     let mut requests: Vec<Request> = Vec::new();
     for held in held {
         if !requests.contains(&held.request) {
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(read(&json!({"method": 1})), None);
         assert_eq!(class_of(&[request("GET", None)]), Class::Leave);
         assert_eq!(class_of(&[request("GET", None), request("DELETE", None)]), Class::Delete);
-        let held = Held { request: request("POST", None), ..Held::default() };
+        let held = HeldRequest { request: request("POST", None), ..HeldRequest::default() };
         assert_eq!(distinct(&[held.clone(), held]).len(), 1);
     }
 

@@ -21,9 +21,9 @@ const FOLDER: &str = "obelus-browser-";
 
 /// A private folder for the server's own files: page logs and downloads. It is removed on drop.
 #[derive(Debug)]
-pub struct Outputs(PathBuf);
+pub struct OutputFolder(PathBuf);
 
-impl Outputs {
+impl OutputFolder {
     fn new(base: &Path) -> io::Result<Self> {
         for number in 0.. {
             let folder = base.join(format!("{FOLDER}{}-{number}", std::process::id()));
@@ -47,7 +47,7 @@ impl Outputs {
     }
 }
 
-impl Drop for Outputs {
+impl Drop for OutputFolder {
     fn drop(&mut self) {
         self.remove();
     }
@@ -70,7 +70,10 @@ fn clear(base: &Path) {
 impl Section {
     /// The servers of an agent: those of its file, and the browser's unless the file has one of its name. An error
     /// says what is missing on this machine and how to install it.
-    pub fn servers(&self, mcp: &Map<String, Value>) -> Result<(Map<String, Value>, Option<Outputs>), BindingError> {
+    pub fn servers(
+        &self,
+        mcp: &Map<String, Value>,
+    ) -> Result<(Map<String, Value>, Option<OutputFolder>), BindingError> {
         let mut all = mcp.clone();
         if all.contains_key(&self.server) {
             return Ok((all, None));
@@ -79,7 +82,7 @@ impl Section {
         let found = find();
         static CLEARED: Once = Once::new();
         CLEARED.call_once(|| clear(&std::env::temp_dir()));
-        let folder = Outputs::new(&std::env::temp_dir())
+        let folder = OutputFolder::new(&std::env::temp_dir())
             .map_err(|error| wrong(format!("there is no folder for the browser: {error}")))?;
         let spec = self.spec(&found, folder.folder(), rustix::process::geteuid().is_root()).map_err(wrong)?;
         all.insert(self.server.clone(), spec);
@@ -161,8 +164,8 @@ mod tests {
         let left = base.join(format!("{FOLDER}4294967294-0"));
         std::fs::create_dir_all(left.join("a")).unwrap();
         clear(&base);
-        let outputs = Outputs::new(&base).unwrap();
-        let other = Outputs::new(&base).unwrap();
+        let outputs = OutputFolder::new(&base).unwrap();
+        let other = OutputFolder::new(&base).unwrap();
         assert!(!left.exists() && outputs.folder().is_dir() && outputs.folder() != other.folder());
         std::fs::write(outputs.folder().join("page.png"), "x").unwrap();
         let folder = outputs.folder().to_owned();

@@ -14,12 +14,12 @@ use super::difference::ShownPage;
 use super::guard;
 use super::intent::Intent;
 use super::judge::{Request, deletes};
-use super::page::{Ask, Failed, Reply, Told};
+use super::page::{Failed, PageQuery, PageReply, Reply};
 use super::secrets::hidden_lines;
 use super::snapshot::{Element, PageSnapshot};
 use super::table::joined_rows;
 use super::view::{compact, without_ids};
-use super::{Browser, Memory, Seen, Shown, shots};
+use super::{Browser, Memory, ObservedPage, Shown, picture_folder};
 use crate::mcp::Image;
 
 /// How long to wait for the page to settle, in milliseconds.
@@ -42,9 +42,17 @@ impl Browser {
         // Permits of a stopped action end here. This is not reached while its dialog is open.
         let permits = Some(Vec::new());
         let stays = before.as_deref().and_then(|at| Url::parse(at).ok()).is_some_and(|at| deletes(&at));
-        let ask = Ask { take: true, permits, settle: SETTLE, home: Some(home), stays, keep: true, ..Ask::default() };
+        let ask = PageQuery {
+            take: true,
+            permits,
+            settle: SETTLE,
+            home: Some(home),
+            stays,
+            keep: true,
+            ..PageQuery::default()
+        };
         let mut told = match self.ask(memory, ask).await? {
-            Reply::Told(told) => told,
+            Reply::PageReply(told) => told,
             Reply::Dialog(modal) => return Ok(self.dialog_seen(modal, memory)),
         };
         if let Some(left) = &told.left {
@@ -59,7 +67,7 @@ impl Browser {
             }
         }
         self.held_since(&told, &mut notes, memory);
-        let mut seen = self.look(memory).await?;
+        let mut seen = self.observe_page(memory).await?;
         if let Some(modal) = seen.modal.take() {
             return Ok(self.dialog_seen(modal, memory));
         }
@@ -72,7 +80,7 @@ impl Browser {
         &self,
         known: Option<&str>,
         at: Option<&str>,
-        told: &mut Told,
+        told: &mut PageReply,
         notes: &mut Vec<String>,
         memory: &mut Memory,
     ) -> Result<Option<Modal>, Failed> {
@@ -104,15 +112,15 @@ impl Browser {
             notes.push(format!("it could not be opened: {}", in_our_words(&error)));
         }
         let home = Some("about:blank".to_owned());
-        match self.ask(memory, Ask { take: true, settle: SETTLE, home, ..Ask::default() }).await? {
-            Reply::Told(now) => *told = *now,
+        match self.ask(memory, PageQuery { take: true, settle: SETTLE, home, ..PageQuery::default() }).await? {
+            Reply::PageReply(now) => *told = *now,
             Reply::Dialog(modal) => return Ok(Some(modal)),
         }
         Ok(None)
     }
 
     /// Notes requests held back since the last action: it may have caused them with a delay.
-    fn held_since(&self, told: &Told, notes: &mut Vec<String>, memory: &mut Memory) {
+    fn held_since(&self, told: &PageReply, notes: &mut Vec<String>, memory: &mut Memory) {
         let held = guard::distinct(&told.held);
         if held.is_empty() {
             return;
@@ -133,12 +141,16 @@ impl Browser {
     }
 
     /// The current page.
-    pub(super) async fn look(&self, memory: &mut Memory) -> Result<Seen, Failed> {
-        let told = match self.ask(memory, Ask { snapshot: true, ..Ask::default() }).await? {
-            Reply::Told(told) => told,
+    pub(super) async fn observe_page(&self, memory: &mut Memory) -> Result<ObservedPage, Failed> {
+        let told = match self.ask(memory, PageQuery { snapshot: true, ..PageQuery::default() }).await? {
+            Reply::PageReply(told) => told,
             Reply::Dialog(modal) => {
                 let address = memory.address.as_deref().unwrap_or_default();
-                return Ok(Seen { address: shown_text(address), modal: Some(modal), ..Seen::default() });
+                return Ok(ObservedPage {
+                    address: shown_text(address),
+                    modal: Some(modal),
+                    ..ObservedPage::default()
+                });
             }
         };
         let Some(text) = &told.snapshot else {
@@ -158,21 +170,26 @@ impl Browser {
         let head = self.section.secrets.hide(head.join("\n"));
         let snapshot = PageSnapshot::parse(&text);
         let address = shown_text(&told.address);
-        Ok(Seen { address, head, text, snapshot, modal: None, cut: told.cut_text })
+        Ok(ObservedPage { address, head, text, snapshot, modal: None, cut: told.cut_text })
     }
 
     /// Takes a picture of the page into its folder; none if that fails.
-    async fn picture(&self, seen: &Seen, notes: &mut Vec<String>, memory: &mut Memory) -> Option<std::path::PathBuf> {
+    async fn picture(
+        &self,
+        seen: &ObservedPage,
+        notes: &mut Vec<String>,
+        memory: &mut Memory,
+    ) -> Option<std::path::PathBuf> {
         if self.shows_a_secret(seen, memory).await {
             notes.push("there is no picture, for a secret would be seen in it".to_owned());
             return None;
         }
         let path = memory.shots.begin().ok()?;
         // A local server writes the file itself; a remote one sends the picture.
-        let ask = Ask { picture: path.to_str().map(str::to_owned), ..Ask::default() };
-        if let Ok(Reply::Told(told)) = self.ask(memory, ask).await
+        let ask = PageQuery { picture: path.to_str().map(str::to_owned), ..PageQuery::default() };
+        if let Ok(Reply::PageReply(told)) = self.ask(memory, ask).await
             && told.picture
-            && shots::is_taken(&path)
+            && picture_folder::is_taken(&path)
         {
             if told.cut {
                 notes.push("the picture does not show the end of the page, which is too long for one".to_owned());
@@ -182,8 +199,8 @@ impl Browser {
         let arguments = Map::from_iter([("type".to_owned(), json!("png")), ("fullPage".to_owned(), json!(true))]);
         let brought = self.server().ok()?.call("browser_take_screenshot", arguments, None).await.ok();
         let image: Option<Image> = brought.and_then(|brought| brought.images.into_iter().next());
-        let written = image.filter(|image| shots::write(&path, &image.data).is_ok());
-        if written.is_some() && shots::is_taken(&path) {
+        let written = image.filter(|image| picture_folder::write(&path, &image.data).is_ok());
+        if written.is_some() && picture_folder::is_taken(&path) {
             return Some(path);
         }
         let _ = std::fs::remove_file(&path);
@@ -192,7 +209,7 @@ impl Browser {
     }
 
     /// Whether a secret is visible outside of password fields.
-    async fn shows_a_secret(&self, seen: &Seen, memory: &mut Memory) -> bool {
+    async fn shows_a_secret(&self, seen: &ObservedPage, memory: &mut Memory) -> bool {
         let mut ids = Vec::new();
         for line in hidden_lines(&seen.text) {
             match PageSnapshot::parse(line.trim_start()).elements() {
@@ -203,8 +220,10 @@ impl Browser {
         if ids.is_empty() {
             return false;
         }
-        match self.ask(memory, Ask { elements: ids, ..Ask::default() }).await {
-            Ok(Reply::Told(told)) => !told.facts.iter().all(|facts| facts.as_ref().is_some_and(|facts| facts.hides)),
+        match self.ask(memory, PageQuery { elements: ids, ..PageQuery::default() }).await {
+            Ok(Reply::PageReply(told)) => {
+                !told.facts.iter().all(|facts| facts.as_ref().is_some_and(|facts| facts.hides))
+            }
             _ => true,
         }
     }
@@ -225,11 +244,17 @@ impl Browser {
         if let Some(shown) = memory.shown.as_mut().filter(|_| is_behind) {
             shown.whole.clone_from(&text);
         }
-        memory.seen = Some(Seen { address, modal: Some(modal), ..Seen::default() });
+        memory.seen = Some(ObservedPage { address, modal: Some(modal), ..ObservedPage::default() });
         json!({"about": about, "text": text, "changes": changes})
     }
 
-    fn seen(&self, seen: Seen, image: Option<std::path::PathBuf>, notes: &[String], memory: &mut Memory) -> Value {
+    fn seen(
+        &self,
+        seen: ObservedPage,
+        image: Option<std::path::PathBuf>,
+        notes: &[String],
+        memory: &mut Memory,
+    ) -> Value {
         let unchanged = memory.count(&digest(&format!("{}{}", seen.address, without_ids(&seen.text))));
         let before = memory.shown.take().filter(|before| before.address == seen.address);
         let mut page =
@@ -270,7 +295,7 @@ impl Browser {
     }
 
     /// The whole page as text.
-    fn whole(&self, seen: &Seen, head: &str, page: &str, memory: &Memory) -> String {
+    fn whole(&self, seen: &ObservedPage, head: &str, page: &str, memory: &Memory) -> String {
         let mut text = head.to_owned();
         let address = memory.address.as_deref().and_then(|address| Url::parse(address).ok());
         let names = address.map(|page| self.section.secrets.offered(&page, &self.section.sites)).unwrap_or_default();
@@ -286,7 +311,7 @@ impl Browser {
     }
 }
 
-impl Seen {
+impl ObservedPage {
     /// The context of an element, if others have its name.
     pub(super) fn around(&self, element: &Element) -> Option<String> {
         let likes: Vec<usize> = self.snapshot.likes_of(element).map(|like| like.line).collect();
@@ -373,7 +398,8 @@ mod tests {
     #[test]
     fn what_is_looked_for_is_found_in_what_is_not_shown() {
         let text = "- a:\n  - button \"Buy it\" [ref=e1]\n- text: buy\n- b";
-        let seen = Seen { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..Seen::default() };
+        let seen =
+            ObservedPage { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..ObservedPage::default() };
         assert_eq!(seen.lines_with("BUY"), 2);
         assert_eq!(seen.found("BUY"), "Lines with `BUY`: 2\n- button \"Buy it\" [ref=e1]\n- text: buy");
     }
@@ -381,7 +407,8 @@ mod tests {
     #[test]
     fn what_is_found_has_the_id_of_the_element_it_stands_in() {
         let text = "- list [ref=e1]:\n  - link \"More\" [ref=e2] [cursor=pointer]:\n    - /url: /goods/7\n    - img\n    - text: Kettle\n  - text: Kettle soup";
-        let seen = Seen { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..Seen::default() };
+        let seen =
+            ObservedPage { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..ObservedPage::default() };
         assert_eq!(
             seen.found("kettle"),
             "Lines with `kettle`: 2\n- text: Kettle (in link \"More\" [ref=e2] [cursor=pointer])\n- text: Kettle soup (in list [ref=e1])"

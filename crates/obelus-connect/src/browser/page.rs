@@ -27,7 +27,7 @@ const MOST_OF_A_PAGE: usize = 1_000_000;
 
 /// A query to a page. Each one also checks the guard.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ask {
+pub(super) struct PageQuery {
     /// Elements whose facts are wanted.
     pub(super) elements: Vec<String>,
     /// Requests permitted from now on, each once; none keeps the current permits.
@@ -57,7 +57,7 @@ pub(super) struct Ask {
 /// The answer to a query.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Told {
+pub(super) struct PageReply {
     /// Whether the browser has just started.
     pub(super) fresh: bool,
     /// Its address, in full.
@@ -65,7 +65,7 @@ pub(super) struct Told {
     /// The addresses of all tabs.
     pub(super) tabs: Vec<String>,
     /// Requests that were held back.
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<HeldRequest>,
     /// Permitted requests that were sent.
     pub(super) sent: Vec<Request>,
     /// Facts of the elements; none for a removed one.
@@ -86,7 +86,7 @@ pub(super) struct Told {
     pub(super) titles: Vec<String>,
     pub(super) current: usize,
     /// The element at the point.
-    pub(super) point: Option<Pointed>,
+    pub(super) point: Option<PointedElement>,
     /// The profile: cookies and stored site data.
     pub(super) profile: Option<Profile>,
 }
@@ -94,7 +94,7 @@ pub(super) struct Told {
 /// The element at a point of the page.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(super) struct Pointed {
+pub(super) struct PointedElement {
     /// Its tag.
     pub(super) kind: String,
     /// Its text, if short.
@@ -112,7 +112,7 @@ pub(super) struct Pointed {
 /// A request that was held back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub(super) struct Held {
+pub(super) struct HeldRequest {
     #[serde(flatten)]
     pub(super) request: Request,
     /// The address of the page that made it.
@@ -121,7 +121,7 @@ pub(super) struct Held {
 
 /// The result of a query.
 pub(super) enum Reply {
-    Told(Box<Told>),
+    PageReply(Box<PageReply>),
     /// A dialog is open, so the page cannot be queried.
     Dialog(Modal),
 }
@@ -154,7 +154,7 @@ impl From<CallError> for Failed {
 }
 
 /// Runs the script.
-pub(super) async fn ask(server: &Server, sites: &Sites, rules: &Rules, ask: Ask) -> Result<Reply, Failed> {
+pub(super) async fn ask(server: &Server, sites: &Sites, rules: &Rules, ask: PageQuery) -> Result<Reply, Failed> {
     let data = json!({
         "sites": sites.patterns(),
         "pass": rules.pass,
@@ -204,6 +204,6 @@ pub(super) async fn ask(server: &Server, sites: &Sites, rules: &Rules, ask: Ask)
         return Err(Failed::new("browser", words));
     }
     let told = answer.result.as_deref().and_then(|result| serde_json::from_str(result).ok());
-    told.map(|told| Reply::Told(Box::new(told)))
+    told.map(|told| Reply::PageReply(Box::new(told)))
         .ok_or_else(|| Failed::new("browser", "the browser's answer about the page makes no sense; observe again"))
 }

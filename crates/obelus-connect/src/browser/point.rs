@@ -8,14 +8,14 @@ use super::act::{Action, changed, permitted};
 use super::address::{digest, shown_text};
 use super::aim::{aimed, judged, note};
 use super::intent::{Intent, Planned};
-use super::page::{Ask, Failed, Pointed, Reply};
+use super::page::{Failed, PageQuery, PointedElement, Reply};
 use super::snapshot::Element;
 use super::{Browser, Memory};
 
 /// The role shown to the person who is asked.
 const ROLE: &str = "point";
 
-impl Pointed {
+impl PointedElement {
     /// Its name: its text, or else its class or id.
     fn label(&self) -> String {
         match (self.name.is_empty(), self.hint.is_empty()) {
@@ -39,9 +39,9 @@ impl Pointed {
 
 impl Browser {
     /// The element at a point, and the page's address.
-    async fn pointed(&self, point: (f64, f64), memory: &mut Memory) -> Result<(Pointed, String), Failed> {
-        let ask = Ask { point: Some(point), ..Ask::default() };
-        let Reply::Told(told) = self.ask(memory, ask).await? else {
+    async fn pointed(&self, point: (f64, f64), memory: &mut Memory) -> Result<(PointedElement, String), Failed> {
+        let ask = PageQuery { point: Some(point), ..PageQuery::default() };
+        let Reply::PageReply(told) = self.ask(memory, ask).await? else {
             return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
         };
         let words = "there is nothing at this point of the page; take a point inside the picture";

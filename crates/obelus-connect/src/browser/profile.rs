@@ -30,12 +30,12 @@ impl Profile {
 
 /// The profile of a session and its file.
 #[derive(Debug, Default)]
-pub(super) struct Keeper {
+pub(super) struct ProfileFile {
     folder: Option<PathBuf>,
     pub(super) profile: Profile,
 }
 
-impl Keeper {
+impl ProfileFile {
     /// The profile in a folder; an unreadable file counts as none.
     pub(super) fn open(folder: &Path) -> Self {
         let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
@@ -87,7 +87,7 @@ mod tests {
     fn opr_12_a_profile_is_kept_for_its_owner_and_found_again() {
         let folder = std::env::temp_dir().join(format!("obelus-profile-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
-        let mut keeper = Keeper::open(&folder);
+        let mut keeper = ProfileFile::open(&folder);
         assert!(keeper.profile.is_empty());
         keeper.keep(Profile::default()).unwrap();
         assert!(!folder.exists(), "nothing to keep");
@@ -98,10 +98,10 @@ mod tests {
         keeper.keep(Profile { storage: site("b", json!({"k": "w"})), ..first.clone() }).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&folder), mode(&folder.join(FILE))), (0o700, 0o600));
-        let again = Keeper::open(&folder);
+        let again = ProfileFile::open(&folder);
         assert_eq!((again.profile.cookies.len(), again.profile.storage.len()), (1, 2));
         keeper.keep(Profile { storage: site("a", json!({})), ..first }).unwrap();
-        assert_eq!(Keeper::open(&folder).profile.storage.len(), 1, "a site that stored nothing more is left out");
+        assert_eq!(ProfileFile::open(&folder).profile.storage.len(), 1, "a site that stored nothing more is left out");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// A node, and how Playwright writes it.
+    /// A node that can be written in Playwright's notation.
     #[derive(Clone, Debug)]
     struct Node {
         role: &'static str,

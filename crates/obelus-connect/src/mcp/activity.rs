@@ -8,8 +8,8 @@ use obelus_kernel::session::{CallError, Outcome};
 use obelus_runtime::{Activity, ActivityFuture, Work};
 use serde_json::{Map, Value, json};
 
-use super::News;
-use super::error::{McpError, Trouble, quoted};
+use super::NoticeSender;
+use super::error::{McpError, McpErrorKind, quoted};
 use super::offer::difference;
 use super::request::Elicit;
 use super::server::Server;
@@ -25,11 +25,11 @@ pub(super) struct McpTool {
     tool: String,
     /// Its definition in the session.
     pinned: Arc<Value>,
-    news: Arc<News>,
+    news: Arc<NoticeSender>,
 }
 
 impl McpTool {
-    pub(super) fn new(server: Arc<Server>, tool: String, pinned: Value, news: Arc<News>) -> Self {
+    pub(super) fn new(server: Arc<Server>, tool: String, pinned: Value, news: Arc<NoticeSender>) -> Self {
         Self { server, tool, pinned: Arc::new(pinned), news }
     }
 }
@@ -58,20 +58,26 @@ impl Activity for McpTool {
 }
 
 /// Calls a tool if its definition is unchanged. An idempotent call is repeated once if the connection broke.
-async fn call(server: &Server, tool: &str, pinned: &Value, news: &News, work: &Work) -> Result<ToolResult, McpError> {
+async fn call(
+    server: &Server,
+    tool: &str,
+    pinned: &Value,
+    news: &NoticeSender,
+    work: &Work,
+) -> Result<ToolResult, McpError> {
     let arguments = arguments_of(work);
     let elicitor = (!work.elicitor.is_nobody()).then_some(&work.elicitor as &dyn Elicit);
     let mut again = work.tool.idempotent;
     loop {
         check(server, tool, pinned, news).await?;
         match server.call(tool, arguments.clone(), elicitor).await {
-            Err(error) if error.trouble == Trouble::Lost && again => again = false,
+            Err(error) if error.trouble == McpErrorKind::Lost && again => again = false,
             result => return result,
         }
     }
 }
 
-async fn check(server: &Server, tool: &str, pinned: &Value, news: &News) -> Result<(), McpError> {
+async fn check(server: &Server, tool: &str, pinned: &Value, news: &NoticeSender) -> Result<(), McpError> {
     let name = format!("{}.{tool}", server.name());
     let listed = server.listed().await?;
     let changed = match listed.tools.get(tool) {
@@ -79,14 +85,14 @@ async fn check(server: &Server, tool: &str, pinned: &Value, news: &News) -> Resu
         Some(now) => difference(pinned, now),
     };
     let Some(changed) = changed else {
-        news.as_it_was(&name);
+        news.note_unchanged(&name);
         return Ok(());
     };
     let words = format!(
         "the tool `{tool}` is not what this session was given, and is not called ({changed}); a new session takes it as \
          it is now"
     );
-    let error = McpError::new(server.name(), Trouble::ToolChanged, words);
+    let error = McpError::new(server.name(), McpErrorKind::ToolChanged, words);
     news.changed(&name, error.to_string());
     Err(error)
 }

@@ -17,13 +17,13 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::error::{McpError, Trouble, quoted};
-use super::guarded::Guarded;
+use super::error::{McpError, McpErrorKind, quoted};
+use super::guarded::GuardedTransport;
 use super::handler::{Handler, Shared};
 use super::http;
-use super::lines::{Lines, MOST_LINE};
+use super::lines::{MOST_LINE, MeasuredLines};
 use super::process::Process;
-use super::spec::{Era, Reach, Spec};
+use super::spec::{ProtocolEra, Spec, TransportSpec};
 
 /// The time limit of closing a connection.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -55,7 +55,7 @@ pub(super) struct Connection {
     pub(super) shared: Arc<Shared>,
     /// Counts messages that were too large.
     pub(super) too_long: watch::Receiver<u64>,
-    pub(super) era: Era,
+    pub(super) era: ProtocolEra,
     service: Mutex<Option<RunningService<RoleClient, Handler>>>,
     process: Option<Process>,
     /// Set if the library does not notice it.
@@ -74,37 +74,38 @@ impl Drop for Connection {
 }
 
 /// Why connecting failed, and whether to try the other era.
-struct NotOpen {
+struct ConnectFailure {
     error: McpError,
-    retry: Option<Era>,
+    retry: Option<ProtocolEra>,
 }
 
 impl Connection {
     /// Connects. If the era is unknown, it is probed: a server of the older era answers the first request with an
     /// error, not at all, or ends.
-    pub(super) async fn open(spec: &Spec, era: Option<Era>) -> Result<Self, McpError> {
+    pub(super) async fn open(spec: &Spec, era: Option<ProtocolEra>) -> Result<Self, McpError> {
         match Self::attempt(spec, era).await {
             Ok(connection) => Ok(connection),
-            Err(NotOpen { retry: Some(other), .. }) if era.is_none() => {
+            Err(ConnectFailure { retry: Some(other), .. }) if era.is_none() => {
                 Self::attempt(spec, Some(other)).await.map_err(|failed| failed.error)
             }
             Err(failed) => Err(failed.error),
         }
     }
 
-    async fn attempt(spec: &Spec, era: Option<Era>) -> Result<Self, NotOpen> {
-        let fail = |trouble, words: String| NotOpen { error: McpError::new(&spec.name, trouble, words), retry: None };
-        let no_secret = |name: String| fail(Trouble::NoSecret, format!("the environment has no `{name}`; set it"));
+    async fn attempt(spec: &Spec, era: Option<ProtocolEra>) -> Result<Self, ConnectFailure> {
+        let fail =
+            |trouble, words: String| ConnectFailure { error: McpError::new(&spec.name, trouble, words), retry: None };
+        let no_secret = |name: String| fail(McpErrorKind::NoSecret, format!("the environment has no `{name}`; set it"));
         let shared = Arc::new(Shared::default());
         let handler = Handler(Arc::clone(&shared));
         let (service, process, too_long) = match &spec.reach {
-            Reach::Stdio(program) => {
+            TransportSpec::Stdio(program) => {
                 let command = program.command().map_err(no_secret)?;
                 let (process, stdout, stdin) =
-                    Process::start(program, command).map_err(|words| fail(Trouble::NoStart, words))?;
-                let (stdout, too_long) = Lines::new(stdout);
+                    Process::start(program, command).map_err(|words| fail(McpErrorKind::NoStart, words))?;
+                let (stdout, too_long) = MeasuredLines::new(stdout);
                 let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(MOST_LINE);
-                let service = serve_client_with_lifecycle(handler, Guarded::new(transport), lifecycle(era));
+                let service = serve_client_with_lifecycle(handler, GuardedTransport::new(transport), lifecycle(era));
                 let service = tokio::time::timeout(spec.start, service).await;
                 match service {
                     Ok(Ok(service)) => (service, Some(process), too_long),
@@ -115,20 +116,22 @@ impl Connection {
                     }
                     Err(_) => {
                         process.end().await;
-                        return Err(fail(Trouble::NoStart, late(spec, &process.last_words())));
+                        return Err(fail(McpErrorKind::NoStart, late(spec, &process.last_words())));
                     }
                 }
             }
-            Reach::Http { url, headers, auth } => {
-                let way = http::way(url, headers, auth.as_ref()).map_err(|(trouble, words)| fail(trouble, words))?;
-                let service = serve_client_with_lifecycle(handler, Guarded::new(way.transport), lifecycle(era));
+            TransportSpec::Http { url, headers, auth } => {
+                let way = http::http_transport(url, headers, auth.as_ref())
+                    .map_err(|(trouble, words)| fail(trouble, words))?;
+                let service =
+                    serve_client_with_lifecycle(handler, GuardedTransport::new(way.transport), lifecycle(era));
                 match tokio::time::timeout(spec.start, service).await {
                     Ok(Ok(service)) => {
                         http::listening(way.listens).await;
                         (service, None, way.too_large)
                     }
                     Ok(Err(error)) => return Err(not_open(spec, era, &error, None).await),
-                    Err(_) => return Err(fail(Trouble::NoStart, late(spec, ""))),
+                    Err(_) => return Err(fail(McpErrorKind::NoStart, late(spec, ""))),
                 }
             }
         };
@@ -145,11 +148,11 @@ impl Connection {
     ) -> Self {
         let info = service.peer().peer_info();
         let has_handshake = info.as_ref().is_none_or(|info| info.protocol_version.has_initialize());
-        let era = if has_handshake { Era::Handshake } else { Era::Stateless };
+        let era = if has_handshake { ProtocolEra::Handshake } else { ProtocolEra::Stateless };
         let tells = info
             .is_some_and(|info| info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true)));
         let peer = service.peer().clone();
-        let listening = (era == Era::Stateless && tells)
+        let listening = (era == ProtocolEra::Stateless && tells)
             .then(|| tokio::spawn(listen(peer.clone(), Arc::clone(&shared))).abort_handle());
         Self {
             server: spec.name.clone(),
@@ -211,23 +214,23 @@ impl Connection {
                 Err(error) => return Err(self.failed(error).await),
             };
             let Some(Value::Array(page_tools)) = page.get("tools") else {
-                return Err(self.error(Trouble::Garbage, "its list of tools is no list"));
+                return Err(self.error(McpErrorKind::Garbage, "its list of tools is no list"));
             };
             tools.extend(page_tools.iter().cloned());
             fresh = fresh.min(page.get("ttlMs").and_then(Value::as_u64).map_or(Duration::ZERO, Duration::from_millis));
             match page.get("nextCursor") {
                 Some(Value::String(next)) => cursor = Some(next.clone()),
                 _ => {
-                    let fresh = (self.era == Era::Stateless).then_some(fresh.min(MOST_FRESH));
+                    let fresh = (self.era == ProtocolEra::Stateless).then_some(fresh.min(MOST_FRESH));
                     return Ok(Listing { tools, fresh });
                 }
             }
         }
-        Err(self.error(Trouble::Garbage, format!("its list of tools has more than {MOST_PAGES} pages")))
+        Err(self.error(McpErrorKind::Garbage, format!("its list of tools has more than {MOST_PAGES} pages")))
     }
 
     /// An error of this server.
-    pub(super) fn error(&self, trouble: Trouble, words: impl Into<String>) -> McpError {
+    pub(super) fn error(&self, trouble: McpErrorKind, words: impl Into<String>) -> McpError {
         McpError::new(&self.server, trouble, words)
     }
 
@@ -236,24 +239,25 @@ impl Connection {
         match error {
             ServiceError::McpError(error) => {
                 // A restarted server does not know the session; some report that only with these codes.
-                if self.process.is_none() && self.era == Era::Handshake && SESSION_CODES.contains(&error.code.0) {
+                if self.process.is_none() && self.era == ProtocolEra::Handshake && SESSION_CODES.contains(&error.code.0)
+                {
                     self.broken.store(true, Ordering::Release);
                 }
-                self.error(Trouble::Said, format!("{} (code {})", quoted(&error.message), error.code.0))
+                self.error(McpErrorKind::Said, format!("{} (code {})", quoted(&error.message), error.code.0))
             }
             ServiceError::Timeout { .. } => {
                 self.silent.store(true, Ordering::Release);
-                self.error(Trouble::Late, "no answer in time; see `timeout`")
+                self.error(McpErrorKind::Late, "no answer in time; see `timeout`")
             }
             ServiceError::TransportSend(error) if http::is_unreached(error.error.as_ref()) => {
                 let cause = quoted(&http::innermost(error.error.as_ref()));
-                self.error(Trouble::NoStart, format!("it cannot be reached: {cause}"))
+                self.error(McpErrorKind::NoStart, format!("it cannot be reached: {cause}"))
             }
             ServiceError::TransportSend(error) if http::refusal(error.error.as_ref()).is_some() => {
                 let words = http::refusal(error.error.as_ref()).unwrap_or_default();
-                self.error(Trouble::NoAccess, words)
+                self.error(McpErrorKind::NoAccess, words)
             }
-            ServiceError::UnexpectedResponse => self.error(Trouble::Garbage, "its answer makes no sense"),
+            ServiceError::UnexpectedResponse => self.error(McpErrorKind::Garbage, "its answer makes no sense"),
             error => {
                 let how = match &self.process {
                     Some(process) => process.how_it_ended().await,
@@ -261,34 +265,42 @@ impl Connection {
                 };
                 match (how, &self.process) {
                     (Some(how), Some(process)) => {
-                        self.error(Trouble::Lost, with_last_words(&how, &process.last_words()))
+                        self.error(McpErrorKind::Lost, with_last_words(&how, &process.last_words()))
                     }
-                    _ => self.error(Trouble::Lost, format!("the line broke: {}", quoted(&http::innermost(&error)))),
+                    _ => {
+                        self.error(McpErrorKind::Lost, format!("the line broke: {}", quoted(&http::innermost(&error))))
+                    }
                 }
             }
         }
     }
 }
 
-fn lifecycle(era: Option<Era>) -> ClientLifecycleMode {
+fn lifecycle(era: Option<ProtocolEra>) -> ClientLifecycleMode {
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
     match era {
-        Some(Era::Handshake) => ClientLifecycleMode::Initialize,
-        Some(Era::Stateless) => ClientLifecycleMode::Discover { preferred_versions },
+        Some(ProtocolEra::Handshake) => ClientLifecycleMode::Initialize,
+        Some(ProtocolEra::Stateless) => ClientLifecycleMode::Discover { preferred_versions },
         None => ClientLifecycleMode::Auto { preferred_versions, legacy_version: Some(ProtocolVersion::V_2025_11_25) },
     }
 }
 
 /// The error of a failed handshake.
-async fn not_open(spec: &Spec, era: Option<Era>, error: &ClientInitializeError, process: Option<&Process>) -> NotOpen {
-    let fail = |words: String, retry| NotOpen { error: McpError::new(&spec.name, Trouble::NoStart, words), retry };
+async fn not_open(
+    spec: &Spec,
+    era: Option<ProtocolEra>,
+    error: &ClientInitializeError,
+    process: Option<&Process>,
+) -> ConnectFailure {
+    let fail =
+        |words: String, retry| ConnectFailure { error: McpError::new(&spec.name, McpErrorKind::NoStart, words), retry };
     match error {
         // A slow server answered the probe late, which also shows its era.
         ClientInitializeError::ConflictInitResponseId(..) => {
-            fail("it mixes up its answers".to_owned(), Some(Era::Stateless))
+            fail("it mixes up its answers".to_owned(), Some(ProtocolEra::Stateless))
         }
         ClientInitializeError::UncorrelatedErrorResponse { .. } => {
-            fail("it mixes up its answers".to_owned(), Some(Era::Handshake))
+            fail("it mixes up its answers".to_owned(), Some(ProtocolEra::Handshake))
         }
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
             if process.is_some() =>
@@ -299,16 +311,16 @@ async fn not_open(spec: &Spec, era: Option<Era>, error: &ClientInitializeError, 
             };
             let how = how.unwrap_or_else(|| "it closed its output".to_owned());
             let last = process.map(Process::last_words).unwrap_or_default();
-            fail(with_last_words(&format!("it did not get ready: {how}"), &last), Some(Era::Handshake))
+            fail(with_last_words(&format!("it did not get ready: {how}"), &last), Some(ProtocolEra::Handshake))
         }
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let theirs: Vec<_> = server_supported.iter().map(|version| quoted(version.as_str())).collect();
             let words = format!("it speaks none of our versions of the protocol, but {}", theirs.join(", "));
-            fail(words, Some(Era::Handshake))
+            fail(words, Some(ProtocolEra::Handshake))
         }
         error if http::refusal(error).is_some() => {
             let words = http::refusal(error).unwrap_or_default();
-            NotOpen { error: McpError::new(&spec.name, Trouble::NoAccess, words), retry: None }
+            ConnectFailure { error: McpError::new(&spec.name, McpErrorKind::NoAccess, words), retry: None }
         }
         // Nothing was requested yet, so it does not matter whether the server was reached.
         error if http::is_of_the_way(error) => {
@@ -316,7 +328,10 @@ async fn not_open(spec: &Spec, era: Option<Era>, error: &ClientInitializeError, 
         }
         error => {
             let hint = if era.is_some() { "; see `protocol`" } else { "" };
-            fail(format!("it does not speak the protocol: {}{hint}", quoted(&error.to_string())), Some(Era::Handshake))
+            fail(
+                format!("it does not speak the protocol: {}{hint}", quoted(&error.to_string())),
+                Some(ProtocolEra::Handshake),
+            )
         }
     }
 }

@@ -13,14 +13,14 @@ pub struct McpError {
     /// The server's name in the agent's file.
     pub server: String,
     /// Its kind.
-    pub trouble: Trouble,
+    pub trouble: McpErrorKind,
     /// What happened. The server's text in it is short, on one line, and without secrets.
     pub words: String,
 }
 
 /// Kinds of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum McpErrorKind {
     /// The environment lacks a secret.
     NoSecret,
     /// It cannot be started or reached, or does not speak the protocol.
@@ -45,7 +45,7 @@ pub enum Trouble {
     Garbage,
 }
 
-impl Trouble {
+impl McpErrorKind {
     /// Its code in the errors of calls.
     pub fn code(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ impl Trouble {
 }
 
 impl McpError {
-    pub(super) fn new(server: &str, trouble: Trouble, words: impl Into<String>) -> Self {
+    pub(super) fn new(server: &str, trouble: McpErrorKind, words: impl Into<String>) -> Self {
         Self { server: server.to_owned(), trouble, words: words.into() }
     }
 }

@@ -15,14 +15,14 @@ use rmcp::transport::Transport;
 const MOST_OPEN: usize = 64;
 
 /// A transport with its open requests.
-pub(super) struct Guarded<T> {
+pub(super) struct GuardedTransport<T> {
     inner: T,
     open: Open,
 }
 
 type Open = Arc<Mutex<HashSet<RequestId>>>;
 
-impl<T> Guarded<T> {
+impl<T> GuardedTransport<T> {
     pub(super) fn new(inner: T) -> Self {
         Self { inner, open: Open::default() }
     }
@@ -45,7 +45,7 @@ impl<T> Guarded<T> {
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
     type Error = T::Error;
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
@@ -90,7 +90,7 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_only_asks_is_not_heard_until_it_has_its_answers() {
         let (mut server, from_server) = tokio::io::duplex(1 << 20);
-        let mut guarded = Guarded::new(AsyncRwTransport::new_client(from_server, tokio::io::sink()));
+        let mut guarded = GuardedTransport::new(AsyncRwTransport::new_client(from_server, tokio::io::sink()));
         let ping = |id: usize| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
         let progress = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
         let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});

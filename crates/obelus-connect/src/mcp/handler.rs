@@ -26,7 +26,7 @@ pub(super) struct Question {
 /// The state that the connection to a server and its calls share.
 #[derive(Default)]
 pub(super) struct Shared {
-    seats: Mutex<Vec<(u64, mpsc::Sender<Question>)>>,
+    registered: Mutex<Vec<(u64, mpsc::Sender<Question>)>>,
     next: AtomicU64,
     /// Whether the server announced a change of the tool list.
     stale: AtomicBool,
@@ -37,11 +37,11 @@ pub(super) struct Shared {
 impl Shared {
     /// Registers a call that can ask a person: it receives the server's questions until the seat is dropped. The
     /// protocol does not link a question to a call, so the latest call gets it.
-    pub(super) fn seat(self: &Arc<Self>) -> (Seat, mpsc::Receiver<Question>) {
+    pub(super) fn register_call(self: &Arc<Self>) -> (CallRegistration, mpsc::Receiver<Question>) {
         let (sender, questions) = mpsc::channel(MOST_QUESTIONS);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner).push((number, sender));
-        (Seat { shared: Arc::clone(self), number }, questions)
+        self.registered.lock().unwrap_or_else(PoisonError::into_inner).push((number, sender));
+        (CallRegistration { shared: Arc::clone(self), number }, questions)
     }
 
     /// Notes a change of the tool list.
@@ -65,21 +65,21 @@ impl Shared {
     }
 
     fn ask(&self, question: Question) -> bool {
-        let seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        seats.last().is_some_and(|(_, latest)| latest.try_send(question).is_ok())
+        let registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
+        registered.last().is_some_and(|(_, latest)| latest.try_send(question).is_ok())
     }
 }
 
 /// The registration of a call.
-pub(super) struct Seat {
+pub(super) struct CallRegistration {
     shared: Arc<Shared>,
     number: u64,
 }
 
-impl Drop for Seat {
+impl Drop for CallRegistration {
     fn drop(&mut self) {
-        let mut seats = self.shared.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        seats.retain(|(number, _)| *number != self.number);
+        let mut registered = self.shared.registered.lock().unwrap_or_else(PoisonError::into_inner);
+        registered.retain(|(number, _)| *number != self.number);
     }
 }
 

@@ -18,7 +18,7 @@ use rmcp::transport::streamable_http_client::{
 use tokio::sync::watch;
 
 use self::bounded::{Bounded, Listens};
-use super::error::Trouble;
+use super::error::McpErrorKind;
 use super::oauth::Auth;
 use super::words::Words;
 use crate::web;
@@ -29,7 +29,7 @@ const MOST_REDIRECTS: usize = 5;
 const MOST_WAIT: Duration = Duration::from_secs(3);
 
 /// A transport by HTTP, and its observed state.
-pub(super) struct Way {
+pub(super) struct HttpTransport {
     pub(super) transport: StreamableHttpClientTransport<Bounded>,
     /// Changes for every answer that was too large.
     pub(super) too_large: watch::Receiver<u64>,
@@ -42,30 +42,32 @@ pub(super) async fn listening(mut listens: watch::Receiver<Listens>) {
 }
 
 /// Creates the transport. The error says what is missing.
-pub(super) fn way(
+pub(super) fn http_transport(
     url: &Url,
     headers: &[(HeaderName, Words)],
     auth: Option<&Arc<Auth>>,
-) -> Result<Way, (Trouble, String)> {
+) -> Result<HttpTransport, (McpErrorKind, String)> {
     let mut filled = HashMap::new();
     for (name, words) in headers {
         let text = words
             .filled()
-            .map_err(|missing| (Trouble::NoSecret, format!("the environment has no `{missing}`; set it")))?;
+            .map_err(|missing| (McpErrorKind::NoSecret, format!("the environment has no `{missing}`; set it")))?;
         // The value may hold a secret, so the error does not show it.
         let mut value = HeaderValue::from_bytes(text.expose().as_bytes()).map_err(|_| {
             let words = format!("the value of `{name}` has a line break or another control character");
-            (Trouble::NoSecret, words)
+            (McpErrorKind::NoSecret, words)
         })?;
         value.set_sensitive(true);
         filled.insert(name.clone(), value);
     }
-    let client =
-        builder().redirect(keeping()).build().map_err(|error| (Trouble::NoStart, web::no_tls(innermost(&error))))?;
+    let client = builder()
+        .redirect(keeping())
+        .build()
+        .map_err(|error| (McpErrorKind::NoStart, web::no_tls(innermost(&error))))?;
     let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(filled);
     let client = Bounded::new(client, auth.cloned());
     let (too_large, listens) = (client.too_large(), client.listens());
-    Ok(Way { transport: StreamableHttpClientTransport::with_client(client, config), too_large, listens })
+    Ok(HttpTransport { transport: StreamableHttpClientTransport::with_client(client, config), too_large, listens })
 }
 
 /// A client that keeps its requests on one host.

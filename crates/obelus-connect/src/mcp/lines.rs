@@ -17,13 +17,13 @@ pub(super) const MOST_LINE: usize = 16 * 1024 * 1024;
 const ENDLESS: usize = 4 * MOST_LINE;
 
 /// A stream that measures its lines.
-pub(super) struct Lines<R> {
+pub(super) struct MeasuredLines<R> {
     from: R,
     length: usize,
     too_long: watch::Sender<u64>,
 }
 
-impl<R> Lines<R> {
+impl<R> MeasuredLines<R> {
     /// The receiver changes for every line that is too long.
     pub(super) fn new(from: R) -> (Self, watch::Receiver<u64>) {
         let (too_long, seen) = watch::channel(0);
@@ -44,7 +44,7 @@ impl<R> Lines<R> {
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for MeasuredLines<R> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.length > ENDLESS {
             return Poll::Ready(Ok(()));
@@ -66,12 +66,12 @@ mod tests {
     #[tokio::test]
     async fn a_line_that_is_too_long_is_noticed_and_an_endless_one_ends() {
         let text = [vec![b'a'; MOST_LINE + 1], b"\n{}\n".to_vec(), vec![b'b'; MOST_LINE - 1], b"\n".to_vec()].concat();
-        let (mut lines, seen) = Lines::new(&text[..]);
+        let (mut lines, seen) = MeasuredLines::new(&text[..]);
         let mut read = Vec::new();
         lines.read_to_end(&mut read).await.unwrap();
         assert_eq!((read.len(), *seen.borrow()), (text.len(), 1));
 
-        let (lines, seen) = Lines::new(tokio::io::repeat(b'x'));
+        let (lines, seen) = MeasuredLines::new(tokio::io::repeat(b'x'));
         let read = tokio::io::copy(&mut { lines }, &mut tokio::io::sink()).await.unwrap();
         assert!(usize::try_from(read).unwrap() < ENDLESS + MOST_LINE);
         assert_eq!(*seen.borrow(), 1);

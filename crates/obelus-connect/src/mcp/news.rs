@@ -80,7 +80,7 @@ pub(super) type Listener = Arc<dyn Fn(&ServerNews) + Send + Sync>;
 
 /// Notices and their listener.
 #[derive(Default)]
-pub(super) struct News(Mutex<Announcements>);
+pub(super) struct NoticeSender(Mutex<Announcements>);
 
 #[derive(Default)]
 struct Announcements {
@@ -96,7 +96,7 @@ struct Announcements {
 /// The limit of notices that wait for a listener.
 const MOST_EARLY: usize = 100;
 
-impl News {
+impl NoticeSender {
     pub(super) fn listen(&self, listener: Listener) {
         let early = {
             let mut state = self.lock();
@@ -125,7 +125,7 @@ impl News {
     }
 
     /// A tool is unchanged again; its next change is reported.
-    pub(super) fn as_it_was(&self, tool: &str) {
+    pub(super) fn note_unchanged(&self, tool: &str) {
         self.lock().changed.remove(tool);
     }
 

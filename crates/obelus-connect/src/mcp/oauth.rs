@@ -14,7 +14,7 @@
 //! | `assertion` | authentication of the client by a signature |
 //! | `grants` | logins, and accounts of agents |
 //! | `stored_token` | tokens in files |
-//! | `landing` | the page that a login returns to |
+//! | `login_callback` | the page that a login returns to |
 
 mod assertion;
 mod challenge;
@@ -22,7 +22,7 @@ mod client;
 mod config;
 mod fetch;
 mod grants;
-mod landing;
+mod login_callback;
 mod metadata;
 mod stored_token;
 
@@ -38,7 +38,7 @@ use self::client::Client;
 pub(super) use self::config::AuthConfig;
 use self::config::Grant;
 use self::fetch::Fetch;
-pub use self::landing::Landing;
+pub use self::login_callback::LoginCallback;
 use self::stored_token::{StoredToken, file_of};
 use super::error::quoted;
 
@@ -59,13 +59,13 @@ pub(super) struct Auth {
     server: String,
     url: Url,
     config: AuthConfig,
-    place: Mutex<Option<Place>>,
+    place: Mutex<Option<TokenFile>>,
     /// Locked during a renewal, so that it happens once.
     held: tokio::sync::Mutex<TokenState>,
 }
 
 #[derive(Clone)]
-struct Place {
+struct TokenFile {
     file: PathBuf,
     /// How a person names the agent in a login command.
     typed: String,
@@ -93,12 +93,12 @@ impl Auth {
     }
 
     /// Stores an agent's tokens in a folder. Otherwise they last as long as the process.
-    pub(super) fn keep_in(&self, folder: &Path, agent: &str, typed: &str) {
-        let place = Place { file: file_of(folder, agent, &self.url), typed: typed.to_owned() };
+    pub(super) fn store_in(&self, folder: &Path, agent: &str, typed: &str) {
+        let place = TokenFile { file: file_of(folder, agent, &self.url), typed: typed.to_owned() };
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
     }
 
-    fn place(&self) -> Option<Place> {
+    fn place(&self) -> Option<TokenFile> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -128,7 +128,7 @@ impl Auth {
         if !is_last && held.stored.as_ref().and_then(|stored| stored.access.as_ref()) != used {
             return Ok(());
         }
-        if !is_last && self.take_theirs(&mut held, used) {
+        if !is_last && self.take_stored(&mut held, used) {
             return Ok(());
         }
         let wants_more = challenge.wants_more();
@@ -186,7 +186,7 @@ impl Auth {
     }
 
     /// Takes a token that another process has stored meanwhile.
-    fn take_theirs(&self, held: &mut TokenState, used: Option<&Secret>) -> bool {
+    fn take_stored(&self, held: &mut TokenState, used: Option<&Secret>) -> bool {
         let Some(place) = self.place().filter(|_| !held.is_aside) else { return false };
         let theirs = StoredToken::load(&place.file, &self.url);
         let theirs = theirs.filter(|theirs| theirs.access.as_ref() != used && theirs.fresh(now()).is_some());
@@ -198,7 +198,7 @@ impl Auth {
     /// Renews a token without a person.
     async fn refresh(&self, held: &mut TokenState) -> Result<(), String> {
         let used = held.stored.as_ref().and_then(|stored| stored.access.clone());
-        if self.take_theirs(held, used.as_ref()) {
+        if self.take_stored(held, used.as_ref()) {
             return Ok(());
         }
         let Some(mut stored) = held.stored.take() else { return Err(String::new()) };

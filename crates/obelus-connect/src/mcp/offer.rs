@@ -24,14 +24,14 @@ const LONGEST_NAME: usize = 64;
 
 /// The tools of a server.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
+pub(super) struct ServerTools {
     /// Those that can be offered, converted to our definitions.
     pub(super) tools: BTreeMap<String, Value>,
     /// Notices about those left out.
     pub(super) notes: Vec<ServerNews>,
 }
 
-impl Listed {
+impl ServerTools {
     pub(super) fn read(spec: &Spec, tools: Vec<Value>) -> Self {
         let mut listed = Self::default();
         let mut left_out = BTreeSet::new();
@@ -181,7 +181,7 @@ mod tests {
         });
         let mut harmless = tool.clone();
         harmless["inputSchema"]["properties"]["_outputPath"] = json!({"const": "x"});
-        let listed = Listed::read(&spec(json!({})), vec![tool, harmless]);
+        let listed = ServerTools::read(&spec(json!({})), vec![tool, harmless]);
         assert!(listed.notes[0].to_string().contains("begins with †"), "{:?}", listed.notes);
         let schema = &listed.tools["wipe"];
         let expected = json!({"type": "object", "properties": {"a": {"type": "string"}}, "description": "Wipes."});
@@ -191,7 +191,7 @@ mod tests {
 
         let said = spec(json!({"tools": {"wipe": {"x-effect": "read", "x-trust": "trusted"}}}));
         let tool = json!({"name": "wipe", "inputSchema": {"type": "object"}});
-        let schema = &Listed::read(&said, vec![tool]).tools["wipe"];
+        let schema = &ServerTools::read(&said, vec![tool]).tools["wipe"];
         let tool = Tool::parse("s.wipe", schema).unwrap();
         assert_eq!((tool.effect.name(), tool.trusted), ("read", true));
     }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_tool_that_the_file_names_and_the_server_has_not_is_told() {
         let spec = spec(json!({"offer": ["ehco", "get_*"], "tools": {"sum": {"x-effect": "read"}, "echo": {}}}));
-        let listed = Listed::read(&spec, vec![json!({"name": "echo", "inputSchema": {}})]);
+        let listed = ServerTools::read(&spec, vec![json!({"name": "echo", "inputSchema": {}})]);
         let told: Vec<_> =
             listed.notes.iter().map(|note| note.to_string().split('`').nth(3).unwrap().to_owned()).collect();
         assert_eq!(told, ["ehco", "sum"]);
@@ -212,7 +212,7 @@ mod tests {
         crate::fuzz::fuzz("mcp", |input| {
             let Ok(value) = serde_json::from_slice::<Value>(input) else { return false };
             let tools = value.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
-            let listed = Listed::read(&spec, tools);
+            let listed = ServerTools::read(&spec, tools);
             for (name, schema) in &listed.tools {
                 assert!(name.len() <= LONGEST_NAME && name.is_ascii());
                 assert!(schema.as_object().unwrap().keys().all(|key| !is_ours(key)));
@@ -248,7 +248,7 @@ mod tests {
             json!(17),
         ];
         let count = tools.len();
-        let listed = Listed::read(&spec(json!({})), tools);
+        let listed = ServerTools::read(&spec(json!({})), tools);
         assert_eq!(listed.tools.keys().collect::<Vec<_>>(), ["a.b-c_D9"]);
         assert_eq!(listed.notes.len(), count - 1, "{:#?}", listed.notes);
         assert!(listed.notes.iter().all(|note| !note.to_string().contains('\u{1b}')));

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::error::last_words;
 use super::spec::Program;
-use crate::group::Group;
+use crate::process_group::ProcessGroup;
 
 /// How long a program has to exit after its stdin was closed, and again after SIGTERM.
 const MOMENT: Duration = Duration::from_secs(2);
@@ -31,16 +31,16 @@ pub(super) struct Process {
     end: watch::Sender<bool>,
     /// How it ended, as text.
     ended: watch::Receiver<Option<String>>,
-    stderr: Arc<Tail>,
+    stderr: Arc<StderrTail>,
 }
 
 impl Process {
     /// Starts a program. The error says what to do.
     pub(super) fn start(program: &Program, mut command: Command) -> Result<(Self, ChildStdout, ChildStdin), String> {
-        let (group, pipes) = Group::spawn(&mut command).map_err(|error| not_started(program, &error))?;
+        let (group, pipes) = ProcessGroup::spawn(&mut command).map_err(|error| not_started(program, &error))?;
         let (end, ending) = watch::channel(false);
         let (told, ended) = watch::channel(None);
-        let stderr = Arc::new(Tail::default());
+        let stderr = Arc::new(StderrTail::default());
         tokio::spawn(keep(group, ending, told, pipes.stderr, Arc::clone(&stderr)));
         Ok((Self { end, ended, stderr }, pipes.stdout, pipes.stdin))
     }
@@ -67,11 +67,11 @@ impl Process {
 
 /// Runs until the process ends or must end. When this is dropped, as at the runtime's shutdown, the group is killed.
 async fn keep(
-    mut group: Group,
+    mut group: ProcessGroup,
     mut ending: watch::Receiver<bool>,
     told: watch::Sender<Option<String>>,
     stderr: ChildStderr,
-    tail: Arc<Tail>,
+    tail: Arc<StderrTail>,
 ) {
     let mut listening = tokio::spawn(async move { tail.listen(stderr).await });
     let status = tokio::select! {
@@ -116,9 +116,9 @@ fn not_started(program: &Program, error: &io::Error) -> String {
 
 /// The end of a process's stderr.
 #[derive(Default)]
-struct Tail(Mutex<VecDeque<u8>>);
+struct StderrTail(Mutex<VecDeque<u8>>);
 
-impl Tail {
+impl StderrTail {
     async fn listen(&self, mut stderr: ChildStderr) {
         let mut chunk = [0; 4096];
         while let Ok(read @ 1..) = stderr.read(&mut chunk).await {

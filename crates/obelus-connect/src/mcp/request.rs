@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::connection::Connection;
-use super::error::{McpError, Trouble, shortened};
+use super::error::{McpError, McpErrorKind, shortened};
 use super::handler::{Question, form_of};
 
 /// How often a server may ask for input before it must return a result.
@@ -65,11 +65,11 @@ pub(super) async fn call(
             }
             _ => {
                 let words = "it made a task of the call, to be looked at later; tasks are not supported";
-                return Err(connection.error(Trouble::Garbage, words));
+                return Err(connection.error(McpErrorKind::Garbage, words));
             }
         }
     }
-    Err(connection.error(Trouble::Said, format!("it asked {MOST_ROUNDS} times for more and has no result")))
+    Err(connection.error(McpErrorKind::Said, format!("it asked {MOST_ROUNDS} times for more and has no result")))
 }
 
 /// One request. Dropping it cancels the request at the server.
@@ -79,7 +79,7 @@ async fn once(
     elicitor: Option<&dyn Elicit>,
     clock: &mut Clock,
 ) -> Result<CallToolResponse, McpError> {
-    let mut seat = elicitor.map(|elicitor| (elicitor, connection.shared.seat()));
+    let mut registered = elicitor.map(|elicitor| (elicitor, connection.shared.register_call()));
     let mut too_long = connection.too_long.clone();
     too_long.mark_unchanged();
     let response = connection.peer.call_tool_once(params);
@@ -91,14 +91,14 @@ async fn once(
         tokio::select! {
             biased;
             () = line_too_long(&mut too_long) => {
-                return Err(connection.error(Trouble::TooLarge, "it sent a message that is too large, which was dropped"));
+                return Err(connection.error(McpErrorKind::TooLarge, "it sent a message that is too large, which was dropped"));
             }
             result = &mut response => return match result {
                 Ok(response) => Ok(response),
                 Err(error) => Err(connection.failed(error).await),
             },
             () = or_never(&mut asking) => asking = None,
-            question = next(&mut seat), if !is_asking => {
+            question = next(&mut registered), if !is_asking => {
                 clock.spent(since);
                 let (elicitor, question) = question;
                 asking = Some(Box::pin(put(connection, elicitor, question)));
@@ -126,10 +126,10 @@ async fn or_never(asking: &mut Option<Pin<Box<dyn Future<Output = ()> + Send + '
     }
 }
 
-type Seated<'a> = (&'a dyn Elicit, (super::handler::Seat, tokio::sync::mpsc::Receiver<Question>));
+type RegisteredCall<'a> = (&'a dyn Elicit, (super::handler::CallRegistration, tokio::sync::mpsc::Receiver<Question>));
 
-async fn next<'a>(seat: &mut Option<Seated<'a>>) -> (&'a dyn Elicit, Question) {
-    if let Some((elicitor, (_, questions))) = seat
+async fn next<'a>(registered: &mut Option<RegisteredCall<'a>>) -> (&'a dyn Elicit, Question) {
+    if let Some((elicitor, (_, questions))) = registered
         && let Some(question) = questions.recv().await
     {
         return (*elicitor, question);
@@ -169,7 +169,7 @@ async fn answers(
             InputRequest::ListRoots(_) => json!({"roots": []}),
             _ => {
                 let words = "it asks for a model of ours to work for it, which it was not offered";
-                return Err(connection.error(Trouble::Said, words));
+                return Err(connection.error(McpErrorKind::Said, words));
             }
         };
         answers.insert(key, answer);

@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 use tokio::sync::{Mutex, watch};
 
 use super::connection::{Connection, Listing};
-use super::error::{McpError, Trouble};
+use super::error::{McpError, McpErrorKind};
 use super::oauth::{Auth, LogIn};
-use super::offer::Listed;
+use super::offer::ServerTools;
 use super::request::{self, Clock, Elicit};
-use super::spec::{Era, Spec};
+use super::spec::{ProtocolEra, Spec};
 use super::tool_result::ToolResult;
 
 /// How often a list that changes while it is read is requested again.
@@ -24,7 +24,7 @@ const MOST_LOGINS: usize = 3;
 /// One server. It is connected at its first use, and reconnected after the connection broke.
 pub struct Server {
     spec: Spec,
-    line: Mutex<Line>,
+    state: Mutex<ConnectionState>,
     /// Set once. It also interrupts connecting.
     closed: watch::Sender<bool>,
 }
@@ -36,20 +36,24 @@ impl std::fmt::Debug for Server {
 }
 
 #[derive(Default)]
-struct Line {
+struct ConnectionState {
     connection: Option<Arc<Connection>>,
     /// The tools, as last listed.
-    listed: Option<Arc<Listed>>,
+    listed: Option<Arc<ServerTools>>,
     /// How long they are valid, if the server does not announce changes.
     fresh_until: Option<Instant>,
     /// Found out by the first connection.
-    era: Option<Era>,
+    era: Option<ProtocolEra>,
 }
 
 impl Server {
     pub(super) fn new(spec: Spec) -> Self {
         let era = spec.era;
-        Self { spec, line: Mutex::new(Line { era, ..Line::default() }), closed: watch::Sender::new(false) }
+        Self {
+            spec,
+            state: Mutex::new(ConnectionState { era, ..ConnectionState::default() }),
+            closed: watch::Sender::new(false),
+        }
     }
 
     /// Its name in the agent's file.
@@ -71,13 +75,13 @@ impl Server {
     ) -> Result<ToolResult, McpError> {
         if self.spec.refuses(tool) {
             let words = format!("`{tool}` is refused by `refuse` of the agent's file");
-            return Err(McpError::new(&self.spec.name, Trouble::Refused, words));
+            return Err(McpError::new(&self.spec.name, McpErrorKind::Refused, words));
         }
         let connection = self.connected().await?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let mut clock = Clock { left: self.spec.limit };
         let result = request::call(&connection, params, elicitor, &mut clock).await;
-        if matches!(&result, Err(error) if matches!(error.trouble, Trouble::Lost | Trouble::NoAccess)) {
+        if matches!(&result, Err(error) if matches!(error.trouble, McpErrorKind::Lost | McpErrorKind::NoAccess)) {
             self.forget(&connection).await;
         }
         result.map(|result| ToolResult::read(result, self.spec.most))
@@ -89,25 +93,25 @@ impl Server {
     }
 
     /// The current tools of the server.
-    pub(super) async fn listed(&self) -> Result<Arc<Listed>, McpError> {
-        let mut line = self.line.lock().await;
-        let connection = self.connect(&mut line).await?;
-        let is_old = line.fresh_until.is_some_and(|until| Instant::now() >= until) && !connection.shared.hears();
+    pub(super) async fn listed(&self) -> Result<Arc<ServerTools>, McpError> {
+        let mut state = self.state.lock().await;
+        let connection = self.connect(&mut state).await?;
+        let is_old = state.fresh_until.is_some_and(|until| Instant::now() >= until) && !connection.shared.hears();
         if connection.shared.take_stale() || is_old {
-            line.listed = None;
+            state.listed = None;
         }
-        if let Some(listed) = &line.listed {
+        if let Some(listed) = &state.listed {
             return Ok(Arc::clone(listed));
         }
         let since = Instant::now();
         let listing = tokio::time::timeout(self.spec.start, list(&connection)).await;
         let listing = listing.unwrap_or_else(|_| {
             let words = "it did not list its tools in time; see `start`";
-            Err(McpError::new(&self.spec.name, Trouble::NoStart, words))
+            Err(McpError::new(&self.spec.name, McpErrorKind::NoStart, words))
         })?;
-        let listed = Arc::new(Listed::read(&self.spec, listing.tools));
-        line.fresh_until = listing.fresh.and_then(|fresh| since.checked_add(fresh));
-        line.listed = Some(Arc::clone(&listed));
+        let listed = Arc::new(ServerTools::read(&self.spec, listing.tools));
+        state.fresh_until = listing.fresh.and_then(|fresh| since.checked_add(fresh));
+        state.listed = Some(Arc::clone(&listed));
         Ok(listed)
     }
 
@@ -115,7 +119,7 @@ impl Server {
     /// [`super::Servers::keep_logins`] says. A server that was not used yet first gets a request without a token, to
     /// learn its requirements.
     pub async fn log_in(&self, person: &dyn LogIn) -> Result<usize, McpError> {
-        let no_access = |words: String| McpError::new(&self.spec.name, Trouble::NoAccess, words);
+        let no_access = |words: String| McpError::new(&self.spec.name, McpErrorKind::NoAccess, words);
         let Some(auth) = self.spec.auth() else {
             return Err(no_access(
                 "there is nothing to log in to: it is no address, or has a token in `headers`".into(),
@@ -129,21 +133,21 @@ impl Server {
     }
 
     async fn logged_in(&self, auth: &Auth, person: &dyn LogIn) -> Result<usize, McpError> {
-        let no_access = |words: String| McpError::new(&self.spec.name, Trouble::NoAccess, words);
+        let no_access = |words: String| McpError::new(&self.spec.name, McpErrorKind::NoAccess, words);
         if !auth.is_challenged().await {
             auth.set_aside().await;
-            self.forget_line().await;
+            self.forget_connection().await;
             match self.listed().await {
-                Err(error) if error.trouble == Trouble::NoAccess && auth.is_challenged().await => {}
+                Err(error) if error.trouble == McpErrorKind::NoAccess && auth.is_challenged().await => {}
                 Err(error) => return Err(error),
                 Ok(_) => return Err(no_access("it does not want to know who asks".to_owned())),
             }
         }
         for _ in 1..MOST_LOGINS {
             auth.log_in(person).await.map_err(no_access)?;
-            self.forget_line().await;
+            self.forget_connection().await;
             match self.listed().await {
-                Err(error) if error.trouble == Trouble::NoAccess && auth.is_challenged().await => {}
+                Err(error) if error.trouble == McpErrorKind::NoAccess && auth.is_challenged().await => {}
                 listed => return listed.map(|listed| listed.tools.len()),
             }
         }
@@ -153,50 +157,50 @@ impl Server {
     /// Ends the process and the connection. Later calls are refused.
     pub(super) async fn close(&self) {
         self.closed.send_replace(true);
-        let connection = self.line.lock().await.connection.take();
+        let connection = self.state.lock().await.connection.take();
         if let Some(connection) = connection {
             connection.close().await;
         }
     }
 
     async fn connected(&self) -> Result<Arc<Connection>, McpError> {
-        let mut line = self.line.lock().await;
-        self.connect(&mut line).await
+        let mut state = self.state.lock().await;
+        self.connect(&mut state).await
     }
 
-    async fn connect(&self, line: &mut Line) -> Result<Arc<Connection>, McpError> {
+    async fn connect(&self, state: &mut ConnectionState) -> Result<Arc<Connection>, McpError> {
         let mut closed = self.closed.subscribe();
-        let is_closed = || McpError::new(&self.spec.name, Trouble::Closed, "it was closed");
+        let is_closed = || McpError::new(&self.spec.name, McpErrorKind::Closed, "it was closed");
         if *closed.borrow_and_update() {
             return Err(is_closed());
         }
-        if let Some(connection) = &line.connection
+        if let Some(connection) = &state.connection
             && connection.is_alive().await
         {
             return Ok(Arc::clone(connection));
         }
-        line.listed = None;
-        if let Some(broken) = line.connection.take() {
+        state.listed = None;
+        if let Some(broken) = state.connection.take() {
             broken.close().await;
         }
         let connection = tokio::select! {
-            opened = Connection::open(&self.spec, line.era) => {
+            opened = Connection::open(&self.spec, state.era) => {
                 // The server may have been replaced: the next attempt probes the era again.
-                Arc::new(opened.inspect_err(|_| line.era = self.spec.era)?)
+                Arc::new(opened.inspect_err(|_| state.era = self.spec.era)?)
             }
             _ = closed.changed() => return Err(is_closed()),
         };
-        line.era = Some(connection.era);
-        line.connection = Some(Arc::clone(&connection));
+        state.era = Some(connection.era);
+        state.connection = Some(Arc::clone(&connection));
         Ok(connection)
     }
 
     /// Makes the next use connect again.
-    async fn forget_line(&self) {
+    async fn forget_connection(&self) {
         let connection = {
-            let mut line = self.line.lock().await;
-            line.listed = None;
-            line.connection.take()
+            let mut state = self.state.lock().await;
+            state.listed = None;
+            state.connection.take()
         };
         if let Some(connection) = connection {
             connection.close().await;
@@ -205,11 +209,11 @@ impl Server {
 
     /// Makes the next call connect again.
     async fn forget(&self, connection: &Arc<Connection>) {
-        let mut line = self.line.lock().await;
-        if line.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
-            line.connection = None;
-            line.listed = None;
-            drop(line);
+        let mut state = self.state.lock().await;
+        if state.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
+            state.connection = None;
+            state.listed = None;
+            drop(state);
             connection.close().await;
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use obelus_kernel::text::glob_fits;
+use obelus_kernel::text::glob_matches;
 use obelus_kernel::{Tool, type_name};
 use obelus_runtime::Secret;
 use reqwest::Url;
@@ -39,7 +39,7 @@ const RESERVED: [&str; 6] =
 
 /// The eras of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Era {
+pub(super) enum ProtocolEra {
     /// With a handshake: 2025-11-25 and before.
     Handshake,
     /// Without one: 2026-07-28.
@@ -50,13 +50,13 @@ pub(super) enum Era {
 #[derive(Debug)]
 pub(super) struct Spec {
     pub(super) name: String,
-    pub(super) reach: Reach,
+    pub(super) reach: TransportSpec,
     /// Time limit of a call.
     pub(super) limit: Duration,
     /// Time limit of the start.
     pub(super) start: Duration,
     /// None if it is probed.
-    pub(super) era: Option<Era>,
+    pub(super) era: Option<ProtocolEra>,
     /// The number of characters kept of a result.
     pub(super) most: usize,
     offer: Vec<String>,
@@ -66,7 +66,7 @@ pub(super) struct Spec {
 
 /// How it is reached.
 #[derive(Debug)]
-pub(super) enum Reach {
+pub(super) enum TransportSpec {
     Stdio(Program),
     Http {
         url: Url,
@@ -113,14 +113,14 @@ impl Spec {
             (Some(_), None) => {
                 absent(&fields, "headers", "url")?;
                 absent(&fields, "auth", "url")?;
-                Reach::Stdio(Program::parse(&fields, base)?)
+                TransportSpec::Stdio(Program::parse(&fields, base)?)
             }
-            (None, Some(_)) => Reach::by_http(name, &fields)?,
+            (None, Some(_)) => TransportSpec::by_http(name, &fields)?,
         };
         let era = match fields.text("protocol")? {
             None | Some("auto") => None,
-            Some("2025-11-25") => Some(Era::Handshake),
-            Some("2026-07-28") => Some(Era::Stateless),
+            Some("2025-11-25") => Some(ProtocolEra::Handshake),
+            Some("2026-07-28") => Some(ProtocolEra::Stateless),
             Some(_) => return Err(fields.wrong("protocol", "it is one of auto, 2025-11-25, 2026-07-28")),
         };
         let most = match fields.get("most") {
@@ -145,12 +145,12 @@ impl Spec {
 
     /// Whether a tool is offered to the agent.
     pub(super) fn offers(&self, tool: &str) -> bool {
-        self.offer.iter().any(|glob| glob_fits(glob, tool)) && !self.refuses(tool)
+        self.offer.iter().any(|glob| glob_matches(glob, tool)) && !self.refuses(tool)
     }
 
     /// Whether a tool is never called.
     pub(super) fn refuses(&self, tool: &str) -> bool {
-        self.refuse.iter().any(|glob| glob_fits(glob, tool))
+        self.refuse.iter().any(|glob| glob_matches(glob, tool))
     }
 
     /// The annotations that the author gives a tool.
@@ -168,13 +168,13 @@ impl Spec {
     /// The authorization, if the server uses tokens.
     pub(super) fn auth(&self) -> Option<&Arc<Auth>> {
         match &self.reach {
-            Reach::Http { auth, .. } => auth.as_ref(),
-            Reach::Stdio(_) => None,
+            TransportSpec::Http { auth, .. } => auth.as_ref(),
+            TransportSpec::Stdio(_) => None,
         }
     }
 }
 
-impl Reach {
+impl TransportSpec {
     fn by_http(name: &str, fields: &Fields<'_>) -> Result<Self, BindingError> {
         absent(fields, "env", "command")?;
         absent(fields, "cwd", "command")?;
@@ -370,7 +370,7 @@ mod tests {
     fn a_silent_author_offers_everything_and_refuses_nothing() {
         let spec = parse(json!({"command": ["./a", "b"]})).unwrap();
         assert!(spec.offers("x") && !spec.refuses("x"));
-        let Reach::Stdio(program) = &spec.reach else { panic!("{spec:?}") };
+        let TransportSpec::Stdio(program) = &spec.reach else { panic!("{spec:?}") };
         assert_eq!((program.path.as_path(), program.cwd.as_path()), (Path::new("/base/./a"), Path::new("/base")));
         let spec = parse(json!({"command": ["a"], "offer": ["get_*"], "refuse": ["*_unsafe"]})).unwrap();
         assert!(spec.offers("get_x") && !spec.offers("put_x") && !spec.offers("get_x_unsafe"));

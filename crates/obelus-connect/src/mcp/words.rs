@@ -48,7 +48,7 @@ impl Words {
     }
 
     /// The text with secrets inserted. The error is the name of a missing one.
-    pub(super) fn filled(&self) -> Result<Filled, String> {
+    pub(super) fn filled(&self) -> Result<FilledText, String> {
         let mut text = String::new();
         let mut has_secret = false;
         for part in &self.0 {
@@ -61,17 +61,17 @@ impl Words {
                 }
             }
         }
-        Ok(if has_secret { Filled::Secret(Secret::new(text)) } else { Filled::Plain(text) })
+        Ok(if has_secret { FilledText::Secret(Secret::new(text)) } else { FilledText::Plain(text) })
     }
 }
 
 /// A text that may contain a secret.
-pub(super) enum Filled {
+pub(super) enum FilledText {
     Plain(String),
     Secret(Secret),
 }
 
-impl Filled {
+impl FilledText {
     /// The text itself, for sending.
     pub(super) fn expose(&self) -> &str {
         match self {

@@ -50,7 +50,7 @@ struct Rules {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlaybookError {
     /// It is not YAML, or not of the right shape.
-    #[error("{}{}: {message}", path.display(), At(*at))]
+    #[error("{}{}: {message}", path.display(), PositionSuffix(*at))]
     Syntax {
         /// The file.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum PlaybookError {
         message: String,
     },
     /// A rule has an error.
-    #[error("{}{}: {rule}, `{field}`: {message}", path.display(), At(*at))]
+    #[error("{}{}: {rule}, `{field}`: {message}", path.display(), PositionSuffix(*at))]
     Rule {
         /// The file.
         path: PathBuf,
@@ -76,9 +76,9 @@ pub enum PlaybookError {
 }
 
 /// `:LINE:COLUMN`, or nothing.
-struct At(Option<(u64, u64)>);
+struct PositionSuffix(Option<(u64, u64)>);
 
-impl fmt::Display for At {
+impl fmt::Display for PositionSuffix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |(line, column)| write!(f, ":{line}:{column}"))
     }

@@ -26,7 +26,7 @@ use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value as TemplateValue};
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::session::{Happened, Picture, Prompt, Purpose};
+use obelus_kernel::session::{Picture, Prompt, Purpose, TranscriptEvent};
 use obelus_kernel::{Effect, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -142,7 +142,7 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
         let given = TemplateValue::from_pairs([("given", memory(&prompt.given))]);
         messages.push(message_of(ChatRole::User, GIVEN, given)?);
     }
-    if !matches!(prompt.transcript.first().map(|entry| &entry.what), Some(Happened::User { .. })) {
+    if !matches!(prompt.transcript.first().map(|entry| &entry.what), Some(TranscriptEvent::User { .. })) {
         messages.push(message(ChatRole::User, BEGIN, json!({}))?);
     }
     let (told, day, is_observed) = TranscriptMessages::render(prompt)?;

@@ -88,12 +88,12 @@ impl Recorder {
 
 impl Model for Recorder {
     fn ask(&self, prompt: Prompt) -> AnswerFuture {
-        self.ask_aloud(prompt, Parts::to_nobody())
+        self.ask_streaming(prompt, Parts::without_listener())
     }
 
-    fn ask_aloud(&self, prompt: Prompt, parts: Parts) -> AnswerFuture {
+    fn ask_streaming(&self, prompt: Prompt, parts: Parts) -> AnswerFuture {
         let request = Request::of(&prompt);
-        let answer = self.inner.ask_aloud(prompt, parts);
+        let answer = self.inner.ask_streaming(prompt, parts);
         let file = self.file.clone();
         Box::pin(async move {
             let exchange = Exchange { request, answer: answer.await };

@@ -6,7 +6,7 @@ use obelus_kernel::Time;
 use obelus_kernel::compose::Composed;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::options::FollowUp;
-use obelus_kernel::session::{CallEntry, CallReport, CallStatus, Happened, Prompt, Purpose, TranscriptEntry};
+use obelus_kernel::session::{CallEntry, CallReport, CallStatus, Prompt, Purpose, TranscriptEntry, TranscriptEvent};
 use serde_json::{Value, json};
 
 /// An empty request.
@@ -48,12 +48,12 @@ pub(super) fn bare() -> Prompt {
 
 /// A request with a message of the user.
 pub(super) fn asked(words: &str) -> Prompt {
-    let transcript = vec![happened(0, Happened::User { text: words.to_owned(), time: Time(0) })];
+    let transcript = vec![happened(0, TranscriptEvent::User { text: words.to_owned(), time: Time(0) })];
     Prompt { texts: vec![("user".to_owned(), words.to_owned())], transcript, ..bare() }
 }
 
 /// A part of the session so far.
-pub(super) fn happened(batch: u64, what: Happened) -> TranscriptEntry {
+pub(super) fn happened(batch: u64, what: TranscriptEvent) -> TranscriptEntry {
     TranscriptEntry::new(batch, what)
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 pub use words::Refusal;
-use words::{Looker, ids_in, same};
+use words::{TextChecker, ids_in, same};
 
 /// After this many repetitions of an action, or of an unchanged page, the model is told to try something else.
 const NUDGE_AT: u64 = 5;
@@ -53,7 +53,7 @@ pub struct Recording<'a> {
 /// Updates the working state. Refused parts of a step are listed in `progress.refused`; a refused goal or plan is an
 /// error, because it cannot be stored in part.
 pub fn record(new: &Recording<'_>) -> Result<Value, CallError> {
-    let looker = Looker::new(new.shown, new.earlier);
+    let looker = TextChecker::new(new.shown, new.earlier);
     let mut state = Map::new();
     let goal = match new.goal {
         Value::Null => new.state["current_goal"].clone(),
@@ -92,7 +92,7 @@ fn refused(code: &str, place: &str, why: Refusal) -> CallError {
     CallError::new(code, format!("{place}: {why}"))
 }
 
-fn plan(new: &Recording<'_>, looker: &Looker<'_>) -> Result<Value, CallError> {
+fn plan(new: &Recording<'_>, looker: &TextChecker<'_>) -> Result<Value, CallError> {
     let is_given = new.plan.as_array().is_some_and(|plan| !plan.is_empty());
     let items = match (is_given, begins_anew(new)) {
         (true, _) => texts(new.plan),
@@ -115,7 +115,12 @@ fn plan(new: &Recording<'_>, looker: &Looker<'_>) -> Result<Value, CallError> {
 }
 
 /// The progress: the step's, together with what was done before.
-fn progress(new: &Recording<'_>, plan: &Value, looker: &Looker<'_>, refused: &mut Vec<Value>) -> Map<String, Value> {
+fn progress(
+    new: &Recording<'_>,
+    plan: &Value,
+    looker: &TextChecker<'_>,
+    refused: &mut Vec<Value>,
+) -> Map<String, Value> {
     let before = &new.state["progress"];
     let begins_anew = begins_anew(new);
     let said = &new.step["progress"];
@@ -155,7 +160,7 @@ fn progress(new: &Recording<'_>, plan: &Value, looker: &Looker<'_>, refused: &mu
 }
 
 /// Adds facts; one that names an older fact replaces it.
-fn facts(new: &Recording<'_>, looker: &Looker<'_>, refused: &mut Vec<Value>) -> Vec<Value> {
+fn facts(new: &Recording<'_>, looker: &TextChecker<'_>, refused: &mut Vec<Value>) -> Vec<Value> {
     let before = new.state["facts"].as_array().cloned().unwrap_or_default();
     let mut facts = if begins_anew(new) { Vec::new() } else { before };
     let said = new.step["facts"].as_array().map(Vec::as_slice).unwrap_or_default();

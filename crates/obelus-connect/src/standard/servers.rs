@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::pins::{self, Pins};
 use super::{Notice, Notices, StandardConnector};
 use crate::activity::BindingError;
-use crate::browser::{Browser, Outputs, Section};
+use crate::browser::{Browser, OutputFolder, Section};
 use crate::mcp::Servers;
 
 /// How long servers may take to start before a notice.
@@ -27,7 +27,7 @@ pub struct SessionServers {
     /// Why there is no browser.
     missing: Option<BindingError>,
     /// Removed after the servers have ended.
-    outputs: Option<Outputs>,
+    outputs: Option<OutputFolder>,
     /// The session's tools, with their schemas.
     given: BTreeMap<String, Value>,
     is_empty: bool,
@@ -90,14 +90,14 @@ impl SessionServers {
     }
 
     /// Starts the servers, and adds their tools to the context of a new session.
-    pub(super) async fn meet(&mut self, spec: &mut SessionSpec) -> Result<(), String> {
+    pub(super) async fn start_servers(&mut self, spec: &mut SessionSpec) -> Result<(), String> {
         if self.is_empty {
             return Ok(());
         }
         if let Some(missing) = &self.missing {
             return Err(missing.to_string());
         }
-        let mut tools = self.told_if_slow(self.servers.tools()).await.map_err(|error| error.to_string())?;
+        let mut tools = self.notify_if_slow(self.servers.tools()).await.map_err(|error| error.to_string())?;
         let folder = spec.mcp.as_ref().map_or(spec.folder.as_path(), |mcp| mcp.folder.as_path());
         let pins = Pins::read(folder).map_err(|error| error.to_string())?;
         let is_ours = |name: &str| self.browser.as_ref().is_some_and(|browser| browser.describes(name));
@@ -130,7 +130,7 @@ impl SessionServers {
     }
 
     /// Waits for the servers, with a notice if it takes long.
-    async fn told_if_slow<T>(&self, work: impl Future<Output = T>) -> T {
+    async fn notify_if_slow<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
             return done;
@@ -157,7 +157,7 @@ impl Services for SessionServers {
                 return Vec::new();
             }
             let mut words: Vec<String> = self.missing.iter().map(|missing| visible(&missing.to_string())).collect();
-            match self.told_if_slow(self.servers.tools()).await {
+            match self.notify_if_slow(self.servers.tools()).await {
                 Ok(now) => {
                     // The browser's tools have our descriptions, and `aim` checks what is planned with them.
                     let is_own = |name: &str| self.browser.as_ref().is_some_and(|browser| browser.owns(name));

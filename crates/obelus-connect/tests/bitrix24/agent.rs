@@ -1,11 +1,11 @@
-//! The tools of the CRM agent, its client, a session and the sandbox portal together: where answers get lost, nobody is
-//! asked, and everything is there exactly once.
+//! The tools of the CRM agent, its client, a session and the sandbox portal together: lost answers cause no questions,
+//! and every record exists exactly once.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
-use obelus_kernel::session::{CallStatus, Ends, Mode, Outcome, Settings};
+use obelus_kernel::session::{CallStatus, Mode, Outcome, Settings, TurnEnd};
 use obelus_kernel::{Context, Tool};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::{Activities, Agent, Connections, Elicitor, Host, Reconciled, SessionSpec, Work};
@@ -35,7 +35,7 @@ async fn office(drop_answers: f64) -> (Portal, Bitrix24) {
     (portal, client)
 }
 
-/// A call that somebody is to make, as an activity of deal 1.
+/// A planned phone call, as an activity of deal 1.
 fn phone_call(more: &Value) -> Work {
     let mut fields = json!({
         "SUBJECT": "Позвонить директору", "TYPE_ID": 2, "OWNER_TYPE_ID": 2, "OWNER_ID": 1,
@@ -115,9 +115,9 @@ async fn creations_of_the_agent_happen_once_though_answers_are_lost() {
 
     let questions = handle.inspect(obelus_kernel::session::Session::questions).await.unwrap();
     let reasons: Vec<_> = questions.into_iter().map(|question| question.reasons).collect();
-    assert_eq!((reply.ends, reasons), (Ends::Output, Vec::new()));
+    assert_eq!((reply.ends, reasons), (TurnEnd::Output, Vec::new()));
     assert!(reply.calls.iter().all(|call| call.status == CallStatus::Done), "{:?}", reply.calls);
-    // Twenty calls, and more requests than that: some answers were lost.
+    // More than twenty requests for twenty calls: some answers were lost.
     assert!(portal.requests() > 20, "{}", portal.requests());
 
     let named = json!({"filter": {"%TITLE": "Сделка-"}, "limit": "all"});

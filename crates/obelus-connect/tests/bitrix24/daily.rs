@@ -1,5 +1,5 @@
-//! What a sales team does every day (B24-12) by the tools of the bundled agent on the sandbox portal, names beside codes and
-//! what a session begins with (B24-13).
+//! The daily work of a sales team (B24-12) by the tools of the bundled agent on the sandbox portal, names beside codes,
+//! and the data that a session begins with (B24-13).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -169,7 +169,7 @@ async fn a_task_has_the_portals_own_key_and_no_visible_marker() {
     let task = office.call("tasks.task.get", json!({"taskId": made["task"]["id"]})).await;
     assert_eq!(task["task"]["description"], "О договоре");
     assert_eq!(task["task"]["responsible"]["name"], "Дарья Лугова");
-    // What the newer method has no place for is created in the older way, with a marker.
+    // Fields that the newer method does not have are created by the older one, with a marker.
     let tagged = json!({"fields": {"TITLE": "С меткой", "RESPONSIBLE_ID": 3, "TAGS": ["срочно"]}});
     let made = office.call("tasks.task.add", tagged).await;
     let task = office.call("tasks.task.get", json!({"taskId": made["task"]["id"]})).await;

@@ -1,4 +1,4 @@
-//! What the portal refuses for now, and what is done about it.
+//! Temporary refusals of the portal, and how the client handles them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

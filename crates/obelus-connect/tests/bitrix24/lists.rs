@@ -1,4 +1,4 @@
-//! Lists of more than a page: every row once, in order, in few requests.
+//! Lists of several pages: every row once, in order, in few requests.
 
 use std::sync::Mutex;
 
@@ -82,7 +82,7 @@ async fn rows_that_come_and_go_meanwhile_disturb_nothing() {
         let server = Server::start(move |asked, before| {
             let mut deals = deals.lock().unwrap();
             let reply = deals.reply(asked);
-            // After every request some are deleted, before and behind the page, and some are added.
+            // After every request some rows are deleted, before and after the page, and some are added.
             let asked_before = i64::try_from(before).unwrap() + 1;
             deals.ids.retain(|id| (id * seed) % 13 != asked_before || id % 2 == 0);
             let next = deals.ids.last().copied().unwrap_or_default();

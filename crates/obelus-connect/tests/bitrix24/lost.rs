@@ -1,4 +1,4 @@
-//! DUR-4: writes whose answer was lost, and how it is told whether they happened.
+//! DUR-4: writes whose answer was lost, and how the client finds out whether they happened.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,7 @@ fn creation() -> Work {
     work("crm.deal.add", "create", deal(), json!({"fields": {"TITLE": "Окна"}}))
 }
 
-/// A portal that loses the answers of writes, and carries them out first if `does`.
+/// A portal that loses the answers of writes; it carries them out if `does`.
 async fn losing(does: bool) -> Server {
     let made = Arc::new(Mutex::new(Vec::new()));
     Server::start(move |asked, _| {

@@ -1,4 +1,4 @@
-//! The client of a Bitrix24 portal, with a server on the other side that answers as the portal does.
+//! The Bitrix24 client against a server that answers as a portal does.
 #![cfg(feature = "bitrix24")]
 
 mod agent;
@@ -24,10 +24,10 @@ use obelus_runtime::{Activities, Activity, Elicitor, Work};
 use serde_json::{Value, json};
 use server::Server;
 
-/// What must never be seen.
+/// A secret that must not appear anywhere.
 pub(crate) const TOKEN: &str = "s3cr3tT0ken";
 
-/// The activity for a server, without limits and without much waiting.
+/// A client for a server, without a rate limit and with short waits.
 pub(crate) fn client(server: &Server) -> Bitrix24 {
     client_with(server, Options { rate: None, settle: Duration::ZERO, ..Options::default() })
 }
@@ -36,7 +36,7 @@ pub(crate) fn client_with(server: &Server, options: Options) -> Bitrix24 {
     Bitrix24::new(Webhook::parse(&format!("{}/rest/1/{TOKEN}/", server.url)).unwrap(), options)
 }
 
-/// A call of a tool that does this to the world and says this under `x-bitrix24`.
+/// A call of a tool with this effect and this `x-bitrix24`.
 #[expect(clippy::needless_pass_by_value, reason = "an annotation written in place reads better")]
 pub(crate) fn work(tool: &str, effect: &str, annotation: Value, call: Value) -> Work {
     let schema = json!({"type": "object", "x-effect": effect, "x-bitrix24": annotation});
@@ -66,14 +66,14 @@ pub(crate) fn value(outcome: Outcome) -> Value {
     }
 }
 
-/// The activity as a session has it.
+/// The client as an activity of a session.
 pub(crate) fn activity(client: &Bitrix24) -> Arc<dyn Activity> {
     let mut activities = Activities::new();
     activities.add("bitrix24", client.clone());
     Arc::clone(activities.get("bitrix24").unwrap())
 }
 
-/// What a call brings.
+/// The outcome of a call.
 pub(crate) async fn run(client: &Bitrix24, work: Work) -> Outcome {
     activity(client).run(work).await
 }

@@ -1,4 +1,4 @@
-//! What the manual shows, and what the agent's files say, can be used.
+//! The examples of the manual and the agent's files are valid.
 
 use std::path::Path;
 

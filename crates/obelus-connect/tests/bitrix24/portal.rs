@@ -1,18 +1,17 @@
-//! As much of a portal as the tests need: deals with ids, counted pages, pages by id, and batches with references.
+//! The parts of a portal that tests need: deals with ids, counted pages, pages by id, and batches with references.
 
 use serde_json::{Map, Value, json};
 
 use super::TOKEN;
 use super::server::{Asked, Reply, answer};
 
-/// What a request calls, and with which parameters.
+/// The method and the parameters of a request.
 #[derive(Debug)]
 pub(crate) struct Called {
     pub(crate) method: String,
     pub(crate) params: Value,
 }
 
-/// The method and the parameters of a request.
 pub(crate) fn called(asked: &Asked) -> Called {
     let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
     let method = path.strip_prefix(&format!("/rest/1/{TOKEN}/")).and_then(|rest| rest.strip_suffix(".json"));
@@ -32,7 +31,7 @@ pub(crate) fn refusal(status: &str, code: &str, description: &str) -> Reply {
     answer(status, "application/json", &body.to_string())
 }
 
-/// A query as PHP reads it: objects of objects; lists are objects with numbers for names.
+/// Parses a query as PHP does: nested objects; lists are objects with numbers as names.
 pub(crate) fn parse_query(query: &str) -> Value {
     let mut params = json!({});
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -66,12 +65,12 @@ fn number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// A portal with deals 1, 2, …, of which only some are there.
+/// A portal with deals; some of the ids may be missing.
 pub(crate) struct Deals {
     pub(crate) ids: Vec<i64>,
-    /// The field that the rows stand in, as for tasks.
+    /// The field that contains the rows, as for tasks.
     pub(crate) rows: Option<&'static str>,
-    /// Whether references in batches are understood.
+    /// Whether batches support references.
     pub(crate) refers: bool,
 }
 
@@ -123,7 +122,7 @@ impl Deals {
                     if let Some(path) = reference.filter(|_| self.refers) {
                         let steps = path.split(['[', ']']).filter(|step| !step.is_empty());
                         let mut at = &Value::Object(results.clone());
-                        // What cannot be found is the deepest value that was reached.
+                        // A reference that leads nowhere gives the deepest value reached.
                         for step in steps {
                             at = step
                                 .parse::<usize>()

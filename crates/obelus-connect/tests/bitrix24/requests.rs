@@ -1,4 +1,4 @@
-//! From a call to a request, and what of it nobody may see.
+//! Requests made from calls, and secrets that must not leave them.
 
 use std::path::Path;
 
@@ -77,7 +77,7 @@ async fn b24_10_what_the_portal_says_is_passed_on() {
 
 #[tokio::test]
 async fn the_address_is_in_no_error_and_in_no_result() {
-    // A portal that shows the address to whoever asks.
+    // A portal that repeats the address in its answer.
     let echo = |asked: &super::server::Asked, _: usize| result(&json!({"you": format!("asked {}", asked.target)}));
     let server = Server::start(echo).await;
     let told = value(run(&client(&server), read("profile", json!({}))).await);

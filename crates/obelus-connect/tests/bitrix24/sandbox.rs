@@ -1,6 +1,6 @@
-//! The client and the sandbox portal: what it takes to list much, to keep the pace, and to lose answers.
+//! The client against the sandbox portal: long lists, rate limits, and lost answers.
 //!
-//! Figures are printed, and none is asserted: `cargo test -p obelus-connect --test bitrix24 sandbox -- --nocapture`.
+//! Figures are printed but not asserted: `cargo test -p obelus-connect --test bitrix24 sandbox -- --nocapture`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ fn ids(rows: &Value) -> Vec<u64> {
     rows.as_array().unwrap().iter().map(|row| row["ID"].as_str().unwrap().parse().unwrap()).collect()
 }
 
-/// A portal on threads of its own, so that the client's work can be told from the portal's.
+/// A portal with its own threads, so that the client's CPU time can be measured.
 fn portal_apart(options: obelus_sandbox::SandboxOptions) -> (tokio::runtime::Runtime, Portal) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let portal = runtime.block_on(Portal::start(options)).unwrap();
@@ -52,7 +52,7 @@ fn ten_thousand_deals_are_listed_once_each_in_few_requests() {
         assert!(found.is_sorted());
         found.dedup();
         assert_eq!((found.len(), rows.as_array().unwrap().len()), (10_000, 10_000), "{what}");
-        // 200 pages, 25 in a request, one more to begin with and one to see the end.
+        // 200 pages, 25 per request, plus the first request and the one that finds the end.
         assert!(requests <= 11, "{requests}");
     }
 }
@@ -81,7 +81,7 @@ async fn the_burst_is_spent_and_no_refusal_reaches_the_caller() {
     );
 }
 
-/// Two names of one host are two portals for the client, as they would be for two programs.
+/// For the client, two names of one host are two portals, as for two programs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_programs_at_one_portal_are_refused_at_times_and_still_get_everything_done() {
     const CALLS: u32 = 30;
@@ -157,7 +157,7 @@ async fn with_answers_lost_everything_is_created_exactly_once() {
             key: format!("s:{number}.0"),
             ..work("crm.deal.add", "create", planted.clone(), json!({"fields": {"TITLE": title}}))
         };
-        // What a driver does: a lost answer is looked into, and only what did not happen is done again.
+        // As a driver does: reconciles a lost answer and repeats only what did not happen.
         let id = loop {
             let outcome = match run(&client, call.clone()).await {
                 Outcome::Lost { .. } => {
@@ -231,7 +231,7 @@ async fn a_method_that_is_out_of_time_is_told_with_the_moment() {
     value(run(&client, work("user.current", "read", json!({}), json!({}))).await);
 }
 
-/// Runs itself again with the certificate in the environment, as a person would run the program.
+/// Runs this test binary again with the certificate in the environment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_portal_with_a_certificate_of_its_own_is_trusted_where_the_environment_says_so() {
     let portal =

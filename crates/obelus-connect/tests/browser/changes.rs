@@ -1,4 +1,4 @@
-//! A page is shown whole once, and then by what changed of it (OPR-10).
+//! A page is shown whole once, then only its changes (OPR-10).
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ async fn opr_10_ids_hold_while_the_page_is_shown_also_when_it_is_loaded_again_an
     };
     assert_eq!(ids(&page), ids(&again));
     assert!(harness.changes().is_some_and(|changes| changes.contains("Nothing that is shown has changed")));
-    // The ids are those of the page as it is now.
+    // The ids still belong to the current page.
     let save = id(&page, "button", "Save");
     assert!(harness.aim("browser_click", json!({"target": save})).await.is_ok());
 

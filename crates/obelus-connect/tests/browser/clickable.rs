@@ -1,10 +1,10 @@
-//! What reacts to a click or a key is listed and can be pressed, whatever its markup (OPR-14).
+//! Elements that react to a click or a key are listed and can be pressed, whatever their markup (OPR-14).
 
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, id};
 
-/// Width and height do not matter: the middle of an element of the page, by a look at the picture's coordinates.
+/// Aims at a point of the page, in coordinates of the picture.
 async fn press_at(harness: &mut Harness, x: u32, y: u32) -> Result<(String, Value), obelus_kernel::session::CallError> {
     harness.observe().await;
     harness.aim("browser_mouse_click_xy", json!({"x": x, "y": y})).await
@@ -34,7 +34,7 @@ async fn opr_14_words_icons_and_signs_that_react_are_elements_with_a_name_or_a_h
     }
     assert!(harness.text().contains("textbox \"(amount_of_it)\""), "a field without a name: {}", harness.text());
     assert!(harness.text().contains("button \"(div at "), "a hint is the place where there is nothing else");
-    // The page is left as it was: roles and names are gone when something is done with it.
+    // The marks that an observation adds to the page are removed, and aiming still finds the element by role and name.
     let page = harness.observe().await;
     let (class, params) = harness.aim("browser_click", json!({"target": id(&page, "button", "second")})).await.unwrap();
     assert_eq!(
@@ -62,7 +62,7 @@ async fn opr_14_a_point_of_the_picture_is_pressed_and_judged_by_what_is_there() 
     let Some(mut harness) = Harness::new("point", json!({})).await else { return };
     let page = harness.open("/clickable").await;
     assert!(page.elements().iter().all(|element| element.name != "(quiet)"), "only the picture shows it");
-    // The board stands right above 2000 empty pixels, the form below them.
+    // The board is directly above 2000 empty pixels, the form below them.
     let found =
         harness.run("aim", json!({"tool": "browser.browser_mouse_click_xy", "params": {"x": -1, "y": 2}})).await;
     assert_eq!(found.unwrap_err().code, "bad_params");
@@ -80,7 +80,7 @@ async fn opr_14_a_point_of_the_picture_is_pressed_and_judged_by_what_is_there() 
     harness.observe().await;
     assert!(harness.text().contains("said quiet"), "{}", harness.text());
 
-    // Far below the window: a button that sends a form is a form that is sent.
+    // Far below the window: pressing the button of a form counts as sending the form.
     let mut order = None;
     for y in (2100..2700).step_by(10) {
         let (class, params) = press_at(&mut harness, 200, y).await.unwrap();

@@ -1,4 +1,4 @@
-//! Forms: filled in and sent by one call, and shown with what will be sent (OPR-10, OPR-11).
+//! Forms: one call fills in and sends a form, and shows the values that it will send (OPR-10, OPR-11).
 
 use obelus_runtime::Secret;
 use serde_json::json;
@@ -28,7 +28,7 @@ async fn opr_10_a_form_is_filled_in_and_sent_by_one_call_that_is_judged_as_what_
     assert!(!params.to_string().contains("4711"));
     assert_eq!(harness.sent(), Vec::<String>::new());
 
-    // The button was disabled until the form was filled in.
+    // The button was disabled until the form was complete.
     let done = harness.run(&class, params).await.unwrap();
     assert_eq!(harness.sent(), ["POST /signup"], "{done}");
     let body = harness.site.asked().iter().find(|asked| asked.method == "POST").unwrap().body.clone();

@@ -1,4 +1,4 @@
-//! A browser at work on a site of the test.
+//! A browser on a site of the test.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::installed::installed;
 use crate::server::{self, Asked, Server};
 
-/// One browser at a time: each takes half a gigabyte.
+/// One browser at a time, because each takes half a gigabyte.
 static TURN: Mutex<()> = Mutex::const_new(());
 
 pub(crate) struct Harness {
@@ -26,13 +26,13 @@ pub(crate) struct Harness {
     servers: Servers,
     /// The latest observation.
     pub(crate) seen: Value,
-    /// Where it lies for the model.
+    /// The slot from which the model gets the observation.
     slot: Arc<ObservationSlot>,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Harness {
-    /// A browser that may be on the site of the test; none where there is no browser.
+    /// A browser limited to the site of the test; `None` if no browser is installed.
     pub(crate) async fn new(name: &str, more: Value) -> Option<Self> {
         let installed = installed()?;
         let turn = TURN.lock().await;
@@ -83,7 +83,7 @@ impl Harness {
         })
     }
 
-    /// What an activity brings.
+    /// The result of an activity.
     pub(crate) async fn run(&self, name: &str, call: Value) -> Result<Value, CallError> {
         let tool = Tool::parse(name, &json!({"type": "object", "x-effect": "read"})).unwrap();
         let (key, elicitor, slot) = ("key".to_owned(), Elicitor::nobody(), Arc::clone(&self.slot));
@@ -102,17 +102,17 @@ impl Harness {
         PageSnapshot::parse(self.text())
     }
 
-    /// The model has nothing before its eyes any more.
+    /// Empties the model's observation slot.
     pub(crate) fn forget(&mut self) {
         self.slot = Arc::default();
     }
 
-    /// What the latest observation shows of a page that was shown before; none where the whole is shown.
+    /// The changes in the latest observation; `None` if it shows the whole page.
     pub(crate) fn changes(&self) -> Option<&str> {
         self.seen["changes"].as_str()
     }
 
-    /// What the latest observation shows.
+    /// The text of the latest observation.
     pub(crate) fn text(&self) -> &str {
         self.seen["text"].as_str().unwrap()
     }
@@ -131,26 +131,26 @@ impl Harness {
         self.observe().await
     }
 
-    /// Aims at pressing the element of this role and name.
+    /// Aims at pressing the element with this role and name.
     pub(crate) async fn press(&mut self, role: &str, name: &str) -> Result<(String, Value), CallError> {
         let page = self.observe().await;
         self.aim("browser_click", json!({"target": id(&page, role, name)})).await
     }
 
-    /// Presses it, whatever that does.
+    /// Presses it.
     pub(crate) async fn do_press(&mut self, role: &str, name: &str) -> Result<Value, CallError> {
         let (class, params) = self.press(role, name).await?;
         self.run(&class, params).await
     }
 
-    /// What reached the site and does more than read.
+    /// The requests to the site other than GET.
     pub(crate) fn sent(&self) -> Vec<String> {
         let asked = self.site.asked();
         let sends = asked.iter().filter(|asked| asked.method != "GET");
         sends.map(|asked| format!("{} {}", asked.method, asked.target)).collect()
     }
 
-    /// Ends the browser, as a crash would; its server stays.
+    /// Kills the browser; its MCP server stays.
     pub(crate) fn end_browser(&self) {
         let config = self.outputs.with_file_name("config.json");
         let server = processes().into_iter().find(|(_, _, line)| line.contains(&*config.to_string_lossy()));
@@ -167,7 +167,7 @@ impl Harness {
     }
 }
 
-/// Number, parent and command line of each process.
+/// Id, parent and command line of each process.
 fn processes() -> Vec<(u32, u32, String)> {
     let read = |entry: std::fs::DirEntry| {
         let id = entry.file_name().to_str()?.parse().ok()?;
@@ -184,7 +184,7 @@ pub(crate) fn id(page: &PageSnapshot, role: &str, name: &str) -> String {
     page.elements().iter().find(is).unwrap_or_else(|| panic!("there is no {role} {name}")).id.clone()
 }
 
-/// Every kind of action.
+/// Every class of actions.
 pub(crate) fn classes() -> Vec<&'static str> {
     Class::ALL.map(Class::name).to_vec()
 }

@@ -1,5 +1,5 @@
-//! Playwright MCP and Chromium, installed where they are missing: the one by npm below the target folder, in the version
-//! that was tried, the other by apt-get, which takes root.
+//! Installs Playwright MCP and Chromium if they are missing: the former by npm below the target folder, in a tested
+//! version, the latter by apt-get, which needs root.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,13 +7,13 @@ use std::sync::LazyLock;
 
 use obelus_connect::browser::PLAYWRIGHT_MCP;
 
-/// The program of the server, and the browser.
+/// The programs of the server and of the browser.
 pub(crate) struct Installed {
     pub(crate) cli: PathBuf,
     pub(crate) chromium: PathBuf,
 }
 
-/// What is installed. Where it cannot be, a test says so and is skipped; with CI set, that is a failure.
+/// The installed programs. If they cannot be installed, tests are skipped with a message; with `CI` set, they fail.
 pub(crate) fn installed() -> Option<&'static Installed> {
     static FOUND: LazyLock<Result<Installed, String>> =
         LazyLock::new(|| Ok(Installed { cli: playwright()?, chromium: chromium()? }));

@@ -1,4 +1,4 @@
-//! What outlives the browser (OPR-12), and what pages may ask their own site for (OPR-13).
+//! Data that outlives the browser (OPR-12), and requests of pages to their own site (OPR-13).
 
 use obelus_runtime::Secret;
 use serde_json::json;
@@ -28,7 +28,7 @@ async fn opr_13_a_page_that_is_opened_asks_its_own_site_by_post_and_no_other() {
     assert_eq!(harness.sent(), ["POST /api/list"], "what it shows, and no mutation or deletion");
     assert!(harness.other.asked().is_empty());
     assert!(harness.text().contains("list loaded"), "{}", harness.text());
-    // Once something is done with the page, what it sends is asked about, with what it carries.
+    // After an action, requests of the page need approval, and the question shows their content.
     let held = harness.do_press("button", "Book").await.unwrap_err();
     assert_eq!(held.code, "held", "{held:?}");
     let (class, params) = harness.press("button", "Book").await.unwrap();

@@ -1,4 +1,4 @@
-//! A real browser, on sites that the tests serve.
+//! A real browser on sites that the tests serve.
 #![cfg(feature = "mcp")]
 
 mod changes;
@@ -156,14 +156,14 @@ async fn what_a_page_sends_is_held_back_until_somebody_agrees() {
     let done = harness.run("delete", params.clone()).await.unwrap();
     assert_eq!(done["sent"], json!([format!("DELETE {}/api/items/3", harness.site.url)]));
     assert_eq!(harness.sent(), ["DELETE /api/items/3"]);
-    // The same without being agreed to: as another action, and once more than agreed.
+    // Without approval: as another class of action, and a second time.
     let mut plain = params.clone();
     plain["sends"] = Value::Null;
     assert_eq!(harness.run("press", plain).await.unwrap_err().code, "held");
     assert_eq!(harness.run("look", params).await.unwrap_err().code, "changed");
     assert_eq!(harness.sent(), ["DELETE /api/items/3"], "agreed to once, sent once");
 
-    // What is told on the side goes nowhere, and is no reason to ask.
+    // Beacons are blocked and cause no question.
     assert!(harness.do_press("button", "Beacon").await.is_ok());
     assert!(harness.do_press("button", "Only here").await.is_ok());
 
@@ -189,7 +189,7 @@ async fn what_was_agreed_to_is_not_done_to_another_element_or_form() {
         harness.do_press("button", alter).await.unwrap();
         assert_eq!(harness.run("submit", order).await.unwrap_err().code, "changed", "{alter}");
     }
-    // The button of the first row, and then the first button, which is another row's.
+    // The button of the first row; after that row is removed, the first button belongs to another one.
     harness.open("/").await;
     let (class, keep) = harness.press("button", "Keep").await.unwrap();
     harness.run(&class, keep.clone()).await.unwrap();
@@ -263,7 +263,7 @@ async fn a_dialog_is_seen_and_answered_and_what_follows_is_guarded() {
     assert_eq!(class, "look");
     harness.run(&class, params).await.unwrap();
 
-    // Not agreed to: what the page sends after the answer is held back, and belongs to the button.
+    // Without approval, what the page sends after the answer to its dialog is held back and belongs to the button.
     assert_eq!(harness.do_press("button", "Sure").await.unwrap()["dialog"], "confirm");
     harness.observe().await;
     let (class, params) = harness.aim("browser_handle_dialog", json!({"accept": true})).await.unwrap();
@@ -324,7 +324,7 @@ async fn a_browser_that_was_started_anew_opens_the_page_again() {
     harness.seen = harness.run("observe", json!({"at": at})).await.unwrap();
     assert_eq!(harness.seen["about"]["address"], format!("{}/next", harness.site.url));
     assert!(harness.text().contains("started anew"), "{}", harness.text());
-    // A browser that ended by itself was where it was.
+    // After a crash the browser opens the page where it was.
     harness.end_browser();
     let stale = harness.aim("browser_hover", json!({"target": "e1"})).await.unwrap_err();
     assert!(["not_observed", "unknown_element", "browser"].contains(&stale.code.as_str()), "{stale:?}");
@@ -375,7 +375,7 @@ async fn frames_scripts_that_send_files_and_other_corners_of_pages_are_guarded_t
     std::fs::write(files.join("a.txt"), "a").unwrap();
     let page = harness.open("/").await;
 
-    // A frame: found and judged as if it were the page.
+    // Elements of frames are found and judged like those of the page.
     let inside = json!({"target": id(&page, "textbox", "Inside"), "text": "hello"});
     let (class, params) = harness.aim("browser_type", inside).await.unwrap();
     harness.run(&class, params).await.unwrap();
@@ -384,7 +384,7 @@ async fn frames_scripts_that_send_files_and_other_corners_of_pages_are_guarded_t
     harness.run(&class, params).await.unwrap();
     assert_eq!(harness.sent(), ["POST /frame/send"]);
 
-    // A form whose script sends something else than the form says.
+    // A script that sends something else than its form.
     harness.open("/").await;
     let (class, params) = harness.press("button", "Subscribe").await.unwrap();
     assert_eq!((class.as_str(), params["form"]["method"].as_str()), ("submit", Some("GET")));
@@ -395,7 +395,7 @@ async fn frames_scripts_that_send_files_and_other_corners_of_pages_are_guarded_t
     harness.run(&class, params).await.unwrap();
     assert_eq!(harness.sent(), ["POST /frame/send", "POST /api/subscribe"]);
 
-    // What is sent a while later is held back, told, and asked about the next time.
+    // A delayed request is held back.
     harness.do_press("button", "Later").await.unwrap();
     let (class, params) = harness.aim("browser_wait_for", json!({"time": 3})).await.unwrap();
     assert_eq!(class, "wait");
@@ -404,7 +404,7 @@ async fn frames_scripts_that_send_files_and_other_corners_of_pages_are_guarded_t
     harness.observe().await;
     assert_eq!(harness.sent().len(), 2);
 
-    // Workers: what they send is held back, or there are none.
+    // Workers: their requests are held back, or they are not available.
     harness.open("/").await;
     assert!(harness.do_press("button", "Shared").await.is_ok());
     harness.observe().await;
@@ -415,20 +415,20 @@ async fn frames_scripts_that_send_files_and_other_corners_of_pages_are_guarded_t
     assert_eq!(harness.do_press("button", "Worker").await.unwrap_err().code, "held");
     assert_eq!(harness.sent().len(), 2);
 
-    // Names of fields that hide what a form and its document say.
+    // Fields whose names hide properties of the form and the document.
     let (class, params) = harness.press("button", "Clobbered").await.unwrap();
     assert_eq!(
         (class.as_str(), params["form"]["address"].as_str()),
         ("submit", Some(&*format!("{}/", harness.site.url)))
     );
 
-    // Words that react to a press are listed as what can be pressed.
+    // Texts that react to a click are listed as buttons.
     harness.open("/").await;
     harness.do_press("button", "Pressable words").await.unwrap();
     harness.observe().await;
     assert!(harness.text().contains("div pressed"));
 
-    // Files: chosen from the one folder, and never others.
+    // Files can be chosen only from the configured folder.
     assert_eq!(harness.do_press("button", "File").await.unwrap()["dialog"], "file");
     harness.observe().await;
     for path in ["/etc/passwd", "../../etc/passwd", "missing"] {
@@ -444,12 +444,12 @@ async fn frames_scripts_that_send_files_and_other_corners_of_pages_are_guarded_t
     assert_eq!(class, "fill");
     assert_eq!(harness.run(&class, params).await.unwrap()["did"], "file_upload");
 
-    // What a page loads down stays in the folder that goes away.
+    // Downloads stay in a temporary folder.
     let done = harness.do_press("link", "Load down").await.unwrap();
     assert_eq!(done["downloads"], 1, "{done}");
     assert!(!done.to_string().contains("file.bin"));
 
-    // A page that goes elsewhere by itself is held where it is.
+    // A page cannot navigate to another site by itself.
     let result = harness.do_press("link", "Refreshing").await;
     assert!(harness.other.asked().is_empty(), "{result:?}");
     harness.observe().await;

@@ -1,4 +1,4 @@
-//! Pages that are longer than the window, and pages that are wrapped anew while somebody looks.
+//! Pages longer than the window, and pages that replace their elements while they are observed.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ async fn hovering_works_on_a_page_that_is_wrapped_anew() {
     let page = harness.open("/wrapped").await;
     let (class, params) = harness.aim("browser_hover", json!({"target": id(&page, "button", "More")})).await.unwrap();
     assert_eq!(class, "look");
-    // The page wraps its rows by itself.
+    // By now the page has wrapped its rows in new elements.
     tokio::time::sleep(Duration::from_secs(4)).await;
     harness.run(&class, params).await.unwrap();
     harness.observe().await;

@@ -1,4 +1,4 @@
-//! What whoever is asked about a page is shown, and how a model reads tables.
+//! What a question about a page shows to a person, and how a model sees tables.
 
 use serde_json::json;
 

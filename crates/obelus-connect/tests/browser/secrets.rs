@@ -1,4 +1,4 @@
-//! Where secrets are typed, and where not.
+//! Fields into which secrets may be typed, and others.
 
 use obelus_runtime::Secret;
 use serde_json::json;
@@ -18,7 +18,7 @@ async fn a_secret_is_not_typed_into_the_frame_of_another_site() {
     {
         assert_eq!(harness.aim("browser_type", typing(name, text)).await.unwrap_err().code, code, "{name}");
     }
-    // The same when it is done: a call that was made for another field says nothing of this one.
+    // The action itself checks again: here the text was replaced after aiming.
     let (class, mut params) = harness.aim("browser_type", typing("Their password", "x")).await.unwrap();
     params["do"]["text"] = json!("$SHOP_PASSWORD");
     assert_eq!(harness.run(&class, params).await.unwrap_err().code, "secret_elsewhere");

@@ -1,4 +1,4 @@
-//! What is done is what was shown, whatever a page does in between.
+//! Actions do exactly what was shown, whatever the page changes in between.
 
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ async fn a_form_whose_values_or_row_change_while_it_is_filled_in_is_not_sent() {
         assert!(error.code == "changed" && error.message.contains(expected), "{field}: {error:?}");
         assert_eq!(harness.sent(), [""; 0]);
     }
-    // The same form, once it is seen as it is.
+    // The same form, now shown with its real content.
     let (class, params) = harness.press("button", "Buy").await.unwrap();
     assert_eq!(params["form"]["fields"]["Count of cups"], "3", "{params}");
     harness.run(&class, params).await.unwrap();
@@ -99,7 +99,7 @@ async fn a_link_that_deletes_is_not_followed_again_by_a_browser_that_was_started
     assert_eq!(harness.seen["about"]["address"], format!("{}/", harness.site.url));
     harness.close().await;
 
-    // An answer that is given elsewhere: the action comes to a browser that knows nothing.
+    // The action runs in a new browser, because the approval came in another process.
     let Some(harness) = Harness::new("deletes-act", json!({})).await else { return };
     let address = format!("{}/items/delete?id=1", harness.site.url);
     let call = json!({"address": address, "role": "link", "name": "Home", "nth": 0, "do": {"tool": "browser_click"}});

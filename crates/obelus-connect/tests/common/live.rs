@@ -1,4 +1,4 @@
-//! A session, and the host that has it.
+//! A session and its host.
 
 #![allow(dead_code, reason = "not every test needs everything")]
 
@@ -7,7 +7,7 @@ use obelus_kernel::session::{Reply, Session};
 use obelus_runtime::{Connections, EventBody, Host, SessionHandle, SessionSpec, Subscription};
 use serde_json::Value;
 
-/// A session that is kept nowhere.
+/// A session without a store.
 pub(crate) struct Live {
     _host: Host,
     pub(crate) handle: SessionHandle,
@@ -21,13 +21,13 @@ impl Live {
         Self { _host: host, events: handle.subscribe(None), handle }
     }
 
-    /// The user says something, and the turn comes to rest.
+    /// Sends a message and waits until the turn rests.
     pub(crate) async fn say(&self, words: &str) -> Reply {
         self.handle.say(words).await.unwrap();
         self.handle.rested().await.unwrap().unwrap()
     }
 
-    /// Something that is read from the session.
+    /// Reads something from the session.
     pub(crate) async fn look<T: Send + 'static>(&self, look: impl FnOnce(&Session) -> T + Send + 'static) -> T {
         self.handle.inspect(look).await.unwrap()
     }
@@ -36,12 +36,12 @@ impl Live {
         self.look(Session::state).await
     }
 
-    /// What has happened since this was last asked.
+    /// The events since the last call.
     pub(crate) fn events(&mut self) -> Vec<EventBody> {
         std::iter::from_fn(|| self.events.try_next()).map(|event| event.body.clone()).collect()
     }
 
-    /// What the model has written meanwhile, piece by piece.
+    /// The model's text since the last call, in pieces.
     pub(crate) fn written(&mut self) -> Vec<String> {
         let written = |event| match event {
             EventBody::Writing { text } => Some(text),

@@ -14,19 +14,19 @@ use serde_json::{Value, json};
 
 pub(crate) use live::Live;
 
-/// A playbook of the examples.
+/// A playbook from the examples.
 pub(crate) fn example(name: &str) -> Arc<dyn Model> {
     let spec = ModelSpec::parse(&format!("playbook:examples/playbooks/{name}.yaml")).unwrap();
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     open(&spec, root).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A session that sells: deals, people and letters, and `compose`, which the model carries out itself.
+/// A session of a sales agent: deals, people and letters, and `compose`, which the model carries out itself.
 pub(crate) async fn live(model: Arc<dyn Model>, lazy: bool) -> Live {
     live_with(model, lazy, json!({"type": "state", "people": people()})).await
 }
 
-/// The same with another message in memory.
+/// As [`live`], with another message in memory.
 pub(crate) async fn live_with(model: Arc<dyn Model>, lazy: bool, memory: Value) -> Live {
     let mut activities = Activities::new();
     activities.register("deal_get", |work| async move {
@@ -61,7 +61,7 @@ pub(crate) fn people() -> Value {
     json!([{"id": "anna", "name": "Анна", "time": "9:00"}, {"id": "boris", "name": "Борис", "time": "10:30"}])
 }
 
-/// The user says something, and the turn comes to rest.
+/// Sends a message and waits until the turn rests.
 pub(crate) async fn say(live: &Live, words: &str) -> Reply {
     live.say(words).await
 }

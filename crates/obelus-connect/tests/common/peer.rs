@@ -1,4 +1,4 @@
-//! The end of a connection that answers: what it was asked, and a port of its own to be asked at.
+//! The server side of a connection: its port and the requests it received.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use std::net::SocketAddr;
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What the server was asked.
+/// A received request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) method: String,
     pub(crate) target: String,
-    /// Names in lower case.
+    /// Names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
@@ -27,10 +27,10 @@ impl Asked {
     }
 }
 
-/// Everything that was asked so far.
+/// All requests so far.
 pub(crate) type Log = Arc<Mutex<Vec<Asked>>>;
 
-/// Takes requests one after the other, and hands each out with its connection and how many came before it.
+/// Accepts requests one by one. `serve` gets the connection, the request, and the number of requests before it.
 pub(crate) async fn listen(serve: impl Fn(TcpStream, &Asked, usize) + Send + Sync + 'static) -> (SocketAddr, Log) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

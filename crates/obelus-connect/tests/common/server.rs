@@ -1,4 +1,4 @@
-//! A small HTTP server that answers as a test wants, and remembers what it was asked.
+//! A small HTTP server with programmed answers that records its requests.
 
 #[path = "peer.rs"]
 mod peer;
@@ -8,23 +8,22 @@ use tokio::net::TcpStream;
 
 pub(crate) use peer::Asked;
 
-/// What the server does with a request.
+/// The reaction to a request.
 pub(crate) enum Reply {
     /// Sends this and closes the connection.
     Raw(String),
     /// Sends this and then nothing, without closing.
     Stall(String),
-    /// Sends a head, and then body until nobody takes it any more.
+    /// Sends a head, then an endless body until the client disconnects.
     Flood(String),
 }
 
-/// A server on a port of its own.
 pub(crate) struct Server {
     pub(crate) url: String,
     asked: peer::Log,
 }
 
-/// An answer with a kind and a body.
+/// An answer with a content type and a body.
 pub(crate) fn answer(status: &str, kind: &str, body: &str) -> Reply {
     let length = body.len();
     Reply::Raw(format!(
@@ -32,23 +31,23 @@ pub(crate) fn answer(status: &str, kind: &str, body: &str) -> Reply {
     ))
 }
 
-/// An answer of JSON.
+/// A JSON answer.
 pub(crate) fn json(body: &str) -> Reply {
     answer("200 OK", "application/json; charset=utf-8", body)
 }
 
-/// An answer that sends elsewhere.
+/// A redirect.
 pub(crate) fn redirect(location: &str) -> Reply {
     redirect_by("302 Found", location)
 }
 
-/// An answer that sends elsewhere, in a way that is named.
+/// A redirect with this status.
 pub(crate) fn redirect_by(status: &str, location: &str) -> Reply {
     Reply::Raw(format!("HTTP/1.1 {status}\r\nlocation: {location}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"))
 }
 
 impl Server {
-    /// Starts a server. The function is given a request and how many came before it.
+    /// Starts a server. `reply` gets a request and the number of requests before it.
     pub(crate) async fn start(reply: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
         let serve = move |stream: TcpStream, asked: &Asked, before: usize| {
             tokio::spawn(send(stream, reply(asked, before)));
@@ -58,7 +57,7 @@ impl Server {
         Self { url, asked }
     }
 
-    /// Everything that was asked so far.
+    /// All requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }

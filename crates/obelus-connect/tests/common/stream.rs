@@ -1,4 +1,4 @@
-//! A server of a model that answers as a test wants, byte by byte where need be, and remembers what it was asked.
+//! A model server with programmed answers, byte by byte if needed, that records its requests.
 
 #[path = "peer.rs"]
 mod peer;
@@ -15,18 +15,18 @@ pub(crate) use peer::Asked;
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
 
-/// What the server does with a request.
+/// The reaction to a request.
 #[derive(Clone)]
 pub(crate) enum Say {
     /// Sends this and closes the connection.
     Bytes(Vec<u8>),
     /// Sends this and then nothing, without closing.
     Stall(String),
-    /// Sends the first, and the second again and again until nobody takes it.
+    /// Sends the first text, then repeats the second until the client disconnects.
     Flood(String, String),
-    /// Sends this every now and then until nobody takes it.
+    /// Sends this at intervals until the client disconnects.
     Drip(String),
-    /// Sends the first, waits, and sends the second.
+    /// Sends the first text, waits, then sends the second.
     Gated(String, Arc<Notify>, String),
 }
 
@@ -47,17 +47,17 @@ impl Say {
         Say::Drip(drop.to_owned())
     }
 
-    /// An answer in pieces of so many characters.
+    /// An answer in pieces of this many characters.
     pub(crate) fn stream(text: &str, piece: usize) -> Self {
         Say::raw(&format!("{HEAD}{}{}", pieces(text, piece), end()))
     }
 
-    /// A piece of an answer, then the rest once the gate is open.
+    /// A part of an answer; the rest follows when the gate opens.
     pub(crate) fn gated(first: &str, gate: Arc<Notify>, rest: &str) -> Self {
         Say::Gated(format!("{HEAD}{}", pieces(first, 6)), gate, format!("{}{}", pieces(rest, 6), end()))
     }
 
-    /// An answer of a server that does not stream.
+    /// An answer without streaming.
     pub(crate) fn whole(text: &str) -> Self {
         let body = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": text},
             "finish_reason": "stop"}], "usage": usage()});
@@ -77,7 +77,7 @@ impl Say {
     }
 }
 
-/// A solution that only speaks.
+/// A solution with only a reply.
 pub(crate) fn solution(words: &str) -> String {
     json!({"say": words, "calls": [], "output": words}).to_string()
 }
@@ -103,7 +103,6 @@ fn end() -> String {
     format!("data: {}\n\ndata: {last}\n\ndata: [DONE]\n\n", chunk(&json!({}), Some("stop")))
 }
 
-/// A server on a port of its own.
 pub(crate) struct Model {
     /// Its address up to `/chat/completions`.
     pub(crate) base: String,
@@ -112,7 +111,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Starts a server. The function is given a request and how many came before it.
+    /// Starts a server. `say` gets a request and the number of requests before it.
     pub(crate) async fn start(say: impl Fn(&Asked, usize) -> Say + Send + Sync + 'static) -> Self {
         let open = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&open);
@@ -129,12 +128,12 @@ impl Model {
         Self { base, asked, open }
     }
 
-    /// Everything that was asked so far.
+    /// All requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// Ends when no client has a connection open any more.
+    /// Waits until no connection is open.
     pub(crate) async fn until_all_have_gone(&self) {
         while self.open.load(Ordering::SeqCst) > 0 {
             tokio::task::yield_now().await;
@@ -150,7 +149,7 @@ async fn send(mut stream: TcpStream, say: Say) {
         }
         Say::Stall(text) => {
             let _ = stream.write_all(text.as_bytes()).await;
-            // Until the client has gone.
+            // Waits until the client disconnects.
             let _ = stream.read(&mut [0]).await;
         }
         Say::Flood(head, more) => {

@@ -1,4 +1,4 @@
-//! Work for activities, as a driver would hand it out.
+//! Work for activities, as a driver makes it.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use std::path::Path;
@@ -16,14 +16,14 @@ pub(crate) fn reading(call: Value) -> Work {
     work(call, "read")
 }
 
-/// A call of a tool that does this to the world.
+/// A call of a tool with this effect.
 pub(crate) fn work(call: Value, effect: &str) -> Work {
     let tool = Tool::parse("try", &json!({"type": "object", "x-effect": effect})).unwrap();
     let (key, elicitor, slot) = ("key-1".to_owned(), Elicitor::nobody(), Arc::default());
     Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
 }
 
-/// The activity that a binding makes.
+/// The activity of a binding.
 #[expect(clippy::needless_pass_by_value, reason = "a binding written in place reads better")]
 pub(crate) fn activity(binding: Value) -> Arc<dyn Activity> {
     let bindings = json!({"try": binding});
@@ -31,7 +31,7 @@ pub(crate) fn activity(binding: Value) -> Arc<dyn Activity> {
     Arc::clone(activities.get("try").unwrap())
 }
 
-/// What an activity brings within its time limit, which a driver keeps in the same way.
+/// The outcome of an activity within its time limit, which a driver enforces in the same way.
 pub(crate) async fn run(binding: Value, work: Work) -> Outcome {
     let activity = activity(binding);
     let limit = activity.time_limit().unwrap_or(Duration::MAX);
@@ -41,7 +41,7 @@ pub(crate) async fn run(binding: Value, work: Work) -> Outcome {
     }
 }
 
-/// The error that an activity brings.
+/// The error of an activity.
 pub(crate) async fn error(binding: Value, work: Work) -> CallError {
     match run(binding, work).await {
         Outcome::Error(error) => error,
@@ -49,7 +49,7 @@ pub(crate) async fn error(binding: Value, work: Work) -> CallError {
     }
 }
 
-/// Waits until something holds; it must within ten seconds.
+/// Waits until a condition holds, at most ten seconds.
 pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..1000 {
         if holds() {

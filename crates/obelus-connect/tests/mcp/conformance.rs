@@ -1,13 +1,13 @@
 //! The conformance suite of MCP: its scenarios for clients, in both eras of the protocol.
 //!
-//! The suite starts a client for each scenario, and a server for the client to talk to. The client is this test itself,
-//! started again as [`the_client`].
+//! The suite starts a client and a server for each scenario. The client is this test binary, started again as
+//! [`the_client`].
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use obelus_kernel::text::glob_fits;
+use obelus_kernel::text::glob_matches;
 
 use crate::peers::npm;
 
@@ -17,17 +17,17 @@ mod client;
 
 const SUITE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 
-/// The suite needs a newer one than most machines have.
+/// The version of Node. The suite needs a newer one than most machines have.
 const NODE: &str = "22.23.3";
 
-/// Scenarios that fail, and why. One that passes is to be taken off.
+/// Scenarios that fail, and why. Those that pass must be removed from this list.
 const NOT_PASSED: [(&str, &str); 3] = [
     ("auth/enterprise-managed-authorization", "there is no identity provider whose tokens could be exchanged"),
     ("auth/wif-jwt-bearer", "there is no workload identity whose tokens could be exchanged"),
     ("auth/dpop*", "tokens are not bound to a key: they are bearer tokens"),
 ];
 
-/// Node and the suite; none where they cannot be had.
+/// Node and the suite, if they can be installed.
 fn installed() -> Option<(PathBuf, PathBuf)> {
     let machine = match std::env::consts::ARCH {
         "x86_64" => "x64",
@@ -40,20 +40,20 @@ fn installed() -> Option<(PathBuf, PathBuf)> {
     Some((node, suite))
 }
 
-/// Runs all scenarios of a revision: which passed.
+/// Runs all scenarios of a revision; says which passed.
 fn scenarios(revision: &str, is_told: bool, suite_name: &str) -> Option<BTreeMap<String, bool>> {
     let (node, suite) = installed()?;
     let folder =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("conformance-{suite_name}-{revision}-{is_told}"));
     let _ = std::fs::remove_dir_all(&folder);
     let me = std::env::current_exe().unwrap();
-    // It must not have blanks in it: the suite splits it at those.
+    // A path without spaces, because the suite splits the command at them.
     let find_out = if is_told { "" } else { "env -u MCP_CONFORMANCE_PROTOCOL_VERSION " };
     let client = format!("{find_out}{} conformance::the_client --exact --ignored --nocapture", me.display());
     let ran = Command::new(node)
         .arg(suite)
         .args(["client", "--suite", suite_name])
-        // Extensions belong to no revision.
+        // Extensions have no revision.
         .args(if suite_name == "all" { vec!["--spec-version", revision] } else { vec![] })
         .args(["--command", &client, "--output-dir"])
         .arg(&folder)
@@ -80,7 +80,7 @@ fn is_as_listed(revision: &str, is_told: bool) {
 
 fn check(revision: &str, results: Option<BTreeMap<String, bool>>) {
     let Some(results) = results else { return };
-    let listed = |name: &str| NOT_PASSED.iter().any(|(glob, _)| glob_fits(glob, name));
+    let listed = |name: &str| NOT_PASSED.iter().any(|(glob, _)| glob_matches(glob, name));
     let wrong: Vec<_> = results.iter().filter(|(name, passed)| listed(name) == **passed).collect();
     assert!(wrong.is_empty(), "{revision}: failed though it is not on the list, or passed though it is: {wrong:?}");
     let passed = results.values().filter(|passed| **passed).count();
@@ -108,7 +108,7 @@ fn scenarios_of_extensions_pass_but_for_those_listed() {
     check("extensions", scenarios("2025-11-25", false, "extensions"));
 }
 
-/// What the suite starts: the address of its server is the last argument.
+/// The client that the suite starts. The last argument is the address of the server.
 #[tokio::test]
 #[ignore = "it is started by the suite"]
 async fn the_client() {

@@ -1,13 +1,13 @@
-"""Servers that want to know who asks, and the one that gives tokens for them, in the standard library alone.
+"""Servers that need a login, and the authorization server for them, with the standard library only.
 
     doors.py FILE
 
-It writes its port to FILE. `/mcp` is a server, `/brief` one whose tokens lapse at once. The others misbehave: `/plain`
-names an address that is not https, `/large` has metadata without an end, `/moved` sends those who ask for its metadata
-elsewhere, `/other` says that it is another server, `/false` is given tokens by one that says it is another one, `/open`
-by one that takes no proof of who began a login.
+It writes its port to FILE. `/mcp` is a server, `/brief` one whose tokens expire at once. The others misbehave: `/plain`
+names an address that is not https, `/large` has endless metadata, `/moved` redirects requests for its metadata, `/other`
+claims to be another server, `/false` has an authorization server that claims to be another one, `/open` has one that
+does not announce PKCE.
 
-Whoever opens `/as/authorize` is logged in at once. `/seen` tells what was asked for.
+`/as/authorize` logs in every caller at once. `/seen` returns the received requests.
 """
 
 import base64
@@ -23,7 +23,7 @@ TOOLS = ["echo", "header", "write", "revoke", "forget"]
 METADATA = "/.well-known/oauth-protected-resource/"
 
 seen = []
-codes = {}  # code -> (proof, address to come back to, scopes)
+codes = {}  # code -> (PKCE challenge, redirect address, scopes)
 access = {}  # token -> scopes
 refresh = {}  # token -> scopes
 

@@ -1,11 +1,11 @@
-//! Servers that want to know who asks: logins, tokens that lapse, and what strangers say on the way to them.
+//! Servers that need a login: logins, expiring tokens, and manipulated redirects.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use obelus_connect::mcp::{Landing, LogIn, McpError, Servers, Trouble, VisitFuture};
+use obelus_connect::mcp::{LogIn, LoginCallback, McpError, McpErrorKind, Servers, VisitFuture};
 use obelus_kernel::session::Outcome;
 use obelus_runtime::Secret;
 use obelus_runtime::masking::without_secrets;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::peers::{arguments, run, servers, until};
 
-/// The servers and a store, gone with the test.
+/// The servers and a folder for logins, removed on drop.
 struct Doors {
     child: Child,
     here: String,
@@ -41,7 +41,7 @@ impl Doors {
         Self { child, here, folder }
     }
 
-    /// As another process of the same user would have it.
+    /// The servers as another process of the same user sees them.
     fn servers(&self, path: &str, auth: Value) -> Servers {
         let section = json!({"door": {"url": format!("{}/{path}", self.here), "auth": auth, "timeout": 20}});
         let servers = servers(section);
@@ -61,25 +61,25 @@ impl Doors {
     }
 }
 
-/// A person who opens the address at once, and may be sent astray.
+/// A person who opens the address at once. With `astray`, the redirect has a wrong state.
 struct Visitor {
-    landing: Landing,
+    callback: LoginCallback,
     astray: bool,
 }
 
 async fn visitor() -> Visitor {
-    Visitor { landing: Landing::open(0, Duration::from_secs(30), |_| {}).await.unwrap(), astray: false }
+    Visitor { callback: LoginCallback::open(0, Duration::from_secs(30), |_| {}).await.unwrap(), astray: false }
 }
 
 impl LogIn for Visitor {
     fn back(&self) -> String {
-        self.landing.back()
+        self.callback.back()
     }
 
     fn visit<'a>(&'a self, address: &'a str, state: &'a str) -> VisitFuture<'a> {
         Box::pin(async move {
-            let (landed, visited) = tokio::join!(self.landing.visit(address, state), async {
-                // Others knock first.
+            let (landed, visited) = tokio::join!(self.callback.visit(address, state), async {
+                // Foreign requests come first and are refused.
                 for path in ["/callback?code=mine&state=guess", "/favicon.ico?state=", "/callback"] {
                     let back = self.back().replace("/callback", path);
                     assert_eq!(reqwest::get(back).await.unwrap().status(), 404, "{path}");
@@ -109,7 +109,7 @@ async fn without_a_login_the_command_is_named_and_after_it_the_next_process_is_k
         let servers = servers(section);
         servers.keep_logins(&doors.folder, "agent", "agents/agent");
         let error = servers.tools().await.unwrap_err();
-        assert_eq!(error.trouble, Trouble::NoAccess);
+        assert_eq!(error.trouble, McpErrorKind::NoAccess);
         assert!(error.words.ends_with("log in with: obelus agents login agents/agent door"), "{error}");
     }
     let waiting = doors.servers("mcp", json!({}));
@@ -134,10 +134,10 @@ async fn without_a_login_the_command_is_named_and_after_it_the_next_process_is_k
     assert!(!format!("{next:?} {:?}", next.get("door")).contains(token));
 
     let other = doors.servers("brief", json!({}));
-    assert_eq!(other.tools().await.unwrap_err().trouble, Trouble::NoAccess, "a token is for one address");
+    assert_eq!(other.tools().await.unwrap_err().trouble, McpErrorKind::NoAccess, "a token is for one address");
     let stranger = servers(json!({"door": {"url": format!("{}/mcp", doors.here)}}));
     stranger.keep_logins(&doors.folder, "stranger", "agents/stranger");
-    assert_eq!(stranger.tools().await.unwrap_err().trouble, Trouble::NoAccess, "and for one agent");
+    assert_eq!(stranger.tools().await.unwrap_err().trouble, McpErrorKind::NoAccess, "and for one agent");
 }
 
 #[tokio::test]
@@ -167,9 +167,9 @@ async fn rights_that_are_missing_are_asked_for_at_the_next_login() {
     let servers = doors.servers("mcp", json!({}));
     log_in(&servers).await.unwrap();
     let error = call(&servers, "write").await.unwrap_err();
-    assert_eq!(error.trouble, Trouble::NoAccess);
+    assert_eq!(error.trouble, McpErrorKind::NoAccess);
     assert!(error.words.starts_with("it wants more rights (write); log in with: "), "{error}");
-    // As a person does it: in another process.
+    // In another process, as a person would do it.
     log_in(&doors.servers("mcp", json!({}))).await.unwrap();
     let asked = doors.seen("/as/authorize").await;
     assert_eq!(asked.last().unwrap()["query"]["scope"], "read write");

@@ -1,4 +1,4 @@
-//! `@modelcontextprotocol/server-everything`, which shows everything that servers of the older era can do.
+//! `@modelcontextprotocol/server-everything`, which has all features of servers of the older era.
 
 use std::path::PathBuf;
 
@@ -15,14 +15,14 @@ fn program() -> Option<PathBuf> {
     npm(&[PACKAGE], "@modelcontextprotocol/server-everything/dist/index.js")
 }
 
-/// The server over stdio, its processes marked.
+/// The server over stdio. `mark` identifies its processes.
 fn stdio(mark: &str, more: Value) -> Option<Servers> {
     let mut spec = json!({"command": ["node", program()?, "stdio"], "env": {"OBELUS_TEST_MARK": mark}});
     spec.as_object_mut().unwrap().extend(arguments(more));
     Some(servers(json!({ "all": spec })))
 }
 
-/// Answers every question with the same.
+/// Gives the same answer to every question.
 struct Says(Elicited);
 
 impl Elicit for Says {
@@ -33,7 +33,7 @@ impl Elicit for Says {
     }
 }
 
-/// What every way to the server can do.
+/// Checks the features that both transports have.
 async fn does_everything(servers: &Servers) {
     let tools = servers.tools().await.unwrap();
     let names: Vec<_> = tools.iter().map(|(name, _)| name.as_str()).collect();
@@ -65,7 +65,7 @@ async fn does_everything(servers: &Servers) {
     assert!(long.await.unwrap().texts[0].contains("completed"));
 }
 
-/// Questions go to the one who is there to be asked.
+/// Questions of the server reach the elicitor of the call.
 async fn asks(servers: &Servers) {
     servers.tools().await.unwrap();
     let server = servers.get("all").unwrap();
@@ -105,7 +105,7 @@ async fn a_server_that_nobody_holds_any_more_ends() {
     until("it is reaped", || zombies().is_empty()).await;
 }
 
-/// The server by HTTP, ended with the test.
+/// The server over HTTP; it is killed on drop.
 struct Web(std::process::Child);
 
 impl Drop for Web {

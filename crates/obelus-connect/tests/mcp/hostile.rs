@@ -1,17 +1,17 @@
-//! Servers that die, hang, flood, babble and change their minds.
+//! Servers that die, hang, flood, send garbage and change their tools.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use obelus_connect::mcp::{AskedFuture, Elicit, Servers, Trouble};
+use obelus_connect::mcp::{AskedFuture, Elicit, McpErrorKind, Servers};
 use obelus_kernel::session::Outcome;
 use obelus_runtime::{Elicited, Secret};
 use serde_json::{Value, json};
 
 use crate::peers::{arguments, marked, run, servers, until, zombies};
 
-/// A server that misbehaves as told, with a file of its own for what happened to it.
+/// A server that misbehaves by `mode` and writes what happens to a file.
 struct Peer {
     servers: Servers,
     file: PathBuf,
@@ -28,7 +28,7 @@ impl Peer {
         Self { servers: servers(json!({ "peer": spec })), file, mark }
     }
 
-    async fn call(&self, tool: &str) -> Result<String, Trouble> {
+    async fn call(&self, tool: &str) -> Result<String, McpErrorKind> {
         let server = self.servers.get("peer").unwrap();
         let brought = server.call(tool, arguments(json!({})), None).await;
         brought.map(|brought| brought.texts.join(" ")).map_err(|error| error.trouble)
@@ -42,10 +42,10 @@ impl Peer {
         self.notes().iter().filter(|line| *line == note).count()
     }
 
-    /// Nothing is left of the server.
+    /// Closes the server and waits until its processes are gone.
     async fn is_gone(&self) {
         self.servers.close().await;
-        // A process that was killed may still be on its way out.
+        // A killed process may exist for a moment longer.
         until("nothing runs any more", || marked(&self.mark).is_empty()).await;
         until("everything is reaped", || zombies().is_empty()).await;
     }
@@ -58,7 +58,7 @@ async fn a_server_that_dies_at_its_start_is_quoted_without_secrets() {
     let peer = Peer::new("dies", "dies", mark);
     let error = peer.servers.tools().await.unwrap_err();
     let words = error.to_string();
-    assert_eq!(error.trouble, Trouble::NoStart);
+    assert_eq!(error.trouble, McpErrorKind::NoStart);
     assert!(words.contains("exit code 3") && words.contains("cannot open the database\\u{1b}[2J with ***"), "{words}");
     assert!(!words.contains("tok-0815"), "{words}");
     assert_eq!(marked("mcp-dies"), [""; 0]);
@@ -69,7 +69,10 @@ async fn a_server_that_dies_at_its_start_is_quoted_without_secrets() {
 async fn a_secret_that_is_missing_and_a_program_that_is_missing_are_named() {
     let peer = Peer::new("fine", "no-secret", json!({"env": {"A": "$MCP_HOSTILE_ABSENT"}}));
     let error = peer.servers.tools().await.unwrap_err();
-    assert_eq!((error.trouble, error.to_string().contains("`MCP_HOSTILE_ABSENT`; set it")), (Trouble::NoSecret, true));
+    assert_eq!(
+        (error.trouble, error.to_string().contains("`MCP_HOSTILE_ABSENT`; set it")),
+        (McpErrorKind::NoSecret, true)
+    );
     assert_eq!(peer.notes(), [""; 0], "it is not even started");
     let absent = servers(json!({"peer": {"command": ["no-such-program-here"]}}));
     let error = absent.tools().await.unwrap_err().to_string();
@@ -81,7 +84,7 @@ async fn a_server_that_hangs_or_babbles_is_given_up_and_ended() {
     for mode in ["hangs", "babbles"] {
         let peer = Peer::new(mode, mode, json!({"start": 1}));
         let error = peer.servers.tools().await.unwrap_err();
-        assert_eq!(error.trouble, Trouble::NoStart, "{error}");
+        assert_eq!(error.trouble, McpErrorKind::NoStart, "{error}");
         assert!(error.to_string().contains("see `start`"), "{error}");
         assert_eq!(marked(&peer.mark), [""; 0]);
         peer.is_gone().await;
@@ -108,7 +111,7 @@ async fn garbage_between_the_answers_is_passed_over() {
 #[tokio::test]
 async fn an_answer_that_is_too_large_fails_its_call_alone() {
     let peer = Peer::new("fine", "large", json!({}));
-    assert_eq!(peer.call("large").await, Err(Trouble::TooLarge));
+    assert_eq!(peer.call("large").await, Err(McpErrorKind::TooLarge));
     assert_eq!(peer.call("echo").await.unwrap(), "echo None");
     assert_eq!(peer.count("start"), 1, "the line is the same");
     peer.is_gone().await;
@@ -117,7 +120,7 @@ async fn an_answer_that_is_too_large_fails_its_call_alone() {
 #[tokio::test]
 async fn a_line_that_never_ends_ends_the_server_and_not_us() {
     let peer = Peer::new("fine", "endless", json!({}));
-    assert_eq!(peer.call("endless").await, Err(Trouble::TooLarge));
+    assert_eq!(peer.call("endless").await, Err(McpErrorKind::TooLarge));
     until("it is cut off", || peer.count("start") == 2 || marked(&peer.mark).is_empty()).await;
     assert_eq!(peer.call("echo").await.unwrap(), "echo None");
     assert_eq!(peer.count("start"), 2);
@@ -190,7 +193,7 @@ async fn a_call_that_takes_too_long_is_cancelled_and_in_doubt() {
 #[tokio::test]
 async fn a_server_that_hangs_in_a_call_is_started_anew_for_the_next() {
     let peer = Peer::new("fine", "sleeps", json!({"timeout": 3}));
-    assert_eq!(peer.call("sleep").await, Err(Trouble::Late));
+    assert_eq!(peer.call("sleep").await, Err(McpErrorKind::Late));
     assert_eq!(peer.call("echo").await.unwrap(), "echo None");
     assert_eq!(peer.count("start"), 2);
     peer.is_gone().await;
@@ -255,7 +258,7 @@ async fn what_is_refused_is_not_called_and_what_is_not_offered_can_be() {
     let tools = peer.servers.tools().await.unwrap();
     let names: Vec<_> = tools.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["peer.echo", "peer.endless", "peer.env"]);
-    assert_eq!(peer.call("crash").await, Err(Trouble::Refused));
+    assert_eq!(peer.call("crash").await, Err(McpErrorKind::Refused));
     assert_eq!(peer.call("chatty").await.unwrap(), "done");
     assert!(!peer.servers.get("peer").unwrap().has_tool("crash").await.unwrap());
     peer.is_gone().await;
@@ -263,7 +266,7 @@ async fn what_is_refused_is_not_called_and_what_is_not_offered_can_be() {
 
 #[tokio::test]
 async fn secrets_of_the_environment_are_not_passed_on_and_given_ones_are_masked() {
-    // A test cannot set variables of its own process, so it starts itself again with them.
+    // A test cannot set variables of its own process, so it runs itself in another one.
     if std::env::var_os("MCP_HOSTILE_INHERITED_TOKEN").is_none() {
         let again = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["hostile::secrets_of_the_environment_are_not_passed_on_and_given_ones_are_masked", "--exact"])
@@ -299,7 +302,7 @@ async fn what_is_too_long_is_cut_with_a_word_about_it() {
     peer.is_gone().await;
 }
 
-/// Remembers what it was asked and says the same to everything; a question called "Never mind" is never answered.
+/// Records questions and gives the same answer to each; questions with "Never mind" get none.
 #[derive(Default)]
 struct Person(Mutex<Vec<String>>);
 
@@ -311,7 +314,7 @@ impl Elicit for Person {
             if words.contains("Never mind") {
                 std::future::pending::<()>().await;
             }
-            // Longer than the time limit of the call, which stands still meanwhile.
+            // Longer than the time limit of the call, which does not count this time.
             tokio::time::sleep(Duration::from_secs(5)).await;
             Elicited::Value(json!({"name": "Ann"}))
         })

@@ -1,4 +1,4 @@
-//! The client of MCP servers beside servers that others have written, and beside some that misbehave.
+//! The MCP client against independent servers, and against misbehaving ones.
 #![cfg(feature = "mcp")]
 
 mod conformance;

@@ -1,8 +1,8 @@
-"""A server of both eras, in the standard library alone, that misbehaves on demand.
+"""A server of both eras that misbehaves on demand, with the standard library only.
 
     peer.py MODE [FILE]
 
-FILE is where it notes what happened to it.
+It writes notes of what happens to FILE.
 """
 
 import json
@@ -61,7 +61,7 @@ def form(words):
 
 
 def call(identity, params):
-    """The result of a call; None where there is none to send."""
+    """The result of a call; None if nothing is to be sent."""
     global changed
     name = params["name"]
     note("call " + name)
@@ -110,7 +110,7 @@ def ask(params):
 
 
 def ask_by_request(name):
-    """Asks the client and waits for what it says. Twice: the first question is taken back."""
+    """Asks the client and waits for the answer. `asks_twice` cancels a first question before."""
     if name == "asks_twice":
         send({"id": 900, "method": "elicitation/create", "params": form("Never mind")})
         time.sleep(0.2)

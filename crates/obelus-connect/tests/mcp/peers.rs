@@ -1,4 +1,4 @@
-//! Servers to talk to, and looking after what they leave behind.
+//! Servers for tests, and checks for leftover processes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(crate) fn servers(section: Value) -> Servers {
     Servers::parse(section.as_object().unwrap(), &base).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Where a file of an npm package is, installed below the target folder; none where it cannot be had.
+/// A file of an npm package, installed below the target folder, if it can be installed.
 pub(crate) fn npm(packages: &[&str], file: &str) -> Option<PathBuf> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ pub(crate) fn npm(packages: &[&str], file: &str) -> Option<PathBuf> {
     is_there.then_some(program)
 }
 
-/// Calls a tool the way a session does, with the definitions that it was given.
+/// Calls a tool as a session does, with the pinned definitions.
 pub(crate) async fn run(servers: &Servers, pinned: &[(String, Value)], tool: &str, mut call: Value) -> Outcome {
     let pinned: BTreeMap<_, _> = pinned.iter().cloned().collect();
     let mut activities = Activities::new();
@@ -70,7 +70,7 @@ pub(crate) fn arguments(value: Value) -> serde_json::Map<String, Value> {
     }
 }
 
-/// The processes whose environment has this mark, zombies that are our children among them.
+/// The processes with this mark in their environment, including zombies of this process.
 pub(crate) fn marked(mark: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -100,7 +100,7 @@ pub(crate) fn zombies() -> Vec<String> {
         .collect()
 }
 
-/// Waits until something holds; a test that waits in vain says what for.
+/// Waits until a condition holds; panics with `what` if it does not.
 pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..600 {
         if holds() {

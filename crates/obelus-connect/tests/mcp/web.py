@@ -1,8 +1,8 @@
-"""A server by HTTP, in the standard library alone, that misbehaves on demand.
+"""A server over HTTP that misbehaves on demand, with the standard library only.
 
     web.py FILE [PORT]
 
-It writes its port to FILE, and wants the header `Authorization: Bearer web-token-5150`.
+It writes its port to FILE, and requires the header `Authorization: Bearer web-token-5150`.
 """
 
 import json

@@ -1,16 +1,16 @@
-//! Servers that are reached by HTTP, and what they do wrong.
+//! Servers over HTTP, and their failures.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use obelus_connect::mcp::{Servers, Trouble};
+use obelus_connect::mcp::{McpErrorKind, Servers};
 use obelus_kernel::session::Outcome;
 use obelus_runtime::Secret;
 use serde_json::json;
 
 use crate::peers::{arguments, run, servers, until};
 
-/// A server, ended with the test.
+/// A server; it is killed on drop.
 struct Web {
     child: Child,
     port: String,
@@ -43,7 +43,7 @@ impl Web {
     }
 }
 
-async fn call(servers: &Servers, tool: &str) -> Result<String, (Trouble, String)> {
+async fn call(servers: &Servers, tool: &str) -> Result<String, (McpErrorKind, String)> {
     let brought = servers.get("web").unwrap().call(tool, arguments(json!({})), None).await;
     brought.map(|brought| brought.texts.join(" ")).map_err(|error| (error.trouble, error.to_string()))
 }
@@ -54,7 +54,7 @@ async fn answers_that_are_too_large_or_make_no_sense_fail_their_call_alone() {
     let servers = web.servers();
     for tool in ["large", "large_event", "endless"] {
         let (trouble, words) = call(&servers, tool).await.unwrap_err();
-        assert_eq!(trouble, Trouble::TooLarge, "{tool}: {words}");
+        assert_eq!(trouble, McpErrorKind::TooLarge, "{tool}: {words}");
         assert_eq!(call(&servers, "echo").await.unwrap(), "echo", "after {tool}");
     }
     for tool in ["html", "moved"] {
@@ -88,11 +88,11 @@ async fn a_server_that_is_not_there_did_nothing_and_one_that_went_away_may_have(
     let servers = web.servers();
     assert_eq!(call(&servers, "echo").await.unwrap(), "echo");
     let (trouble, words) = call(&servers, "gone").await.unwrap_err();
-    assert_eq!(trouble, Trouble::Lost, "{words}");
-    // Its port answers until it is quite gone.
+    assert_eq!(trouble, McpErrorKind::Lost, "{words}");
+    // Its port accepts connections until the process has ended.
     until("it has ended", || web.child.try_wait().is_ok_and(|ended| ended.is_some())).await;
     let (trouble, words) = call(&servers, "echo").await.unwrap_err();
-    assert_eq!(trouble, Trouble::NoStart, "{words}");
+    assert_eq!(trouble, McpErrorKind::NoStart, "{words}");
     assert!(words.contains("cannot be reached") && words.contains("refused"), "{words}");
 
     let port = web.port.clone();

@@ -1,4 +1,4 @@
-//! A toy page: a few words, ids that change with every look, and somebody who looks, aims and acts.
+//! A toy site whose ids change with every observation, and activities that observe, aim and act.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,21 +10,21 @@ use obelus_kernel::{Message, Time};
 use obelus_runtime::{Activities, Agent, Connections, Host, MemoryStore, SessionHandle, SessionSpec};
 use serde_json::{Value, json};
 
-/// Words of the page that belong into nothing that is kept.
+/// Text of the page that must not be stored anywhere.
 pub(crate) const CANARY: &str = "canary-7f3a";
 
-/// Goods with their prices, one on each page.
+/// Products and prices, one on each page.
 const GOODS: [(&str, u32); 3] = [("Blue kettle", 1990), ("Red kettle", 1490), ("Grey kettle", 2590)];
 
-/// The pages, and what was done with them.
+/// The pages, and a log of what was done.
 #[derive(Default)]
 pub(crate) struct Harness {
     at: usize,
     looks: u32,
     removed: bool,
-    /// What each id stands for; nothing after an action.
+    /// The element of each id; empty after an action.
     ids: Vec<(String, &'static str)>,
-    /// What was called, in order.
+    /// The calls, in order.
     pub(crate) log: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ impl Harness {
     }
 }
 
-/// A session of the bundled operator with its model, and the page it works on, if there is one.
+/// A session of the bundled operator with a playbook as model, and the toy site.
 pub(crate) struct Office {
     host: Host,
     pub(crate) handle: SessionHandle,
@@ -94,7 +94,7 @@ pub(crate) struct Office {
 }
 
 impl Office {
-    /// At the toy page.
+    /// With the toy site.
     pub(crate) async fn new() -> Self {
         Self::with(120, true).await
     }
@@ -132,7 +132,7 @@ impl Office {
         self.handle.rested().await.unwrap().unwrap()
     }
 
-    /// The session goes on in a process that has not seen what this one has.
+    /// Unloads the session. It continues without its observations, as in a new process.
     pub(crate) async fn restarts(&self) {
         self.host.passivate("s").await;
     }
@@ -145,7 +145,7 @@ impl Office {
         self.look(Session::questions).await
     }
 
-    /// What lies at a kind of memory.
+    /// The content of a kind of memory.
     pub(crate) async fn kind(&self, name: &str) -> Value {
         let path = obelus_kernel::Path::root(name);
         let read = move |session: &Session| session.context().read(&path, None).map(std::borrow::Cow::into_owned);
@@ -163,7 +163,7 @@ impl Office {
     }
 }
 
-/// Looks, aims and acts on the toy page.
+/// Registers activities for the toy site.
 fn on_page(activities: &mut Activities, harness: &Arc<Mutex<Harness>>) {
     type Doing = fn(&mut Harness, &Value) -> Result<Value, CallError>;
     let parts: [(&str, Doing); 4] = [

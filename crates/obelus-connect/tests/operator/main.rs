@@ -1,8 +1,8 @@
-//! The operator's graph from end to end, on toy pages, with a model made of rules.
+//! The operator's graph from end to end, on a toy site, with a playbook as model.
 
 mod harness;
 
-use obelus_kernel::session::{Decision, Ends, Input};
+use obelus_kernel::session::{Decision, Input, TurnEnd};
 use serde_json::{Value, json};
 
 use harness::{CANARY, Office};
@@ -15,7 +15,7 @@ fn decided(question: &str, decision: Decision) -> Input {
 async fn it_collects_compares_and_sums_up_without_going_back() {
     let mut office = Office::new().await;
     let reply = office.says("Сравни чайники").await;
-    assert_eq!((reply.ends, reply.end.as_deref()), (Ends::Output, Some("done")), "{:?}", reply.reason);
+    assert_eq!((reply.ends, reply.end.as_deref()), (TurnEnd::Output, Some("done")), "{:?}", reply.reason);
     assert_eq!(reply.output, json!("Дешевле всех Red kettle: 1490 ₽."));
     assert_eq!(office.facts().await, ["Blue kettle: 1990 ₽", "Red kettle: 1490 ₽", "Grey kettle: 2590 ₽"]);
     let acts: Vec<String> = office.log().into_iter().filter(|line| line != "observe").collect();
@@ -43,7 +43,7 @@ async fn nothing_of_a_page_is_kept_but_its_digest() {
 async fn a_deletion_waits_for_a_yes_and_is_bound_to_what_it_is_about() {
     let mut office = Office::new().await;
     let reply = office.says("Удали чайник").await;
-    assert_eq!(reply.ends, Ends::Waiting);
+    assert_eq!(reply.ends, TurnEnd::Waiting);
     let question = office.questions().await.remove(0);
     let call = std::sync::Arc::clone(&question.calls[0].call);
     assert_eq!((&call["_tool"], &call["name"], &call["role"]), (&json!("delete"), &json!("Remove"), &json!("button")));
@@ -62,13 +62,13 @@ async fn a_denied_action_ends_the_turn_and_the_next_words_go_on() {
     let mut office = Office::new().await;
     office.says("Удали чайник").await;
     let reply = office.told(decided("q1", Decision::Deny { reason: "он ещё нужен".to_owned() })).await;
-    assert_eq!((reply.ends, reply.end.as_deref()), (Ends::Output, Some("denied")));
+    assert_eq!((reply.ends, reply.end.as_deref()), (TurnEnd::Output, Some("denied")));
     let words = reply.output.as_str().unwrap();
     assert!(words.contains("Remove") && words.contains("он ещё нужен") && words.contains("продолжай"), "{words}");
     assert_eq!(office.log(), ["observe"]);
 
     let reply = office.says("Продолжай!").await;
-    assert_eq!(reply.ends, Ends::Waiting, "it is asked anew");
+    assert_eq!(reply.ends, TurnEnd::Waiting, "it is asked anew");
     let reply = office.told(decided("q2", Decision::Approve { only: None })).await;
     assert_eq!(reply.end.as_deref(), Some("done"));
 }
@@ -78,7 +78,7 @@ async fn a_person_may_cancel_while_it_waits() {
     let mut office = Office::new().await;
     office.says("Удали чайник").await;
     let reply = office.told(Input::Stop).await;
-    assert_eq!((reply.ends, reply.end.as_deref()), (Ends::Stopped, Some("cancelled")));
+    assert_eq!((reply.ends, reply.end.as_deref()), (TurnEnd::Stopped, Some("cancelled")));
     assert!(reply.output.as_str().unwrap().starts_with("Остановлено."), "{}", reply.output);
     assert_eq!(office.log(), ["observe"]);
 
@@ -92,7 +92,7 @@ async fn a_person_may_cancel_while_it_waits() {
 async fn three_invalid_actions_in_a_row_block_it() {
     let mut office = Office::new().await;
     let reply = office.says("Нажми на невидимое").await;
-    assert_eq!((reply.ends, reply.end.as_deref()), (Ends::Output, Some("blocked")));
+    assert_eq!((reply.ends, reply.end.as_deref()), (TurnEnd::Output, Some("blocked")));
     let words = reply.output.as_str().unwrap();
     assert!(words.contains("не получается") && words.contains("такого элемента на странице нет"), "{words}");
     assert_eq!(office.log(), ["observe", "observe", "observe"]);
@@ -102,7 +102,7 @@ async fn three_invalid_actions_in_a_row_block_it() {
 async fn at_the_limit_it_sums_up_and_goes_on_with_the_facts() {
     let mut office = Office::with(12, true).await;
     let reply = office.says("Сравни чайники").await;
-    assert_eq!((reply.ends, reply.end.as_deref()), (Ends::Limit, Some("limit")));
+    assert_eq!((reply.ends, reply.end.as_deref()), (TurnEnd::Limit, Some("limit")));
     let words = reply.output.as_str().unwrap();
     for part in
         ["шагов: 12", "Сделано: Просмотрено: Blue kettle", "Осталось: Пройти по страницам; Ответить", "продолжай"]
@@ -117,7 +117,7 @@ async fn wherever_the_limit_falls_nothing_is_lost_and_nothing_is_done_twice() {
         let mut office = Office::with(most, true).await;
         let mut reply = office.says("Сравни чайники").await;
         let mut turns = 1;
-        while reply.ends == Ends::Limit && turns < 10 {
+        while reply.ends == TurnEnd::Limit && turns < 10 {
             let kept = office.facts().await;
             reply = office.says(if turns % 2 == 0 { "продолжай" } else { "Да, дальше!" }).await;
             assert!(office.facts().await.starts_with(&kept), "{most}");
@@ -144,7 +144,7 @@ async fn a_fact_that_carries_an_id_is_refused_and_the_model_is_told() {
 async fn after_an_answer_it_observes_before_it_decides() {
     let mut office = Office::new().await;
     let reply = office.says("Спроси меня").await;
-    assert_eq!(reply.ends, Ends::Waiting);
+    assert_eq!(reply.ends, TurnEnd::Waiting);
     assert_eq!(office.questions().await[0].description, "Какой цвет?");
     assert_eq!(office.log(), ["observe"]);
     let reply = office.says("синий").await;
@@ -182,7 +182,7 @@ async fn thanks_are_answered_without_a_plan_and_a_new_goal_sets_the_facts_aside(
 async fn without_a_page_it_works_with_the_tools_of_other_servers() {
     let mut office = Office::with(120, false).await;
     let reply = office.says("Сделай заметку").await;
-    assert_eq!(reply.ends, Ends::Waiting, "what a server's tool does is not known, so a person is asked");
+    assert_eq!(reply.ends, TurnEnd::Waiting, "what a server's tool does is not known, so a person is asked");
     assert_eq!(office.questions().await[0].calls[0].call["_tool"], "notes.add");
     let reply = office.told(decided("q1", Decision::Approve { only: None })).await;
     assert_eq!((reply.end.as_deref(), reply.output), (Some("done"), json!("Записано под номером 7.")));

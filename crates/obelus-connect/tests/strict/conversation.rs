@@ -1,10 +1,10 @@
-//! The CRM agent, told to answer in JSON: its client, the sandbox portal, and a server that enforces the schema it is
-//! sent, as the provider does. What the model writes in the strict form is what the portal is asked.
+//! The CRM agent with JSON answers, its client, the sandbox portal, and a server that enforces the schema of the
+//! request, as the provider does. What the model writes in the strict form reaches the portal unchanged.
 
 use obelus_connect::activity::bind;
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Structured};
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::session::{Decision, Ends, Mode, Question, Reply};
+use obelus_kernel::session::{Decision, Mode, Question, Reply, TurnEnd};
 use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::{Agent, Connections, EventBody, Host, Secret, SessionHandle, SessionSpec, Subscription};
 use obelus_sandbox::{Portal, SandboxOptions};
@@ -14,7 +14,7 @@ use crate::rules::breaches;
 use crate::stream::{Asked, Model, Say};
 use crate::writer::written;
 
-/// What the model means to answer, request by request, as plain calls.
+/// The intended answers, one per request, as plain calls.
 fn script() -> Vec<Value> {
     let to_results = |mut call: Value| {
         call["_outputPath"] = "†results".into();
@@ -37,7 +37,7 @@ fn script() -> Vec<Value> {
     ]
 }
 
-/// Answers as a provider with strict structured outputs would let the model: by the schema of the request, or not at all.
+/// Answers as a provider with strict structured outputs would: always by the schema of the request.
 fn enforced(asked: &Asked, number: usize) -> Say {
     let format = &asked.json()["response_format"];
     assert_eq!((&format["type"], &format["json_schema"]["strict"]), (&json!("json_schema"), &json!(true)));
@@ -48,7 +48,7 @@ fn enforced(asked: &Asked, number: usize) -> Say {
     Say::stream(&answer.to_string(), 5)
 }
 
-/// The calls as they went to the portal, without what is for the engine.
+/// The parameters of a call, without fields for the engine.
 fn params(call: &Value) -> Value {
     call.as_object()
         .unwrap()
@@ -62,7 +62,7 @@ async fn approved(handle: &SessionHandle, words: &str) -> Reply {
     handle.say(words).await.unwrap();
     loop {
         let reply = handle.rested().await.unwrap().unwrap();
-        if reply.ends != Ends::Waiting {
+        if reply.ends != TurnEnd::Waiting {
             return reply;
         }
         let open = handle.inspect(|session| session.questions().into_iter().find(Question::is_open).unwrap().id);
@@ -71,7 +71,7 @@ async fn approved(handle: &SessionHandle, words: &str) -> Reply {
     }
 }
 
-/// The calls that have begun since this was last asked.
+/// The calls started since the last check.
 fn began(events: &mut Subscription) -> Vec<Value> {
     let began = |event: &EventBody| match event {
         EventBody::CallBegan { call, .. } => Some((**call).clone()),
@@ -97,7 +97,7 @@ async fn the_crm_agent_works_in_the_strict_form() {
     let mut events = handle.subscribe(None);
 
     let reply = approved(&handle, "Какие сделки самые крупные, и кто ими занят?").await;
-    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Вот самые крупные.")), "{:?}", reply.reason);
+    assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("Вот самые крупные.")), "{:?}", reply.reason);
     let calls = began(&mut events);
     assert_eq!(
         params(&calls[0]),
@@ -107,9 +107,9 @@ async fn the_crm_agent_works_in_the_strict_form() {
     assert_eq!(params(&calls[1]), json!({"ID": [1, 2], "filter": {"ACTIVE": true}}));
 
     let reply = approved(&handle, "Поставь первой из них сумму 123456").await;
-    assert_eq!(reply.ends, Ends::Output, "{:?}", reply.reason);
+    assert_eq!(reply.ends, TurnEnd::Output, "{:?}", reply.reason);
     let reply = approved(&handle, "Создай сделку «Поставка окон» на 250000").await;
-    assert_eq!(reply.ends, Ends::Output, "{:?}", reply.reason);
+    assert_eq!(reply.ends, TurnEnd::Output, "{:?}", reply.reason);
 
     let calls = began(&mut events);
     let of = |tool: &str| calls.iter().filter(|call| call["_tool"] == tool).collect::<Vec<_>>();

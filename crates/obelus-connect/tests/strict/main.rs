@@ -1,12 +1,12 @@
-//! The composed schema beside the provider's published rules for strict structured outputs: a schema that passes here
-//! is one that the server takes, and an answer that follows it is read as the call that was meant.
+//! The composed schema against the provider's published rules for strict structured outputs: a schema that passes here
+//! is accepted by the server, and an answer that follows it is parsed as the intended call.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `rules` | the rules, and where they are published |
-//! | `writer` | answers as a server that enforces a schema lets a model write them |
-//! | `roundtrip` | whatever a tool's schema is: what is composed is strict, and is read back |
-//! | `conversation` | the CRM agent in JSON, with a server that enforces the schema it is sent |
+//! | `writer` | answers as a model writes them under an enforced schema |
+//! | `roundtrip` | for any schema of a tool, the composed schema is strict, and answers are parsed back |
+//! | `conversation` | the CRM agent in JSON, with a server that enforces the schema of the request |
 #![cfg(feature = "openai")]
 
 mod conversation;
@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 
 use rules::breaches;
 
-/// What the model is shown first by an agent that answers in JSON.
+/// The first prompt of an agent that answers in JSON.
 fn first_prompt(
     context: Context,
     schema: Option<Value>,

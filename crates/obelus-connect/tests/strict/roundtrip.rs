@@ -1,5 +1,5 @@
-//! Whatever a tool's schema is: what is composed from it is strict, and an answer that a server would permit by it is
-//! read as the call that was meant, whole and in pieces.
+//! For any schema of a tool, the composed schema is strict, and an answer that it permits is parsed as the intended
+//! call, whole and in pieces.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::rules::breaches;
 use crate::writer::written;
 
-/// So many cases, unless the environment asks for another number.
+/// The number of cases, unless `PROPTEST_CASES` sets another.
 fn cases(usual: u32) -> ProptestConfig {
     let mut config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
@@ -23,10 +23,10 @@ fn cases(usual: u32) -> ProptestConfig {
     config
 }
 
-/// A schema, and a value of it.
+/// A schema and a valid value.
 type Typed = (Value, Value);
 
-/// Texts, some of them references where a value from memory may stand.
+/// Texts; some are references.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just("†state.a".to_owned()), "[a-zа-я \"\\\\{}]{0,8}"]
 }
@@ -35,7 +35,7 @@ fn reference_or(value: impl Strategy<Value = Value> + 'static) -> BoxedStrategy<
     prop_oneof![3 => value, 1 => Just(json!("†state.rows[0].id"))].boxed()
 }
 
-/// Any JSON, with names that could be mistaken for something else.
+/// Any JSON, with misleading names.
 fn anything() -> BoxedStrategy<Value> {
     let plain = prop_oneof![
         Just(Value::Null),
@@ -97,13 +97,13 @@ fn typed() -> BoxedStrategy<Typed> {
                     }
                     (schema, value)
                 }),
-                // Named properties, and others.
+                // Named properties and additional ones.
                 (shape(inner.clone()), anything()).prop_map(|((mut schema, mut value), other)| {
                     schema["additionalProperties"] = true.into();
                     value["other"] = other;
                     (schema, value)
                 }),
-                // Any names, values of one kind.
+                // Any names, with values of one schema.
                 (inner.clone(), prop::collection::btree_set(free_name(), 0..3)).prop_map(|((schema, value), names)| {
                     let fields: Map<_, _> = names.into_iter().map(|name| (name, value.clone())).collect();
                     (json!({"type": "object", "additionalProperties": schema}), Value::Object(fields))
@@ -117,15 +117,14 @@ fn typed() -> BoxedStrategy<Typed> {
         .boxed()
 }
 
-/// An object with some named properties, of which some may be left out.
+/// An object with some named properties, some of them optional.
 fn shape(inner: impl Strategy<Value = Typed> + 'static) -> BoxedStrategy<Typed> {
     let member = (inner, any::<bool>(), any::<bool>());
     prop::collection::btree_map("[a-z_]{1,3}", member, 1..4)
         .prop_map(|members| {
             let (mut properties, mut required, mut fields) = (Map::new(), Vec::new(), Map::new());
             for (name, ((schema, value), is_required, is_there)) in members {
-                // Null where something may be left out means that it is, unless null is among the values of its schema:
-                // then there is no way to leave it out.
+                // For an optional property null means absent, unless its schema permits null: then it cannot be absent.
                 let is_required = is_required || (value.is_null() && !says_null(&schema));
                 if is_required {
                     required.push(name.clone());
@@ -146,7 +145,7 @@ fn says_null(schema: &Value) -> bool {
     has_null || schema["anyOf"].as_array().is_some_and(|members| members.iter().any(says_null))
 }
 
-/// The parameters of a call, with something in the place of each reference.
+/// The parameters of a call, with a text in place of each reference.
 fn params(call: &Value, context: &Context) -> Result<Value, String> {
     let (call, faults) = Call::read(&Arc::new(call.clone()), context);
     if !faults.is_empty() {
@@ -207,13 +206,13 @@ proptest! {
         prop_assert_eq!(calls_in_pieces(&text, piece), solution.calls);
     }
 
-    /// The same for what the model brings along itself.
+    /// The same for the output of the model.
     #[test]
     fn a_result_in_the_strict_form_is_the_result((schema, value) in typed()) {
         let context = Context::from_value(json!([])).unwrap();
         let composed = compose(&context, Some(&schema), PlanMode::Eager, |_| Offer::Call, |_| false);
         prop_assert_eq!(breaches(&composed.schema), Vec::<String>::new());
-        // References are for parameters: here a text is a text, and other types have to be what they are.
+        // References are possible in parameters only, so here values must fit their types.
         prop_assume!(jsonschema::is_valid(&schema, &value));
         let answer = written(&json!({"calls": [], "output": value}), &composed.schema);
         let answer = answer.ok_or_else(|| TestCaseError::fail("there is no way to say it"))?;

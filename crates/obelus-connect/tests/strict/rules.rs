@@ -1,11 +1,11 @@
-//! The published rules of strict structured outputs, as far as they speak of schemas.
+//! The published rules of strict structured outputs for schemas.
 //!
 //! The text: OpenAI, "Structured model outputs", section "Supported schemas",
-//! <https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas> (before that
-//! <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>), as it stood in 2026. Two things the
-//! text leaves out and the server enforces: nothing stands beside `$ref` (openai/openai-python#1637 works around it), and
-//! a pattern does not look around (vercel/ai#21037). Where the text can be read in two ways, the narrower one holds: a
-//! keyword that it does not name is refused, and levels are counted through references.
+//! <https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas> (earlier
+//! <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>), as of 2026. The server enforces two
+//! rules that the text leaves out: nothing stands beside `$ref` (openai/openai-python#1637 works around it), and
+//! patterns have no lookaround (vercel/ai#21037). Where the text is ambiguous, the narrower reading applies: an unnamed
+//! keyword is refused, and levels are counted through references.
 
 use serde_json::{Value, json};
 
@@ -13,13 +13,13 @@ const MOST_PROPERTIES: usize = 5_000;
 const MOST_LEVELS: usize = 10;
 const MOST_ENUM_VALUES: usize = 1_000;
 const MOST_NAME_CHARACTERS: usize = 120_000;
-/// Of one enum of more than [`LARGE_ENUM`] texts, all of them together.
+/// The limit for all texts together of an enum with more than [`LARGE_ENUM`] values.
 const MOST_LARGE_ENUM_CHARACTERS: usize = 15_000;
 const LARGE_ENUM: usize = 250;
 
 const TYPES: [&str; 7] = ["string", "number", "boolean", "integer", "object", "array", "null"];
 const FORMATS: [&str; 9] = ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
-/// What may stand in a schema. Everything else is refused: `allOf`, `not`, `if`, `oneOf`, `patternProperties`, …
+/// The permitted keywords. All others are refused: `allOf`, `not`, `if`, `oneOf`, `patternProperties`, …
 const KEYWORDS: [&str; 20] = [
     "type",
     "properties",
@@ -43,7 +43,7 @@ const KEYWORDS: [&str; 20] = [
     "maxItems",
 ];
 
-/// What the rules count.
+/// The quantities that the rules limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Size {
     properties: usize,
@@ -52,14 +52,14 @@ pub(crate) struct Size {
     levels: usize,
 }
 
-/// Counts and complaints of one schema.
+/// Counts and violations of one schema.
 #[derive(Default)]
 struct Strict {
     wrong: Vec<String>,
     size: Size,
 }
 
-/// What there is to count in a schema.
+/// The quantities of a schema.
 pub(crate) fn size(schema: &Value) -> Size {
     let mut strict = Strict::default();
     strict.look(schema, "#", schema);
@@ -67,7 +67,7 @@ pub(crate) fn size(schema: &Value) -> Size {
     strict.size
 }
 
-/// How deep objects stand in objects, a reference being what it leads to, once.
+/// The depth of nested objects; a recursive reference is followed once.
 fn levels(schema: &Value, root: &Value, following: &mut Vec<String>) -> usize {
     if let Some(target) = schema["$ref"].as_str() {
         let found = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
@@ -83,7 +83,7 @@ fn levels(schema: &Value, root: &Value, following: &mut Vec<String>) -> usize {
     own + inner.map(|inner| levels(inner, root, following)).max().unwrap_or(0)
 }
 
-/// Everything that the rules have against a schema.
+/// The violations of a schema.
 pub(crate) fn breaches(schema: &Value) -> Vec<String> {
     let mut strict = Strict::default();
     if schema["type"] != "object" {

@@ -1,9 +1,9 @@
-//! Answers as a server that enforces a schema lets a model write them: everything that is required is there, what is
-//! left out is null, and free names are entries. Made from the plain answer and the schema alone.
+//! Writes answers as a model does under an enforced schema: required fields are present, omitted ones are null, and
+//! free names are entries. It uses only the plain answer and the schema.
 
 use serde_json::{Map, Value, json};
 
-/// The plain answer in the form that a composed schema wants; nothing if there is no such form.
+/// The plain answer in the form of a composed schema; `None` if the schema cannot express it.
 pub(crate) fn written(answer: &Value, schema: &Value) -> Option<Value> {
     write(Some(answer), schema, schema)
 }
@@ -26,7 +26,7 @@ fn write(value: Option<&Value>, schema: &Value, root: &Value) -> Option<Value> {
     }
 }
 
-/// Whether a plain value is one of a schema. What it says of objects and lists has nothing to do with that.
+/// Whether a plain value fits a schema, without its rules for objects and lists.
 fn fits(schema: &Value, plain: &Value) -> bool {
     let is_of_plain = |name: &str| !["properties", "required", "items"].contains(&name);
     let fields = schema.as_object().into_iter().flatten().filter(|(name, _)| is_of_plain(name));

@@ -84,7 +84,7 @@ fn fault(field: String, text: String) -> PolicyFault {
 impl<'a> PolicyTools<'a> {
     /// The error in a name or pattern of tools.
     fn fault_of_name(&self, pattern: &str) -> Option<String> {
-        let is_known = self.known.iter().any(|tool| glob::fits(pattern, &tool.name));
+        let is_known = self.known.iter().any(|tool| glob::matches(pattern, &tool.name));
         (!is_known && !(self.may_exist)(pattern)).then(|| {
             let names: Vec<&str> = self.known.iter().map(|tool| tool.name.as_str()).collect();
             unknown("tool", pattern, &names)
@@ -107,7 +107,7 @@ impl<'a> PolicyTools<'a> {
             return None;
         }
         let fits = |known: &&&Tool| {
-            tool.as_ref().is_none_or(|pattern| glob::fits(pattern, &known.name))
+            tool.as_ref().is_none_or(|pattern| glob::matches(pattern, &known.name))
                 && effect.as_ref().is_none_or(|name| known.effect.name() == name)
         };
         let meant: Vec<&&Tool> = self.known.iter().filter(fits).collect();

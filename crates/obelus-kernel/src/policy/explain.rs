@@ -45,7 +45,7 @@ pub fn explain(call: &Value, context: &Context, gate: Gate<'_>) -> Result<Explan
         // The file's context was not produced by a session.
         Grounding { context, index: &index, base: context.length(), instance }
     });
-    let sources = Provenance { context, instance, literal: &shown, said: Origins::NONE, grounding, foretold: None };
+    let sources = Provenance { context, instance, literal: &shown, said: Origins::NONE, grounding, planned: None };
     let origins = |place: Place<'_>| {
         let said = match place {
             Place::Call | Place::Scopes => None,

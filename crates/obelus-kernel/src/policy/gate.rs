@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::consent::{ConsentTerms, StandingConsent};
 use super::grounding::{AfterReading, Grounded, Grounding};
-use super::index::Line;
+use super::index::RuleId;
 use super::matching::present;
 use super::provenance::Place;
 use super::reason::Reason;
@@ -263,7 +263,7 @@ impl<'a> Gate<'a> {
         let origins =
             |path: Option<&str>| (proposal.origins)(path.map_or(Place::Call, Place::Path)).unwrap_or_default();
         let lines = match self.policy.looks_at_origins() {
-            true => self.policy.lines_about(proposal.tool, &(proposal.params)(), &origins),
+            true => self.policy.rules_about(proposal.tool, &(proposal.params)(), &origins),
             false => Vec::new(),
         };
         lines.iter().any(|line| self.policy.asks_by_origin(*line))
@@ -308,12 +308,12 @@ impl<'a> Gate<'a> {
         };
         let origins =
             |path: Option<&str>| (proposal.origins)(path.map_or(Place::Call, Place::Path)).unwrap_or_default();
-        let lines = self.policy.lines_about(tool, &params, &origins);
+        let lines = self.policy.rules_about(tool, &params, &origins);
         for line in &lines {
             let (says, words) = self.policy.says(*line);
             let why = || words.map_or(Reason::Listed(says), |words| Reason::Author(words.to_owned()));
             match line {
-                Line::Allow(_) => finding(line, says, &|| Reason::Author("it is on the allow-list".to_owned())),
+                RuleId::Allow(_) => finding(line, says, &|| Reason::Author("it is on the allow-list".to_owned())),
                 _ => finding(line, says, &why),
             }
         }

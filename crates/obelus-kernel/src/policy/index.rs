@@ -19,20 +19,20 @@ use crate::tool::Tool;
 
 /// A rule of a policy, by its list and index. Ordered as in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Line {
+pub(super) enum RuleId {
     Allow(usize),
     Confirm(usize),
     Refuse(usize),
     Rule(usize),
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for RuleId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Line::Allow(index) => write!(f, "policy.allow[{index}]"),
-            Line::Confirm(index) => write!(f, "policy.confirm[{index}]"),
-            Line::Refuse(index) => write!(f, "policy.refuse[{index}]"),
-            Line::Rule(index) => write!(f, "policy.rules[{index}]"),
+            RuleId::Allow(index) => write!(f, "policy.allow[{index}]"),
+            RuleId::Confirm(index) => write!(f, "policy.confirm[{index}]"),
+            RuleId::Refuse(index) => write!(f, "policy.refuse[{index}]"),
+            RuleId::Rule(index) => write!(f, "policy.rules[{index}]"),
         }
     }
 }
@@ -41,64 +41,64 @@ impl fmt::Display for Line {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Index {
     /// Whether there are any rules.
-    speaks: bool,
+    has_rules: bool,
     has_allow_list: bool,
     looks_at_params: bool,
     looks_at_origins: bool,
-    exact: BTreeMap<String, Shelf>,
-    heads: Ends,
-    tails: Ends,
-    any: Shelf,
+    exact: BTreeMap<String, ToolRules>,
+    prefixes: Affixes,
+    suffixes: Affixes,
+    any: ToolRules,
 }
 
 /// Patterns by their prefixes or suffixes.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Ends {
-    shelves: BTreeMap<String, Shelf>,
+struct Affixes {
+    rules: BTreeMap<String, ToolRules>,
     /// Only these lengths of a name need to be looked up.
     lengths: BTreeSet<usize>,
 }
 
 /// The rules for a tool name.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Shelf {
-    plain: Vec<Line>,
-    effects: BTreeMap<String, Vec<Line>>,
+struct ToolRules {
+    plain: Vec<RuleId>,
+    effects: BTreeMap<String, Vec<RuleId>>,
     /// Rules about the origin of any value, by their word for it.
-    origins: BTreeMap<String, Vec<Line>>,
+    origins: BTreeMap<String, Vec<RuleId>>,
     params: Params,
 }
 
 /// Rules about a parameter, by the steps of its path in normalised form.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Params {
-    plain: Vec<Line>,
-    origins: BTreeMap<String, Vec<Line>>,
+    plain: Vec<RuleId>,
+    origins: BTreeMap<String, Vec<RuleId>>,
     below: BTreeMap<String, Params>,
 }
 
 /// Beyond this many results, duplicates are removed on the way.
 const MANY: usize = 1_000;
 
-type OriginsOf<'a> = &'a dyn Fn(Option<&str>) -> Origins;
+type OriginFn<'a> = &'a dyn Fn(Option<&str>) -> Origins;
 
 impl Index {
     pub(super) fn of(allow: &[String], confirm: &[String], refuse: &[String], rules: &[Rule]) -> Self {
         let mut index = Self {
-            speaks: !(allow.is_empty() && confirm.is_empty() && refuse.is_empty() && rules.is_empty()),
+            has_rules: !(allow.is_empty() && confirm.is_empty() && refuse.is_empty() && rules.is_empty()),
             has_allow_list: !allow.is_empty() || rules.iter().any(|rule| rule.verdict == Ruling::Allow),
             looks_at_params: rules.iter().any(|rule| rule.matching.param.is_some()),
             looks_at_origins: rules.iter().any(|rule| rule.matching.from.is_some()),
             ..Self::default()
         };
-        let allow = allow.iter().enumerate().map(|(place, glob)| (glob, Line::Allow(place)));
-        let confirm = confirm.iter().enumerate().map(|(place, glob)| (glob, Line::Confirm(place)));
-        let refuse = refuse.iter().enumerate().map(|(place, glob)| (glob, Line::Refuse(place)));
+        let allow = allow.iter().enumerate().map(|(place, glob)| (glob, RuleId::Allow(place)));
+        let confirm = confirm.iter().enumerate().map(|(place, glob)| (glob, RuleId::Confirm(place)));
+        let refuse = refuse.iter().enumerate().map(|(place, glob)| (glob, RuleId::Refuse(place)));
         for (glob, line) in allow.chain(confirm).chain(refuse) {
-            index.shelf(Some(glob)).plain.push(line);
+            index.rules_for(Some(glob)).plain.push(line);
         }
         for (place, rule) in rules.iter().enumerate() {
-            index.shelf(rule.matching.tool.as_deref()).add(&rule.matching, Line::Rule(place));
+            index.rules_for(rule.matching.tool.as_deref()).add(&rule.matching, RuleId::Rule(place));
         }
         index
     }
@@ -116,45 +116,45 @@ impl Index {
     }
 
     /// The rules that may match a call, in the order of the file.
-    pub(super) fn candidates(&self, tool: &Tool, params: &Value, origins: OriginsOf<'_>) -> Vec<Line> {
+    pub(super) fn candidates(&self, tool: &Tool, params: &Value, origins: OriginFn<'_>) -> Vec<RuleId> {
         let mut found = Vec::new();
-        if !self.speaks {
+        if !self.has_rules {
             return found;
         }
         let name = tool.name.as_str();
-        let heads = self.heads.lengths.iter().filter_map(|length| self.heads.shelves.get(name.get(..*length)?));
-        let tails = self.tails.lengths.iter().filter_map(|length| {
+        let prefixes = self.prefixes.lengths.iter().filter_map(|length| self.prefixes.rules.get(name.get(..*length)?));
+        let suffixes = self.suffixes.lengths.iter().filter_map(|length| {
             let from = name.len().checked_sub(*length)?;
-            self.tails.shelves.get(name.get(from..)?)
+            self.suffixes.rules.get(name.get(from..)?)
         });
-        for shelf in self.exact.get(name).into_iter().chain(heads).chain(tails).chain([&self.any]) {
-            shelf.collect(tool, params, origins, &mut found);
+        for rules in self.exact.get(name).into_iter().chain(prefixes).chain(suffixes).chain([&self.any]) {
+            rules.collect(tool, params, origins, &mut found);
         }
         found.sort_unstable();
         found.dedup();
         found
     }
 
-    fn shelf(&mut self, glob: Option<&str>) -> &mut Shelf {
+    fn rules_for(&mut self, glob: Option<&str>) -> &mut ToolRules {
         let Some(glob) = glob else { return &mut self.any };
         match (glob.split_once('*'), glob.rsplit_once('*')) {
-            (Some((head, _)), _) if !head.is_empty() => self.heads.shelf(head),
-            (_, Some((_, tail))) if !tail.is_empty() => self.tails.shelf(tail),
+            (Some((head, _)), _) if !head.is_empty() => self.prefixes.rules_for(head),
+            (_, Some((_, tail))) if !tail.is_empty() => self.suffixes.rules_for(tail),
             (Some(_), _) => &mut self.any,
             (None, _) => self.exact.entry(glob.to_owned()).or_default(),
         }
     }
 }
 
-impl Ends {
-    fn shelf(&mut self, part: &str) -> &mut Shelf {
+impl Affixes {
+    fn rules_for(&mut self, part: &str) -> &mut ToolRules {
         self.lengths.insert(part.len());
-        self.shelves.entry(part.to_owned()).or_default()
+        self.rules.entry(part.to_owned()).or_default()
     }
 }
 
-impl Shelf {
-    fn add(&mut self, matching: &Match, line: Line) {
+impl ToolRules {
+    fn add(&mut self, matching: &Match, line: RuleId) {
         let lines = match (&matching.param, &matching.from, &matching.effect) {
             (Some(path), from, _) => {
                 let node =
@@ -171,7 +171,7 @@ impl Shelf {
         lines.push(line);
     }
 
-    fn collect(&self, tool: &Tool, params: &Value, origins: OriginsOf<'_>, found: &mut Vec<Line>) {
+    fn collect(&self, tool: &Tool, params: &Value, origins: OriginFn<'_>, found: &mut Vec<RuleId>) {
         found.extend_from_slice(&self.plain);
         if !self.effects.is_empty() {
             found.extend(self.effects.get(tool.effect.name()).into_iter().flatten());
@@ -185,7 +185,7 @@ impl Shelf {
 
 impl Params {
     /// Collects rules about this value and the values below it.
-    fn collect(&self, value: &Value, path: &mut String, origins: OriginsOf<'_>, found: &mut Vec<Line>) {
+    fn collect(&self, value: &Value, path: &mut String, origins: OriginFn<'_>, found: &mut Vec<RuleId>) {
         if self.below.is_empty() {
             return;
         }
@@ -218,7 +218,7 @@ impl Params {
         }
     }
 
-    fn collect_at(&self, name: &str, value: &Value, path: &mut String, origins: OriginsOf<'_>, found: &mut Vec<Line>) {
+    fn collect_at(&self, name: &str, value: &Value, path: &mut String, origins: OriginFn<'_>, found: &mut Vec<RuleId>) {
         let length = path.len();
         path.push_str(if length == 0 { "" } else { "." });
         path.push_str(name);
@@ -230,11 +230,11 @@ impl Params {
 }
 
 /// Collects rules that name an origin of the value at a path.
-fn of_origins(lines: &BTreeMap<String, Vec<Line>>, path: Option<&str>, origins: OriginsOf<'_>, found: &mut Vec<Line>) {
-    if lines.is_empty() {
+fn of_origins(all: &BTreeMap<String, Vec<RuleId>>, path: Option<&str>, origins: OriginFn<'_>, found: &mut Vec<RuleId>) {
+    if all.is_empty() {
         return;
     }
     for name in origins(path).iter().flat_map(names_of) {
-        found.extend(lines.get(&name).into_iter().flatten());
+        found.extend(all.get(&name).into_iter().flatten());
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::why::{Because, Teller, read_of};
+use super::why::{ValueWrite, WhyBuilder, read_of};
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fold::Method;
@@ -11,21 +11,21 @@ use crate::path::{Path, Segment, value_at};
 
 /// The last write of an expression's value, without the call's inputs. For a list with several writers, an element
 /// was written by the latest that added this value.
-pub(crate) fn last_write(context: &Context, expr: &Expr, instance: Option<&str>) -> Option<Because> {
+pub(crate) fn last_write(context: &Context, expr: &Expr, instance: Option<&str>) -> Option<ValueWrite> {
     let path = read_of(context, expr, instance);
-    let teller = Teller::of_writes(context, instance);
+    let builder = WhyBuilder::of_writes(context, instance);
     let now = context.read(path, instance)?;
-    let writes = teller.writes(path, context.messages().len());
+    let writes = builder.writes(path, context.messages().len());
     let found = writes.into_iter().find_map(|message| match &context.messages()[message] {
         Message::Data(data) if may_have_written(data, &path.segments, &now) => Some((message, data)),
         _ => None,
     });
     let (message, data) = found?;
     let output = data.output.as_ref();
-    Some(Because {
+    Some(ValueWrite {
         message,
         date: output.and_then(|output| output.date.as_deref().map(str::to_owned)),
-        by: teller.writer(data, output.and_then(|output| output.call.as_object())),
+        by: builder.writer(data, output.and_then(|output| output.call.as_object())),
         to: output.map_or_else(|| Path::root(data.kind.as_str()).to_string(), |output| output.path.to_string()),
         method: data.operation().1,
         origins: context.origins(path, instance),

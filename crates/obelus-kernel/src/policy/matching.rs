@@ -33,7 +33,7 @@ impl Match {
         params: &Value,
         origins: &dyn Fn(Option<&str>) -> Origins,
     ) -> bool {
-        self.tool.as_ref().is_none_or(|pattern| glob::fits(pattern, tool))
+        self.tool.as_ref().is_none_or(|pattern| glob::matches(pattern, tool))
             && self.effect.as_ref().is_none_or(|name| effect.name() == name)
             && self.param.as_ref().is_none_or(|path| present(params, path))
             && self

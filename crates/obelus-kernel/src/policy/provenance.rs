@@ -27,11 +27,11 @@ pub(crate) struct Provenance<'a> {
     /// Finds literals in the user's messages, which then have the user's origin (POL-7).
     pub(crate) grounding: Option<Grounding<'a>>,
     /// The origins of values that calls of a plan have yet to write, if the call is not about to run.
-    pub(crate) foretold: Option<&'a OriginsToCome<'a>>,
+    pub(crate) planned: Option<&'a OriginsOfPath<'a>>,
 }
 
 /// The origins of what will be written at a path, if anything will.
-pub(crate) type OriginsToCome<'a> = dyn Fn(&Path) -> Option<Origins> + 'a;
+pub(crate) type OriginsOfPath<'a> = dyn Fn(&Path) -> Option<Origins> + 'a;
 
 /// A part of a call.
 #[derive(Clone, Copy, Debug)]
@@ -48,13 +48,13 @@ pub enum Place<'a> {
 
 impl<'a> Provenance<'a> {
     /// The same for a call of a plan that has not run.
-    pub(super) fn foretelling(
+    pub(super) fn of_planned_call(
         context: &'a Context,
         instance: Option<&'a str>,
         literal: &'a Origins,
-        foretold: &'a OriginsToCome<'a>,
+        planned: &'a OriginsOfPath<'a>,
     ) -> Self {
-        Self { context, instance, literal, said: Origins::NONE, grounding: None, foretold: Some(foretold) }
+        Self { context, instance, literal, said: Origins::NONE, grounding: None, planned: Some(planned) }
     }
 
     /// The origins of a part of the call; none if it is absent.
@@ -79,7 +79,7 @@ impl<'a> Provenance<'a> {
             all.joined(&match scope {
                 Scope::Kind(kind) if kind == "text" => self.context.text_origins().joined(self.said),
                 Scope::Kind(kind) => self.context.origins(&Path::root(kind.as_str()), self.instance),
-                Scope::Path(path) => match self.foretold.and_then(|foretold| foretold(path)) {
+                Scope::Path(path) => match self.planned.and_then(|planned| planned(path)) {
                     Some(origins) => origins,
                     None => self.context.origins(path, self.instance),
                 },
@@ -200,7 +200,7 @@ impl<'a> Provenance<'a> {
 
     /// `a || b` has the origins of what was read, `a && b` those of b.
     fn of_expr(&self, expr: &Expr, below: &[Segment]) -> Origins {
-        if let Some(origins) = self.of_foretold(expr, below) {
+        if let Some(origins) = self.of_planned(expr, below) {
             return origins;
         }
         let Some(path) = self.source(expr) else { return Origins::default() };
@@ -215,13 +215,13 @@ impl<'a> Provenance<'a> {
 
     /// The origins of an expression that calls of a plan have yet to fill. Which of its parts will be read is
     /// unknown.
-    fn of_foretold(&self, expr: &Expr, below: &[Segment]) -> Option<Origins> {
-        let foretold = self.foretold?;
+    fn of_planned(&self, expr: &Expr, below: &[Segment]) -> Option<Origins> {
+        let planned = self.planned?;
         let deeper = |path: &Path| Path {
             kind: path.kind.clone(),
             segments: path.segments.iter().chain(below).cloned().collect(),
         };
-        let sources: Vec<_> = expr.sources().into_iter().map(|path| (path, foretold(&deeper(path)))).collect();
+        let sources: Vec<_> = expr.sources().into_iter().map(|path| (path, planned(&deeper(path)))).collect();
         if sources.iter().all(|(_, origins)| origins.is_none()) {
             return None;
         }
@@ -232,7 +232,7 @@ impl<'a> Provenance<'a> {
     /// The same along names in any spelling.
     fn of_names(&self, expr: &Expr, names: &[&str]) -> Origins {
         let below: Vec<Segment> = names.iter().map(|name| Segment::Field((*name).into())).collect();
-        if let Some(origins) = self.of_foretold(expr, &below) {
+        if let Some(origins) = self.of_planned(expr, &below) {
             return origins;
         }
         let Some(path) = self.source(expr) else { return Origins::default() };

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::gate::Ruling;
 use super::grounding::AfterReading;
-use super::index::{Index, Line};
+use super::index::{Index, RuleId};
 use super::matching::Match;
 use crate::glob;
 use crate::names::folded;
@@ -151,18 +151,18 @@ impl Policy {
     }
 
     /// The ruling of a rule, and its author's reason.
-    pub(super) fn says(&self, line: Line) -> (Ruling, Option<&str>) {
+    pub(super) fn says(&self, line: RuleId) -> (Ruling, Option<&str>) {
         match line {
-            Line::Allow(_) => (Ruling::Allow, None),
-            Line::Confirm(_) => (Ruling::Confirm, None),
-            Line::Refuse(_) => (Ruling::Refuse, None),
-            Line::Rule(index) => (self.rules[index].verdict, self.rules[index].reason.as_deref()),
+            RuleId::Allow(_) => (Ruling::Allow, None),
+            RuleId::Confirm(_) => (Ruling::Confirm, None),
+            RuleId::Refuse(_) => (Ruling::Refuse, None),
+            RuleId::Rule(index) => (self.rules[index].verdict, self.rules[index].reason.as_deref()),
         }
     }
 
     /// Whether a rule asks because of origins.
-    pub(super) fn asks_by_origin(&self, line: Line) -> bool {
-        let Line::Rule(index) = line else { return false };
+    pub(super) fn asks_by_origin(&self, line: RuleId) -> bool {
+        let RuleId::Rule(index) = line else { return false };
         self.rules[index].verdict == Ruling::Confirm && self.rules[index].matching.from.is_some()
     }
 
@@ -177,24 +177,24 @@ impl Policy {
     }
 
     /// The rules that match a call, in the order of the file; of each list, the first one.
-    pub(super) fn lines_about(
+    pub(super) fn rules_about(
         &self,
         tool: &Tool,
         params: &Value,
         origins: &dyn Fn(Option<&str>) -> Origins,
-    ) -> Vec<Line> {
+    ) -> Vec<RuleId> {
         let mut lines = self.index.candidates(tool, params, origins);
         lines.retain(|line| match *line {
-            Line::Allow(index) => glob::fits(&self.allow[index], &tool.name),
-            Line::Confirm(index) => glob::fits(&self.confirm[index], &tool.name),
-            Line::Refuse(index) => glob::fits(&self.refuse[index], &tool.name),
-            Line::Rule(index) => self.rules[index].matching.holds(&tool.name, tool.effect, params, origins),
+            RuleId::Allow(index) => glob::matches(&self.allow[index], &tool.name),
+            RuleId::Confirm(index) => glob::matches(&self.confirm[index], &tool.name),
+            RuleId::Refuse(index) => glob::matches(&self.refuse[index], &tool.name),
+            RuleId::Rule(index) => self.rules[index].matching.holds(&tool.name, tool.effect, params, origins),
         });
         lines.dedup_by_key(|line| match *line {
-            Line::Rule(index) => Line::Rule(index),
-            Line::Allow(_) => Line::Allow(0),
-            Line::Confirm(_) => Line::Confirm(0),
-            Line::Refuse(_) => Line::Refuse(0),
+            RuleId::Rule(index) => RuleId::Rule(index),
+            RuleId::Allow(_) => RuleId::Allow(0),
+            RuleId::Confirm(_) => RuleId::Confirm(0),
+            RuleId::Refuse(_) => RuleId::Refuse(0),
         });
         lines
     }
@@ -284,11 +284,11 @@ mod tests {
                 Some(path) if path.to_lowercase().starts_with('t') => Origins::default(),
                 _ => Origins::from_json(&json!(labels)),
             };
-            let mut all: Vec<Line> = Vec::new();
-            all.extend(policy.confirm.iter().position(|pattern| glob::fits(pattern, name)).map(Line::Confirm));
+            let mut all: Vec<RuleId> = Vec::new();
+            all.extend(policy.confirm.iter().position(|pattern| glob::matches(pattern, name)).map(RuleId::Confirm));
             let holds = |rule: &Rule| rule.matching.holds(name, tool.effect, &params, &origins);
-            all.extend((0..policy.rules.len()).filter(|index| holds(&policy.rules[*index])).map(Line::Rule));
-            prop_assert_eq!(policy.lines_about(&tool, &params, &origins), all);
+            all.extend((0..policy.rules.len()).filter(|index| holds(&policy.rules[*index])).map(RuleId::Rule));
+            prop_assert_eq!(policy.rules_about(&tool, &params, &origins), all);
         }
     }
 }

@@ -29,14 +29,14 @@ pub struct Why {
     /// Its origins in total.
     pub origins: Origins,
     /// Its writes, the latest first.
-    pub because: Vec<Because>,
+    pub because: Vec<ValueWrite>,
     /// The number of writes that are left out, because they are too many or were already listed.
     pub left_out: usize,
 }
 
 /// One write, and its inputs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Because {
+pub struct ValueWrite {
     /// The index of the message.
     pub message: usize,
     /// Its time, if known.
@@ -50,17 +50,17 @@ pub struct Because {
     /// Its origins.
     pub origins: Origins,
     /// The parameters of the call.
-    pub params: Vec<Given>,
+    pub params: Vec<CallParam>,
     /// What its executor was shown of memory.
     pub shown: Vec<Why>,
     /// The number of the standing consent by which the call ran without a question.
     pub consent: Option<u64>,
 }
 
-impl Because {
+impl ValueWrite {
     /// What the model had read before it chose a parameter, except from the call's own tool. Empty for what the user
     /// named, for a reference, and for a choice before anything untrusted was read.
-    pub fn decided_after<'a>(&'a self, given: &Given) -> Vec<&'a str> {
+    pub fn decided_after<'a>(&'a self, given: &CallParam) -> Vec<&'a str> {
         let own = match &self.by {
             Writer::Tool { name, .. } | Writer::Model(name) | Writer::Delegate(name) => name.as_str(),
             _ => return Vec::new(),
@@ -98,7 +98,7 @@ pub enum Writer {
 
 /// A parameter of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Given {
+pub struct CallParam {
     /// Its name.
     pub name: String,
     /// Its value in the call, with references unresolved.
@@ -119,8 +119,8 @@ const MOST_CHARACTERS: usize = 160;
 /// Why an expression has its value in a context. With a grounding, literals are listed with how the user named them.
 pub fn why(context: &Context, expr: &Expr, instance: Option<&str>, grounding: Option<Grounding<'_>>) -> Why {
     let path = read_of(context, expr, instance);
-    let mut teller = Teller { context, instance, grounding, told: BTreeSet::new() };
-    let mut why = teller.tell(path, context.messages().len());
+    let mut builder = WhyBuilder { context, instance, grounding, traced: BTreeSet::new() };
+    let mut why = builder.trace(path, context.messages().len());
     why.value = context.read(path, instance).map(std::borrow::Cow::into_owned);
     why.origins = context.origins(path, instance);
     why
@@ -139,22 +139,22 @@ pub(super) fn read_of<'e>(context: &Context, expr: &'e Expr, instance: Option<&s
     }
 }
 
-pub(super) struct Teller<'a> {
+pub(super) struct WhyBuilder<'a> {
     context: &'a Context,
     instance: Option<&'a str>,
     grounding: Option<Grounding<'a>>,
     /// Places already listed, each with the length of the memory at that point.
-    told: BTreeSet<(Path, usize)>,
+    traced: BTreeSet<(Path, usize)>,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> WhyBuilder<'a> {
     /// Lists only writes.
     pub(super) fn of_writes(context: &'a Context, instance: Option<&'a str>) -> Self {
-        Self { context, instance, grounding: None, told: BTreeSet::new() }
+        Self { context, instance, grounding: None, traced: BTreeSet::new() }
     }
 
     /// The writes of a place when memory had this many messages.
-    fn tell(&mut self, path: &Path, before: usize) -> Why {
+    fn trace(&mut self, path: &Path, before: usize) -> Why {
         let writes = self.writes(path, before);
         let mut why = Why {
             what: path.to_string(),
@@ -168,12 +168,12 @@ impl<'a> Teller<'a> {
                 why.origins.join(&data.all_sources());
             }
         }
-        if self.told.len() >= MOST_PLACES || !self.told.insert((path.clone(), before)) {
+        if self.traced.len() >= MOST_PLACES || !self.traced.insert((path.clone(), before)) {
             return why;
         }
         for &index in writes.iter().take(MOST_WRITES) {
             let Message::Data(data) = &self.context.messages()[index] else { continue };
-            why.because.push(self.tell_write(index, data));
+            why.because.push(self.trace_write(index, data));
             why.left_out -= 1;
         }
         why
@@ -190,12 +190,12 @@ impl<'a> Teller<'a> {
             if is_covered || data.kind != path.kind || (is_own && data.instance.as_deref() != self.instance) {
                 continue;
             }
-            match reach(data, &path.segments) {
-                Reach::Not => continue,
-                Reach::Adds => {}
+            match write_effect(data, &path.segments) {
+                WriteEffect::Not => continue,
+                WriteEffect::Adds => {}
                 // An instance's value may be merged with the global one, so one does not cover the other.
-                Reach::Covers if is_own => own_is_covered = true,
-                Reach::Covers => global_is_covered = true,
+                WriteEffect::Covers if is_own => own_is_covered = true,
+                WriteEffect::Covers => global_is_covered = true,
             }
             found.push(index);
             if own_is_covered && global_is_covered {
@@ -205,7 +205,7 @@ impl<'a> Teller<'a> {
         found
     }
 
-    fn tell_write(&mut self, index: usize, data: &Data) -> Because {
+    fn trace_write(&mut self, index: usize, data: &Data) -> ValueWrite {
         let call = data.output.as_ref().map(|output| output.call.clone());
         let call = call.or_else(|| data.data().get("call").filter(|_| data.kind == "error").cloned().map(Into::into));
         let fields = call.as_ref().and_then(|call| call.as_object());
@@ -216,7 +216,7 @@ impl<'a> Teller<'a> {
             if !name.starts_with('_') && !is_aside {
                 let from = self.behind(value, index);
                 let grounded = if from.is_empty() { self.grounded(fields, name, value, index) } else { Vec::new() };
-                params.push(Given { name: name.clone(), value: value.clone(), from, grounded });
+                params.push(CallParam { name: name.clone(), value: value.clone(), from, grounded });
             }
         }
         for scope in fields.and_then(|fields| fields.get("_scopes")?.as_array()).into_iter().flatten() {
@@ -226,14 +226,14 @@ impl<'a> Teller<'a> {
                 Some(kind) => Some(Expr::Ref(Path::root(kind).into())),
             };
             if let Some(Expr::Ref(path)) = path {
-                shown.push(self.tell(&path, index));
+                shown.push(self.trace(&path, index));
             }
         }
         let to = data
             .output
             .as_ref()
             .map_or_else(|| Path::root(data.kind.as_str()).to_string(), |output| output.path.to_string());
-        Because {
+        ValueWrite {
             message: index,
             date: data.output.as_ref().and_then(|output| output.date.as_deref().map(str::to_owned)),
             by: self.writer(data, fields),
@@ -251,7 +251,7 @@ impl<'a> Teller<'a> {
         let Ok(template) = Template::parse(value) else { return Vec::new() };
         let mut paths = Vec::new();
         template.exprs(&mut |expr| expr.each_ref(&mut |path| paths.push(path.clone())));
-        paths.iter().map(|path| self.tell(path, before)).collect()
+        paths.iter().map(|path| self.trace(path, before)).collect()
     }
 
     /// How a literal is grounded in memory before the call's result.
@@ -295,7 +295,7 @@ impl<'a> Teller<'a> {
 }
 
 /// The effect of a write on a place.
-enum Reach {
+enum WriteEffect {
     /// Nothing.
     Not,
     /// It adds to the value, or is a part of it.
@@ -304,29 +304,29 @@ enum Reach {
     Covers,
 }
 
-fn reach(data: &Data, place: &[Segment]) -> Reach {
-    let (path, method, Some(value)) = data.operation() else { return Reach::Not };
-    if !path.iter().zip(place).all(|(a, b)| a.may_meet(b)) {
-        return Reach::Not;
+fn write_effect(data: &Data, place: &[Segment]) -> WriteEffect {
+    let (path, method, Some(value)) = data.operation() else { return WriteEffect::Not };
+    if !path.iter().zip(place).all(|(a, b)| a.may_equal(b)) {
+        return WriteEffect::Not;
     }
-    let from_the_end = path.iter().zip(place).any(|(a, b)| a.counts_from_the_end() || b.counts_from_the_end());
+    let from_the_end = path.iter().zip(place).any(|(a, b)| a.is_from_end() || b.is_from_end());
     // A write below the place, or perhaps beside it, is a part of its value.
     let Some(mut rest) = place.get(path.len()..).filter(|_| !from_the_end && path.len() <= place.len()) else {
-        return Reach::Adds;
+        return WriteEffect::Adds;
     };
     let (mut value, mut method) = (value, method);
     loop {
         match (method, value, rest.split_first()) {
-            (Method::Push | Method::Concat, ..) => return Reach::Adds,
-            (Method::Merge | Method::Assign, Value::Object(_), None) => return Reach::Adds,
-            (Method::Merge | Method::Assign, _, Some((step, _))) if step.counts_from_the_end() => return Reach::Adds,
+            (Method::Push | Method::Concat, ..) => return WriteEffect::Adds,
+            (Method::Merge | Method::Assign, Value::Object(_), None) => return WriteEffect::Adds,
+            (Method::Merge | Method::Assign, _, Some((step, _))) if step.is_from_end() => return WriteEffect::Adds,
             (Method::Merge | Method::Assign, Value::Object(fields), Some((step, below))) => {
                 // A merge does not change what it does not name.
-                let Some(inner) = fields.get(step.key().as_ref()) else { return Reach::Not };
+                let Some(inner) = fields.get(step.key().as_ref()) else { return WriteEffect::Not };
                 let deep = method == Method::Merge && inner.is_object();
                 (value, rest, method) = (inner, below, if deep { method } else { Method::Set });
             }
-            _ => return Reach::Covers,
+            _ => return WriteEffect::Covers,
         }
     }
 }
@@ -360,7 +360,7 @@ impl Writer {
 
 impl Why {
     /// Visits every write, however far back.
-    pub(crate) fn each_write(&mut self, visit: &mut dyn FnMut(&mut Because)) {
+    pub(crate) fn each_write(&mut self, visit: &mut dyn FnMut(&mut ValueWrite)) {
         for one in &mut self.because {
             visit(one);
             one.params.iter_mut().flat_map(|given| &mut given.from).for_each(|why| why.each_write(visit));
@@ -377,7 +377,7 @@ impl Why {
     pub fn to_json(&self) -> Value {
         let all = |whys: &[Why]| whys.iter().map(Why::to_json).collect::<Vec<_>>();
         let because = self.because.iter().map(|one| {
-            let given = |given: &Given| {
+            let given = |given: &CallParam| {
                 let mut form = json!({"name": given.name, "value": given.value, "from": all(&given.from)});
                 let after = one.decided_after(given);
                 if !after.is_empty() {

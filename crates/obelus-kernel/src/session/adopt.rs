@@ -23,7 +23,7 @@ use crate::path::Path;
 use crate::schema;
 use crate::time::Time;
 use obelus_notebook::dialect::blocks::Step;
-use obelus_notebook::plan::Manner;
+use obelus_notebook::plan::StepOptions;
 
 /// A confirmation in the state.
 struct Entry {
@@ -37,7 +37,7 @@ struct Entry {
 }
 
 /// A valid state in its parts.
-struct Incoming {
+struct IncomingState {
     /// The data, by field.
     fields: Map<String, Value>,
     /// Planned steps, as calls.
@@ -54,7 +54,7 @@ impl Session {
     /// Adopts a state. An invalid one is refused with the place at fault, and nothing changes. A whole one replaces
     /// the current state.
     pub(super) fn adopt(&mut self, state: Value, by: &str, is_whole: bool) -> Result<(), Refused> {
-        let Incoming { fields, planned, entries } = self.incoming(state, is_whole)?;
+        let IncomingState { fields, planned, entries } = self.incoming(state, is_whole)?;
         // Late approvals are ignored, wherever they were written.
         self.expire();
         let before = self.state();
@@ -91,7 +91,7 @@ impl Session {
     }
 
     /// Parses a state and checks all of it, including decisions.
-    fn incoming(&self, state: Value, is_whole: bool) -> Result<Incoming, Refused> {
+    fn incoming(&self, state: Value, is_whole: bool) -> Result<IncomingState, Refused> {
         self.turn.must_be_at_rest()?;
         let Value::Object(mut fields) = state else {
             let text = format!("the state is an object, not {}", crate::type_name(&state));
@@ -107,7 +107,7 @@ impl Session {
         for entry in entries.iter().filter(|entry| entry.status == "approved") {
             self.check_approval(entry)?;
         }
-        Ok(Incoming { fields, planned, entries })
+        Ok(IncomingState { fields, planned, entries })
     }
 
     /// An approval of changed parameters must be able to run.
@@ -303,7 +303,7 @@ impl Session {
             self.turn.asks_when_decided = matches!(self.follow_up(), FollowUp::AfterReads | FollowUp::UntilDone);
         }
         let trigger = Trigger::Approved { by_person: true, before_reading: true };
-        self.start_step(&[Arc::new(call)], trigger, Manner { sequential: true, keeps_results: true });
+        self.start_step(&[Arc::new(call)], trigger, StepOptions { sequential: true, keeps_results: true });
     }
 
     /// Whether a question about this call can be answered here; a step that is not a call of this agent stays

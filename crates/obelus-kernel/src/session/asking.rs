@@ -9,14 +9,15 @@ use super::Session;
 use super::identity::hash;
 use super::ids::{JobRef, QuestionNumber, Routed};
 use super::inbox::{
-    About, AskedCall, Asking, Described, Draft, Part, QuestionStatus, Ruled, Terms, ValueMark, describe, marks,
+    About, AskedCall, CallDescription, Draft, NeedsPerson, Part, QuestionEnd, QuestionStatus, Terms, ValueMark,
+    describe, marks,
 };
 use super::output::Task;
 use super::scheduler::Status;
 use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
 use crate::policy::Reason;
-use obelus_notebook::plan::{Manner, Who};
+use obelus_notebook::plan::{RunsFor, StepOptions};
 
 /// A step, and the index of the call that was expanded over instances.
 type Template = (u32, usize);
@@ -41,23 +42,23 @@ impl Session {
         let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return };
         let described = self.described(at, call, &frozen);
         let step = self.scheduler.step_of(at);
-        if step.who[step.jobs[at.index()].call] == Who::Each {
+        if step.who[step.jobs[at.index()].call] == RunsFor::Each {
             self.scheduler.set_status(at, Status::Asking);
             let grounded = self.grounded_values(at, call);
-            self.inbox.ask_later(Asking { at, described, reasons, grounded });
+            self.inbox.ask_later(NeedsPerson { at, described, reasons, grounded });
         } else {
             self.scheduler.set_status(at, Status::Waiting);
             let mut asked = AskedCall::new(Arc::clone(&frozen), self.hash_of(call, &frozen), vec![at]);
             asked.grounded = self.grounded_values(at, call);
             asked.marks = described.marks;
             let number = self.ask(Draft::new(About::Call, vec![asked], described.words).because(reasons));
-            self.look_before(number);
+            self.start_preview(number);
         }
         self.scheduler.wake_followers(at);
     }
 
     /// A call about to run as text, with untrusted parts marked.
-    pub(super) fn described(&self, at: JobRef, call: &Call, frozen: &Value) -> Described {
+    pub(super) fn described(&self, at: JobRef, call: &Call, frozen: &Value) -> CallDescription {
         let provenance = self.provenance(at);
         let origins = |part: Part<'_>| match part {
             // The reasons already say that it was proposed after reading.
@@ -66,14 +67,14 @@ impl Session {
             Part::Scopes => provenance.of_scopes(call),
         };
         let is_aside = |name: &str| call.aside(name).is_some();
-        Described { words: describe(frozen, &is_aside, &origins), marks: marks(frozen, &is_aside, &origins) }
+        CallDescription { words: describe(frozen, &is_aside, &origins), marks: marks(frozen, &is_aside, &origins) }
     }
 
     /// Asks one question about the calls of one template over instances. Returns whether something was asked.
     pub(super) fn ask_about_groups(&mut self) -> bool {
         let mut groups: BTreeMap<Template, Group> = BTreeMap::new();
         let mut seen: BTreeMap<String, (Template, usize)> = BTreeMap::new();
-        for Asking { at, described, reasons, grounded } in self.inbox.take_asking() {
+        for NeedsPerson { at, described, reasons, grounded } in self.inbox.take_needs_person() {
             let Some(job) = self.scheduler.find(at).filter(|job| job.status == Status::Asking) else { continue };
             let Some(call) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { continue };
             let hash = self.hash_of(self.scheduler.call(at), &call);
@@ -98,12 +99,12 @@ impl Session {
         for Group { calls, words, reasons } in groups.into_values() {
             let draft = Draft::new(About::Call, calls, words.join("\n")).because(reasons.into_values().collect());
             let number = self.ask(draft);
-            self.look_before(number);
+            self.start_preview(number);
         }
         asked_something
     }
 
-    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, manner: Manner) {
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, manner: StepOptions) {
         // Of open plans only the latest counts: two of them would do things twice.
         for number in self.inbox.open_where(|question| question.about == About::Plan) {
             let why = Some("another plan has taken its place");
@@ -122,7 +123,7 @@ impl Session {
     pub(super) fn ask_about_calls(
         &mut self,
         calls: &[Arc<Value>],
-        manner: Manner,
+        manner: StepOptions,
         before_reading: bool,
         reasons: Vec<Reason>,
         is_own: &dyn Fn(usize, &str) -> bool,
@@ -141,7 +142,7 @@ impl Session {
 
     /// A call of a plan as text. An approval covers its proposal and literals, so those are marked; the values of
     /// references are judged when they are available.
-    fn described_plan(&self, call: &Value, is_own: &dyn Fn(&str) -> bool) -> Described {
+    fn described_plan(&self, call: &Value, is_own: &dyn Fn(&str) -> bool) -> CallDescription {
         let tool = call.get("_tool").and_then(Value::as_str).and_then(|name| self.memory.context.tool(name));
         let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
         let origins = |part: Part<'_>| match part {
@@ -152,7 +153,7 @@ impl Session {
             Part::Proposal if is_own("_tool") => Origins::default(),
             _ => self.transcript.shown().clone(),
         };
-        Described { words: describe(call, &is_aside, &origins), marks: marks(call, &is_aside, &origins) }
+        CallDescription { words: describe(call, &is_aside, &origins), marks: marks(call, &is_aside, &origins) }
     }
 
     /// Asks a person for a value.
@@ -206,6 +207,6 @@ impl Session {
         by: &str,
         reason: Option<&str>,
     ) {
-        self.inbox.end(number, &Ruled { status, at: self.memory.now(), by, reason });
+        self.inbox.end(number, &QuestionEnd { status, at: self.memory.now(), by, reason });
     }
 }

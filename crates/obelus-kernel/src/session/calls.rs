@@ -20,15 +20,15 @@ use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::policy::{Place, Proposal, Provenance};
 use crate::tool::{Effect, Tool};
-use obelus_notebook::plan::{Who, who_runs};
+use obelus_notebook::plan::{RunsFor, runs_for};
 use obelus_notebook::steps::StepNode;
 
 impl Session {
     /// Processes every job that has changed, and starts what may run.
     pub(super) fn advance(&mut self) {
         loop {
-            if let Some(at) = self.scheduler.next_dirty() {
-                self.look_at(at);
+            if let Some(at) = self.scheduler.next_to_check() {
+                self.check_job(at);
             } else if self.may_start()
                 && let Some(at) = self.scheduler.next_ready()
             {
@@ -43,7 +43,7 @@ impl Session {
         !self.turn.stops() && self.paused.is_none() && self.scheduler.has_room(self.settings.max_parallel)
     }
 
-    fn look_at(&mut self, at: JobRef) {
+    fn check_job(&mut self, at: JobRef) {
         if self.turn.stops() {
             return;
         }
@@ -99,15 +99,15 @@ impl Session {
     /// A reference has a value that does not fit, such as an object in a text (CTX-13).
     fn end_without_value(&mut self, at: JobRef, expr: Option<Expr>) {
         let step = self.scheduler.step_of(at);
-        let mut is_fed = false;
+        let mut awaits_input = false;
         if let Some(expr) = &expr {
-            expr.each_ref(&mut |path| is_fed |= !step.graph.edges_by(at.index(), path).is_empty());
+            expr.each_ref(&mut |path| awaits_input |= !step.graph.edges_by(at.index(), path).is_empty());
         }
         // If no value came at all, the call that should have brought it is named.
-        let is_missing = is_fed && step.missing(at.index(), &self.memory.context).is_some();
+        let is_missing = awaits_input && step.missing(at.index(), &self.memory.context).is_some();
         let Some(expr) = expr.filter(|_| !is_missing) else { return self.skip(at) };
         let text = format!("{expr} has no value that can stand in a text");
-        if !is_fed {
+        if !awaits_input {
             return self.fail_by(at, &Fault::new(Rule::Plan4, format!("{text}, and no call writes it")));
         }
         if let Some(job) = self.scheduler.job_mut(at) {
@@ -157,7 +157,7 @@ impl Session {
         // What a person runs or has approved as a whole is limited by its own size (LOOP-2).
         let is_bounded = !self.scheduler.step_of(at).is_by_person;
         if is_bounded && self.turn.calls >= self.settings.max_calls {
-            self.scheduler.put_back(at);
+            self.scheduler.requeue(at);
             return self.turn.must_end_at(Limit::Calls(self.settings.max_calls.into()));
         }
         self.turn.calls += u32::from(is_bounded);
@@ -169,7 +169,7 @@ impl Session {
             return self.start_delegate(at, delegate, scope);
         }
         if !self.claim_early_call(at) {
-            self.hand_out(at);
+            self.send_to_driver(at);
         }
     }
 
@@ -185,7 +185,7 @@ impl Session {
         if let Some(job) = self.scheduler.job_mut(at) {
             job.attempt += 1;
         }
-        self.hand_out(at);
+        self.send_to_driver(at);
     }
 
     /// The current values of a call's scopes. Its result depends on them too, and memory may have changed since it
@@ -202,7 +202,7 @@ impl Session {
         scope
     }
 
-    fn hand_out(&mut self, at: JobRef) {
+    fn send_to_driver(&mut self, at: JobRef) {
         let scope = self.scope_of(at);
         let (job, call) = (self.scheduler.job(at), self.scheduler.call(at));
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
@@ -234,7 +234,7 @@ impl Session {
     /// Takes the outcome of a call. One that is already known, or of a call that is not running, is ignored.
     pub(super) fn take_outcome(&mut self, call: LocalCall, outcome: Outcome) {
         match call {
-            LocalCall::Look { question, call } => self.take_look(question, call, &outcome),
+            LocalCall::PreviewRead { question, call } => self.take_preview_read(question, call, &outcome),
             LocalCall::Early { request, index } => {
                 if let Some((at, outcome)) = self.scheduler.early.end((request, index), outcome) {
                     self.end_job(at, outcome);
@@ -245,9 +245,9 @@ impl Session {
     }
 
     fn end_job(&mut self, at: JobRef, outcome: Outcome) {
-        let Some(at) = self.scheduler.in_hand(at) else { return };
+        let Some(at) = self.scheduler.running_job(at) else { return };
         if let Outcome::Lost { message } = &outcome {
-            return self.lose(at, message);
+            return self.take_lost_answer(at, message);
         }
         match self.scheduler.job(at).awaits_user.then(|| self.doubt_about(at)).flatten() {
             Some(question) => self.settle_doubt(question, "the call itself", Some(outcome)),
@@ -369,7 +369,7 @@ impl Session {
             && call.asides.is_none()
             && !call.has_refs()
             && call.output_path.as_ref().is_none_or(|path| path.alternatives.len() == 1)
-            && who_runs(&[&call], &self.memory.context) == [Who::Once];
+            && runs_for(&[&call], &self.memory.context) == [RunsFor::Once];
         self.settings.activity_of(&tool, call.activity.as_deref()).filter(|_| is_plain)?;
         let params = call.params.iter().map(|(name, value)| Some((name.to_string(), value.resolve(&|_| None).ok()?)));
         let params = Value::Object(params.collect::<Option<_>>()?);
@@ -383,7 +383,7 @@ impl Session {
             literal: &literal,
             said,
             grounding,
-            foretold: None,
+            planned: None,
         };
         let verdict = self.settings.gate().judge(&Proposal {
             call: &call,

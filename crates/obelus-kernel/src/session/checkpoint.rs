@@ -63,7 +63,7 @@ impl Session {
         let Self {
             id,
             settings,
-            brief,
+            constants,
             memory,
             scheduler,
             inbox,
@@ -82,7 +82,7 @@ impl Session {
             consents,
         } = self;
         let is_idle = turn.is_at_rest() && scheduler.is_idle() && tasks.is_empty() && words.queue.is_empty();
-        if !is_idle || brief.depth > 0 {
+        if !is_idle || constants.depth > 0 {
             return None;
         }
         let Counters { next_step, next_request } = scheduler.counters();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
-use super::inbox::{About, Question, QuestionStatus, Ruled, Said};
+use super::inbox::{About, Question, QuestionEnd, QuestionStatus, SessionReason};
 use super::input::{CallError, Decision, Input, Outcome};
-use super::output::{AskedAgain, ElicitationAnswer, Task};
+use super::output::{ElicitationAnswer, RepeatReason, Task};
 use super::scheduler::{Status, Trigger};
 use super::{Refused, Session, error_data};
 use crate::policy::Reason;
@@ -198,7 +198,7 @@ impl Session {
 
     /// Lets calls of a question run, exactly as shown.
     pub(super) fn approve(&mut self, number: QuestionNumber, indexes: &[usize], by: &str) {
-        let ruled = Ruled { status: QuestionStatus::Approved, at: self.memory.now(), by, reason: None };
+        let ruled = QuestionEnd { status: QuestionStatus::Approved, at: self.memory.now(), by, reason: None };
         let released = self.inbox.decide_calls(number, indexes, true, ruled);
         self.turn.reopen();
         for (hash, jobs) in released {
@@ -215,7 +215,7 @@ impl Session {
     /// Denies calls of a question.
     pub(super) fn deny(&mut self, number: QuestionNumber, indexes: &[usize], reason: &str, by: &str) {
         let Some(is_plan) = self.inbox.get(number).map(|question| question.about == About::Plan) else { return };
-        let ruled = Ruled { status: QuestionStatus::Denied, at: self.memory.now(), by, reason: Some(reason) };
+        let ruled = QuestionEnd { status: QuestionStatus::Denied, at: self.memory.now(), by, reason: Some(reason) };
         let dropped = self.inbox.decide_calls(number, indexes, false, ruled);
         self.turn.reopen();
         if is_plan {
@@ -251,7 +251,7 @@ impl Session {
     pub(super) fn remind(&mut self) {
         for number in self.inbox.take_reminders(self.memory.now()) {
             let id = Routed::own(number);
-            self.tasks.push_back(Task::AskAgain { id, because: AskedAgain::ItWillLapse });
+            self.tasks.push_back(Task::AskAgain { id, because: RepeatReason::ItWillLapse });
         }
     }
 
@@ -264,7 +264,7 @@ impl Session {
                 question.status = QuestionStatus::Expired;
             }
         }
-        self.tell_children(&Input::Tick);
+        self.give_to_delegates(&Input::Tick);
     }
 
     fn expire_question(&mut self, number: QuestionNumber) {
@@ -287,7 +287,7 @@ impl Session {
             }
             About::Call | About::Plan => {
                 let open: Vec<usize> = question.open_calls().collect();
-                let reason = Said::Lapsed.words(self.settings.language.as_deref());
+                let reason = SessionReason::Lapsed.words(self.settings.language.as_deref());
                 self.deny(number, &open, reason, "nobody");
             }
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::ids::{JobRef, QuestionId};
 use super::input::{CallError, Input, Outcome};
-use super::output::{Ends, Reply, Task};
+use super::output::{Reply, Task, TurnEnd};
 use super::scheduler::{Status, call_id};
 use super::settings::Planning;
 use super::{Refused, Session};
@@ -85,14 +85,14 @@ impl Session {
             Err(error) => self.finish(at, Outcome::Error(error)),
             Ok(child) => {
                 self.delegates.add(at, child);
-                self.tell_child(at, Input::Start);
+                self.give_to_delegate(at, Input::Start);
             }
         }
     }
 
     /// The child's context: the saved request's own, then the scopes, then the parameters as input.
     fn make_child(&self, at: JobRef, request: Value) -> Result<Session, CallError> {
-        if self.brief.depth >= self.settings.max_depth {
+        if self.constants.depth >= self.settings.max_depth {
             let text = format!("delegates are nested deeper than {} levels", self.settings.max_depth);
             return Err(CallError::new("too_deep", text));
         }
@@ -131,7 +131,7 @@ impl Session {
         }
         let id = format!("{}/{at}", self.id);
         let mut child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
-        child.brief.depth = self.brief.depth + 1;
+        child.constants.depth = self.constants.depth + 1;
         child.inbox.number_after(self.inbox.before_first());
         Ok(child)
     }
@@ -144,7 +144,7 @@ impl Session {
     }
 
     /// Passes an input to the delegate of a job. If the delegate is gone it is ignored, unless an answer is expected.
-    pub(super) fn pass_down(&mut self, at: JobRef, input: Input) -> Result<(), Refused> {
+    pub(super) fn pass_to_delegate(&mut self, at: JobRef, input: Input) -> Result<(), Refused> {
         let elicited = match &input {
             Input::Elicit { id, key, .. } => Some((id.clone().below(at), key.clone())),
             _ => None,
@@ -170,14 +170,14 @@ impl Session {
     }
 
     /// Gives the delegate of a job an input that it cannot refuse.
-    pub(super) fn tell_child(&mut self, at: JobRef, input: Input) {
+    pub(super) fn give_to_delegate(&mut self, at: JobRef, input: Input) {
         let _ = self.with_child(at, input);
     }
 
     /// Gives an input to every delegate.
-    pub(super) fn tell_children(&mut self, input: &Input) {
+    pub(super) fn give_to_delegates(&mut self, input: &Input) {
         for at in self.delegates.jobs() {
-            self.tell_child(at, input.clone());
+            self.give_to_delegate(at, input.clone());
         }
     }
 
@@ -216,10 +216,10 @@ impl Session {
         self.scheduler.add_origins(at, &shown.unwrap_or_default().joined(&Origins::of(Origin::Model)));
         match reply.ends {
             // A question was answered there, and another is still open.
-            Ends::Waiting if was_waiting => self.turn.reopen(),
-            Ends::Waiting => {}
-            Ends::Output => self.finish(at, Outcome::Value(reply.output)),
-            Ends::Degraded | Ends::Limit | Ends::Stopped => {
+            TurnEnd::Waiting if was_waiting => self.turn.reopen(),
+            TurnEnd::Waiting => {}
+            TurnEnd::Output => self.finish(at, Outcome::Value(reply.output)),
+            TurnEnd::Degraded | TurnEnd::Limit | TurnEnd::Stopped => {
                 let why = reply.reason.unwrap_or_else(|| CallError::new("ended", "it ended without a result"));
                 // The prefix is added once, however many delegates it came through.
                 let code = why.code.strip_prefix("delegate_").unwrap_or(&why.code);

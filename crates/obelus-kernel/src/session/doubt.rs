@@ -16,7 +16,7 @@ impl Session {
     /// After a crash: idempotent calls are repeated, and a person is asked about others.
     pub(super) fn take_doubt(&mut self, call: LocalCall) {
         let at = match call {
-            LocalCall::Look { question, call } => return self.look_again(question, call),
+            LocalCall::PreviewRead { question, call } => return self.repeat_preview_read(question, call),
             // An early call is started like any other, later.
             LocalCall::Early { request, index } => match self.scheduler.early.drop_call((request, index)) {
                 Some(at) => at,
@@ -24,7 +24,7 @@ impl Session {
             },
             LocalCall::Job(at) => at,
         };
-        let Some(at) = self.scheduler.in_hand(at) else { return };
+        let Some(at) = self.scheduler.running_job(at) else { return };
         match self.is_idempotent(at) {
             true => self.start_again(at),
             false => self.ask_about_doubt(at, Reason::Interrupted),
@@ -32,7 +32,7 @@ impl Session {
     }
 
     /// Handles a lost answer. Unlike after a crash, the cause may recur.
-    pub(super) fn lose(&mut self, at: JobRef, message: &str) {
+    pub(super) fn take_lost_answer(&mut self, at: JobRef, message: &str) {
         if !self.is_idempotent(at) {
             return self.ask_about_doubt(at, Reason::AnswerLost(crate::visible(message)));
         }
@@ -44,8 +44,8 @@ impl Session {
     }
 
     /// A reconciliation found that this attempt had no effect. A report on an earlier attempt is ignored.
-    pub(super) fn take_did_not(&mut self, at: JobRef, attempt: u32) {
-        let Some(at) = self.scheduler.in_hand(at).filter(|at| self.scheduler.job(*at).attempt == attempt) else {
+    pub(super) fn take_not_done(&mut self, at: JobRef, attempt: u32) {
+        let Some(at) = self.scheduler.running_job(at).filter(|at| self.scheduler.job(*at).attempt == attempt) else {
             return;
         };
         let again = self.may_try_again(at, MOST_ATTEMPTS);

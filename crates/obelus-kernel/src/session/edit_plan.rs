@@ -35,7 +35,7 @@ impl Session {
         if calls.iter().any(|call| !call.is_object() || depth(call) >= MAX_DEPTH) {
             return Err(bad_edit(format!("a call is an object of less than {MAX_DEPTH} levels")));
         }
-        let check = plan::check_in_manner(&calls, PlanMode::Lazy, question.manner, &self.memory.context);
+        let check = plan::check_with_options(&calls, PlanMode::Lazy, question.manner, &self.memory.context);
         if let Some(fault) = check.errors.first() {
             return Err(bad_edit(fault.to_string()));
         }

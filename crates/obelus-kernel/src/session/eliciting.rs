@@ -27,8 +27,8 @@ impl Session {
                 None => return,
                 Some(found) => found,
             },
-            Some(LocalCall::Job(at)) => (self.scheduler.in_hand(at), asked),
-            Some(LocalCall::Look { .. }) | None => (None, asked),
+            Some(LocalCall::Job(at)) => (self.scheduler.running_job(at), asked),
+            Some(LocalCall::PreviewRead { .. }) | None => (None, asked),
         };
         match job {
             Some(at) => self.open_elicitation(at, id.clone(), asked),

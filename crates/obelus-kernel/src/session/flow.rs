@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::ids::{QuestionId, RequestNumber, Routed};
-use super::inbox::{About, Question, Said};
+use super::inbox::{About, Question, SessionReason};
 use super::input::{CallError, Input};
-use super::output::{Ends, Reply, Task};
+use super::output::{Reply, Task, TurnEnd};
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
 use super::turn::{Phase, Turn, Words};
@@ -14,18 +14,18 @@ use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
 use crate::origin::{Origin, Origins};
 use crate::policy::GroundIndex;
-use obelus_notebook::plan::Manner;
+use obelus_notebook::plan::StepOptions;
 
 impl Session {
     /// Begins a turn, with the user's message if there is one.
     pub(super) fn begin(&mut self, words: Option<Words>) {
-        if !self.brief.persistent && self.turn.phase() == Phase::Rested(Ends::Output) {
+        if !self.constants.persistent && self.turn.phase() == Phase::Rested(TurnEnd::Output) {
             self.forget_state();
         }
         if self.graph.is_some() {
-            self.withdraw_questions(Said::WentOn);
+            self.withdraw_questions(SessionReason::WentOn);
         }
-        let was_limited = self.turn.phase() == Phase::Rested(Ends::Limit);
+        let was_limited = self.turn.phase() == Phase::Rested(TurnEnd::Limit);
         let goes_on = words.as_ref().is_some_and(|words| self.settings.consent.goes_on(&words.text));
         self.keep_planned();
         self.transcript.begin_turn();
@@ -52,20 +52,20 @@ impl Session {
 
     /// Steps that the mode holds back stay planned across turns until there is another plan.
     pub(super) fn keep_planned(&mut self) {
-        self.projection.plan = self.projection.kept_back(&self.calls(), &self.memory.context);
+        self.projection.plan = self.projection.held_back(&self.calls(), &self.memory.context);
     }
 
     /// A one-off request keeps only its texts.
     fn forget_state(&mut self) {
         if let Some(place_of) = self.memory.keep_texts_only() {
-            self.inbox.move_dates(place_of);
+            self.inbox.shift_lengths(place_of);
             self.transcript.keep_words_only();
             self.grounds = GroundIndex::default();
         }
     }
 
     /// A message of the user begins a turn, at once or when the current one rests.
-    pub(super) fn hear(&mut self, text: String) {
+    pub(super) fn take_user_message(&mut self, text: String) {
         if self.is_answer(&text) {
             return;
         }
@@ -93,7 +93,7 @@ impl Session {
         self.begin_without_model();
         self.projection.plan.clear();
         let before_reading = self.transcript.shown().is_trusted();
-        self.start_step(&plan.calls, Trigger::Approved { by_person: true, before_reading }, Manner::default());
+        self.start_step(&plan.calls, Trigger::Approved { by_person: true, before_reading }, StepOptions::default());
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl Session {
     /// Asks the model for the next solution.
     pub(super) fn request(&mut self) {
         if let Some(limit) = self.turn.limit_of_requests(&self.settings) {
-            return self.rest(Ends::Limit, Some(limit));
+            return self.rest(TurnEnd::Limit, Some(limit));
         }
         self.drop_early_calls();
         self.turn.requests += 1;
@@ -120,7 +120,7 @@ impl Session {
         self.forget_overwritten();
         self.tell_waiting_calls();
         self.transcript.note_request(usize::try_from(self.settings.transcript_chars).unwrap_or(usize::MAX));
-        let shown = self.settings.in_sight(self.in_view());
+        let shown = self.settings.counted_as_shown(self.in_view());
         self.transcript.show(&shown);
         self.show_words_of_tools();
         self.catch_up_grounds_of_shown();
@@ -153,23 +153,23 @@ impl Session {
     pub(super) fn stop(&mut self) {
         let stops = match self.turn.phase() {
             Phase::Asking(_) | Phase::Working => true,
-            Phase::Rested(Ends::Waiting) if self.graph.is_some() => {
-                self.withdraw_questions(Said::Stopped);
+            Phase::Rested(TurnEnd::Waiting) if self.graph.is_some() => {
+                self.withdraw_questions(SessionReason::Stopped);
                 true
             }
             // The result of a running call would continue the turn.
-            Phase::Rested(Ends::Waiting) => self.has_elicitations(),
+            Phase::Rested(TurnEnd::Waiting) => self.has_elicitations(),
             Phase::New | Phase::Rested(_) => false,
         };
         if stops {
             self.turn.enter(Phase::Working);
-            self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
+            self.turn.must_end(TurnEnd::Stopped, "stopped", "stopped by a person");
         }
-        self.tell_children(&Input::Stop);
+        self.give_to_delegates(&Input::Stop);
     }
 
     /// Advances everything that can, and brings the turn to rest when nothing does.
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn proceed(&mut self) {
         loop {
             self.advance();
             if let Phase::Rested(_) = self.turn.phase()
@@ -219,7 +219,7 @@ impl Session {
         // Text after the calls is shown now; text along with them is held back (LOOP-1).
         let is_last_word = until_done && !self.turn.came_with_calls;
         if waits && (self.turn.over.is_some() || (!is_last_word && self.is_asked_in_turn())) {
-            return self.rest(Ends::Waiting, None);
+            return self.rest(TurnEnd::Waiting, None);
         }
         if let Some((ends, reason)) = self.turn.over.clone() {
             return self.rest(ends, Some(reason));
@@ -227,8 +227,8 @@ impl Session {
         if self.graph.is_some() {
             return self.leave_node();
         }
-        let done = if waits { Ends::Waiting } else { Ends::Output };
-        if !self.turn.asks_model || (self.is_shadow_enough() && self.turn.output.is_null()) {
+        let done = if waits { TurnEnd::Waiting } else { TurnEnd::Output };
+        if !self.turn.asks_model || (self.is_done_in_shadow() && self.turn.output.is_null()) {
             return self.rest(done, None);
         }
         if self.turn.output.is_null() {
@@ -250,7 +250,7 @@ impl Session {
     fn is_asked_in_turn(&self) -> bool {
         let (first_step, length) = self.turn.began;
         let is_new = |question: &Question| question.about == About::Plan && question.asked_after > length;
-        let is_alone = self.brief.depth == 0 && self.graph.is_none();
+        let is_alone = self.constants.depth == 0 && self.graph.is_none();
         !is_alone || self.scheduler.has_steps_since(first_step) || self.inbox.open().any(is_new)
     }
 
@@ -283,36 +283,36 @@ impl Session {
             Ok(output) => output,
             Err(fault) => return Some(fault),
         };
-        let breach = crate::schema::breaches(self.brief.validator.as_ref()?, &output).into_iter().next()?;
+        let breach = crate::schema::breaches(self.constants.validator.as_ref()?, &output).into_iter().next()?;
         // A planner must not see values of the result that it has not been shown.
         let what = if self.output_origins().is_trusted() { breach.text } else { format!("`{}`", breach.keyword) };
         Some(Fault::new(Rule::Loop1, format!("the output breaks its schema: {what}")))
     }
 
     /// Brings the turn to rest.
-    pub(super) fn rest(&mut self, ends: Ends, mut reason: Option<CallError>) {
+    pub(super) fn rest(&mut self, ends: TurnEnd, mut reason: Option<CallError>) {
         self.turn.enter(Phase::Rested(ends));
         self.drop_early_calls();
         self.transcript.drop_composed();
-        if self.graph.is_some() && ends != Ends::Waiting {
-            self.come_to_forced_end(ends, &mut reason);
+        if self.graph.is_some() && ends != TurnEnd::Waiting {
+            self.go_to_forced_end(ends, &mut reason);
             self.forget_plans();
         }
         self.turn.reason = reason;
         let is_said = self.turn.output.as_str().is_some_and(|words| self.turn.said.iter().any(|said| said == words));
-        if ends == Ends::Waiting && is_said && self.follow_up() != FollowUp::Always {
+        if ends == TurnEnd::Waiting && is_said && self.follow_up() != FollowUp::Always {
             // The text has reached the user: no result is held back for a decision.
             self.turn.output = Value::Null;
         }
         if let Value::String(words) = &self.turn.output
             && self.gives_output(ends)
-            && self.brief.depth == 0
+            && self.constants.depth == 0
             && !self.turn.said.contains(words)
         {
             let words = words.clone();
             self.remember_words(Role::Assistant, &words);
         }
-        if ends == Ends::Output && self.brief.depth == 0 {
+        if ends == TurnEnd::Output && self.constants.depth == 0 {
             self.turn.note_last_words(self.memory.now());
         }
         if let Some(reply) = self.reply() {
@@ -321,11 +321,11 @@ impl Session {
     }
 
     /// Whether a turn that ended this way has a result. A limit or a stop has one if the graph has a text for it.
-    fn gives_output(&self, ends: Ends) -> bool {
+    fn gives_output(&self, ends: TurnEnd) -> bool {
         match ends {
-            Ends::Output => true,
-            Ends::Limit | Ends::Stopped => self.turn.named_end.is_some(),
-            Ends::Waiting | Ends::Degraded => false,
+            TurnEnd::Output => true,
+            TurnEnd::Limit | TurnEnd::Stopped => self.turn.named_end.is_some(),
+            TurnEnd::Waiting | TurnEnd::Degraded => false,
         }
     }
 
@@ -354,7 +354,7 @@ impl Session {
         let errors: Vec<(Value, Origins)> = own.into_iter().chain(self.scheduler.take_errors()).collect();
         for (error, origins) in errors {
             // All of them are shown, although `†error` reads only the latest.
-            self.transcript.show(&self.settings.in_sight(origins.clone()));
+            self.transcript.show(&self.settings.counted_as_shown(origins.clone()));
             let mut data = Data::plain("error", error);
             data.origins = Some(origins);
             self.memory.remember(Message::Data(Box::new(data)));

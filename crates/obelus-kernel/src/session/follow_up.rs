@@ -11,7 +11,7 @@ impl Session {
     /// output, a graph with an end node.
     pub(super) fn follow_up(&self) -> FollowUp {
         match self.settings.follow_up {
-            FollowUp::UntilDone if self.brief.depth > 0 || self.graph.is_some() => FollowUp::Always,
+            FollowUp::UntilDone if self.constants.depth > 0 || self.graph.is_some() => FollowUp::Always,
             other => other,
         }
     }
@@ -26,13 +26,13 @@ impl Session {
             FollowUp::AfterReads => self.transcript.has_news() && self.turn.output.is_null(),
             FollowUp::UntilDone => {
                 let has_moved = self.turn.has_moved || self.turn.is_faulty;
-                has_moved && !self.is_shadow_enough() && !self.awaits_decisions()
+                has_moved && !self.is_done_in_shadow() && !self.awaits_decisions()
             }
         }
     }
 
     /// In the mode `shadow` one solution suffices, unless the model must correct it.
-    pub(super) fn is_shadow_enough(&self) -> bool {
+    pub(super) fn is_done_in_shadow(&self) -> bool {
         self.settings.mode == Mode::Shadow && !self.turn.is_faulty && self.turn.requests > 0
     }
 

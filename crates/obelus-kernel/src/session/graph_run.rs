@@ -24,7 +24,7 @@ use super::Session;
 use super::ids::QuestionNumber;
 use super::inbox::Question;
 use super::input::{CallError, Limit};
-use super::output::{CallReport, Ends};
+use super::output::{CallReport, TurnEnd};
 use super::scheduler::Trigger;
 use super::turn::Phase;
 use crate::context::Context;
@@ -35,7 +35,7 @@ use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::schema::Breach;
-use obelus_notebook::plan::Manner;
+use obelus_notebook::plan::StepOptions;
 use obelus_notebook::steps::{CallNode, StepNode, Steps};
 
 /// A turn in a graph.
@@ -122,12 +122,12 @@ impl GraphRun {
 
     /// Records the result of this node's call, for predicates.
     fn note_call(&mut self, report: Option<CallReport>) {
-        let came_to_nothing = report.as_ref().is_some_and(|report| report.status.came_to_nothing());
+        let did_not_succeed = report.as_ref().is_some_and(|report| report.status.did_not_succeed());
         let last =
             report.map(|report| json!({"tool": report.call["_tool"], "status": report.status, "error": report.error}));
         let last = last.unwrap_or_default();
         let Cursor { node, failed, .. } = &mut self.cursor;
-        match came_to_nothing {
+        match did_not_succeed {
             true => *failed.entry(node.clone()).or_default() += 1,
             false => drop(failed.remove(node)),
         }
@@ -148,11 +148,11 @@ impl GraphRun {
     }
 
     /// The graph's end for a turn that a limit or a person has ended.
-    fn forced_end(&self, ends: Ends) -> Option<&str> {
+    fn forced_end(&self, ends: TurnEnd) -> Option<&str> {
         match ends {
-            Ends::Limit => self.graph.at_limit.as_deref(),
-            Ends::Stopped => self.graph.at_stop.as_deref(),
-            Ends::Output | Ends::Waiting | Ends::Degraded => None,
+            TurnEnd::Limit => self.graph.at_limit.as_deref(),
+            TurnEnd::Stopped => self.graph.at_stop.as_deref(),
+            TurnEnd::Output | TurnEnd::Waiting | TurnEnd::Degraded => None,
         }
     }
 
@@ -236,7 +236,7 @@ impl Session {
         let graph = Arc::clone(&run.graph);
         match words::start(&graph.start, || self.filter_input(None)) {
             Ok(start) => self.enter_node(&start),
-            Err(why) => self.end_lost(format!("start: {why}")),
+            Err(why) => self.end_by_file_error(format!("start: {why}")),
         }
     }
 
@@ -257,11 +257,11 @@ impl Session {
     fn enter_node(&mut self, name: &str) {
         let Some(run) = &mut self.graph else { return };
         if let Err(limit) = run.enter(name) {
-            return self.rest(Ends::Limit, Some(limit));
+            return self.rest(TurnEnd::Limit, Some(limit));
         }
         let graph = Arc::clone(&run.graph);
         let Some(node) = graph.nodes.get(name) else {
-            return self.end_lost(format!("there is no node `{name}`"));
+            return self.end_by_file_error(format!("there is no node `{name}`"));
         };
         self.turn.enter(Phase::Working);
         self.turn.output = Value::Null;
@@ -282,13 +282,13 @@ impl Session {
                 words.map(|words| {
                     self.turn.output = words.map(Value::from).unwrap_or_default();
                     self.turn.named_end = Some(end.name.clone());
-                    self.rest(Ends::Output, None);
+                    self.rest(TurnEnd::Output, None);
                 })
             }
             StepNode::Faulty(node) => Err(node.why()),
         };
         if let Err(why) = done {
-            self.end_lost(why);
+            self.end_by_file_error(why);
         }
     }
 
@@ -297,7 +297,7 @@ impl Session {
         if let Some(run) = &mut self.graph {
             run.call = Some(self.scheduler.next_step());
         }
-        self.start_step(&[Arc::new(call)], Trigger::Graph, Manner::default());
+        self.start_step(&[Arc::new(call)], Trigger::Graph, StepOptions::default());
         Ok(())
     }
 
@@ -336,7 +336,7 @@ impl Session {
         }
         match words::way(node.next(), || self.filter_input(None)) {
             Ok(next) => self.enter_node(&next),
-            Err(why) => self.end_lost(why),
+            Err(why) => self.end_by_file_error(why),
         }
     }
 
@@ -357,14 +357,14 @@ impl Session {
     }
 
     /// Ends the turn because of an error in the agent's file.
-    fn end_lost(&mut self, why: String) {
+    fn end_by_file_error(&mut self, why: String) {
         let node = self.node().unwrap_or_default();
         let text = format!("at the node `{node}`: {why}");
-        self.rest(Ends::Degraded, Some(CallError::new("graph", text)));
+        self.rest(TurnEnd::Degraded, Some(CallError::new("graph", text)));
     }
 
     /// Moves a turn that a limit or a person has ended to the graph's end for that.
-    pub(super) fn come_to_forced_end(&mut self, ends: Ends, reason: &mut Option<CallError>) {
+    pub(super) fn go_to_forced_end(&mut self, ends: TurnEnd, reason: &mut Option<CallError>) {
         let Some(run) = &mut self.graph else { return };
         let graph = Arc::clone(&run.graph);
         let named = run.forced_end(ends).and_then(|name| Some((name.to_owned(), graph.nodes.get(name)?.end()?)));
@@ -449,8 +449,8 @@ mod tests {
     #[test]
     fn only_a_limit_or_a_stop_has_an_end_of_its_own() {
         let run = run();
-        assert_eq!((run.forced_end(Ends::Limit), run.forced_end(Ends::Stopped)), (Some("end"), None));
-        assert_eq!(run.forced_end(Ends::Output), None);
+        assert_eq!((run.forced_end(TurnEnd::Limit), run.forced_end(TurnEnd::Stopped)), (Some("end"), None));
+        assert_eq!(run.forced_end(TurnEnd::Output), None);
     }
 
     #[test]

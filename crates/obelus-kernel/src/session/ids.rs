@@ -77,7 +77,7 @@ pub enum LocalCall {
         index: u32,
     },
     /// A read that shows what a question would change.
-    Look {
+    PreviewRead {
         /// The question.
         question: u64,
         /// The call's place in the question.
@@ -127,7 +127,7 @@ impl Routed<LocalCall> {
     pub fn place(&self) -> Option<(u32, u32)> {
         match self.local()? {
             LocalCall::Job(at) => Some((at.step, at.job)),
-            LocalCall::Early { .. } | LocalCall::Look { .. } => None,
+            LocalCall::Early { .. } | LocalCall::PreviewRead { .. } => None,
         }
     }
 }
@@ -181,7 +181,7 @@ impl fmt::Display for LocalCall {
         match self {
             LocalCall::Job(job) => job.fmt(f),
             LocalCall::Early { request, index } => write!(f, "e{request}.{index}"),
-            LocalCall::Look { question, call } => write!(f, "q{question}:{call}"),
+            LocalCall::PreviewRead { question, call } => write!(f, "q{question}:{call}"),
         }
     }
 }
@@ -195,7 +195,8 @@ impl FromStr for LocalCall {
             Some((first.parse().ok()?, second.parse().ok()?))
         };
         let early = || two(text.strip_prefix('e')?, '.').map(|(request, index)| LocalCall::Early { request, index });
-        let look = || two(text.strip_prefix('q')?, ':').map(|(question, call)| LocalCall::Look { question, call });
+        let look =
+            || two(text.strip_prefix('q')?, ':').map(|(question, call)| LocalCall::PreviewRead { question, call });
         let job = text.parse().ok().map(LocalCall::Job);
         job.or_else(early).or_else(look).ok_or_else(|| BadId::of(text))
     }

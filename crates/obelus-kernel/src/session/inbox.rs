@@ -5,8 +5,8 @@
 
 mod describe;
 mod elicitation;
-mod looks;
 mod naming;
+mod preview_reads;
 mod question;
 mod shown;
 mod value_names;
@@ -22,8 +22,8 @@ use crate::time::Time;
 pub(super) use describe::{Part, describe, marks};
 pub use describe::{ValueMark, quoted_value};
 pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer, describe_elicitation, fault_of_schema};
-pub(super) use looks::{Look, Looks, MOST_LOOKS};
-pub(super) use naming::{Naming, Said};
+pub(super) use naming::{CallTexts, SessionReason};
+pub(super) use preview_reads::{MOST_READS, PreviewRead, PreviewReads};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};
 pub use value_names::Named;
@@ -47,11 +47,11 @@ pub(super) struct Inbox {
     /// Jobs that wait for the result of another one.
     joined: BTreeMap<JobRef, Vec<JobRef>>,
     /// Jobs that need a person, to be asked about together with those of other instances.
-    asking: Vec<Asking>,
+    asking: Vec<NeedsPerson>,
     /// Open elicitations, by job.
     elicitations: BTreeMap<JobRef, Vec<QuestionNumber>>,
     /// Reads that show what a question would change.
-    pub(super) looks: Looks,
+    pub(super) preview_reads: PreviewReads,
     /// The question that the user's latest message may answer.
     pub(super) answerable: Option<QuestionId>,
     /// People's texts in reasons, answers and edits.
@@ -61,15 +61,15 @@ pub(super) struct Inbox {
 }
 
 /// A job that needs a person.
-pub(super) struct Asking {
+pub(super) struct NeedsPerson {
     pub(super) at: JobRef,
-    pub(super) described: Described,
+    pub(super) described: CallDescription,
     pub(super) reasons: Vec<Reason>,
     pub(super) grounded: Vec<Grounded>,
 }
 
 /// A call as text, and its untrusted values.
-pub(super) struct Described {
+pub(super) struct CallDescription {
     pub(super) words: String,
     pub(super) marks: Vec<ValueMark>,
 }
@@ -82,7 +82,7 @@ pub(super) enum Approved {
 }
 
 /// How a question ended.
-pub(super) struct Ruled<'a> {
+pub(super) struct QuestionEnd<'a> {
     pub(super) status: QuestionStatus,
     pub(super) at: Time,
     pub(super) by: &'a str,
@@ -90,7 +90,7 @@ pub(super) struct Ruled<'a> {
 }
 
 /// Decided calls of a question: each with its hash and its waiting jobs.
-pub(super) type Released = Vec<(String, Vec<JobRef>)>;
+pub(super) type DecidedCalls = Vec<(String, Vec<JobRef>)>;
 
 /// The stored part of an inbox while no job is running.
 #[derive(Serialize, Deserialize)]
@@ -130,7 +130,7 @@ impl Inbox {
             && self.joined.is_empty()
             && self.asking.is_empty()
             && self.elicitations.is_empty()
-            && self.looks.is_empty();
+            && self.preview_reads.is_empty();
         is_idle.then(|| InboxCheckpoint {
             all: Cow::Borrowed(&self.all),
             places: Cow::Borrowed(&self.places),
@@ -240,9 +240,9 @@ impl Inbox {
         number: QuestionNumber,
         indexes: &[usize],
         is_yes: bool,
-        ruled: Ruled<'_>,
-    ) -> Released {
-        let Some(question) = self.get_mut(number) else { return Released::new() };
+        ruled: QuestionEnd<'_>,
+    ) -> DecidedCalls {
+        let Some(question) = self.get_mut(number) else { return DecidedCalls::new() };
         let reason = ruled.reason.filter(|_| !is_yes);
         let released = indexes.iter().map(|&index| question.calls[index].decide(is_yes, ruled.at, reason)).collect();
         if question.open_calls().next().is_none() {
@@ -252,7 +252,7 @@ impl Inbox {
     }
 
     /// Ends a question.
-    pub(super) fn end(&mut self, number: QuestionNumber, ruled: &Ruled<'_>) {
+    pub(super) fn end(&mut self, number: QuestionNumber, ruled: &QuestionEnd<'_>) {
         self.open.remove(&number.0);
         if let Some(question) = self.all.get_mut(&number.0) {
             question.status = ruled.status;
@@ -340,16 +340,16 @@ impl Inbox {
     }
 
     /// A job of a template needs a person.
-    pub(super) fn ask_later(&mut self, asking: Asking) {
+    pub(super) fn ask_later(&mut self, asking: NeedsPerson) {
         self.asking.push(asking);
     }
 
-    pub(super) fn take_asking(&mut self) -> Vec<Asking> {
+    pub(super) fn take_needs_person(&mut self) -> Vec<NeedsPerson> {
         std::mem::take(&mut self.asking)
     }
 
     /// The context has become shorter: updates all stored lengths.
-    pub(super) fn move_dates(&mut self, length: impl Fn(usize) -> usize) {
+    pub(super) fn shift_lengths(&mut self, length: impl Fn(usize) -> usize) {
         self.denied.values_mut().for_each(|since| *since = length(*since));
         self.all.values_mut().for_each(|question| question.asked_after = length(question.asked_after));
     }
@@ -396,8 +396,8 @@ mod tests {
         inbox.add(Draft::new(About::Call, hashes.iter().map(call).collect(), String::new()), TERMS)
     }
 
-    fn ruled(status: QuestionStatus) -> Ruled<'static> {
-        Ruled { status, at: Time(1), by: "a person", reason: Some("why") }
+    fn ruled(status: QuestionStatus) -> QuestionEnd<'static> {
+        QuestionEnd { status, at: Time(1), by: "a person", reason: Some("why") }
     }
 
     #[test]

@@ -24,14 +24,14 @@ impl Session {
             literal,
             said: self.transcript.said(),
             grounding,
-            foretold: None,
+            planned: None,
         }
     }
 
     /// Decides whether an acting call may run: by people's earlier decisions, else by the gate.
     pub(super) fn judge(&mut self, at: JobRef, call: &Arc<Call>) {
         let Some(tool) = &call.tool else { return };
-        if self.settle_by_earlier_word(at, call) {
+        if self.settle_by_earlier_decision(at, call) {
             return;
         }
         let verdict = self.verdict_on(at, call, tool);

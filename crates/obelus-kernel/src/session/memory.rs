@@ -93,7 +93,7 @@ impl Memory {
     }
 
     /// Takes a time back that came with a refused input.
-    pub(super) fn take_back_now(&mut self, before: Time) {
+    pub(super) fn undo_set_now(&mut self, before: Time) {
         self.now = before;
     }
 

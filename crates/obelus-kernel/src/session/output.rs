@@ -40,7 +40,7 @@ pub enum Task {
         /// The question's id.
         id: QuestionId,
         /// Why.
-        because: AskedAgain,
+        because: RepeatReason,
     },
     /// Answer a question of a running call.
     AnswerElicitation {
@@ -95,7 +95,7 @@ pub enum ElicitationAnswer {
 
 /// Why an open question is shown again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AskedAgain {
+pub enum RepeatReason {
     /// What it would change is now known.
     MoreIsKnown,
     /// It will expire soon.
@@ -135,7 +135,7 @@ impl Start {
 /// How a turn came to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ends {
+pub enum TurnEnd {
     /// With a result, or with everything done.
     Output,
     /// Waiting for a person.
@@ -152,7 +152,7 @@ pub enum Ends {
 #[derive(Clone, Debug, Serialize)]
 pub struct Reply {
     /// How it came to rest.
-    pub ends: Ends,
+    pub ends: TurnEnd,
     /// The result; null if there is none.
     pub output: Value,
     /// Texts that were shown on the way.
@@ -237,7 +237,7 @@ impl CallStatus {
     }
 
     /// Whether the call should have run and did not, or did not succeed.
-    pub fn came_to_nothing(self) -> bool {
+    pub fn did_not_succeed(self) -> bool {
         matches!(self, CallStatus::Failed | CallStatus::Refused | CallStatus::Skipped)
     }
 }

@@ -9,9 +9,9 @@ use super::Session;
 use super::inbox::About;
 use super::output::{CallReport, CallStatus};
 use super::scheduler::Step;
-use crate::call::{Call, Manner};
+use crate::call::{Call, StepOptions};
 use crate::path::Path;
-use obelus_notebook::plan::{Graph, PlanNode, Who};
+use obelus_notebook::plan::{Graph, PlanNode, RunsFor};
 
 /// The calls of a turn, and the values between them.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ pub struct ValueFlow {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ProposedStep {
     number: u32,
-    manner: Manner,
+    manner: StepOptions,
     calls: Vec<Arc<Value>>,
     /// The call of each job.
     jobs: Vec<usize>,
@@ -70,7 +70,7 @@ impl ProposedStep {
         let keeps_results = step.calls.iter().any(|call| call.keeps_by_default);
         Self {
             number,
-            manner: Manner { sequential: step.sequential, keeps_results },
+            manner: StepOptions { sequential: step.sequential, keeps_results },
             calls: step.calls.iter().map(|call| Arc::clone(&call.raw)).collect(),
             jobs: step.jobs.iter().map(|job| job.call).collect(),
         }
@@ -87,7 +87,7 @@ struct Node {
     call: Call,
     /// Its step, and whether that step is sequential.
     step: (u32, bool),
-    who: Who,
+    who: RunsFor,
 }
 
 impl Session {
@@ -129,7 +129,7 @@ impl Session {
         let writes = call.all_writes().cloned().collect();
         let number = if is_only_planned { u32::MAX } else { number };
         let planned = PlannedCall { report, is_only_planned, proposed, writes };
-        let who = planned.instance().map_or(Who::Once, |name| Who::One(name.to_owned()));
+        let who = planned.instance().map_or(RunsFor::Once, |name| RunsFor::One(name.to_owned()));
         Node { step: (number, step.is_some_and(|step| step.manner.sequential)), who, planned, call }
     }
 }

@@ -193,18 +193,18 @@ impl Session {
             });
         }
         let is_redacted = self.settings.plans_before_reading();
-        let mut own = self.memory.standing_digests().filter(|(_, of)| of.digest == digest);
+        let mut own = self.memory.current_digests().filter(|(_, of)| of.digest == digest);
         let is_shown = |path: &crate::Path, instance: Option<&str>| {
             !is_redacted || self.memory.context.origins(path, instance).is_trusted()
         };
         // A delegate may have been given the digest with its task.
-        let was_given = || self.brief.depth > 0 && !is_redacted && self.memory.mentions_digest(digest);
+        let was_given = || self.constants.depth > 0 && !is_redacted && self.memory.mentions_digest(digest);
         own.any(|(path, of)| is_shown(&path, of.instance.as_deref())) || was_given()
     }
 
     /// Whether the session has a digest, so that an observation is to be shown.
     pub fn has_observations(&self) -> bool {
-        self.memory.standing_digests().next().is_some()
+        self.memory.current_digests().next().is_some()
             || self.delegates.iter().any(|(_, child)| child.has_observations())
     }
 
@@ -268,7 +268,7 @@ impl Session {
     /// The schema of the current request's result, if there is one.
     pub(super) fn output_schema(&self) -> Option<&Value> {
         let node = self.graph.as_ref().and_then(|run| run.current()?.request());
-        node.map_or(self.brief.schema.as_ref(), |node| node.schema.as_ref())
+        node.map_or(self.constants.schema.as_ref(), |node| node.schema.as_ref())
     }
 
     fn prompt_of_model_call(&self, at: JobRef) -> Option<Prompt> {

@@ -51,7 +51,8 @@ impl Session {
             }
         }
         let under_way = self.scheduler.steps().flat_map(|(number, step)| step.report_plainly(number));
-        prompt.plan = self.transcript.ended_plainly().cloned().chain(under_way).chain(self.planned_calls()).collect();
+        prompt.plan =
+            self.transcript.ended_as_proposed().cloned().chain(under_way).chain(self.planned_calls()).collect();
         let open = self.questions().into_iter().filter(Question::is_open);
         let plainly = |question: Question| {
             let tools: Vec<&Value> = question.calls.iter().filter_map(|asked| asked.call.get("_tool")).collect();

@@ -50,7 +50,7 @@ impl Session {
             }
             Input::DidNot { id, attempt } => {
                 if let Some(LocalCall::Job(at)) = id.local() {
-                    self.take_did_not(at, attempt);
+                    self.take_not_done(at, attempt);
                 }
             }
             _ => {}
@@ -279,10 +279,10 @@ fn bad_result(tool: &Tool, value: &Value) -> Option<CallError> {
 }
 
 /// A result of a model call, and the alternative that was chosen for it.
-type Chosen = (Value, Option<Group>);
+type ChosenOutput = (Value, Option<Group>);
 
 /// The result of a model call's request: plain output, or one call of the tool with its output and path.
-pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<Chosen, String> {
+pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<ChosenOutput, String> {
     let [answer] = solution.calls.as_slice() else {
         return match solution.calls.len() {
             0 => {

@@ -24,7 +24,7 @@ use active_steps::ActiveSteps;
 pub(super) use early::Claimed;
 use early::EarlyCalls;
 pub(crate) use missing::{NO_ROWS, NO_VALUE, NOT_CHOSEN};
-use step::Settled;
+use step::ValueState;
 pub(crate) use step::{Frozen, Job, Status, Step, Trigger, with_instance};
 
 /// The active calls.
@@ -149,7 +149,7 @@ impl Scheduler {
     }
 
     /// The job of a call that is running in an activity.
-    pub(super) fn in_hand(&self, at: JobRef) -> Option<JobRef> {
+    pub(super) fn running_job(&self, at: JobRef) -> Option<JobRef> {
         let step = self.steps.get(at.step)?;
         let job = step.jobs.get(at.index())?;
         let by_activity = !job.is_model_call && step.calls[job.call].delegate.is_none();
@@ -157,12 +157,12 @@ impl Scheduler {
     }
 
     /// Queues a job to be checked again.
-    pub(super) fn look_again(&mut self, at: JobRef) {
+    pub(super) fn recheck(&mut self, at: JobRef) {
         self.dirty.push_back(at);
     }
 
     /// The next job to check.
-    pub(super) fn next_dirty(&mut self) -> Option<JobRef> {
+    pub(super) fn next_to_check(&mut self) -> Option<JobRef> {
         self.dirty.pop_front()
     }
 
@@ -187,7 +187,7 @@ impl Scheduler {
     }
 
     /// Requeues a job that could not start.
-    pub(super) fn put_back(&mut self, at: JobRef) {
+    pub(super) fn requeue(&mut self, at: JobRef) {
         self.ready.push_front(at);
     }
 
@@ -209,9 +209,9 @@ impl Scheduler {
         }
         let (mut pending, mut dead) = (false, false);
         call.exprs(&mut |expr| match step.settled(index, expr, context) {
-            Settled::Pending => pending = true,
-            Settled::Dead => dead = true,
-            Settled::Present | Settled::Null => {}
+            ValueState::Pending => pending = true,
+            ValueState::Dead => dead = true,
+            ValueState::Present | ValueState::Null => {}
         });
         // Scopes need no value, but their feeders run first.
         let open = |edge: &obelus_notebook::plan::Edge| !step.jobs[edge.from].status.is_final();
@@ -423,10 +423,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use obelus_notebook::plan::Manner;
+    use obelus_notebook::plan::StepOptions;
 
     /// A scheduler with one step of calls to tools `a` and `b`, and its jobs in order.
-    fn scheduler(calls: Value, manner: Manner) -> (Scheduler, Context, Vec<JobRef>) {
+    fn scheduler(calls: Value, manner: StepOptions) -> (Scheduler, Context, Vec<JobRef>) {
         let context = Context::from_value(json!([
             {"type": "state", "data": {}},
             {"type": "tool", "tool": {"a": {"properties": {"x": {}}}, "b": {"properties": {"x": {}}}}},
@@ -447,20 +447,20 @@ mod tests {
             {"_tool": "a", "_outputPath": "†state.n"},
             {"_tool": "b", "x": "†state.n", "_outputPath": "†state.m"},
         ]);
-        let (mut scheduler, context, jobs) = scheduler(calls, Manner::default());
+        let (mut scheduler, context, jobs) = scheduler(calls, StepOptions::default());
         assert_eq!(scheduler.readiness(jobs[0], &context), Readiness::Now);
         assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
         scheduler.run(jobs[0]);
         assert!(scheduler.is_running());
         scheduler.stop_running(jobs[0]);
         assert!(scheduler.close(jobs[0], Status::Done) && !scheduler.close(jobs[0], Status::Failed));
-        assert_eq!((scheduler.next_dirty(), scheduler.next_dirty()), (Some(jobs[1]), None));
+        assert_eq!((scheduler.next_to_check(), scheduler.next_to_check()), (Some(jobs[1]), None));
         assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::Now);
     }
 
     #[test]
     fn a_call_without_a_path_is_detached_and_the_turn_does_not_wait_for_it() {
-        let (mut scheduler, _, jobs) = scheduler(json!([{"_tool": "a"}]), Manner::default());
+        let (mut scheduler, _, jobs) = scheduler(json!([{"_tool": "a"}]), StepOptions::default());
         scheduler.run(jobs[0]);
         assert!(scheduler.has_detached() && !scheduler.is_running());
         scheduler.set_awaits_user(jobs[0], true);
@@ -475,7 +475,7 @@ mod tests {
     #[test]
     fn a_call_that_awaits_a_person_takes_no_room() {
         let calls = json!([{"_tool": "a", "_outputPath": "†state.n"}]);
-        let (mut scheduler, _, jobs) = scheduler(calls, Manner::default());
+        let (mut scheduler, _, jobs) = scheduler(calls, StepOptions::default());
         scheduler.run(jobs[0]);
         assert!(!scheduler.has_room(1));
         scheduler.set_awaits_user(jobs[0], true);
@@ -485,12 +485,12 @@ mod tests {
     #[test]
     fn in_a_sequence_the_next_call_waits_for_the_one_before() {
         let calls = json!([{"_tool": "a", "_outputPath": "†state.n"}, {"_tool": "b", "_outputPath": "†state.m"}]);
-        let (mut scheduler, context, jobs) = scheduler(calls, Manner { sequential: true, keeps_results: false });
+        let (mut scheduler, context, jobs) = scheduler(calls, StepOptions { sequential: true, keeps_results: false });
         scheduler.run(jobs[0]);
         assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
         scheduler.stop_running(jobs[0]);
         scheduler.close(jobs[0], Status::Failed);
-        assert_eq!(scheduler.next_dirty(), Some(jobs[1]));
+        assert_eq!(scheduler.next_to_check(), Some(jobs[1]));
         assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::Now);
     }
 }

@@ -214,7 +214,7 @@ impl Settings {
     }
 
     /// The origins that count as shown: if plans are made before reading, only the trusted ones.
-    pub(super) fn in_sight(&self, origins: Origins) -> Origins {
+    pub(super) fn counted_as_shown(&self, origins: Origins) -> Origins {
         if self.plans_before_reading() { origins.believed() } else { origins }
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::identity::identity;
 use super::ids::JobRef;
 use super::input::{Answer, CallError};
-use super::output::{Ends, Task};
+use super::output::{Task, TurnEnd};
 use super::results::chosen_output;
 use super::scheduler::{Status, Step, Trigger};
 use super::settings::{Approval, FollowUp};
@@ -22,7 +22,7 @@ use crate::policy::{Mode, Place, Proposal, Provenance};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
 use obelus_notebook::dialect::Solution;
-use obelus_notebook::plan::{self, Check, Manner, Who};
+use obelus_notebook::plan::{self, Check, RunsFor, StepOptions};
 
 impl Session {
     /// Takes the answer to a request of the turn or of a model call. Others are ignored.
@@ -47,10 +47,10 @@ impl Session {
                     self.turn.out_of_format = Some((text, error));
                     self.request();
                 } else {
-                    self.turn.must_end(Ends::Degraded, "out_of_format", error);
+                    self.turn.must_end(TurnEnd::Degraded, "out_of_format", error);
                 }
             }
-            Answer::Failed { code, message } => self.turn.must_end(Ends::Degraded, &code, message),
+            Answer::Failed { code, message } => self.turn.must_end(TurnEnd::Degraded, &code, message),
         }
     }
 
@@ -66,7 +66,7 @@ impl Session {
             },
             Answer::OutOfFormat { error, .. } => self.fail_model_call(at, &Fault::new(Rule::Plan9, error)),
             Answer::Failed { code, message } => {
-                self.turn.must_end(Ends::Degraded, &code, message.clone());
+                self.turn.must_end(TurnEnd::Degraded, &code, message.clone());
                 self.scheduler.stop_running(at);
                 self.fail_with(at, &CallError::new(code, message));
             }
@@ -86,7 +86,7 @@ impl Session {
             self.tasks.push_back(Task::Say(words));
         }
         self.turn.is_faulty = false;
-        let manner = solution.manner();
+        let manner = solution.step_options();
         // A result that came with calls remains until there is another one.
         if !(solution.output.is_null() && self.follow_up() == FollowUp::UntilDone) {
             self.turn.came_with_calls = !solution.calls.is_empty();
@@ -120,8 +120,8 @@ impl Session {
     }
 
     /// Checks a lazy plan and asks a person about it as a whole; a faulty one goes back to the model.
-    fn offer_plan(&mut self, calls: Vec<Arc<Value>>, manner: Manner) {
-        let check = plan::check_in_manner(&calls, PlanMode::Lazy, manner, &self.memory.context);
+    fn offer_plan(&mut self, calls: Vec<Arc<Value>>, manner: StepOptions) {
+        let check = plan::check_with_options(&calls, PlanMode::Lazy, manner, &self.memory.context);
         if !check.is_valid() {
             self.turn.is_faulty = true;
             for fault in &check.errors {
@@ -151,7 +151,7 @@ impl Session {
         let needs = |call: &Call, tool: &Tool| {
             let (context, said) = (&self.memory.context, self.transcript.said());
             let grounding = self.grounding(None, shown, call);
-            let provenance = Provenance { context, instance: None, literal: shown, said, grounding, foretold: None };
+            let provenance = Provenance { context, instance: None, literal: shown, said, grounding, planned: None };
             // The value of a reference is not known yet.
             let origins = |place: Place<'_>| match call.has_refs() {
                 true => Some(shown.clone()),
@@ -179,7 +179,7 @@ impl Session {
     }
 
     /// Starts the calls of a solution or an approved plan.
-    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], trigger: Trigger, manner: Manner) {
+    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], trigger: Trigger, manner: StepOptions) {
         self.transcript.note_start();
         let context = &self.memory.context;
         let literal = match trigger {
@@ -257,9 +257,9 @@ impl Session {
         match of_template.or_else(|| self.model_call_fault(step, at.index(), trigger)) {
             Some(fault) if is_first => self.fail_by(at, &fault),
             Some(_) => self.close(at, Status::Failed),
-            None => match step.unfed(at.index(), &self.memory.context) {
+            None => match step.missing_input(at.index(), &self.memory.context) {
                 Some(fault) => self.fail_by(at, &fault),
-                None => self.scheduler.look_again(at),
+                None => self.scheduler.recheck(at),
             },
         }
     }
@@ -274,11 +274,11 @@ impl Session {
             return None;
         }
         // A result made before its input was read is not used; the model is asked later.
-        if step.is_fed(job, &self.memory.context) {
+        if step.awaits_input(job, &self.memory.context) {
             let text = "its input comes from another call: leave `_output` null, and you are asked when it is there";
             return brings_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
         }
-        let is_for_each = step.who[step.jobs[job].call] == Who::Each;
+        let is_for_each = step.who[step.jobs[job].call] == RunsFor::Each;
         if is_for_each && step.jobs.iter().filter(|other| other.call == step.jobs[job].call).count() > 1 {
             let text = "one result is not the result of every instance: give a call with `_instance` for each";
             return brings_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));

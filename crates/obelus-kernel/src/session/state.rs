@@ -13,7 +13,7 @@ use crate::fold::Method;
 use crate::message::Message;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
-use crate::policy::{Because, last_write};
+use crate::policy::{ValueWrite, last_write};
 
 /// The limit of goals; older ones are dropped.
 const MOST_GOALS: usize = 500;
@@ -23,7 +23,7 @@ const EVENTS: &str = "events";
 
 impl Session {
     /// The last write of an expression's value, such as `†state.deal.title`; none if it was never written.
-    pub fn last_write(&self, expr: &str, instance: Option<&str>) -> Result<Option<Because>, Fault> {
+    pub fn last_write(&self, expr: &str, instance: Option<&str>) -> Result<Option<ValueWrite>, Fault> {
         let told = last_write(&self.memory.context, &Expr::parse(expr)?, instance);
         Ok(told.map(|write| {
             let message = self.memory.context.messages().get(write.message);
@@ -31,7 +31,7 @@ impl Session {
                 Message::Data(data) => data.output.as_ref(),
                 _ => None,
             });
-            Because { consent: output.and_then(|output| self.consents.of_proposal(&output.call)), ..write }
+            ValueWrite { consent: output.and_then(|output| self.consents.of_proposal(&output.call)), ..write }
         }))
     }
 
@@ -84,7 +84,7 @@ impl Session {
     /// Adds the user's request before earlier goals.
     pub(super) fn note_goal(&mut self, words: &str) {
         let Some(name) = self.settings.managed.goals.clone() else { return };
-        if self.brief.depth > 0 || self.settings.consent.only_answers(words) {
+        if self.constants.depth > 0 || self.settings.consent.only_answers(words) {
             return;
         }
         let path = Path::field("state", name.clone());

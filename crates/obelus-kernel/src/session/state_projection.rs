@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::ids::QuestionNumber;
-use super::inbox::{About, Inbox, Naming, QuestionStatus};
+use super::inbox::{About, CallTexts, Inbox, QuestionStatus};
 use super::output::{CallReport, CallStatus};
 use super::settings::Settings;
 use crate::call::ASIDES;
@@ -114,7 +114,7 @@ impl StateProjection {
     }
 
     /// Questions and decisions, by key.
-    pub(super) fn confirmations(&self, inbox: &Inbox, naming: Naming<'_>) -> Value {
+    pub(super) fn confirmations(&self, inbox: &Inbox, naming: CallTexts<'_>) -> Value {
         let mut all = self.adopted.clone();
         for (key, number, index) in &self.keys {
             let Some(question) = inbox.get(QuestionNumber(*number)) else { continue };
@@ -140,7 +140,7 @@ impl StateProjection {
     }
 
     /// The steps that the mode holds back, of the latest plan of this or an earlier turn.
-    pub(super) fn kept_back(&self, calls: &[CallReport], context: &Context) -> Vec<Value> {
+    pub(super) fn held_back(&self, calls: &[CallReport], context: &Context) -> Vec<Value> {
         let mut steps = self.plan.clone();
         let by_mode = |report: &CallReport| report.error.as_ref().is_some_and(|error| error["rule"] == "POL-1");
         let is_refused = |report: &CallReport| report.status == CallStatus::Refused && by_mode(report);
@@ -160,7 +160,7 @@ impl StateProjection {
 
     /// The waiting steps, alone or in a plan, and those that the mode holds back.
     pub(super) fn planned(&self, calls: &[CallReport], inbox: &Inbox, context: &Context) -> Value {
-        let mut steps = self.kept_back(calls, context);
+        let mut steps = self.held_back(calls, context);
         let plans = inbox.open().filter(|question| question.about == About::Plan);
         let in_plans = plans.flat_map(|question| question.calls.iter().map(|asked| &asked.call));
         let by_itself = calls.iter().filter(|report| report.status == CallStatus::Waiting).map(|report| &report.call);
@@ -243,7 +243,7 @@ pub(super) fn plain(value: &Value) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::inbox::{AskedCall, Draft, Ruled, Terms};
+    use super::super::inbox::{AskedCall, Draft, QuestionEnd, Terms};
     use super::super::settings::ManagedFields;
     use super::*;
 
@@ -276,7 +276,7 @@ mod tests {
     }
 
     fn confirmations(projection: &StateProjection, inbox: &Inbox) -> Value {
-        projection.confirmations(inbox, Naming { context: &context(), language: None })
+        projection.confirmations(inbox, CallTexts { context: &context(), language: None })
     }
 
     fn report(status: CallStatus, rule: &str) -> CallReport {
@@ -309,7 +309,7 @@ mod tests {
     fn a_confirmation_says_what_was_decided_when_and_why() {
         let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
         let number = ask(&mut projection, &mut inbox, &["a", "b", "c"]);
-        let ruled = |status, reason| Ruled { status, at: Time(2_000), by: "ann", reason };
+        let ruled = |status, reason| QuestionEnd { status, at: Time(2_000), by: "ann", reason };
         inbox.decide_calls(number, &[0], true, ruled(QuestionStatus::Approved, None));
         inbox.decide_calls(number, &[1], false, ruled(QuestionStatus::Denied, Some("too much")));
         let all = confirmations(&projection, &inbox);
@@ -329,14 +329,14 @@ mod tests {
     #[test]
     fn a_step_that_the_mode_refused_stays_planned_and_one_that_a_rule_refused_does_not() {
         let projection = StateProjection::default();
-        let kept = |rule: &str| projection.kept_back(&[report(CallStatus::Refused, rule)], &context()).len();
+        let kept = |rule: &str| projection.held_back(&[report(CallStatus::Refused, rule)], &context()).len();
         assert_eq!((kept("POL-1"), kept("POL-2")), (1, 0));
     }
 
     #[test]
     fn a_step_is_planned_once_whatever_is_said_beside_it() {
         let mut projection = StateProjection::default();
-        projection.plan = projection.kept_back(&[report(CallStatus::Refused, "POL-1")], &context());
+        projection.plan = projection.held_back(&[report(CallStatus::Refused, "POL-1")], &context());
         let planned = projection.planned(&[report(CallStatus::Waiting, "")], &Inbox::default(), &context());
         assert_eq!(planned.as_array().unwrap().len(), 1, "{planned}");
     }

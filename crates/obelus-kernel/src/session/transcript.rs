@@ -23,7 +23,7 @@ use super::plan_graph::ProposedStep;
 use super::scheduler::Step;
 use crate::origin::Origins;
 pub(super) use entry::clip;
-pub use entry::{CallEntry, Happened, TranscriptEntry};
+pub use entry::{CallEntry, TranscriptEntry, TranscriptEvent};
 use history::History;
 use obelus_notebook::compose;
 use obelus_notebook::jq::Filter;
@@ -51,7 +51,7 @@ pub(super) struct TranscriptRecord {
     ended: Vec<CallReport>,
     /// The same as proposed, for a planner that does not see untrusted values.
     #[serde(with = "reports")]
-    ended_plainly: Vec<CallReport>,
+    ended_as_proposed: Vec<CallReport>,
     /// The same step by step, for views of the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     proposed: Vec<ProposedStep>,
@@ -107,7 +107,7 @@ impl Transcript {
     }
 
     /// Adds an event for the model, with its origins.
-    pub(super) fn tell(&mut self, what: Happened, origins: &Origins) {
+    pub(super) fn tell(&mut self, what: TranscriptEvent, origins: &Origins) {
         self.record.history_origins.join(origins);
         self.record.history.push(what);
     }
@@ -128,8 +128,8 @@ impl Transcript {
     }
 
     /// Whether the model was told that a call waits for a person.
-    pub(super) fn tells_waiting(&self, place: (u32, u32)) -> bool {
-        self.record.history.tells_waiting(place)
+    pub(super) fn has_told_waiting(&self, place: (u32, u32)) -> bool {
+        self.record.history.has_told_waiting(place)
     }
 
     /// Removes a result that no request has told yet.
@@ -217,7 +217,7 @@ impl Transcript {
     pub(super) fn add_ended(&mut self, number: u32, step: &Step, plainly: bool) {
         step.jobs.iter().for_each(|job| self.record.history_origins.join(&job.origins));
         if plainly {
-            self.record.ended_plainly.extend(step.report_plainly(number));
+            self.record.ended_as_proposed.extend(step.report_plainly(number));
         }
         self.record.ended.extend(step.report(number));
         self.record.proposed.push(ProposedStep::of(number, step));
@@ -234,8 +234,8 @@ impl Transcript {
     }
 
     /// Those since the model last completed a step of a graph, as proposed.
-    pub(super) fn ended_plainly(&self) -> impl Iterator<Item = &CallReport> {
-        self.record.ended_plainly.iter().skip(self.record.reported.0)
+    pub(super) fn ended_as_proposed(&self) -> impl Iterator<Item = &CallReport> {
+        self.record.ended_as_proposed.iter().skip(self.record.reported.0)
     }
 
     /// The number of ended calls that the model need not see again.
@@ -302,15 +302,15 @@ mod reports {
 
     use super::{CallReport, CallStatus};
 
-    type Kept = ((u32, u32), Arc<Value>, CallStatus, Option<Value>);
+    type StoredReport = ((u32, u32), Arc<Value>, CallStatus, Option<Value>);
 
     pub(super) fn serialize<S: Serializer>(reports: &[CallReport], to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(reports.iter().map(|report| (report.place, &report.call, report.status, &report.error)))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<CallReport>, D::Error> {
-        let report = |(place, call, status, error): Kept| CallReport { place, call, status, error };
-        Ok(Vec::<Kept>::deserialize(from)?.into_iter().map(report).collect())
+        let report = |(place, call, status, error): StoredReport| CallReport { place, call, status, error };
+        Ok(Vec::<StoredReport>::deserialize(from)?.into_iter().map(report).collect())
     }
 }
 
@@ -327,7 +327,7 @@ mod tests {
         let mut transcript = Transcript::default();
         let call = Arc::new(json!({"_tool": "t"}));
         transcript.record.ended.push(CallReport { place: (0, 0), call, status: CallStatus::Done, error: None });
-        transcript.tell(Happened::Assistant { text: "hi".to_owned() }, &Origins::default());
+        transcript.tell(TranscriptEvent::Assistant { text: "hi".to_owned() }, &Origins::default());
         transcript.note_told("done");
         transcript.begin_turn();
         transcript.note_request(1_000);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Refused;
 use super::ids::QuestionId;
 use super::input::{CallError, Limit};
-use super::output::Ends;
+use super::output::TurnEnd;
 use super::picture::Picture;
 use super::settings::Settings;
 use super::spent::Spent;
@@ -25,7 +25,7 @@ pub(super) enum Phase {
     /// Calls are running.
     Working,
     /// It rests.
-    Rested(Ends),
+    Rested(TurnEnd),
 }
 
 /// The latest turn.
@@ -79,9 +79,9 @@ pub(super) struct Turn {
     /// Why it came to rest, if there is a reason.
     pub(super) reason: Option<CallError>,
     /// Why the turn must end.
-    stop: Option<(Ends, CallError)>,
+    stop: Option<(TurnEnd, CallError)>,
     /// How it ended, if only a message of the user can begin another: decisions do not change it.
-    pub(super) over: Option<(Ends, CallError)>,
+    pub(super) over: Option<(TurnEnd, CallError)>,
 }
 
 /// After this many equal failures of the same call the turn ends.
@@ -140,7 +140,7 @@ impl Turn {
 
     /// Whether it rests until a person acts.
     pub(super) fn is_waiting(&self) -> bool {
-        self.phase == Phase::Rested(Ends::Waiting)
+        self.phase == Phase::Rested(TurnEnd::Waiting)
     }
 
     /// A turn can begin only when the previous one rests.
@@ -156,17 +156,17 @@ impl Turn {
         self.stop.is_some()
     }
 
-    pub(super) fn must_end(&mut self, ends: Ends, code: &str, message: impl Into<String>) {
+    pub(super) fn must_end(&mut self, ends: TurnEnd, code: &str, message: impl Into<String>) {
         self.stop.get_or_insert_with(|| (ends, CallError::new(code, message)));
     }
 
     /// The turn must end at a limit.
     pub(super) fn must_end_at(&mut self, limit: Limit) {
-        self.stop.get_or_insert_with(|| (Ends::Limit, CallError::at(limit)));
+        self.stop.get_or_insert_with(|| (TurnEnd::Limit, CallError::at(limit)));
     }
 
     /// Why the turn must end, if it must; from now on it is over.
-    pub(super) fn take_stop(&mut self) -> Option<(Ends, CallError)> {
+    pub(super) fn take_stop(&mut self) -> Option<(TurnEnd, CallError)> {
         let stop = self.stop.take()?;
         self.over = Some(stop.clone());
         Some(stop)
@@ -179,7 +179,7 @@ impl Turn {
         error.clone_into(last);
         if *count >= SAME_FAILURES {
             let text = format!("the same call failed {SAME_FAILURES} times in the same way: {error}");
-            self.must_end(Ends::Limit, "same_failure", text);
+            self.must_end(TurnEnd::Limit, "same_failure", text);
         }
     }
 
@@ -202,7 +202,7 @@ impl Turn {
     /// A person's decision reopens a resting turn.
     pub(super) fn reopen(&mut self) {
         let Phase::Rested(ends) = self.phase else { return };
-        if ends == Ends::Limit {
+        if ends == TurnEnd::Limit {
             // The limit was for the agent; approved calls still run.
             self.calls = 0;
         }
@@ -301,7 +301,7 @@ mod tests {
         assert!(!turn.stops());
         turn.note_failure("a", "no");
         turn.note_failure("a", "no");
-        assert_eq!(turn.take_stop().unwrap().0, Ends::Limit);
+        assert_eq!(turn.take_stop().unwrap().0, TurnEnd::Limit);
         assert!(turn.over.is_some() && !turn.stops());
     }
 
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(turn.phase(), Phase::New, "there is nothing to reopen");
         turn.calls = 7;
         turn.enter(Phase::Working);
-        turn.enter(Phase::Rested(Ends::Limit));
+        turn.enter(Phase::Rested(TurnEnd::Limit));
         turn.reopen();
         assert_eq!((turn.phase(), turn.calls), (Phase::Working, 0));
     }

@@ -1,4 +1,4 @@
-//! Plays a world, marks what is not trusted in the values themselves, and looks at every call that is handed out.
+//! Plays a world. Puts a mark into every untrusted text and checks every call that the session starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,20 +19,20 @@ pub(crate) struct Driver {
     sheltered: bool,
     requests: Vec<Request>,
     calls: Vec<Start>,
-    /// Everything that was handed out.
+    /// All calls that were started.
     pub(crate) handed_out: Vec<Start>,
-    /// The sessions, by the way to them, whose model has been shown a mark.
+    /// The sessions, by their path, whose model has seen a mark.
     readers: BTreeSet<String>,
-    /// What each proposal was made with, by its tag.
+    /// The circumstances of each proposal, by its tag.
     proposals: BTreeMap<String, Proposal>,
-    /// The calls that a person has approved, as they were shown.
+    /// The approved calls, as they were shown.
     approved: Vec<Value>,
-    /// What tools have brought.
+    /// Results of tools.
     results: Vec<Value>,
     words: usize,
 }
 
-/// A request to a model, and what it showed.
+/// A request to a model, and whether its prompt has a mark.
 struct Request {
     id: RequestId,
     shows_a_mark: bool,
@@ -42,12 +42,12 @@ struct Request {
 #[derive(Clone, Copy)]
 struct Proposal {
     after_reading: bool,
-    /// A person has approved it, and its literals, as part of a plan.
+    /// Part of a plan: a person approved its literals.
     in_a_plan: bool,
 }
 
 impl Driver {
-    /// A session that has been told nothing yet.
+    /// A session before its first input.
     fn session(lazy: bool, sheltered: bool, max_parallel: u32) -> Session {
         let planning = if sheltered { "before_reading" } else { "while_reading" };
         let settings = json!({
@@ -95,7 +95,7 @@ impl Driver {
         driver
     }
 
-    /// Memory that is written down and read again, or folded anew, carries what it carried, place by place.
+    /// Serialising, refolding and restoring keep the labels of every path.
     fn labels_survive_writing_and_reading(&self) {
         let context = self.session.context();
         let read = Context::from_value(context.to_json()).expect("what a session wrote can be read");
@@ -140,7 +140,7 @@ impl Driver {
         }
     }
 
-    /// One step towards the end of everything but the top request.
+    /// Approves a plan, else answers a request of a thought or delegate, else ends a call. The top request stays open.
     fn settle(&mut self, pick: usize, shape: Shape) {
         let plan =
             self.session.questions().into_iter().find(|question| question.is_open() && question.about == About::Plan);
@@ -155,7 +155,7 @@ impl Driver {
     }
 
     fn tell(&mut self, input: Input) {
-        // An answer that comes too late is refused, which is one way for things to go.
+        // Late answers are refused; that is valid here.
         let _ = self.session.handle(Time(1_768_467_600_000), input);
         let mut tasks = Vec::new();
         while let Some(task) = self.session.poll() {
@@ -180,11 +180,11 @@ impl Driver {
     }
 
     fn look_at_request(&mut self, id: RequestId) {
-        // A delegate may have ended meanwhile, and its request with it.
+        // The request of a delegate that has ended has no prompt.
         let Some(prompt) = self.session.prompt(&id) else { return };
         let shows_a_mark = serde_json::to_string(&prompt).expect("a prompt is JSON").contains(MARK);
         let is_thought = matches!(prompt.purpose, Purpose::Think { .. });
-        // Whoever plans before reading is shown nothing that is not trusted, not even in a key or in an error.
+        // A session that plans before reading never sees untrusted data, not even in a key or an error.
         let is_planner = self.sheltered && !is_thought && session_of(&id).is_empty();
         assert!(
             !(is_planner && shows_a_mark),
@@ -200,7 +200,7 @@ impl Driver {
         self.requests.push(Request { id, shows_a_mark, is_thought });
     }
 
-    /// The model does what it reads: whatever it says, once it was shown a mark, has a mark.
+    /// The worst-case model: once it has seen a mark, all its texts carry one.
     fn answer(&mut self, pick: usize, calls: &[Planned], says: bool, ends: bool) {
         let Some(request) = take(&mut self.requests, pick) else { return };
         let of = session_of(&request.id);
@@ -213,7 +213,7 @@ impl Driver {
         } else {
             let mut proposed = Vec::new();
             for planned in calls {
-                // A person who approves a plan has seen its literals.
+                // The literals of an approved plan count as trusted.
                 let word = self.text(after_reading && !in_a_plan);
                 self.proposals.insert(word.clone(), Proposal { after_reading, in_a_plan });
                 let brings = (!in_a_plan).then(|| json!(text));
@@ -229,24 +229,24 @@ impl Driver {
         self.tell(Input::Answer { id: request.id, answer: Answer::Solution { solution, tokens: 1 } });
     }
 
-    /// A tool brings its own words, and repeats what it was given.
+    /// The result has a text of the tool, and the mark if its input or the tool is not trusted.
     fn end(&mut self, start: Start, shape: Shape) {
         let given = json!([start.call, start.scope]).to_string().contains(MARK);
         let text = self.text(given || !start.tool.trusted);
         let outcome = match shape {
             Shape::Error => Outcome::Error(CallError::new("broken", text)),
-            // What a tool mints has nothing of what it was given.
+            // The id that `mint` issues does not depend on its input.
             _ if start.tool.name == "mint" => Outcome::Value(json!({"id": self.text(false), "x": text})),
-            // A part that is believed repeats what it was given all the same.
+            // The trusted part of `card` still repeats its input.
             _ if start.tool.name == "card" => Outcome::Value(json!({"id": self.text(given), "x": text})),
             Shape::Text => Outcome::Value(text.into()),
-            // A key is a text too.
+            // Keys of objects are marked as well.
             Shape::Record => Outcome::Value(json!({"x": text, text.clone(): 1})),
             Shape::List => Outcome::Value(json!([text])),
         };
         match &outcome {
             Outcome::Value(value) => self.results.push(value.clone()),
-            // Where an error is handled, it is what the tool has brought.
+            // A handled error is the result of the call.
             Outcome::Error(error) => self.results.push(json!({"code": error.code, "message": error.message})),
             Outcome::Messages(_) | Outcome::Lost { .. } => {}
         }
@@ -270,7 +270,7 @@ impl Driver {
         format!("<{}{mark}>", self.words)
     }
 
-    /// POL-6, by the values and by what was shown alone.
+    /// POL-6, computed from the values and from what the model saw, without labels.
     fn may_run(&self, call: &Value) -> bool {
         let tool = call["_tool"].as_str().expect("a tool");
         if self.approved.contains(call) {
@@ -293,7 +293,7 @@ impl Driver {
         marked.all(|(_, value)| !acts(tool) && follows(value))
     }
 
-    /// Whether anything was handed out whose target has a mark.
+    /// Whether a call of this tool that contains a mark was started.
     pub(crate) fn has_steered(&self, tool: &str) -> bool {
         self.handed_out.iter().any(|start| start.tool.name == tool && start.call.to_string().contains(MARK))
     }
@@ -313,7 +313,7 @@ fn places_in(value: &Value, way: &mut Vec<Segment>, places: &mut Vec<Vec<Segment
     }
 }
 
-/// The way to the session that asks: empty for the one at the top.
+/// The path of the session that asks; empty for the top session.
 fn session_of(request: &RequestId) -> String {
     request.to_string().rsplit_once('/').map_or_else(String::new, |(way, _)| way.to_owned())
 }

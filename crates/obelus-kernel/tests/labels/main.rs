@@ -1,10 +1,10 @@
-//! POL-4, POL-6: where values come from, and that nothing untrusted steers an action unseen.
+//! POL-4, POL-6: provenance of values; untrusted data does not choose the target of a call without a person's approval.
 //!
 //! # Layout
 //!
-//! [`memory`] holds the labels of memory against the rule as it is written. [`steering`] plays whole sessions and
-//! follows what is not trusted by a mark in the values themselves, without a look at any label: [`world`] says what
-//! happens, [`driver`] lets it happen and watches. [`stories`] are single cases that a vector cannot tell.
+//! [`memory`] compares the labels of memory with the text of the rule. [`steering`] plays whole sessions and follows
+//! untrusted data by marks in the values, independently of labels: [`world`] generates the events, [`driver`] plays and
+//! checks them. [`stories`] are single cases that vectors cannot express.
 
 mod driver;
 mod memory;
@@ -14,7 +14,7 @@ mod world;
 
 use proptest::test_runner::{Config, FileFailurePersistence};
 
-/// So many cases, unless the environment asks for another number. What has failed once stands beside the source.
+/// The number of cases, unless `PROPTEST_CASES` sets another. Failed cases are stored beside the source.
 #[expect(clippy::disallowed_methods, reason = "the number of cases is not the kernel's to know")]
 fn cases(usual: u32) -> Config {
     let mut config = Config {

@@ -1,7 +1,7 @@
-//! The labels of memory, held against the values and against the rule as it is written.
+//! Compares the labels of memory with the values and with the text of the rule.
 //!
-//! Every write leaves its number in each text it brings, and has an origin of its own. So what a path must carry can
-//! be read from its value, and what it may carry from the list of writes.
+//! Every write puts its number into each of its texts and has its own origin. So the value at a path shows which labels
+//! it must have, and the list of writes shows which it may have.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ struct Write {
     instance: Option<&'static str>,
 }
 
-/// What a write brings; each `Text` gets the write's number.
+/// The value of a write; each `Text` becomes the write's number.
 #[derive(Clone, Debug)]
 enum Shape {
     Text,
@@ -89,12 +89,12 @@ impl Write {
         Message::Data(Box::new(data))
     }
 
-    /// Whether nothing at a path, or below it, is written over.
+    /// Whether the write overwrites nothing at or below `path`.
     fn spares(&self, path: &[Segment]) -> bool {
         if matches!(self.method, Method::Push | Method::Concat) || self.path.iter().any(from_the_end) {
             return true;
         }
-        // An index from the end may be any element, also the one that is written over.
+        // An index from the end may name the overwritten element.
         if path.iter().any(from_the_end) {
             return false;
         }
@@ -115,7 +115,7 @@ impl Write {
     }
 }
 
-/// What is left of a path below another, where that one surely leads there.
+/// The rest of `path` below `upper`, if `upper` is certainly a prefix of it.
 fn below<'p>(upper: &[Segment], path: &'p [Segment]) -> Option<&'p [Segment]> {
     let (head, rest) = path.split_at_checked(upper.len())?;
     upper.iter().zip(head).all(|(a, b)| surely_meet(a, b)).then_some(rest)
@@ -136,7 +136,7 @@ fn surely_meet(a: &Segment, b: &Segment) -> bool {
     !from_the_end(a) && !from_the_end(b) && text(a) == text(b)
 }
 
-/// Whether a write at one path can be seen at the other. Behind an index from the end, everything can.
+/// Whether a write can change the value at `path`. After an index from the end, it can.
 fn reaches(write: &[Segment], path: &[Segment]) -> bool {
     let known = write.iter().zip(path).take_while(|(a, b)| !from_the_end(a) && !from_the_end(b));
     known.into_iter().all(|(a, b)| text(a) == text(b))
@@ -150,7 +150,7 @@ fn numbers(origins: &Origins) -> BTreeSet<usize> {
     origins.untrusted().map(|name| name.parse().expect("a number")).collect()
 }
 
-/// The writes that left something in a value.
+/// The numbers of the writes that a value contains.
 fn marks(value: &Value) -> BTreeSet<usize> {
     let text = value.to_string();
     text.split('<').skip(1).map(|part| part.split('>').next().unwrap().parse().expect("a number")).collect()
@@ -198,7 +198,7 @@ proptest! {
                 prop_assert!(must.is_subset(&carried), "{} for {:?} is {}, and carries {:?}", path, instance, value, carried);
                 let may = since_the_last_set(&done, query, instance);
                 prop_assert!(carried.is_subset(&may), "{} for {:?} carries {:?}, and not all of {:?}", path, instance, carried, may);
-                // The chain behind a value names whoever left something in it, and nobody who was set over.
+                // The chain of a value names every write that it contains, and none that was overwritten.
                 let told = why(&context, &Expr::Ref(path.clone().into()), instance, None).because;
                 let told = told.iter().flat_map(|one| numbers(&one.origins)).collect::<BTreeSet<_>>();
                 prop_assert!(must.is_subset(&told), "{} for {:?} is {}, and {:?} are told", path, instance, value, told);
@@ -221,7 +221,7 @@ proptest! {
             for query in queries.iter().filter(|query| write.spares(query)) {
                 let path = Path { kind: "state".into(), segments: query.clone().into() };
                 let readers = [None, Some("ada"), Some("bob")];
-                // An instance's first own value lies over what is global, which is a way of writing over it.
+                // The first own value of an instance hides the global one, which counts as overwriting.
                 for reader in readers.into_iter().filter(|reader| write.instance.is_none() || write.instance != *reader) {
                     let (was, is) = (before.origins(&path, reader), context.origins(&path, reader));
                     prop_assert!(numbers(&was).is_subset(&numbers(&is)), "{} for {:?} after {:?}", path, reader, write);

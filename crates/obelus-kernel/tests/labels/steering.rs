@@ -1,4 +1,4 @@
-//! Whatever models answer and tools bring, no call runs that untrusted data steers, unless a person said yes to it.
+//! Untrusted data never chooses the target of a call that no person approved, whatever models answer and tools return.
 
 use proptest::prelude::*;
 
@@ -9,14 +9,14 @@ use crate::world::world;
 proptest! {
     #![proptest_config(cases(1_500))]
 
-    /// The driver looks at every call that is handed out, when it is.
+    /// The driver checks every call when it starts.
     #[test]
     fn nothing_untrusted_steers_a_call_unseen(world in world()) {
         Driver::play(&world);
     }
 }
 
-/// The worlds are worth playing: marks spread, calls run, and people are asked.
+/// Checks the generator: in some worlds, marks reach the calls of each tool.
 #[test]
 fn the_worlds_reach_what_they_are_meant_to_reach() {
     use proptest::strategy::ValueTree;

@@ -1,4 +1,4 @@
-//! Single cases that depend on what a prompt shows, on the order of completions, or on the words of a question.
+//! Single cases that depend on the content of a prompt, the order of completions, or the text of a question.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::{ACTIVITIES, tools};
 
-/// A session, and what it has handed out.
+/// A session with its open requests and calls.
 struct Harness {
     session: Session,
     requests: Vec<RequestId>,
@@ -47,7 +47,7 @@ impl Harness {
         }
     }
 
-    /// The model answers the oldest request.
+    /// Answers the oldest request.
     fn answer(&mut self, calls: Value, output: Value) {
         let id = self.requests.remove(0);
         let solution = Solution::from_value(json!({"calls": calls, "output": output})).expect("a solution");

@@ -1,4 +1,4 @@
-//! What happens to a session in which some of the data is hostile.
+//! Generated events of a session in which some data is hostile.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -6,19 +6,19 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-/// Stands in every text that is not trusted, and in every text that was made with one in view.
+/// In every untrusted text, and in every text whose author had seen one.
 pub(crate) const MARK: char = '☠';
 
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) lazy: bool,
-    /// Whether plans are made before reading.
+    /// Whether the session plans before reading.
     pub(crate) sheltered: bool,
     pub(crate) max_parallel: u32,
     pub(crate) moves: Vec<Move>,
 }
 
-/// One thing that happens. `pick` says to which of those there are; where there are none, nothing happens.
+/// One event. `pick` chooses among the candidates; without candidates nothing happens.
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
     Answer {
@@ -31,7 +31,7 @@ pub(crate) enum Move {
         pick: usize,
         shape: Shape,
     },
-    /// Everything that was asked for comes to its end: plans are approved, delegates and thoughts answer, calls end.
+    /// Approves plans, answers delegates and thoughts, and ends calls.
     Settle {
         picks: Vec<(usize, Shape)>,
     },
@@ -42,7 +42,7 @@ pub(crate) enum Move {
     User,
 }
 
-/// What a call brings.
+/// The form of a call's result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
     Text,
@@ -68,7 +68,7 @@ enum Param {
     Nested(String),
 }
 
-/// The tools, and the parameters of each.
+/// The tools and their parameters.
 const TOOLS: [(&str, &[&str]); 11] = [
     ("web", &["q"]),
     ("book", &["q"]),
@@ -83,7 +83,7 @@ const TOOLS: [(&str, &[&str]); 11] = [
     ("clerk", &["q"]),
 ];
 
-/// What steers each tool that acts, or reads an address: none means every parameter.
+/// The target parameters of a tool; `None` means all of them.
 pub(crate) fn targets(tool: &str) -> Option<&'static [&'static str]> {
     match tool {
         "fetch" => Some(&["url"]),
@@ -97,7 +97,7 @@ pub(crate) fn acts(tool: &str) -> bool {
     ["mint", "send", "note"].contains(&tool)
 }
 
-/// Everything but the thought and the delegate.
+/// All tools except the thought and the delegate.
 pub(crate) const ACTIVITIES: [&str; 9] = ["web", "book", "card", "tally", "digest", "fetch", "mint", "send", "note"];
 
 pub(crate) fn tools() -> Value {
@@ -117,7 +117,7 @@ pub(crate) fn tools() -> Value {
 }
 
 impl Planned {
-    /// The call as the model writes it. `word` is its literal, which also tells one proposal from another.
+    /// The call in the model's notation. `word` is its literal and identifies the proposal.
     pub(crate) fn call(&self, word: &str, brings: Option<Value>) -> Value {
         let names = TOOLS.iter().find(|(name, _)| *name == self.tool).map_or(&[][..], |(_, names)| names);
         let mut call = json!({"_tool": self.tool, "tag": word});

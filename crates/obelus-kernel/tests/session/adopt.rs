@@ -1,11 +1,11 @@
-//! B24-7 and DUR-7: a state that another program made, and the session's own with a person's changes.
+//! B24-7 and DUR-7: adopting a state of another program, or the session's own state with a person's changes.
 
-use obelus_kernel::session::{Decision, Ends, Input, QuestionStatus, Refused};
+use obelus_kernel::session::{Decision, Input, QuestionStatus, Refused, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
 
-/// The state as the first seed has it.
+/// The state of the first seed.
 fn example() -> Value {
     json!({
         "goals": ["Создать сделку", "Назначить звонок"],
@@ -32,7 +32,7 @@ fn example() -> Value {
     })
 }
 
-/// An agent with that state and the two methods in it, ten minutes after the question was asked elsewhere.
+/// An agent with the state's two methods, ten minutes after another program asked the question.
 fn agent(mode: &str) -> Harness {
     let schema = json!({"type": "object", "properties": {
         "goals": {"type": "array", "items": {"type": "string"}},
@@ -88,7 +88,7 @@ fn b24_7_the_seeds_example_becomes_a_session_and_comes_out_as_it_went_in() {
         assert_eq!(asked[field], confirmations["deal_123_opportunity"][field], "{field}");
     }
     assert_eq!(state["in_progress"][0]["requested_at"], "2024-05-01T10:05:00Z");
-    assert_eq!((harness.waiting().len(), harness.rested(), harness.requests.len()), (1, Ends::Waiting, 0));
+    assert_eq!((harness.waiting().len(), harness.rested(), harness.requests.len()), (1, TurnEnd::Waiting, 0));
     assert!(harness.started.is_empty(), "nothing of it runs by itself");
 }
 
@@ -218,7 +218,7 @@ fn what_came_along_waits_in_every_mode_and_runs_where_the_mode_permits() {
     harness.decide("q1", Decision::Approve { only: None }).expect("taken");
     assert_eq!(harness.handed_out("crm.deal.update").len(), 1);
 
-    // A yes does not reach beyond the mode; the question stays.
+    // An approval that the mode forbids is refused; the question stays open.
     let mut harness = imported("canary");
     let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
     assert_eq!((refused.code, harness.waiting().len(), harness.started.len()), ("not_in_this_mode", 1, 0));
@@ -366,7 +366,7 @@ fn a_decided_question_is_not_decided_again_by_the_file() {
     assert_eq!(harness.session.state()["confirmations"]["deal_123_opportunity"]["status"], "denied");
 }
 
-/// The state of the seed, with its question approved elsewhere.
+/// The state of the seed, with its question approved by another program.
 fn approved_elsewhere() -> Value {
     let mut state = example();
     state["confirmations"]["deal_123_opportunity"]["status"] = "approved".into();

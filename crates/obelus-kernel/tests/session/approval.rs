@@ -1,11 +1,11 @@
-//! POL-1, POL-2: what the mode and the policy let through.
+//! POL-1, POL-2: what the mode and the policy permit.
 
-use obelus_kernel::session::{Ends, Input, Mode};
+use obelus_kernel::session::{Input, Mode, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-/// What became of one call under these settings: its state, questions, and errors.
+/// The outcome of one call under these settings: state, number of questions, errors.
 fn judged(call: &Value, settings: &Value) -> (&'static str, usize, Vec<String>) {
     let mut harness = Harness::at_work(settings.clone());
     harness.solve(json!([call]), json!("over"));
@@ -45,10 +45,10 @@ fn what_depends_on_a_refused_call_does_not_run() {
     let mut harness = Harness::at_work(json!({"policy": {"refuse": ["read"]}}));
     harness.solve(json!([call("read", "r", json!({})), call("make", "m", json!({"q": "†state.r"}))]), json!("over"));
     assert_eq!((harness.states("read"), harness.states("make")), (vec!["refused"], vec!["skipped"]));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
-/// What the agent's file says now.
+/// New settings and tools from the agent's file.
 fn rules(settings: Value, tools: Value) -> Input {
     serde_json::from_value(json!({"rules": {"settings": settings, "tools": tools}})).expect("an input")
 }

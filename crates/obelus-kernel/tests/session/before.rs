@@ -1,11 +1,11 @@
-//! What a call would change, looked up for whoever decides about it.
+//! Questions show the current values beside those that a call would set.
 
-use obelus_kernel::session::{AskedAgain, CallError, Decision, Input, Outcome};
+use obelus_kernel::session::{CallError, Decision, Input, Outcome, RepeatReason};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-/// Records that are read and written; what is read is not trusted, but for the stage.
+/// Tools that read and change records. Only the stage in a read result is trusted.
 fn crm() -> Value {
     let deal = json!({"id": {}, "fields": {"type": "object"}});
     let before = json!({"tool": "read", "params": {"q": "id"}, "fields": "fields", "result": "deal"});
@@ -20,7 +20,7 @@ fn change(id: Value, fields: Value) -> Value {
     call("change", "done", json!({"id": id, "fields": fields}))
 }
 
-/// A session that asks about one change.
+/// A session with a question about one change.
 fn asked(settings: Value) -> Harness {
     let mut harness = Harness::on(crm(), settings);
     harness.start();
@@ -52,7 +52,7 @@ fn a_question_says_what_is_there_now_beside_what_would_be() {
     );
     assert_eq!(form["changes"][1]["before_untrusted"], json!(["read"]));
     assert_eq!(form["changes"][2]["known"], json!(false));
-    assert_eq!(harness.asked_again, [("q1".to_owned(), AskedAgain::MoreIsKnown)]);
+    assert_eq!(harness.asked_again, [("q1".to_owned(), RepeatReason::MoreIsKnown)]);
 }
 
 #[test]

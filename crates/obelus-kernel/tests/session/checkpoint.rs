@@ -1,9 +1,9 @@
-//! Sessions that are taken up from what was kept of them, and sessions that are paused.
+//! Sessions restored from a checkpoint, and paused sessions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use obelus_kernel::session::{Ends, Input};
+use obelus_kernel::session::{Input, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -15,7 +15,7 @@ fn agent() -> Harness {
     )
 }
 
-/// A conversation of so many turns, each with a call.
+/// A conversation of this many turns, with one call each.
 fn conversation(turns: usize) -> Harness {
     let mut harness = agent();
     for turn in 0..turns {
@@ -73,7 +73,7 @@ fn nothing_is_kept_while_something_is_under_way() {
     harness.tell(Input::User { text: "go".into() }).unwrap();
     assert!(harness.session.checkpoint().is_none());
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
     assert!(harness.session.checkpoint().is_none(), "a call waits for a person");
 }
 
@@ -102,7 +102,7 @@ fn nothing_starts_while_a_session_is_paused() {
     harness.tell(Input::Resume { by: "bob".into() }).unwrap();
     assert_eq!((harness.started.len(), harness.session.paused()), (2, None));
     harness.returns("make", json!(2));
-    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Output, 1), "the words are heard after the pause");
+    assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Output, 1), "the words are heard after the pause");
 }
 
 #[test]

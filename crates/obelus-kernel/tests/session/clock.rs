@@ -1,6 +1,6 @@
-//! Clocks that jump: time does not run backwards in a session, and no approval is extended.
+//! Clocks that jump: the time of a session never goes back, and no approval is extended.
 
-use obelus_kernel::session::{Decision, Ends, Input};
+use obelus_kernel::session::{Decision, Input, TurnEnd};
 use serde_json::json;
 
 use crate::harness::{Harness, call};
@@ -9,7 +9,7 @@ use crate::harness::{Harness, call};
 fn a_clock_that_is_set_back_extends_no_question() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
     let lapses = harness.question("q1").expires_at;
     harness.now.0 -= 10 * 3_600_000;
     harness.tell(Input::Tick).unwrap();

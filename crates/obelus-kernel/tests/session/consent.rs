@@ -1,6 +1,6 @@
-//! ASK-6: a model that claims a consent is believed when the user's own words say so.
+//! ASK-6: a consent that the model claims counts only if the user's words give it.
 
-use obelus_kernel::session::Ends;
+use obelus_kernel::session::TurnEnd;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -11,14 +11,14 @@ fn drop(id: u64, asides: Value) -> Value {
     call
 }
 
-/// A change that only its policy asks about.
+/// A change that needs approval because `sum` is a risky parameter.
 fn change(asides: Value) -> Value {
     let mut call = call("change", "c", json!({"id": 1, "sum": 5}));
     call.as_object_mut().unwrap().extend(asides.as_object().unwrap().clone());
     call
 }
 
-/// One question waits, the user speaks, and the model claims a consent.
+/// With one open question the user says `words`, and the model claims a consent.
 fn claimed_after(words: &str, settings: Value) -> Harness {
     let mut harness = Harness::at_work(settings);
     harness.solve(json!([change(json!({}))]), json!(null));
@@ -32,7 +32,7 @@ fn the_users_yes_to_the_only_question_counts() {
     let mut harness = claimed_after("yes, please", json!({}));
     assert_eq!(harness.question("q1").by.as_deref(), Some("the user, in conversation"));
     harness.returns("change", json!(true));
-    assert_eq!((harness.started.len(), harness.rested()), (1, Ends::Output));
+    assert_eq!((harness.started.len(), harness.rested()), (1, TurnEnd::Output));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_yes_to_several_questions_is_a_yes_to_none() {
 fn a_yes_said_before_the_question_was_shown_is_no_answer_to_it() {
     let mut harness = Harness::at_work(json!({}));
     harness.user("yes");
-    // The words are heard when the turn has come to rest, and by then there is a question.
+    // The session takes the queued words when the turn rests. The question exists by then.
     harness.solve(json!([drop(1, json!({}))]), json!(null));
     assert_eq!(harness.asked, ["q1"]);
     harness.solve(json!([drop(1, json!({"confirmed": true}))]), json!(null));

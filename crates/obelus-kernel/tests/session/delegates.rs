@@ -1,6 +1,6 @@
-//! DEL-1 to DEL-3: calls carried out by a session of their own.
+//! DEL-1 to DEL-3: calls that a separate session carries out.
 
-use obelus_kernel::session::{Decision, Ends, Input, Outcome};
+use obelus_kernel::session::{Decision, Input, Outcome, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -27,11 +27,11 @@ fn a_childs_question_surfaces_and_is_answered_there() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
-    assert_eq!((harness.waiting(), harness.rested()), (vec!["0.0/q1".to_owned()], Ends::Waiting));
+    assert_eq!((harness.waiting(), harness.rested()), (vec!["0.0/q1".to_owned()], TurnEnd::Waiting));
     assert_eq!(harness.rests[0].waiting, ["0.0/q1".parse().unwrap()]);
     harness.approve("0.0/q1");
     harness.returns("drop", json!(true));
-    assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("dropped")));
+    assert_eq!((harness.rested(), harness.read("†state.a")), (TurnEnd::Output, json!("dropped")));
     let late = harness.decide("0.0/q1", Decision::Deny { reason: String::new() }).unwrap_err();
     assert_eq!(late.code, "unknown_question");
 }
@@ -42,7 +42,7 @@ fn a_childs_question_lapses_too() {
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("done what could be done"));
     harness.wait(24);
-    assert_eq!((harness.rested(), harness.started.len()), (Ends::Output, 0));
+    assert_eq!((harness.rested(), harness.started.len()), (TurnEnd::Output, 0));
     assert_eq!(harness.read("†state.a"), json!("done what could be done"));
 }
 
@@ -53,7 +53,7 @@ fn a_degraded_child_is_a_runtime_error_of_its_call() {
     harness.model_fails();
     assert_eq!((harness.errors(), harness.states("child")), (vec!["delegate_unreachable".to_owned()], vec!["failed"]));
     harness.solve(json!([]), json!("went without"));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn children_do_not_go_deeper_than_the_limit() {
     harness.solve(json!([child("b")]), json!("b is over"));
     harness.solve(json!([child("c")]), json!("c is over"));
     assert_eq!(harness.requests, Vec::new(), "the third level never asks");
-    assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("b is over")));
+    assert_eq!((harness.rested(), harness.read("†state.a")), (TurnEnd::Output, json!("b is over")));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn late_words_to_a_child_that_is_gone_are_no_news() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([{"_tool": "make", "q": 1}]), json!("left something running"));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
     harness.returns("make", json!(1));
     assert_eq!((harness.rests.len(), harness.read("†state.a")), (1, json!("left something running")));
 }
@@ -90,7 +90,7 @@ fn a_word_about_a_delegate_from_elsewhere_is_no_news() {
     }
     assert_eq!((harness.waiting().len(), harness.states("child")), (0, vec!["running"]));
     harness.solve(json!([]), json!("mine"));
-    assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("mine")));
+    assert_eq!((harness.rested(), harness.read("†state.a")), (TurnEnd::Output, json!("mine")));
 }
 
 #[test]
@@ -100,9 +100,9 @@ fn a_forgotten_child_that_waits_is_not_taken_for_another_call() {
     harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
     assert_eq!(harness.rests.len(), 0, "the read still runs");
     harness.returns("read", json!(1));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
     harness.deny("0.0/q1");
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn while_a_child_waits_independent_calls_go_on() {
     harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
     assert_eq!(harness.handed_out("read").len(), 1, "a child that waits takes no room");
     harness.returns("read", json!(1));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_stop_reaches_the_children() {
     harness.stop();
     harness.returns("read", json!(1));
     assert_eq!((harness.started.len(), harness.requests.len()), (1, 0), "nothing more is started, below neither");
-    assert_eq!((harness.rested(), harness.states("child")), (Ends::Stopped, vec!["failed"]));
+    assert_eq!((harness.rested(), harness.states("child")), (TurnEnd::Stopped, vec!["failed"]));
 }
 
 #[test]
@@ -143,11 +143,11 @@ fn one_of_two_answers_below_brings_the_turn_to_rest_again() {
     harness.deny("0.0/q1");
     assert_eq!(
         (harness.rests.len(), harness.rested()),
-        (2, Ends::Waiting),
+        (2, TurnEnd::Waiting),
         "whoever answered is told how things stand"
     );
     harness.deny("0.0/q2");
-    assert_eq!((harness.rests.len(), harness.rested()), (3, Ends::Output));
+    assert_eq!((harness.rests.len(), harness.rested()), (3, TurnEnd::Output));
 }
 
 #[test]
@@ -158,11 +158,11 @@ fn while_a_forgotten_delegate_still_asks_the_turn_does_not_end() {
     harness.solve(json!([]), json!("over"));
     let [first, second] = [harness.asked[0].clone(), harness.asked[1].clone()];
     harness.approve(&first);
-    assert_eq!((harness.rested(), harness.waiting()), (Ends::Waiting, vec![second.clone()]));
+    assert_eq!((harness.rested(), harness.waiting()), (TurnEnd::Waiting, vec![second.clone()]));
     harness.returns("drop", json!(1));
     harness.deny(&second);
     harness.solve(json!([]), json!("done"));
-    assert_eq!((harness.rested(), harness.waiting().len()), (Ends::Output, 0));
+    assert_eq!((harness.rested(), harness.waiting().len()), (TurnEnd::Output, 0));
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_delegate_at_an_address_is_read_where_the_settings_allow_that() {
     }
 }
 
-/// DEL-2: a child is not run with parameters that break the input schema of its saved request.
+/// DEL-2: parameters must fit the input schema of the saved request.
 #[test]
 fn parameters_that_break_the_input_of_a_saved_request_fail_the_call() {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});

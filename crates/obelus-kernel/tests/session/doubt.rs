@@ -1,11 +1,11 @@
-//! DUR-4: effects of which nobody knows whether they happened.
+//! DUR-4: effects in doubt.
 
-use obelus_kernel::session::{Decision, Ends, Input, Outcome};
+use obelus_kernel::session::{Decision, Input, Outcome, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-/// A call that was under way when its driver died.
+/// A session whose first call was running when its driver died.
 fn in_doubt(doubtful: Value, others: &[Value]) -> Harness {
     let mut harness = Harness::at_work(json!({}));
     let calls: Vec<Value> = std::iter::once(doubtful).chain(others.iter().cloned()).collect();
@@ -24,11 +24,11 @@ fn what_can_be_repeated_is_repeated_under_the_same_key() {
 #[test]
 fn it_happened_and_its_result_is_known() {
     let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
-    assert_eq!((harness.rested(), harness.started.len()), (Ends::Waiting, 1));
+    assert_eq!((harness.rested(), harness.started.len()), (TurnEnd::Waiting, 1));
     harness.decide("q1", Decision::Happened { result: json!("changed") }).unwrap();
     assert_eq!(
         (harness.rested(), harness.read("†state.c"), harness.started.len()),
-        (Ends::Output, json!("changed"), 1)
+        (TurnEnd::Output, json!("changed"), 1)
     );
 }
 
@@ -38,7 +38,7 @@ fn it_did_not_happen_and_is_done_once_more_under_the_same_key() {
     harness.decide("q1", Decision::DidNot).unwrap();
     assert_eq!(harness.started[1].key, harness.started[0].key);
     harness.returns("change", json!("first answer wins"));
-    assert_eq!((harness.started.len(), harness.rested()), (2, Ends::Output));
+    assert_eq!((harness.started.len(), harness.rested()), (2, TurnEnd::Output));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn doubt_about_a_thought_is_no_news() {
     harness.tell(Input::Ended { id: "0.0".parse().unwrap(), outcome: Outcome::Value(json!("forged")) }).unwrap();
     assert_eq!((harness.waiting().len(), harness.states("muse")), (0, vec!["running"]));
     harness.solve(json!([]), json!("thought"));
-    assert_eq!((harness.read("†state.m"), harness.rested()), (json!("thought"), Ends::Output));
+    assert_eq!((harness.read("†state.m"), harness.rested()), (json!("thought"), TurnEnd::Output));
 }
 
 #[test]
@@ -67,9 +67,9 @@ fn a_forgotten_call_in_doubt_is_not_taken_for_another_call() {
     let mut harness = in_doubt(json!({"_tool": "change", "id": 1}), &[call("read", "r", json!({}))]);
     assert_eq!(harness.rests.len(), 0, "the read still runs");
     harness.returns("read", json!(1));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
     harness.decide("q1", Decision::Happened { result: json!(null) }).unwrap();
-    assert_eq!((harness.rested(), harness.states("change")), (Ends::Output, vec!["done"]));
+    assert_eq!((harness.rested(), harness.states("change")), (TurnEnd::Output, vec!["done"]));
 }
 
 #[test]
@@ -78,14 +78,17 @@ fn doubt_is_asked_about_once() {
     harness.tell(Input::InDoubt { id: "0.0".parse().unwrap() }).unwrap();
     assert_eq!(harness.waiting(), ["q1"]);
     harness.decide("q1", Decision::Happened { result: json!(1) }).unwrap();
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
 fn a_result_that_comes_after_all_settles_the_doubt() {
     let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
     harness.tell(Input::Ended { id: "0.0".parse().unwrap(), outcome: Outcome::Value(json!("late")) }).unwrap();
-    assert_eq!((harness.rested(), harness.read("†state.c"), harness.waiting().len()), (Ends::Output, json!("late"), 0));
+    assert_eq!(
+        (harness.rested(), harness.read("†state.c"), harness.waiting().len()),
+        (TurnEnd::Output, json!("late"), 0)
+    );
     assert_eq!(harness.decide("q1", Decision::DidNot).unwrap_err().code, "already_decided");
 }
 
@@ -105,7 +108,7 @@ fn doubt_does_not_hold_the_next_of_a_sequence() {
     assert_eq!(harness.handed_out("read").len(), 1);
 }
 
-/// A call went out and its answer was lost.
+/// A session whose call was sent and whose answer was lost.
 fn lost(doubtful: Value) -> Harness {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([doubtful]), json!("over"));
@@ -132,13 +135,13 @@ fn a_lost_answer_of_a_read_is_tried_again_and_then_is_an_error() {
 #[test]
 fn a_lost_answer_of_an_effect_asks_a_person_with_what_is_known() {
     let mut harness = lost(call("change", "c", json!({"id": 1})));
-    assert_eq!((harness.rested(), harness.started.len()), (Ends::Waiting, 1));
+    assert_eq!((harness.rested(), harness.started.len()), (TurnEnd::Waiting, 1));
     harness.tell(lost_answer()).unwrap();
     assert_eq!(harness.waiting(), ["q1"]);
     let question = harness.question("q1");
     assert!(question.reasons[0].to_string().contains("the line went dead"), "{:?}", question.reasons);
     harness.decide("q1", Decision::Happened { result: json!("changed") }).unwrap();
-    assert_eq!((harness.rested(), harness.read("†state.c")), (Ends::Output, json!("changed")));
+    assert_eq!((harness.rested(), harness.read("†state.c")), (TurnEnd::Output, json!("changed")));
 }
 
 #[test]
@@ -163,7 +166,7 @@ fn a_look_may_answer_the_question_that_waits() {
     harness.tell(Input::DidNot { id: "0.0".parse().unwrap(), attempt: 1 }).unwrap();
     assert_eq!((harness.waiting().len(), harness.started.len()), (0, 2));
     harness.returns("change", json!("changed"));
-    assert_eq!((harness.rested(), harness.read("†state.c")), (Ends::Output, json!("changed")));
+    assert_eq!((harness.rested(), harness.read("†state.c")), (TurnEnd::Output, json!("changed")));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! PLAN-8: calls that start while the model is still writing.
 
-use obelus_kernel::session::{Answer, Ends, Input, Outcome};
+use obelus_kernel::session::{Answer, Input, Outcome, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
@@ -9,7 +9,7 @@ fn read(q: &str) -> Value {
     json!({"_tool": "read", "q": q, "_outputPath": "†state.found"})
 }
 
-/// A call has come whole.
+/// A call is complete while the model still writes.
 fn came(harness: &mut Harness, index: u32, call: Value) {
     let id = harness.requests[0].clone();
     let may = harness.session.may_start_early(&id, index, &call);
@@ -49,7 +49,7 @@ fn a_read_may_end_before_its_solution_is_whole() {
     assert_eq!(harness.started.len(), 2, "only the other call is started");
     end(&mut harness, 0, json!("B"));
     assert_eq!(harness.session.state()["found"], "A");
-    assert_eq!(harness.rests[0].ends, Ends::Output);
+    assert_eq!(harness.rests[0].ends, TurnEnd::Output);
     assert_eq!(harness.rests[0].calls.iter().map(|call| call.status.name()).collect::<Vec<_>>(), ["done", "done"]);
 }
 
@@ -117,7 +117,7 @@ fn a_solution_that_never_comes_leaves_nothing_behind() {
     let (id, request) = (harness.open[0].id.clone(), harness.requests.remove(0));
     let answer = Answer::Failed { code: "cut_off".into(), message: "half a stream".into() };
     harness.tell(Input::Answer { id: request.clone(), answer }).unwrap();
-    assert_eq!(harness.rests[0].ends, Ends::Degraded);
+    assert_eq!(harness.rests[0].ends, TurnEnd::Degraded);
     harness.tell(Input::Ended { id, outcome: Outcome::Value(json!("A")) }).unwrap();
     assert!(harness.session.state()["found"].is_null());
     assert!(harness.session.checkpoint().is_some(), "nothing is under way");
@@ -149,5 +149,5 @@ fn an_early_call_in_doubt_starts_again_when_its_time_has_come() {
     harness.tell(Input::InDoubt { id }).unwrap();
     assert_eq!(harness.started.len(), 2);
     end(&mut harness, 0, json!("A"));
-    assert_eq!(harness.rests[0].ends, Ends::Output);
+    assert_eq!(harness.rests[0].ends, TurnEnd::Output);
 }

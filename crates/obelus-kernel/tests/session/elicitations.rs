@@ -1,11 +1,11 @@
-//! A call that asks a person something while it is at work.
+//! Running calls that ask a person (elicitations).
 
-use obelus_kernel::session::{Decision, ElicitationAnswer, Ends, Input, Outcome, QuestionStatus, Session};
+use obelus_kernel::session::{Decision, ElicitationAnswer, Input, Outcome, QuestionStatus, Session, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-/// What an answer must look like: a name, and perhaps an age.
+/// The schema of an answer: a name and an optional age.
 fn about_people() -> Value {
     json!({"type": "object", "required": ["name"], "properties": {
         "name": {"type": "string", "title": "Name", "description": "As in the passport"},
@@ -17,7 +17,7 @@ fn one_word() -> Value {
     json!({"type": "object", "required": ["word"], "properties": {"word": {"type": "string", "minLength": 2}}})
 }
 
-/// A call at work that has asked for a name.
+/// A session with a running call that has asked for a name.
 fn asking() -> Harness {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("make", "a", json!({}))]), json!("over"));
@@ -32,7 +32,7 @@ fn value(value: Value) -> Decision {
 #[test]
 fn what_a_call_asks_waits_like_any_question_and_its_answer_goes_to_the_call_alone() {
     let mut harness = asking();
-    assert_eq!((harness.waiting(), harness.rested()), (vec!["q1".to_owned()], Ends::Waiting));
+    assert_eq!((harness.waiting(), harness.rested()), (vec!["q1".to_owned()], TurnEnd::Waiting));
     assert_eq!(harness.question("q1").asked_by(), Some("make"));
     let given = json!({"name": "Ada", "age": 36});
     harness.decide("q1", value(given.clone())).unwrap();
@@ -42,7 +42,7 @@ fn what_a_call_asks_waits_like_any_question_and_its_answer_goes_to_the_call_alon
         (QuestionStatus::Answered, 1, vec!["running"])
     );
     harness.returns("make", json!("made"));
-    assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("made")));
+    assert_eq!((harness.rested(), harness.read("†state.a")), (TurnEnd::Output, json!("made")));
     let written = harness.session.context().to_json().to_string();
     assert!(!written.contains("Ada"), "nobody else is told: {written}");
 }
@@ -80,7 +80,7 @@ fn a_no_is_told_with_its_reason_and_the_call_goes_on() {
     assert_eq!(harness.told[0].2, ElicitationAnswer::Declined { reason: "not now".to_owned() });
     assert_eq!((harness.status_of("q1"), harness.states("make")), (QuestionStatus::Denied, vec!["running"]));
     harness.returns("make", json!("made without"));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn what_nobody_answers_in_time_is_gone() {
 fn a_call_that_ends_leaves_no_question_behind() {
     let mut harness = asking();
     harness.returns("make", json!("made"));
-    assert_eq!((harness.waiting().len(), harness.rested(), harness.told.len()), (0, Ends::Output, 0));
+    assert_eq!((harness.waiting().len(), harness.rested(), harness.told.len()), (0, TurnEnd::Output, 0));
     let refused = harness.decide("q1", value(json!({"name": "Ada"}))).unwrap_err();
     assert_eq!(refused.code, "already_decided");
     assert!(refused.text.contains("the call that asked it is not at work any more"), "{refused}");
@@ -109,12 +109,12 @@ fn a_call_that_ends_leaves_no_question_behind() {
 fn a_call_that_nobody_waits_for_may_ask_too() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([{"_tool": "make", "q": 1}]), json!("over"));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
     harness.asks("0.0", "k", "Whose is it?", about_people());
     assert_eq!(harness.waiting(), ["q1"]);
     harness.decide("q1", value(json!({"name": "Ada"}))).unwrap();
     harness.returns("make", json!(1));
-    assert_eq!((harness.states("make"), harness.rested()), (vec!["done"], Ends::Output));
+    assert_eq!((harness.states("make"), harness.rested()), (vec!["done"], TurnEnd::Output));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn what_a_process_asked_that_has_ended_is_closed_before_it_is_known_what_became_
     assert_eq!((harness.status_of("q1"), harness.states("make")), (QuestionStatus::Expired, vec!["running"]));
     assert!(!harness.session.is_at_rest(), "the call is still to be settled");
     harness.returns("make", json!("made"));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));
@@ -147,7 +147,7 @@ fn what_a_process_asked_that_has_ended_is_closed_before_it_is_known_what_became_
     harness.tell(Input::ProcessLost).unwrap();
     assert_eq!((harness.waiting().len(), harness.session.is_at_rest()), (0, false));
     harness.returns("make", json!(1));
-    assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("made")));
+    assert_eq!((harness.rested(), harness.read("†state.a")), (TurnEnd::Output, json!("made")));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn what_is_harmless_is_done_again_and_asks_again() {
     harness.asks("0.0", "k", "Whose is it?", about_people());
     assert_eq!(harness.waiting(), ["q2"]);
     harness.returns("read", json!(1));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn other_calls_go_on_meanwhile_but_not_what_comes_after_it_in_a_sequence() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve_in_order(json!([call("make", "a", json!({})), call("read", "b", json!({}))]), json!("over"));
     harness.asks("0.0", "k", "Whose is it?", about_people());
-    assert_eq!((harness.handed_out("read").len(), harness.rested()), (0, Ends::Waiting));
+    assert_eq!((harness.handed_out("read").len(), harness.rested()), (0, TurnEnd::Waiting));
     harness.returns("make", json!(1));
     assert_eq!(harness.handed_out("read").len(), 1);
 }
@@ -183,16 +183,16 @@ fn a_stop_while_a_call_asks_ends_the_turn_whatever_the_call_brings() {
     harness.solve(json!([call("make", "a", json!({}))]), json!(null));
     harness.asks("0.0", "k", "Whose is it?", about_people());
     harness.stop();
-    assert_eq!(harness.rested(), Ends::Stopped);
+    assert_eq!(harness.rested(), TurnEnd::Stopped);
     harness.fails("make");
-    assert_eq!((harness.waiting().len(), harness.requests.len(), harness.rested()), (0, 0, Ends::Stopped));
+    assert_eq!((harness.waiting().len(), harness.requests.len(), harness.rested()), (0, 0, TurnEnd::Stopped));
 
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!(null));
     harness.solve(json!([call("make", "x", json!({}))]), json!(null));
     harness.asks("0.0/0.0", "k", "Whose is it?", about_people());
     harness.stop();
-    assert_eq!((harness.waiting().len(), harness.requests.len(), harness.rested()), (0, 0, Ends::Stopped));
+    assert_eq!((harness.waiting().len(), harness.requests.len(), harness.rested()), (0, 0, TurnEnd::Stopped));
     assert_eq!(
         harness.told,
         [("0.0/0.0".to_owned(), "k".to_owned(), ElicitationAnswer::Gone)],
@@ -220,11 +220,11 @@ fn a_delegates_call_asks_through_its_parents_with_longer_ids() {
     harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));
     harness.solve(json!([call("make", "x", json!({}))]), json!("made"));
     harness.asks("0.0/0.0", "k", "Whose is it?", about_people());
-    assert_eq!((harness.asked.clone(), harness.rested()), (vec!["0.0/q1".to_owned()], Ends::Waiting));
+    assert_eq!((harness.asked.clone(), harness.rested()), (vec!["0.0/q1".to_owned()], TurnEnd::Waiting));
     harness.decide("0.0/q1", value(json!({"name": "Ada"}))).unwrap();
     assert_eq!(harness.told[0].0, "0.0/0.0");
     harness.returns("make", json!(1));
-    assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("made")));
+    assert_eq!((harness.rested(), harness.read("†state.a")), (TurnEnd::Output, json!("made")));
     harness.asks("0.0/0.0", "k", "Whose is it?", about_people());
     assert_eq!(harness.told[1].2, ElicitationAnswer::Gone, "nobody is there to ask any more");
 }
@@ -245,7 +245,7 @@ fn a_call_that_was_started_early_asks_once_it_is_known_whose_it_is() {
     harness.decide("q1", value(json!({"name": "Ada"}))).unwrap();
     assert_eq!(harness.told.last().unwrap().0, first.to_string());
     harness.tell(Input::Ended { id: first, outcome: Outcome::Value(json!(1)) }).unwrap();
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
     assert!(
         harness.told.contains(&(second.to_string(), "l".to_owned(), ElicitationAnswer::Gone)),
         "{:?}",

@@ -1,6 +1,6 @@
-//! A turn of a conversation goes on until it is done (LOOP-7).
+//! LOOP-7: after the results of its calls, the model is asked again until it answers without calls.
 
-use obelus_kernel::session::{Ends, Happened, Outcome};
+use obelus_kernel::session::{Outcome, TranscriptEvent, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -25,8 +25,8 @@ fn an_answer_without_calls_ends_the_turn_whatever_its_output() {
         harness.returns("make", json!(1));
         assert_eq!(harness.requests.len(), 1, "it is shown what came of it");
         harness.solve(json!([]), output.clone());
-        assert_eq!((harness.rested(), harness.requests.len()), (Ends::Output, 0));
-        // What was said along with calls is replaced by the last word, where there is one.
+        assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Output, 0));
+        // The last output replaces the words that came with calls, if there is one.
         let said = if output.is_null() { json!("I am making it") } else { output };
         assert_eq!(harness.rests.last().unwrap().output, said);
     }
@@ -36,13 +36,17 @@ fn an_answer_without_calls_ends_the_turn_whatever_its_output() {
 fn calls_that_wait_or_join_cause_no_request_and_a_lapsed_question_none_either() {
     let mut harness = talk(json!({}));
     harness.solve(json!([change(1)]), json!(null));
-    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Waiting, 0));
+    assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Waiting, 0));
     harness.user("and now?");
     harness.solve(json!([change(1)]), json!(null));
-    assert_eq!((harness.rested(), harness.requests.len(), harness.waiting().len()), (Ends::Waiting, 0, 1), "it joins");
+    assert_eq!(
+        (harness.rested(), harness.requests.len(), harness.waiting().len()),
+        (TurnEnd::Waiting, 0, 1),
+        "it joins"
+    );
     harness.wait(25);
     assert_eq!((harness.requests.len(), harness.waiting().len()), (0, 0));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
@@ -58,7 +62,7 @@ fn a_call_that_waits_for_a_person_is_told_once_and_its_end_later() {
             .transcript
             .into_iter();
         let calls = entries.filter_map(|entry| match entry.what {
-            Happened::Call(call) => Some(format!("{} {}", call.call["_tool"].as_str()?, call.status.name())),
+            TranscriptEvent::Call(call) => Some(format!("{} {}", call.call["_tool"].as_str()?, call.status.name())),
             _ => None,
         });
         calls.collect()
@@ -81,11 +85,11 @@ fn of_several_questions_the_last_decision_is_followed_once() {
     let (first, second) = (harness.asked[0].clone(), harness.asked[1].clone());
     harness.approve(&first);
     harness.returns("change", json!(true));
-    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Waiting, 0));
+    assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Waiting, 0));
     harness.deny(&second);
     assert_eq!(harness.requests.len(), 1);
     harness.solve(json!([]), json!("one of two"));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
@@ -94,7 +98,7 @@ fn a_decision_begins_a_turn_with_limits_of_its_own_and_the_calls_before_it_are_e
     harness.solve(json!([call("read", "r", json!({"q": 1}))]), json!(null));
     harness.returns("read", json!(1));
     harness.solve(json!([change(1)]), json!(null));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
     let asked = harness.asked[0].clone();
     harness.approve(&asked);
     harness.returns("change", json!(true));
@@ -111,7 +115,7 @@ fn a_call_that_waits_for_a_person_at_work_has_not_run_yet() {
     harness.solve(json!([call("make", "a", json!({"q": 1}))]), json!(null));
     let id = harness.open[0].id.to_string();
     harness.asks(&id, "k", "who?", json!({"type": "object", "properties": {"name": {"type": "string"}}}));
-    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Waiting, 0));
+    assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Waiting, 0));
     let value = json!({"name": "Ada"});
     let question = harness.asked[0].clone();
     harness.decide(&question, obelus_kernel::session::Decision::Value { value }).expect("it is taken");
@@ -133,7 +137,7 @@ fn a_delegate_is_no_conversation() {
 fn a_failure_is_followed_and_a_refusal_is_not() {
     let mut harness = talk(json!({"mode": "canary"}));
     harness.solve(json!([change(1)]), json!(null));
-    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Output, 0), "the mode refuses it");
+    assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Output, 0), "the mode refuses it");
     harness.user("then make it");
     harness.solve(json!([call("make", "a", json!({"q": 1}))]), json!(null));
     harness.ends("make", Outcome::Error(obelus_kernel::session::CallError::new("broken", "no")));

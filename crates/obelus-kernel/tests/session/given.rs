@@ -1,4 +1,4 @@
-//! Values that the request itself brings: told once, before everything else, as long as nothing changes them.
+//! Values of the request itself: in the prompt they stand before the conversation, as long as nothing changes them.
 
 use obelus_kernel::session::Outcome;
 use serde_json::{Value, json};

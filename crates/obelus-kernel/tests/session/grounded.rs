@@ -1,4 +1,4 @@
-//! Values that the user named, after untrusted data was read (POL-7).
+//! POL-7: values that the user named, after untrusted data was read.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-/// A page that is not trusted, and what the user wants of it.
+/// A task of the user, and a tool that reads an untrusted page.
 fn page() -> Value {
     json!([
         {"role": "user", "text": "Read the page, then write to Olga"},

@@ -1,37 +1,37 @@
-//! A driver that does nothing by itself: a story says what completes, and when, and who answers.
+//! A driver under the control of a test: the test says what completes, when, and who answers.
 
 use std::sync::Arc;
 
 use obelus_kernel::session::{
-    Answer, AskedAgain, CallError, Decision, ElicitationAnswer, Ends, Input, Outcome, Question, QuestionStatus,
-    Refused, Reply, RequestId, Session, Settings, Solution, Start, Task,
+    Answer, CallError, Decision, ElicitationAnswer, Input, Outcome, Question, QuestionStatus, Refused, RepeatReason,
+    Reply, RequestId, Session, Settings, Solution, Start, Task, TurnEnd,
 };
 use obelus_kernel::{Context, Message, Time};
 use serde_json::{Value, json};
 
-/// A session, and everything it has handed out.
+/// A session and everything it has emitted.
 pub(crate) struct Harness {
     pub(crate) session: Session,
     pub(crate) now: Time,
-    /// Requests to the model that have no answer yet.
+    /// Unanswered requests to the model.
     pub(crate) requests: Vec<RequestId>,
     /// Calls that have not ended.
     pub(crate) open: Vec<Start>,
-    /// Every call that was handed out.
+    /// Every call that was started.
     pub(crate) started: Vec<Start>,
     /// Questions in the order in which they were asked.
     pub(crate) asked: Vec<String>,
-    /// Questions that were shown once more.
-    pub(crate) asked_again: Vec<(String, AskedAgain)>,
+    /// Questions that were asked again, with the reason.
+    pub(crate) asked_again: Vec<(String, RepeatReason)>,
     pub(crate) said: Vec<String>,
     pub(crate) rests: Vec<Reply>,
-    /// What calls at work were told: the call, what it had asked, and the answer.
+    /// Answers to elicitations: the call, the key, and the answer.
     pub(crate) told: Vec<(String, String, ElicitationAnswer)>,
-    /// Saved requests of delegates that were to be read.
+    /// Paths of saved requests that the session asked to load.
     pub(crate) loads: Vec<String>,
 }
 
-/// What the stories work with: one tool for each thing a tool can do to the world.
+/// One tool for each kind of effect.
 fn tools() -> Value {
     json!({"type": "tool", "tool": {
         "read": {"x-trust": "trusted", "x-effect": "read", "properties": {"q": {}}},
@@ -45,12 +45,12 @@ fn tools() -> Value {
 }
 
 impl Harness {
-    /// A session in the mode `full` with these settings, about to begin.
+    /// A session in the mode `full` with these settings, before its start.
     pub(crate) fn with(settings: Value) -> Self {
         Self::on(json!([]), settings)
     }
 
-    /// A session whose context has these messages beside the tools.
+    /// A session whose context has the tools and these messages.
     pub(crate) fn on(messages: Value, mut settings: Value) -> Self {
         let schema = settings.as_object_mut().and_then(|fields| fields.shift_remove("schema"));
         if settings.get("mode").is_none() {
@@ -76,7 +76,7 @@ impl Harness {
         }
     }
 
-    /// A session at work on its first request.
+    /// A session with an open first request.
     pub(crate) fn at_work(settings: Value) -> Self {
         let mut harness = Self::with(settings);
         harness.start();
@@ -119,23 +119,23 @@ impl Harness {
         self.must_tell(Input::Stop);
     }
 
-    /// Lets so many hours pass.
+    /// Advances the clock.
     pub(crate) fn wait(&mut self, hours: u64) {
         self.now = self.now.plus_seconds(hours * 3600);
         self.must_tell(Input::Tick);
     }
 
-    /// The model answers the oldest request.
+    /// Answers the oldest request.
     pub(crate) fn solve(&mut self, calls: Value, output: Value) {
         self.answer(json!({"calls": calls, "output": output}), false);
     }
 
-    /// The same, and the calls run in the order of writing.
+    /// As [`Self::solve`]; the calls run in the order of writing.
     pub(crate) fn solve_in_order(&mut self, calls: Value, output: Value) {
         self.answer(json!({"calls": calls, "output": output}), true);
     }
 
-    /// The model answers as in a dialect of its own.
+    /// Answers the oldest request with any solution.
     pub(crate) fn solve_as(&mut self, solution: Solution) {
         let id = self.requests.remove(0);
         self.must_tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 10 } });
@@ -150,14 +150,14 @@ impl Harness {
         self.must_tell(Input::Answer { id, answer });
     }
 
-    /// The model cannot be asked.
+    /// Fails the oldest request.
     pub(crate) fn model_fails(&mut self) {
         let id = self.requests.remove(0);
         let answer = Answer::Failed { code: "unreachable".into(), message: "nobody there".into() };
         self.must_tell(Input::Answer { id, answer });
     }
 
-    /// The oldest open call of a tool ends.
+    /// Ends the oldest open call of a tool.
     pub(crate) fn ends(&mut self, tool: &str, outcome: Outcome) {
         let place = self.open.iter().position(|start| start.tool.name == tool);
         let start = self.open.remove(place.unwrap_or_else(|| panic!("no call of `{tool}` is open")));
@@ -172,7 +172,7 @@ impl Harness {
         self.ends(tool, Outcome::Error(CallError::new("broken", "it is broken")));
     }
 
-    /// A call at work asks a person something.
+    /// A running call asks a person.
     pub(crate) fn asks(&mut self, id: &str, key: &str, words: &str, schema: Value) {
         self.must_tell(Input::Elicit {
             id: id.parse().expect("an id"),
@@ -208,28 +208,28 @@ impl Harness {
         self.question(question).status
     }
 
-    /// Ids of the questions that wait.
+    /// Ids of the open questions.
     pub(crate) fn waiting(&self) -> Vec<String> {
         self.session.questions().into_iter().filter(Question::is_open).map(|question| question.id.to_string()).collect()
     }
 
-    /// The states of all calls of a tool, those of steps that have ended first.
+    /// The states of all calls of a tool; those of ended steps come first.
     pub(crate) fn states(&self, tool: &str) -> Vec<&'static str> {
         let calls = self.session.calls();
         calls.iter().filter(|report| report.call["_tool"] == tool).map(|report| report.status.name()).collect()
     }
 
-    /// The calls of a tool that were handed out, as they were.
+    /// The started calls of a tool.
     pub(crate) fn handed_out(&self, tool: &str) -> Vec<Value> {
         self.started.iter().filter(|start| start.tool.name == tool).map(|start| (*start.call).clone()).collect()
     }
 
     /// How the session last came to rest.
-    pub(crate) fn rested(&self) -> Ends {
+    pub(crate) fn rested(&self) -> TurnEnd {
         self.rests.last().expect("it has come to rest").ends
     }
 
-    /// What the context has at a path.
+    /// The value at a path of the context.
     pub(crate) fn read(&self, path: &str) -> Value {
         let expr = obelus_kernel::Expr::parse(path).expect("an expression");
         self.session.context().resolve(&expr, None).map_or(json!("absent"), std::borrow::Cow::into_owned)

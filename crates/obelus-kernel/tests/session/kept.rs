@@ -1,4 +1,4 @@
-//! B24-2: the result of a call that names no place for it is kept where its solution says so.
+//! B24-2: where a solution says so, results of calls without an output path are kept in `†results`.
 
 use obelus_kernel::session::{Decision, Solution};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ fn b24_2_what_is_added_is_no_part_of_what_is_asked_about_or_bound_to_the_answer(
     let question = harness.question("q1");
     assert_eq!(*question.calls[0].call, change);
     assert!(!question.description.contains("results"), "{}", question.description);
-    // The same call proposed without that keeping is the same call: denied once, it stays denied.
+    // The same call without that setting is the same call: it stays denied.
     harness.decide("q1", Decision::Deny { reason: "no".to_owned() }).expect("taken");
     harness.solve_in_order(json!([change]), json!(null));
     assert_eq!(harness.waiting(), Vec::<String>::new());

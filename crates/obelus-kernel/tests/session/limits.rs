@@ -1,6 +1,6 @@
-//! LOOP-2, LOOP-3, PLAN-5: how far a turn goes.
+//! LOOP-2, LOOP-3, PLAN-5: the limits of a turn.
 
-use obelus_kernel::session::{Ends, Outcome};
+use obelus_kernel::session::{Outcome, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -16,7 +16,7 @@ fn calls_beyond_the_limit_are_not_started() {
     harness.solve(reads.into(), json!("over"));
     harness.returns("read", json!(1));
     harness.returns("read", json!(2));
-    assert_eq!((harness.rested(), harness.started.len()), (Ends::Limit, 2));
+    assert_eq!((harness.rested(), harness.started.len()), (TurnEnd::Limit, 2));
     assert_eq!(harness.states("read"), ["done", "done", "skipped", "skipped", "skipped"]);
     harness.user("continue");
     harness.solve(json!([call("read", "r2", json!({"q": 2}))]), json!("over"));
@@ -31,7 +31,7 @@ fn what_a_person_lets_run_runs_after_a_limit() {
         json!("over"),
     );
     harness.returns("read", json!(1));
-    assert_eq!((harness.rested(), harness.waiting().len()), (Ends::Limit, 1));
+    assert_eq!((harness.rested(), harness.waiting().len()), (TurnEnd::Limit, 1));
     harness.approve("q1");
     assert_eq!(harness.handed_out("drop").len(), 1);
 }
@@ -43,7 +43,10 @@ fn the_same_failure_three_times_in_a_row_ends_the_turn() {
         harness.solve(json!([call("read", "r", json!({}))]), json!(null));
         harness.fails("read");
     }
-    assert_eq!((harness.rested(), reason(&harness).as_str(), harness.requests.len()), (Ends::Limit, "same_failure", 0));
+    assert_eq!(
+        (harness.rested(), reason(&harness).as_str(), harness.requests.len()),
+        (TurnEnd::Limit, "same_failure", 0)
+    );
 }
 
 #[test]
@@ -68,7 +71,7 @@ fn thoughts_run_no_more_at_once_than_other_calls() {
         assert_eq!(harness.requests.len(), (5 - thought).min(2));
         harness.solve(json!([]), json!(thought));
     }
-    assert_eq!((harness.rested(), harness.states("muse")), (Ends::Output, vec!["done"; 5]));
+    assert_eq!((harness.rested(), harness.states("muse")), (TurnEnd::Output, vec!["done"; 5]));
 }
 
 #[test]
@@ -80,7 +83,7 @@ fn tokens_of_thoughts_count() {
     harness.approve("q1");
     harness.solve(json!([]), json!("ten more"));
     harness.solve(json!([]), json!("and ten"));
-    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Limit, 0), "thirty are spent");
+    assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Limit, 0), "thirty are spent");
 }
 
 #[test]
@@ -106,7 +109,7 @@ fn loop_2_calls_that_a_limit_kept_from_starting_say_so() {
     let mut harness = Harness::at_work(json!({"max_calls": 1}));
     harness.solve(json!([call("make", "a", json!({"q": 1})), call("make", "b", json!({"q": 2}))]), json!(null));
     harness.returns("make", json!(1));
-    assert_eq!(harness.rested(), Ends::Limit);
+    assert_eq!(harness.rested(), TurnEnd::Limit);
     let calls = harness.rests.last().unwrap().calls.clone();
     assert_eq!(calls[1].error.as_ref().unwrap()["code"], "not_started");
 }
@@ -134,5 +137,5 @@ fn loop_3_a_faulty_call_of_a_plan_counts_whatever_stands_beside_it() {
         let calls = if number == 1 { json!([other, faulty]) } else { json!([faulty, other]) };
         harness.solve(calls, json!(null));
     }
-    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Limit, 0));
+    assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Limit, 0));
 }

@@ -1,9 +1,9 @@
-//! The session machine: stories of what it does, and what holds whatever happens.
+//! Tests of the session: single stories, and properties of generated sessions.
 //!
 //! # Layout
 //!
-//! [`harness`] sits beside a session, does what it is handed when a story says so, and remembers what it saw.
-//! Then one file of stories for each subject. [`simulation`] drives sessions by generated data instead.
+//! [`harness`] drives a session as a test says and records what the session emits. Each subject has a file of stories.
+//! [`simulation`] drives sessions by generated data.
 
 #![expect(clippy::needless_pass_by_value, reason = "a story reads better with its JSON written in place")]
 
@@ -43,7 +43,7 @@ mod simulation;
 
 use proptest::test_runner::{Config, FileFailurePersistence};
 
-/// So many cases, unless the environment asks for another number. What has failed once stands beside the source.
+/// The number of cases, unless `PROPTEST_CASES` sets another. Failed cases are stored beside the source.
 #[expect(clippy::disallowed_methods, reason = "the number of cases is not the kernel's to know")]
 fn cases(usual: u32) -> Config {
     let mut config = Config {

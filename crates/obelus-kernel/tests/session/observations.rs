@@ -1,12 +1,12 @@
-//! Observations: the session has a digest, and knows where it stands.
+//! Observations: the session stores the digest of an observation and the path of its result.
 
-use obelus_kernel::session::{Ends, Input, Observation};
+use obelus_kernel::session::{Input, Observation, TurnEnd};
 use obelus_kernel::{Context, Path};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-/// A session with something that looks, whose result is as little believed as anything.
+/// A session with a tool that observes; its result is not trusted.
 fn watcher(settings: Value) -> Harness {
     let look = json!({"x-effect": "read", "x-keep": "digest", "properties": {}});
     Harness::on(
@@ -19,7 +19,7 @@ fn digest(text: &str) -> String {
     Observation::new("look", text, None).digest
 }
 
-/// What the driver hands on of an observation.
+/// The result that the driver gives to the session instead of the observation.
 fn kept(text: &str) -> Value {
     json!({"address": "/a", "digest": digest(text), "chars": text.len()})
 }
@@ -28,7 +28,7 @@ fn look(path: &str) -> Value {
     json!({"_tool": "look", "_outputPath": path})
 }
 
-/// Whether the oldest request shows what has this text.
+/// Whether the oldest request shows the observation with this text.
 fn shows(harness: &Harness, text: &str) -> bool {
     harness.session.shows_observation(&harness.requests[0], &digest(text))
 }
@@ -41,7 +41,7 @@ fn what_is_seen_is_shown_until_something_else_is_written_there() {
     harness.solve(json!([look("†page")]), json!(null));
     harness.returns("look", kept("one"));
     assert!(shows(&harness, "one") && !shows(&harness, "two") && harness.session.has_observations());
-    // What refers to it does not become another place of it.
+    // A copy of the result at another path is not an observation.
     harness.solve(json!([call("read", "copy", json!({"q": "†page"}))]), json!(null));
     harness.returns("read", kept("one"));
     harness.solve(json!([look("†page")]), json!(null));
@@ -100,7 +100,7 @@ fn a_write_proposed_after_a_look_asks_and_still_does_when_the_look_is_forgotten(
             harness.tell(Input::ProcessLost).unwrap();
         }
         harness.solve(json!([call("make", "m", json!({"q": "what the page said"}))]), json!(null));
-        assert_eq!(harness.rested(), Ends::Waiting);
+        assert_eq!(harness.rested(), TurnEnd::Waiting);
         let question = harness.question(&harness.asked[0]);
         assert!(question.reasons.iter().any(|reason| reason.to_string().contains("look")), "{:?}", question.reasons);
     }
@@ -121,7 +121,7 @@ fn facts_about_a_page_may_be_believed_and_the_page_is_not() {
     };
     assert!(origins("†page.address") && !origins("†page.digest") && !origins("†page"));
     harness.solve(json!([call("make", "m", json!({"q": 1}))]), json!(null));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn where_it_stands_outlives_a_checkpoint_and_an_old_checkpoint_is_read() {
         !restored(&old.to_string()).session.has_observations(),
         "before there were observations there was nothing to note"
     );
-    // The list of messages alone gives the same memory.
+    // The messages alone restore the same context.
     let context = Context::from_value(again.session.context().to_json()).unwrap();
     assert_eq!(context.to_json(), again.session.context().to_json());
 }

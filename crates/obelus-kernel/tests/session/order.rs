@@ -1,6 +1,6 @@
-//! PLAN-1, PLAN-3: what waits for what, and what does not.
+//! PLAN-1, PLAN-3: which calls wait for which.
 
-use obelus_kernel::session::Ends;
+use obelus_kernel::session::TurnEnd;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -14,7 +14,7 @@ fn a_sequence_runs_in_the_order_of_writing() {
         assert_eq!(harness.started.len(), done, "one at a time");
         harness.returns("read", json!(done));
     }
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
@@ -42,14 +42,14 @@ fn in_a_sequence_a_call_reads_what_was_written_before_it() {
 fn what_waits_for_a_person_does_not_hold_the_next_of_a_sequence() {
     let mut harness = Harness::at_work(json!({}));
     let drop = call("drop", "d", json!({"id": 1}));
-    // The second drop joins the first one's question, which is waiting all the same.
+    // The second drop joins the first one's question, so it waits for a person too.
     harness
         .solve_in_order(json!([call("make", "m", json!({})), drop, drop, call("read", "r", json!({}))]), json!("over"));
     assert_eq!((harness.asked.len(), harness.started.len()), (0, 1));
     harness.returns("make", json!(1));
     assert_eq!((harness.asked.len(), harness.handed_out("read").len()), (1, 1));
     harness.returns("read", json!(1));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn what_nobody_waits_for_does_not_hold_the_next_of_a_sequence() {
     harness.solve_in_order(json!([{"_tool": "make", "q": 1}, call("read", "r", json!({}))]), json!("over"));
     assert_eq!(harness.started.len(), 2);
     harness.returns("read", json!(1));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
     harness.returns("make", json!(1));
     assert_eq!(harness.rests.len(), 1, "its end is no news to the turn");
 }
@@ -88,7 +88,7 @@ fn a_turn_does_not_end_while_a_call_waits_for_room() {
     assert_eq!((harness.started.len(), harness.rests.len()), (1, 0), "the read has not even begun");
     harness.returns("make", json!(1));
     harness.returns("read", json!(2));
-    assert_eq!((harness.rested(), harness.read("†state.r")), (Ends::Output, json!(2)));
+    assert_eq!((harness.rested(), harness.read("†state.r")), (TurnEnd::Output, json!(2)));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_template_over_no_instances_is_reported() {
     assert_eq!((harness.errors(), harness.started.len()), (vec!["CALL-3".to_owned(); 3], 0));
 }
 
-/// Ten thousand calls are a minute's work for a person to imagine, and must not be an hour's for the machine.
+/// Large enough that work quadratic in the number of calls would take very long.
 const MANY: usize = 10_000;
 
 fn many(tool: &str, params: impl Fn(usize) -> Value) -> Value {
@@ -121,7 +121,7 @@ fn ten_thousand_calls_in_a_row() {
     for n in 0..MANY {
         harness.returns("read", json!(n));
     }
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn ten_thousand_questions() {
     harness.solve(many("drop", |n| json!({"id": n})), json!("over"));
     assert_eq!(harness.asked.len(), MANY);
     harness.wait(24);
-    assert_eq!((harness.waiting().len(), harness.rested()), (0, Ends::Output));
+    assert_eq!((harness.waiting().len(), harness.rested()), (0, TurnEnd::Output));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn ten_thousand_calls_at_once_after_a_question_was_asked() {
         let outcome = obelus_kernel::session::Outcome::Value(json!(1));
         harness.tell(obelus_kernel::session::Input::Ended { id: start.id, outcome }).unwrap();
     }
-    assert_eq!((harness.started.len(), harness.rested()), (MANY, Ends::Output));
+    assert_eq!((harness.started.len(), harness.rested()), (MANY, TurnEnd::Output));
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn ctx_13_what_cannot_stand_in_a_text_is_an_error_or_skips_the_call_with_the_rea
     assert!(prompt.errors.iter().any(|error| error["error"]["rule"] == "PLAN-4"), "{:?}", prompt.errors);
 }
 
-/// A session whose tool `look` brings rows that become instances.
+/// A session whose tool `look` returns rows that become instances.
 fn with_rows(settings: Value) -> Harness {
     let look =
         json!({"x-trust": "trusted", "x-effect": "read", "x-instances": "id", "x-issued": ["id"], "properties": {}});

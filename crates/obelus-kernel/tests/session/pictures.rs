@@ -1,4 +1,4 @@
-//! Pictures that the user shows: they go with the next words, for one turn.
+//! Pictures from the user: they belong to the next message and are shown for one turn.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn show(harness: &mut Harness, n: u8) {
     harness.tell(Input::Picture(picture(n))).expect("it is taken");
 }
 
-/// What the oldest request shows of pictures.
+/// The pictures in the oldest request.
 fn shown(harness: &Harness) -> Vec<Picture> {
     harness.session.prompt(&harness.requests[0]).expect("a request").pictures
 }
@@ -32,7 +32,7 @@ fn a_picture_goes_with_the_next_words_and_with_no_others() {
     harness.solve(json!([call("read", "r", json!({}))]), json!(null));
     harness.returns("read", json!(1));
     assert_eq!(shown(&harness).len(), 2, "all through the turn");
-    // Shown while the turn is at work, it waits with the words that it belongs to.
+    // A picture that comes during a turn is queued with the message that follows it.
     show(&mut harness, 3);
     harness.user("and this?");
     assert_eq!(shown(&harness).len(), 2);

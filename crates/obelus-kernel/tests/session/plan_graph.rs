@@ -7,7 +7,7 @@ use obelus_kernel::session::{Answer, Input, Mode, Outcome, Session, Settings, So
 use obelus_kernel::{Context, Time};
 use serde_json::json;
 
-/// A session that has looked something up and writes down what it found.
+/// A session whose model proposed a lookup and a note that uses its result.
 fn session() -> Session {
     let tools = json!({"look": {"x-effect": "read", "properties": {"n": {}}}, "note": {"x-effect": "create",
         "properties": {"text": {}, "of": {}}}});

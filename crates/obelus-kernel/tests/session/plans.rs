@@ -1,8 +1,8 @@
-//! PLAN-9, PLAN-12: plans that are made first, and approved as a whole.
+//! PLAN-9, PLAN-12: plans that a person approves as a whole before they run.
 
 use obelus_kernel::PlanMode;
 use obelus_kernel::policy::{Gate, Policy, simulate};
-use obelus_kernel::session::{Decision, Ends, Happened, Input, Mode};
+use obelus_kernel::session::{Decision, Input, Mode, TranscriptEvent, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -32,7 +32,7 @@ fn a_checked_plan_with_a_call_for_a_person_is_offered_to_one() {
         harness.solve(json!([call("read", "r", json!({})), dangerous]), json!("over"));
         assert_eq!(
             (harness.asked.len(), harness.started.len(), harness.rested()),
-            (1, 0, Ends::Waiting),
+            (1, 0, TurnEnd::Waiting),
             "{dangerous}"
         );
     }
@@ -75,7 +75,7 @@ fn a_plan_may_be_approved_while_the_model_answers_the_users_words() {
     harness.solve(json!([]), json!("a plan to read"));
     assert_eq!(harness.rests.len(), 1, "its calls still run");
     harness.returns("read", json!(1));
-    assert_eq!((harness.rested(), harness.read("†state.r")), (Ends::Output, json!(1)));
+    assert_eq!((harness.rested(), harness.read("†state.r")), (TurnEnd::Output, json!(1)));
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn a_plan_run_as_it_is_asks_no_model_but_still_asks_people() {
     let mut harness = Harness::on(json!([{"type": "plan", "plan": plan}]), json!({}));
     harness.tell(Input::RunPlan).unwrap();
     harness.returns("read", json!(7));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
     harness.approve("q1");
     harness.returns("drop", json!(true));
-    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Output, 0));
+    assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Output, 0));
 }
 
 #[test]
@@ -116,11 +116,11 @@ fn of_plans_that_wait_the_latest_is_meant() {
     assert_eq!(harness.handed_out("make")[0]["q"], 2);
 }
 
-/// What the model is shown of calls with the latest request: those that have not run, and those that have ended.
+/// The states of calls in the latest prompt: open ones, and ended ones.
 fn shown(harness: &Harness) -> (Vec<&'static str>, Vec<&'static str>) {
     let prompt = harness.session.prompt(harness.requests.last().expect("a request")).expect("a prompt");
     let ended = prompt.transcript.iter().filter_map(|entry| match &entry.what {
-        Happened::Call(call) => Some(call.status.name()),
+        TranscriptEvent::Call(call) => Some(call.status.name()),
         _ => None,
     });
     (prompt.open.iter().map(|report| report.status.name()).collect(), ended.collect())
@@ -136,10 +136,10 @@ fn plan_10_after_a_limit_the_model_is_shown_what_was_done_and_what_was_not() {
     );
     harness.returns("make", json!(1));
     harness.returns("make", json!(2));
-    assert_eq!(harness.rested(), Ends::Limit);
+    assert_eq!(harness.rested(), TurnEnd::Limit);
     harness.user("continue");
     assert_eq!(shown(&harness), (vec![], vec!["done", "done", "skipped"]));
-    // An answer without calls leaves the plan as it is.
+    // An answer without calls does not change the plan.
     harness.solve(json!([]), json!("Shall I?"));
     harness.user("yes");
     assert_eq!(shown(&harness).1, ["done", "done", "skipped"]);
@@ -172,7 +172,10 @@ fn a_plan_that_waits_can_be_changed_and_the_changed_one_is_asked_about() {
     let calls = json!([call("read", "r", json!({"q": "old"})), call("make", "m", json!({"q": "†state.r"}))]);
     harness.solve(calls, json!("over"));
     harness.edit("q1", json!({"0": {"q": "new"}})).unwrap();
-    assert_eq!((harness.waiting(), harness.started.len(), harness.rested()), (vec!["q2".to_owned()], 0, Ends::Waiting));
+    assert_eq!(
+        (harness.waiting(), harness.started.len(), harness.rested()),
+        (vec!["q2".to_owned()], 0, TurnEnd::Waiting)
+    );
     assert!(harness.question("q2").description.contains("new"));
     let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
     assert_eq!(refused.code, "already_decided", "nobody approves by it what it did not show");
@@ -180,7 +183,7 @@ fn a_plan_that_waits_can_be_changed_and_the_changed_one_is_asked_about() {
     harness.approve("q3");
     assert_eq!((harness.handed_out("make")[0]["q"].clone(), harness.handed_out("read").len()), (json!("mine"), 0));
     harness.returns("make", json!(1));
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
 }
 
 #[test]
@@ -213,7 +216,7 @@ fn plan_12_a_plan_of_the_model_is_never_run_as_the_users() {
         let mut harness = Harness::on(messages, json!({"planning": "before_reading"}));
         harness.start();
         harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
-        assert_eq!(harness.rested(), Ends::Waiting);
+        assert_eq!(harness.rested(), TurnEnd::Waiting);
         let taken = harness.tell(Input::RunPlan).map_err(|refused| refused.code);
         assert_eq!(taken, if runs.is_empty() { Err("no_plan") } else { Ok(()) });
         let started: Vec<&str> = harness.started.iter().map(|start| start.tool.name.as_str()).collect();
@@ -221,7 +224,7 @@ fn plan_12_a_plan_of_the_model_is_never_run_as_the_users() {
     }
 }
 
-/// The methods of the steps that the state has as planned.
+/// The methods of the planned steps in the state.
 fn planned(harness: &Harness) -> Vec<String> {
     let state = harness.session.state();
     let steps = state["next"].as_array().cloned().unwrap_or_default();
@@ -242,7 +245,7 @@ fn in_shadow_a_plan_stays_planned_with_all_that_depends_on_it_until_there_is_ano
             (["read", "muse", "make"].map(str::to_owned).into(), 0),
             "{mode}"
         );
-        assert_eq!(harness.rested(), Ends::Output);
+        assert_eq!(harness.rested(), TurnEnd::Output);
         for words in ["thanks", "yes"] {
             harness.user(words);
             assert_eq!(planned(&harness).len(), 3, "{mode}: while the model is asked");
@@ -262,7 +265,7 @@ fn in_shadow_a_plan_stays_planned_with_all_that_depends_on_it_until_there_is_ano
     }
 }
 
-/// A plan with untrusted reads, and what the dry run says of its last call.
+/// The verdict of the dry run for the last call of a plan.
 fn dry_run(context: &Value, plan: &Value) -> String {
     let harness = Harness::on(context.clone(), json!({}));
     let calls: Vec<_> = plan.as_array().expect("calls").iter().cloned().map(Into::into).collect();
@@ -273,7 +276,7 @@ fn dry_run(context: &Value, plan: &Value) -> String {
     dry.calls.last().expect("a call")["verdict"].as_str().expect("a verdict").to_owned()
 }
 
-/// Whether the last call of the plan is asked about when the plan runs.
+/// Whether the last call needs a person when the plan runs.
 fn asks(context: &Value, plan: &Value) -> bool {
     let mut messages = context.as_array().expect("messages").clone();
     messages.push(json!({"type": "plan", "plan": plan}));
@@ -332,7 +335,7 @@ fn what_a_dry_run_allows_is_not_asked_about_when_the_plan_runs() {
         ),
     ] {
         assert_eq!(dry_run(&context, &plan), verdict, "{plan}");
-        // A dry run does not know which of two values is read; the run does.
+        // A dry run does not know which alternative of `||` is read.
         let may_be_either = plan.to_string().contains("||");
         assert!(may_be_either || asks(&context, &plan) == (verdict == "confirm"), "{plan}");
     }

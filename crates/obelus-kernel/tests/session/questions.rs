@@ -1,6 +1,6 @@
-//! ASK-1 to ASK-3: one question for one thing, answered once, and what runs is what was shown.
+//! ASK-1 to ASK-3: one question per call, one answer per question; what runs is what was shown.
 
-use obelus_kernel::session::{AskedAgain, Decision, Ends, Input, Mode, QuestionStatus};
+use obelus_kernel::session::{Decision, Input, Mode, QuestionStatus, RepeatReason, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -12,7 +12,7 @@ fn two_instances() -> Value {
     ])
 }
 
-/// A call of a template: it runs for each instance, and each time a person is asked.
+/// A call that runs once per instance; each run needs approval.
 fn drop_each() -> Value {
     json!({"_tool": "drop", "id": "†deal.id", "_outputPath": "†deal.gone"})
 }
@@ -50,9 +50,9 @@ fn a_template_over_instances_is_one_question_approved_in_part() {
     harness.decide("q1", Decision::Approve { only: Some(vec![1]) }).unwrap();
     assert_eq!(harness.handed_out("drop")[0]["_instance"], "bob");
     harness.returns("drop", json!(true));
-    assert_eq!((harness.states("drop"), harness.rested()), (vec!["waiting", "done"], Ends::Waiting));
+    assert_eq!((harness.states("drop"), harness.rested()), (vec!["waiting", "done"], TurnEnd::Waiting));
     harness.deny("q1");
-    assert_eq!((harness.states("drop"), harness.rested()), (vec!["denied", "done"], Ends::Output));
+    assert_eq!((harness.states("drop"), harness.rested()), (vec!["denied", "done"], TurnEnd::Output));
     assert_eq!(harness.started.len(), 1);
 }
 
@@ -76,7 +76,7 @@ fn naming_a_call_twice_runs_it_once() {
     harness.decide("q1", Decision::Approve { only: Some(vec![0, 0, 1]) }).unwrap();
     harness.returns("drop", json!(true));
     harness.returns("drop", json!(true));
-    assert_eq!((harness.started.len(), harness.rested()), (2, Ends::Output));
+    assert_eq!((harness.started.len(), harness.rested()), (2, TurnEnd::Output));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn somebody_is_reminded_once_before_a_question_lapses() {
     harness.wait(19);
     assert_eq!((harness.asked_again.len(), harness.rests.len()), (0, 1));
     harness.wait(1);
-    assert_eq!(harness.asked_again, [("q1".to_owned(), AskedAgain::ItWillLapse)]);
+    assert_eq!(harness.asked_again, [("q1".to_owned(), RepeatReason::ItWillLapse)]);
     assert_eq!((harness.session.timeout(), harness.rests.len()), (Some(harness.now.plus_seconds(4 * 3600)), 1));
     harness.wait(2);
     assert_eq!(harness.asked_again.len(), 1);
@@ -165,7 +165,7 @@ fn a_question_lapses_after_a_day_and_the_call_is_denied() {
         (report.status.name(), report.error.unwrap()["message"].clone()),
         ("denied", json!("nobody answered in time"))
     );
-    assert_eq!(harness.rested(), Ends::Output);
+    assert_eq!(harness.rested(), TurnEnd::Output);
     let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
     assert!(refused.text.contains("expired"), "{refused}");
 }
@@ -202,7 +202,7 @@ fn confirmed_later_joins_the_result_and_nothing_runs_again() {
     harness.approve("q1");
     harness.returns("drop", json!("gone"));
     harness.solve(json!([call("drop", "a", json!({"id": 1, "confirmed": true}))]), json!("over"));
-    assert_eq!((harness.started.len(), harness.asked.len(), harness.rested()), (1, 1, Ends::Output));
+    assert_eq!((harness.started.len(), harness.asked.len(), harness.rested()), (1, 1, TurnEnd::Output));
     assert_eq!(harness.states("drop"), ["done", "done"]);
     harness.user("again");
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
@@ -218,7 +218,7 @@ fn confirmed_while_it_runs_joins_it() {
     harness.solve(json!([call("drop", "a", json!({"id": 1, "confirmed": true}))]), json!("over"));
     assert_eq!((harness.started.len(), harness.rests.len()), (1, 1));
     harness.returns("drop", json!("gone"));
-    assert_eq!((harness.states("drop"), harness.rested()), (vec!["done", "done"], Ends::Output));
+    assert_eq!((harness.states("drop"), harness.rested()), (vec!["done", "done"], TurnEnd::Output));
 }
 
 #[test]
@@ -235,10 +235,10 @@ fn a_yes_is_used_up_by_a_call_that_fails() {
 fn held_back_output_is_delivered_after_the_decision() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("dropped it"));
-    assert_eq!((harness.rested(), &harness.rests[0].output), (Ends::Waiting, &json!(null)));
+    assert_eq!((harness.rested(), &harness.rests[0].output), (TurnEnd::Waiting, &json!(null)));
     harness.approve("q1");
     harness.returns("drop", json!(true));
-    assert_eq!((harness.rested(), &harness.rests[1].output), (Ends::Output, &json!("dropped it")));
+    assert_eq!((harness.rested(), &harness.rests[1].output), (TurnEnd::Output, &json!("dropped it")));
 }
 
 #[test]
@@ -247,12 +247,12 @@ fn words_are_not_held_back_for_what_an_earlier_turn_asked() {
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("dropped it"));
     harness.user("what else is there?");
     harness.solve(json!([]), json!("three deals"));
-    assert_eq!((harness.rested(), &harness.said[..]), (Ends::Waiting, &["three deals".to_owned()][..]));
+    assert_eq!((harness.rested(), &harness.said[..]), (TurnEnd::Waiting, &["three deals".to_owned()][..]));
     harness.approve("q1");
     harness.returns("drop", json!(true));
-    // What was told is told once; the model says what came of the yes.
+    // The earlier words are not repeated; the model reports the result of the approval.
     harness.solve(json!([]), json!("it is gone"));
-    assert_eq!((harness.rested(), &harness.rests.last().unwrap().output), (Ends::Output, &json!("it is gone")));
+    assert_eq!((harness.rested(), &harness.rests.last().unwrap().output), (TurnEnd::Output, &json!("it is gone")));
     assert_eq!(harness.said.len(), 1);
 }
 
@@ -264,7 +264,7 @@ fn a_turn_goes_on_after_a_read_while_an_earlier_question_waits() {
     harness.solve(json!([call("read", "b", json!({}))]), json!(null));
     harness.returns("read", json!([1, 2, 3]));
     harness.solve(json!([]), json!("three deals"));
-    assert_eq!((harness.rested(), &harness.said[..]), (Ends::Waiting, &["three deals".to_owned()][..]));
+    assert_eq!((harness.rested(), &harness.said[..]), (TurnEnd::Waiting, &["three deals".to_owned()][..]));
 }
 
 #[test]
@@ -273,10 +273,10 @@ fn words_are_held_back_while_a_call_of_the_turn_joins_an_earlier_question() {
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!(null));
     harness.user("well?");
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("it is gone"));
-    assert_eq!((harness.rested(), harness.said.len(), harness.asked.len()), (Ends::Waiting, 0, 1));
+    assert_eq!((harness.rested(), harness.said.len(), harness.asked.len()), (TurnEnd::Waiting, 0, 1));
     harness.approve("q1");
     harness.returns("drop", json!(true));
-    assert_eq!((harness.rested(), &harness.rests.last().unwrap().output), (Ends::Output, &json!("it is gone")));
+    assert_eq!((harness.rested(), &harness.rests.last().unwrap().output), (TurnEnd::Output, &json!("it is gone")));
 }
 
 #[test]
@@ -284,9 +284,9 @@ fn every_answer_brings_the_turn_to_rest_again() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1})), call("drop", "b", json!({"id": 2}))]), json!("over"));
     harness.deny("q1");
-    assert_eq!((harness.rests.len(), harness.rested()), (2, Ends::Waiting));
+    assert_eq!((harness.rests.len(), harness.rested()), (2, TurnEnd::Waiting));
     harness.deny("q2");
-    assert_eq!((harness.rests.len(), harness.rested()), (3, Ends::Output));
+    assert_eq!((harness.rests.len(), harness.rested()), (3, TurnEnd::Output));
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn identical_templates_are_one_question_and_run_once_for_each_instance() {
     assert_eq!(harness.started.len(), 2);
     harness.returns("drop", json!(true));
     harness.returns("drop", json!(true));
-    assert_eq!((harness.states("drop"), harness.rested()), (vec!["done"; 4], Ends::Output));
+    assert_eq!((harness.states("drop"), harness.rested()), (vec!["done"; 4], TurnEnd::Output));
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn ask_3_a_yes_that_the_mode_does_not_permit_is_refused_and_the_question_stays()
     assert_eq!(harness.started.len(), 1);
 }
 
-/// POL-4: the words about a call that did not run are the person's or the program's own, and not those of its tool.
+/// POL-4: the text about a denied call is from the person or the program, not from the untrusted tool.
 #[test]
 fn after_a_denial_nothing_of_the_tool_that_never_ran_was_read() {
     for (denials_are_trusted, asked) in [(true, 1), (false, 2)] {
@@ -382,7 +382,7 @@ fn after_a_denial_nothing_of_the_tool_that_never_ran_was_read() {
     }
 }
 
-/// POL-4: a mode or a policy that refuses a call speaks for itself, and the tool has said nothing.
+/// POL-4: the text about a refused call is from the mode or the policy, not from the untrusted tool.
 #[test]
 fn after_a_refusal_nothing_of_the_tool_that_never_ran_was_read() {
     for (denials_are_trusted, asked) in [(true, 0), (false, 1)] {

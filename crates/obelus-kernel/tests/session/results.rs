@@ -1,7 +1,7 @@
-//! CALL-5 to CALL-8: what a call brings, and what of it is kept.
+//! CALL-5 to CALL-8: results of calls, and which parts of them are kept.
 
 use obelus_kernel::Context;
-use obelus_kernel::session::{Ends, Outcome};
+use obelus_kernel::session::{Outcome, TurnEnd};
 use obelus_notebook::path::MAX_DEPTH;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn nested(levels: usize) -> Value {
     (0..levels).fold(json!(1), |inner, _| json!([inner]))
 }
 
-/// The context, written down and read again.
+/// The context, serialised and parsed again.
 fn read_back(harness: &Harness) -> Value {
     let written = harness.session.context().to_json();
     Context::from_value(written).expect("what a session wrote can be read").to_json()
@@ -22,7 +22,7 @@ fn an_error_with_alternatives_is_handled_and_goes_to_the_last() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([{"_tool": "count", "_outputPath": "†state.n || †state.oops"}]), json!("over"));
     harness.returns("count", json!("not a number"));
-    assert_eq!((harness.rested(), harness.states("count"), harness.errors().len()), (Ends::Output, vec!["done"], 0));
+    assert_eq!((harness.rested(), harness.states("count"), harness.errors().len()), (TurnEnd::Output, vec!["done"], 0));
     assert_eq!(harness.read("†state.oops.code"), json!("bad_result"));
 }
 
@@ -97,7 +97,7 @@ fn what_messages_bring_is_held_against_what_the_tool_returns() {
 fn the_failure_of_a_call_that_nobody_waits_for_is_logged_with_its_reason_and_leaves_nothing_under_way() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([{"_tool": "make", "q": 1}]), json!("over"));
-    assert_eq!((harness.rested(), harness.states("make")), (Ends::Output, vec!["running"]));
+    assert_eq!((harness.rested(), harness.states("make")), (TurnEnd::Output, vec!["running"]));
     harness.fails("make");
     let calls = harness.session.calls();
     assert_eq!((calls.len(), calls[0].status.name()), (1, "failed"));

@@ -1,4 +1,4 @@
-//! ASK-1, ASK-3: an answer is bound to what was shown, and an edit is shown before it counts.
+//! ASK-1, ASK-3: an answer is bound to what was shown, and an edit is shown before it takes effect.
 
 use obelus_kernel::session::{Decision, Input, Question, Refused};
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ fn edited(harness: &Harness, value: Value) -> Result<Question, Refused> {
     harness.session.edited_question(&"q1".parse().unwrap(), &params(value))
 }
 
-/// A session that asks about a change of a record, of which it looks up what is there.
+/// A session that asks about a change of a record and looks up its current values.
 fn change_of_a_record() -> Harness {
     let before = json!({"tool": "look", "params": {"q": "id"}, "fields": "fields"});
     let tools = json!([{"type": "tool", "tool": {

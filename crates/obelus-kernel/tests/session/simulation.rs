@@ -1,9 +1,9 @@
-//! Sessions driven by generated data, and what holds for every one of them.
+//! Sessions driven by generated data, and the properties of all of them.
 //!
 //! # Layout
 //!
-//! [`world`] makes an agent and what happens to it, [`plan`] the calls its model proposes, [`driver`] lets it
-//! happen, [`watch`] looks whether the rules hold after every input, and [`laws`] are the tests.
+//! [`world`] generates an agent and its events, [`plan`] the calls of its model. [`driver`] plays the events, [`watch`]
+//! checks the rules after every input, and [`laws`] has the tests.
 
 mod driver;
 mod laws;

@@ -1,10 +1,10 @@
-//! B24-9: a limit of a tool's schema holds in every spelling that the service takes.
+//! B24-9: a limit in a tool's schema holds for every spelling of a name that the service accepts.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-/// A session with a tool that may only leave a record open.
+/// A session with a tool whose schema permits only `COMPLETED: N`.
 fn session(guards_names: bool) -> Harness {
     let fields = json!({"type": "object", "properties": {"COMPLETED": {"enum": ["N"]}}});
     let tool = json!({"x-effect": "read", "x-trust": "trusted", "properties": {"fields": fields}});

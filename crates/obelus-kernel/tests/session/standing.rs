@@ -1,12 +1,12 @@
-//! Standing consent: a yes that also holds for more of the same (ASK-9).
+//! ASK-9: standing consent, an approval that also covers similar calls.
 
 use obelus_kernel::policy::{ConsentScope, ConsentTerms, NeverStanding};
-use obelus_kernel::session::{Decision, Ends, Input};
+use obelus_kernel::session::{Decision, Input, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
 
-/// A conversation about records, whose list is trusted with its ids.
+/// A conversation about records; the ids in their list are trusted.
 fn talk() -> Harness {
     talk_under(json!({"after_reading": "grounded"}))
 }
@@ -33,7 +33,7 @@ fn change(id: Value, params: Value) -> Value {
     change
 }
 
-/// What may be agreed to along with a yes to the latest question.
+/// The standing consents offered with the latest question.
 fn offers(harness: &Harness) -> Vec<ConsentTerms> {
     harness.session.consent_offers(&harness.asked.last().expect("a question").parse().expect("an id"))
 }
@@ -54,7 +54,7 @@ fn consent(harness: &mut Harness, kind: &str) {
 fn a_consent_lets_the_same_fields_of_the_tool_run_and_is_named_as_the_reason() {
     let mut harness = talk();
     harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!(null));
-    assert_eq!(harness.rested(), Ends::Waiting);
+    assert_eq!(harness.rested(), TurnEnd::Waiting);
     consent(&mut harness, "tool");
     harness.returns("change", json!(true));
     harness.solve(
@@ -100,7 +100,7 @@ fn the_records_of_a_list_are_those_that_a_tool_brought() {
     let mut harness = talk();
     harness.solve(json!([call("read", "deals", json!({"q": "x"}))]), json!(null));
     harness.returns("read", json!([{"ID": "11", "TITLE": "a"}, {"ID": "12", "TITLE": "b"}]));
-    // The model read the number in a list that nobody vouches for: its literal is not grounded.
+    // The model read the number in an untrusted list, so its literal is not grounded.
     harness.solve(json!([change(json!("11"), json!({"sum": 5}))]), json!(null));
     let kinds: Vec<&str> = offers(&harness).iter().map(|terms| terms.scope.name()).collect();
     assert_eq!(kinds, ["records"], "every other scope would leave the target open");
@@ -118,7 +118,7 @@ fn the_records_of_a_list_are_those_of_the_same_targets() {
     let mut harness = talk();
     harness.solve(json!([call("read", "deals", json!({"q": "x"}))]), json!(null));
     harness.returns("read", json!([{"ID": "11", "TITLE": "a"}, {"ID": "12", "TITLE": "b"}]));
-    // The user said both words, so neither target is asked about for its origin.
+    // The user said both words, so both targets are grounded.
     let of = |id: &str, kind: &str| change(json!(id), json!({"sum": 5, "to": kind}));
     harness.solve(json!([of("11", "deals")]), json!(null));
     let ConsentScope::Records { others, .. } = offer(&harness, "records").scope else { panic!("records") };
@@ -142,7 +142,7 @@ fn a_target_that_is_not_grounded_is_asked_about_whatever_was_agreed_to() {
     assert!(offers(&harness).is_empty(), "and nobody may agree to it once and for all");
 }
 
-/// A consent to tell anything, and then something is read that nobody vouches for.
+/// A standing consent to `make`, then an untrusted read.
 fn telling_after_reading(policy: Value) -> Harness {
     let mut harness = talk_under(policy);
     harness.solve(json!([call("make", "told", json!({"text": "hello"}))]), json!(null));

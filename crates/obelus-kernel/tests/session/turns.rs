@@ -1,6 +1,6 @@
-//! LOOP-1, LOOP-4: how a turn begins, hears, and comes to rest.
+//! LOOP-1, LOOP-4: how a turn begins, takes messages, and comes to rest.
 
-use obelus_kernel::session::{Decision, Ends, Input, Mode, Money, Spent, Used};
+use obelus_kernel::session::{Decision, Input, Mode, Money, Spent, TurnEnd, Used};
 use obelus_kernel::{Message, Role};
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ fn a_stop_lets_what_runs_end_and_starts_nothing() {
     harness.stop();
     assert_eq!(harness.rests.len(), 0, "the read cannot be taken back");
     harness.returns("read", json!("kept"));
-    assert_eq!((harness.rested(), harness.read("†state.r")), (Ends::Stopped, json!("kept")));
+    assert_eq!((harness.rested(), harness.read("†state.r")), (TurnEnd::Stopped, json!("kept")));
     assert_eq!((harness.states("make"), harness.requests.len()), (vec!["skipped"], 0));
     assert_eq!(harness.waiting(), ["q1"], "what waits for a person still waits");
 }
@@ -47,7 +47,7 @@ fn a_stop_while_the_model_thinks_is_final_for_that_answer() {
     let mut harness = Harness::at_work(json!({}));
     let asked = harness.requests.clone();
     harness.stop();
-    assert_eq!(harness.rested(), Ends::Stopped);
+    assert_eq!(harness.rested(), TurnEnd::Stopped);
     harness.solve(json!([call("read", "r", json!({}))]), json!("too late"));
     assert_eq!((harness.started.len(), harness.rests.len(), asked.len()), (0, 1, 1));
 }
@@ -68,7 +68,7 @@ fn a_degraded_turn_keeps_what_was_done_and_can_be_tried_again() {
     harness.solve(json!([call("read", "r", json!({}))]), json!(null));
     harness.returns("read", json!("kept"));
     harness.model_fails();
-    assert_eq!((harness.rests[0].ends, harness.read("†state.r")), (Ends::Degraded, json!("kept")));
+    assert_eq!((harness.rests[0].ends, harness.read("†state.r")), (TurnEnd::Degraded, json!("kept")));
     assert_eq!((words(&harness), harness.requests.len()), (vec!["hello"], 1));
 }
 
@@ -77,7 +77,7 @@ fn words_are_heard_after_a_turn_that_ended_on_a_repair() {
     let mut harness = Harness::at_work(json!({"repairs": 1, "max_requests": 1}));
     harness.user("are you there?");
     harness.answer(json!("out of format"), false);
-    assert_eq!((harness.rested(), words(&harness)), (Ends::Limit, vec!["are you there?"]));
+    assert_eq!((harness.rested(), words(&harness)), (TurnEnd::Limit, vec!["are you there?"]));
     assert_eq!(harness.requests.len(), 1, "and answered");
 }
 
@@ -90,7 +90,7 @@ fn a_turn_at_work_is_not_begun_a_second_time() {
         assert_eq!(harness.tell(again).unwrap_err().code, "at_work");
     }
     harness.returns("read", json!(1));
-    assert_eq!((harness.rested(), harness.started.len(), harness.requests.len()), (Ends::Output, 1, 0));
+    assert_eq!((harness.rested(), harness.started.len(), harness.requests.len()), (TurnEnd::Output, 1, 0));
     harness.start();
     assert_eq!(harness.requests.len(), 1, "at rest it may be begun anew");
 }
@@ -113,7 +113,7 @@ fn in_shadow_a_turn_ends_after_one_valid_solution() {
     harness.solve(json!([{"_tool": "unheard_of"}]), json!(null));
     assert_eq!((harness.errors(), harness.rests.len()), (vec!["CALL-3".to_owned()], 0), "this one was not valid");
     harness.solve(json!([call("read", "r", json!({}))]), json!(null));
-    assert_eq!((harness.rested(), harness.started.len(), harness.requests.len()), (Ends::Output, 0, 0));
+    assert_eq!((harness.rested(), harness.started.len(), harness.requests.len()), (TurnEnd::Output, 0, 0));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn output_that_breaks_its_schema_leads_to_another_request() {
             "{mode}"
         );
         harness.solve(json!([]), json!({"right": true}));
-        assert_eq!((harness.rested(), &harness.rests[0].output), (Ends::Output, &json!({"right": true})), "{mode}");
+        assert_eq!((harness.rested(), &harness.rests[0].output), (TurnEnd::Output, &json!({"right": true})), "{mode}");
     }
 }
 
@@ -183,7 +183,7 @@ fn what_requests_took_in_money_is_summed_whatever_came_of_them_and_stays_known()
     let used = |cost: f64| Used { input: 100, output: 10, cost: Some(Money::from(cost)) };
     harness.user("one");
     let id = harness.requests[0].clone();
-    // The first attempt broke off after it had been paid for.
+    // The first attempt failed after it was charged.
     harness.tell(Input::Used { id: id.clone(), used: used(0.1) }).unwrap();
     harness.tell(Input::Used { id, used: used(0.2) }).unwrap();
     harness.solve(json!([]), json!("done"));
@@ -232,7 +232,7 @@ fn a_one_off_request_forgets_its_state_but_not_what_was_denied() {
     assert_eq!(harness.asked.len(), 2, "the user has spoken since");
 }
 
-/// A turn that was over before anybody answered its question.
+/// A turn that ended with an open question.
 fn ended_with_a_question(end: fn(&mut Harness)) -> Harness {
     let mut harness = Harness::at_work(json!({"max_calls": 2}));
     harness.solve(json!([call("drop", "d", json!({"id": 1})), call("read", "r", json!({}))]), json!(null));
@@ -261,7 +261,7 @@ fn a_turn_that_is_over_is_not_taken_up_again_by_what_people_decide() {
         harness.returns("read", json!(2));
     };
     let ways: [fn(&mut Harness); 3] = [stopped, failed, at_a_limit];
-    for (end, expected) in ways.into_iter().zip([Ends::Stopped, Ends::Degraded, Ends::Limit]) {
+    for (end, expected) in ways.into_iter().zip([TurnEnd::Stopped, TurnEnd::Degraded, TurnEnd::Limit]) {
         let mut lapsed = ended_with_a_question(end);
         lapsed.wait(24);
         assert_eq!((lapsed.rested(), lapsed.requests.len(), lapsed.waiting().len()), (expected, 0, 0));
@@ -274,7 +274,7 @@ fn a_turn_that_is_over_is_not_taken_up_again_by_what_people_decide() {
     }
 }
 
-/// PROMPT-1: the schema of the state is the recipe of the work, also where each instance brings its own.
+/// PROMPT-1: the prompt has the schema and description of the state, also where each instance has its own.
 #[test]
 fn schemas_and_descriptions_of_instances_are_shown() {
     let of = |instance: &str, field: &str, words: &str| {

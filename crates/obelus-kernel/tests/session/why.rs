@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::harness::{Harness, call};
 
-/// The lines with their dates taken out.
+/// The lines without their dates.
 fn lines(harness: &Harness, expr: &str) -> Vec<String> {
     let lines = harness.session.why(expr, None).expect("an expression").lines();
     let date = |line: &str| line.find(", 2026-").map(|at| (at, at + line[at..].find(':').unwrap_or(0) + 7));
@@ -55,7 +55,7 @@ fn the_chain_goes_back_to_people_and_tools() {
         "                    message 1: a person → †input by merge",
     ];
     let found = lines(&harness, "†state.size");
-    // The plan is a message too, so numbers are taken from what is there.
+    // The plan is a message too, so the numbers of messages are not compared.
     let plain = |line: &str| match line.split_once("message ") {
         Some((before, rest)) => format!("{before}message {}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
         None => line.to_owned(),

@@ -1,14 +1,14 @@
-//! Where turns begin, what they count, and the ends that they are brought to.
+//! The first node of a turn, its counters, and its ends.
 
 use std::sync::Arc;
 
-use obelus_kernel::session::{CallError, Ends, Input, Outcome};
+use obelus_kernel::session::{CallError, Input, Outcome, TurnEnd};
 use obelus_kernel::steps::Steps;
 use serde_json::{Value, json};
 
 use crate::story::{Story, decided, session};
 
-/// Counts until it is told to end; "continue" goes on without asking what to count.
+/// Counts to five, then asks. "continue" skips the question of what to count.
 fn counting() -> Value {
     json!({
         "start": [{"when": ".state.what != null and (.user | test(\"^continue\"))", "to": "count"}, {"to": "what"}],
@@ -35,7 +35,7 @@ fn the_limit_has_an_end_with_words_and_the_next_turn_begins_where_its_words_lead
     for n in 1..=3 {
         story.model_answers(json!({"output": n}));
     }
-    assert_eq!(story.ends(), (Ends::Limit, Some("limit"), &json!("So far 3 of sheep: 4 steps in one turn")));
+    assert_eq!(story.ends(), (TurnEnd::Limit, Some("limit"), &json!("So far 3 of sheep: 4 steps in one turn")));
     assert_eq!(story.session.node(), Some("limit"));
     assert_eq!(story.session.context().latest().next().unwrap().to_json()["role"], "assistant");
 
@@ -65,12 +65,12 @@ fn a_turn_that_is_stopped_comes_to_its_end_at_work_and_while_it_waits() {
     let mut story = Story::new(counting());
     story.user_says("sheep").model_answers(json!({"output": "sheep"})).model_answers(json!({"output": 2}));
     story.tell(Input::Stop);
-    assert_eq!(story.ends(), (Ends::Stopped, Some("cancelled"), &json!("Stopped at 2")));
+    assert_eq!(story.ends(), (TurnEnd::Stopped, Some("cancelled"), &json!("Stopped at 2")));
 
     story.user_says("continue").model_answers(json!({"output": 5}));
-    assert_eq!(story.ends().0, Ends::Waiting);
+    assert_eq!(story.ends().0, TurnEnd::Waiting);
     story.tell(Input::Stop);
-    assert_eq!(story.ends(), (Ends::Stopped, Some("cancelled"), &json!("Stopped at 5")));
+    assert_eq!(story.ends(), (TurnEnd::Stopped, Some("cancelled"), &json!("Stopped at 5")));
     assert!(story.session.questions().iter().all(|question| !question.is_open()));
     story.user_says("continue").model_answers(json!({"output": 7}));
     assert_eq!(story.ends().1, Some("done"));
@@ -92,7 +92,7 @@ fn a_question_that_is_denied_is_told_from_one_that_is_answered() {
     assert_eq!(story.session.node(), Some("count"));
 }
 
-/// Tries until it works, or until it has failed three times in a row.
+/// Tries until it succeeds, or until it fails three times in a row.
 fn trying() -> Value {
     json!({
         "start": "try", "max_steps": 20,
@@ -125,14 +125,14 @@ fn failures_of_a_node_are_counted_in_a_row_and_left_to_the_graph() {
     }
     story.call_ends(Outcome::Value(json!(2)));
     let counters = r#"{"steps":10,"calls":5,"visits":{"done":1,"think":4,"try":5},"failed":{}}"#;
-    assert_eq!(story.ends(), (Ends::Output, Some("done"), &json!(counters)));
+    assert_eq!(story.ends(), (TurnEnd::Output, Some("done"), &json!(counters)));
 
     story.user_says("once more");
     for _ in 0..2 {
         story.call_ends(failure()).model_answers(json!({"output": "again"}));
     }
     story.call_ends(failure());
-    assert_eq!(story.ends(), (Ends::Output, Some("blocked"), &json!("look: it is dark")));
+    assert_eq!(story.ends(), (TurnEnd::Output, Some("blocked"), &json!("look: it is dark")));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_session_taken_up_at_its_question_has_its_counters() {
     let mut again = Story::made(session(counting()).restore(&kept, Arc::new(move || Ok(past.clone()))).unwrap());
     assert_eq!(again.session.snapshot(), story.session.snapshot());
     again.tell(decided("q1", json!("yes"))).model_answers(json!({"output": 3}));
-    assert_eq!(again.ends().0, Ends::Limit, "what, count, ask and count are four");
+    assert_eq!(again.ends().0, TurnEnd::Limit, "what, count, ask and count are four");
 }
 
 #[test]

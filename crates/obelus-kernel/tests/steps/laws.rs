@@ -1,10 +1,10 @@
-//! What holds of every walk, whatever people, models and tools do.
+//! Properties of every run of a graph, whatever people, models and tools do.
 
 use std::sync::Arc;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{
-    About, Answer, CallError, CallId, Decision, Ends, Input, Outcome, RequestId, Session, Solution, Task,
+    About, Answer, CallError, CallId, Decision, Input, Outcome, RequestId, Session, Solution, Task, TurnEnd,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::story::session;
 
 const MOST_STEPS: u64 = 9;
 
-/// A graph with every kind of node, a planned call, two ways in, and ends for limit and stop.
+/// A graph with every kind of node, a planned call, two start edges, and ends for limit and stop.
 fn graph() -> Value {
     json!({
         "start": [{"when": ".user == \"go on\" and .state.step != null", "to": "read"}, {"to": "decide"}],
@@ -42,7 +42,7 @@ fn graph() -> Value {
 
 #[derive(Clone, Debug)]
 enum Move {
-    /// Whatever it waits for comes: a result, an answer, a decision, or else words.
+    /// The input that the session waits for: a decision, a result, an answer, else a message of the user.
     Next(u8),
     Say(&'static str),
     Babble,
@@ -62,7 +62,7 @@ fn any_move() -> impl Strategy<Value = Move> {
     ]
 }
 
-/// What a model may answer; most of it leads on.
+/// Answers of the model; most of them continue the run.
 fn answer(pick: u8) -> Value {
     let click = json!({"_tool": "page.click", "target": "e1"});
     let wipe = json!({"_tool": "page.wipe", "target": "all"});
@@ -79,7 +79,7 @@ fn answer(pick: u8) -> Value {
     }
 }
 
-/// A session, its journal, and what it waits for.
+/// A session, its journal, and its open request and call.
 struct Run {
     session: Session,
     now: Time,
@@ -139,7 +139,7 @@ impl Run {
 
     fn tell(&mut self, input: Input) {
         self.journal.push((self.now, input.clone()));
-        // What does not fit is refused, and changes nothing.
+        // A refused input does not change the turn.
         let before = self.session.snapshot();
         if self.session.handle(self.now, input).is_err() {
             assert_eq!(self.session.snapshot()["turn"], before["turn"]);
@@ -163,12 +163,12 @@ impl Run {
         let open: Vec<_> =
             self.session.questions().into_iter().filter(obelus_kernel::session::Question::is_open).collect();
         match reply.ends {
-            Ends::Waiting => assert!(!open.is_empty(), "it waits for somebody"),
-            Ends::Degraded => {}
+            TurnEnd::Waiting => assert!(!open.is_empty(), "it waits for somebody"),
+            TurnEnd::Degraded => {}
             _ => {
                 assert!(open.iter().all(|question| question.about == About::InDoubt), "nobody is asked for nothing");
                 assert!(reply.end.is_some(), "every end has its name: {:?}", reply.ends);
-                assert_eq!(reply.end.as_deref() == Some("limit"), reply.ends == Ends::Limit);
+                assert_eq!(reply.end.as_deref() == Some("limit"), reply.ends == TurnEnd::Limit);
                 let action = self.session.context().read(&obelus_kernel::Path::root("action"), None);
                 assert!(action.is_none_or(|action| action.is_null()), "what was planned is of its turn");
             }

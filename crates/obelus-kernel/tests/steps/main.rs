@@ -1,4 +1,4 @@
-//! Turns along a graph of steps, told as stories.
+//! Turns along a graph of steps.
 
 mod ends;
 mod laws;

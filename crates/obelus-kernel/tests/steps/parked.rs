@@ -1,12 +1,12 @@
-//! What people say while a node waits for them.
+//! Messages from people while a node waits for them.
 
-use obelus_kernel::session::{Decision, Ends, Input, Outcome, QuestionId, QuestionStatus};
+use obelus_kernel::session::{Decision, Input, Outcome, QuestionId, QuestionStatus, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::story::{Story, decided};
 use crate::walking::table;
 
-/// Wipes, with a person's yes.
+/// A graph whose call needs approval.
 fn wiping() -> Value {
     json!({
         "start": "decide", "max_steps": 20,
@@ -26,7 +26,7 @@ fn wiping() -> Value {
 fn waiting() -> Story {
     let mut story = Story::new(wiping());
     story.user_says("wipe it").model_answers(json!({"output": "the board"}));
-    assert_eq!((story.ends().0, story.session.node()), (Ends::Waiting, Some("wipe")));
+    assert_eq!((story.ends().0, story.session.node()), (TurnEnd::Waiting, Some("wipe")));
     story
 }
 
@@ -39,14 +39,14 @@ fn no(question: &str) -> Input {
 fn a_denied_call_leads_where_the_graph_says() {
     let mut story = waiting();
     story.tell(no("q1"));
-    assert_eq!(story.ends(), (Ends::Output, Some("denied"), &json!("Not done: keep it")));
+    assert_eq!(story.ends(), (TurnEnd::Output, Some("denied"), &json!("Not done: keep it")));
 }
 
 #[test]
 fn what_was_denied_is_asked_anew_once_the_user_has_spoken() {
     let mut story = waiting();
     story.tell(no("q1")).user_says("wipe it after all").model_answers(json!({"output": "the board"}));
-    assert_eq!(story.ends().0, Ends::Waiting);
+    assert_eq!(story.ends().0, TurnEnd::Waiting);
     story.tell(Input::Decide {
         question: "q2".parse().unwrap(),
         decision: Decision::Approve { only: None },
@@ -101,7 +101,7 @@ fn what_may_have_happened_is_still_asked_about_when_the_user_goes_on() {
     story.user_says("yes");
     let id = story.call.clone().expect("the call runs");
     story.tell(Input::InDoubt { id });
-    assert_eq!(story.ends().0, Ends::Waiting);
+    assert_eq!(story.ends().0, TurnEnd::Waiting);
     story.user_says("how is it going?");
     let open: Vec<QuestionId> =
         story.session.questions().into_iter().filter(obelus_kernel::session::Question::is_open).map(|q| q.id).collect();
@@ -125,7 +125,7 @@ fn what_a_call_at_work_asks_is_declined_when_the_user_goes_on() {
     let id = story.call.clone().expect("the call runs");
     let schema = json!({"type": "object", "properties": {"pin": {"type": "string"}}});
     story.tell(Input::Elicit { id: id.clone(), key: "k".to_owned(), words: "PIN?".to_owned(), schema });
-    assert_eq!(story.ends().0, Ends::Waiting);
+    assert_eq!(story.ends().0, TurnEnd::Waiting);
     story.user_says("something else");
     assert!(story.session.questions().iter().all(|question| !question.is_open()));
     assert_eq!(story.session.node(), Some("decide"));

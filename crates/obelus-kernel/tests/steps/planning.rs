@@ -1,12 +1,12 @@
-//! Calls that one node plans and another carries out.
+//! Calls that one node plans and another runs.
 
-use obelus_kernel::session::{Ends, Outcome};
+use obelus_kernel::session::{Outcome, TurnEnd};
 use obelus_kernel::steps::Steps;
 use serde_json::{Value, json};
 
 use crate::story::Story;
 
-/// decide → act → decide …, with something untrusted read first.
+/// read → decide → act → decide …; the read is not trusted.
 fn acting() -> Value {
     json!({
         "start": "read", "max_steps": 20, "at_limit": "limit",
@@ -45,7 +45,7 @@ fn a_planned_call_is_written_and_carried_out_by_another_node() {
     story.model_answers(json!({"output": {"go": 1}, "calls": [click("e1")]}));
     assert_eq!(story.session.node(), Some("act"));
     assert_eq!(story.read("†action"), Some(json!({"tool": "page.click", "params": {"target": "e1"}})));
-    assert_eq!(story.ends().0, Ends::Waiting, "it acts, and was proposed after reading what is not trusted");
+    assert_eq!(story.ends().0, TurnEnd::Waiting, "it acts, and was proposed after reading what is not trusted");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn the_same_faulty_plan_three_times_ends_the_turn() {
     for _ in 0..3 {
         story.model_answers(json!({"output": {"go": 1}, "calls": [{"_tool": "page.click"}]}));
     }
-    assert_eq!((story.ends().0, story.ends().1), (Ends::Limit, Some("limit")));
+    assert_eq!((story.ends().0, story.ends().1), (TurnEnd::Limit, Some("limit")));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn no_plan_is_null_and_nothing_planned_outlives_the_turn() {
     let mut story = at_decide();
     story.model_answers(json!({"output": {"go": 1}, "calls": [click("e1")]}));
     story.tell(obelus_kernel::session::Input::Stop);
-    assert_eq!((story.ends().0, story.read("†action")), (Ends::Stopped, Some(Value::Null)));
+    assert_eq!((story.ends().0, story.read("†action")), (TurnEnd::Stopped, Some(Value::Null)));
 }
 
 #[test]

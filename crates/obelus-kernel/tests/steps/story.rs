@@ -1,16 +1,16 @@
-//! One session and the people, models and tools around it.
+//! A session, driven as the people, models and tools around it would.
 
 use std::sync::Arc;
 
 use obelus_kernel::session::{
-    Answer, CallId, Decision, Ends, Happened, Input, Mode, Outcome, Reply, RequestId, Session, Settings, Solution,
-    Task, TranscriptEntry,
+    Answer, CallId, Decision, Input, Mode, Outcome, Reply, RequestId, Session, Settings, Solution, Task,
+    TranscriptEntry, TranscriptEvent, TurnEnd,
 };
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Expr, Time};
 use serde_json::{Value, json};
 
-/// A session and whoever it deals with.
+/// A session with its open request and call, and its last reply.
 pub(crate) struct Story {
     pub(crate) session: Session,
     pub(crate) asked: Option<RequestId>,
@@ -51,11 +51,10 @@ impl Story {
         self.tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 0 } })
     }
 
-    /// What the model is shown, and may answer.
-    /// The calls that have ended, as the model is told of them.
+    /// The states of the ended calls in the prompt.
     pub(crate) fn ended_calls(&self) -> Vec<&'static str> {
         let ended = |entry: &TranscriptEntry| match &entry.what {
-            Happened::Call(call) => Some(call.status.name()),
+            TranscriptEvent::Call(call) => Some(call.status.name()),
             _ => None,
         };
         self.prompt().transcript.iter().filter_map(ended).collect()
@@ -70,7 +69,7 @@ impl Story {
         self.tell(Input::Ended { id, outcome })
     }
 
-    pub(crate) fn ends(&self) -> (Ends, Option<&str>, &Value) {
+    pub(crate) fn ends(&self) -> (TurnEnd, Option<&str>, &Value) {
         let reply = self.reply.as_ref().expect("the turn is at rest");
         (reply.ends, reply.end.as_deref(), &reply.output)
     }
@@ -80,7 +79,7 @@ impl Story {
     }
 }
 
-/// A session that walks a graph which is in order.
+/// A session with a valid graph.
 pub(crate) fn session(graph: Value) -> Session {
     let tools = json!({
         "book": {"properties": {"when": {"type": "string"}, "people": {"type": "integer"}}, "x-effect": "create", "x-trust": "trusted"},

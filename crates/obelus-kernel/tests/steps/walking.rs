@@ -1,13 +1,13 @@
-//! From node to node, and what is wrong with graphs.
+//! The way through a graph, and mistakes in graphs.
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Ends, Outcome};
+use obelus_kernel::session::{Outcome, TurnEnd};
 use obelus_kernel::steps::Steps;
 use serde_json::{Value, json};
 
 use crate::story::{Story, decided};
 
-/// understand → ask → book → done, with a way round the question once the answer is known.
+/// understand → ask → book → done; a known answer skips the question.
 pub(crate) fn table() -> Value {
     json!({
         "start": "understand",
@@ -37,7 +37,7 @@ pub(crate) fn table() -> Value {
 fn a_turn_walks_from_node_to_node_and_parks_at_a_question() {
     let mut story = Story::new(table());
     story.user_says("Book a table").model_answers(json!({"output": {"when": "friday"}}));
-    assert_eq!(story.ends().0, Ends::Waiting);
+    assert_eq!(story.ends().0, TurnEnd::Waiting);
     assert_eq!(story.session.node(), Some("ask"));
     let question = story.session.questions().remove(0);
     assert_eq!((question.id.to_string().as_str(), question.description.as_str()), ("q1", "How many?"));
@@ -45,7 +45,7 @@ fn a_turn_walks_from_node_to_node_and_parks_at_a_question() {
     let refused = story.session.handle(Time(0), decided("q1", json!("many"))).unwrap_err();
     assert_eq!(refused.code, "bad_answer");
     story.tell(decided("q1", json!(4))).call_ends(Outcome::Value(json!(7)));
-    assert_eq!(story.ends(), (Ends::Output, Some("done"), &json!("Table 7 for 4")));
+    assert_eq!(story.ends(), (TurnEnd::Output, Some("done"), &json!("Table 7 for 4")));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn what_is_known_from_an_earlier_turn_is_not_asked_again() {
     story.user_says("And for Monday").model_answers(json!({"output": {"when": "monday"}}));
     assert_eq!(story.session.node(), Some("book"));
     story.call_ends(Outcome::Value(json!(3)));
-    assert_eq!(story.ends(), (Ends::Output, Some("done"), &json!("Table 3 for 2")));
+    assert_eq!(story.ends(), (TurnEnd::Output, Some("done"), &json!("Table 3 for 2")));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_failed_call_leads_where_the_graph_says() {
     let mut story = Story::new(table());
     story.user_says("Book").model_answers(json!({"output": {"when": "friday"}})).tell(decided("q1", json!(2)));
     story.call_ends(Outcome::Error(obelus_kernel::session::CallError::new("full", "no table")));
-    assert_eq!(story.ends(), (Ends::Output, Some("blocked"), &json!("Nothing was booked.")));
+    assert_eq!(story.ends(), (TurnEnd::Output, Some("blocked"), &json!("Nothing was booked.")));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn the_limit_of_steps_ends_the_turn_and_the_next_words_go_on() {
         .model_answers(json!({"output": 1}))
         .model_answers(json!({"output": 2}))
         .model_answers(json!({"output": 3}));
-    assert_eq!(story.ends().0, Ends::Limit);
+    assert_eq!(story.ends().0, TurnEnd::Limit);
     story.user_says("continue").model_answers(json!({"output": 9}));
     assert_eq!(story.ends().1, Some("done"));
 }
@@ -129,7 +129,7 @@ fn a_predicate_that_fails_ends_the_turn_with_its_words() {
     let mut story = Story::new(graph);
     story.user_says("Book").model_answers(json!({"output": {"when": "friday"}}));
     let reply = story.reply.as_ref().unwrap();
-    assert_eq!(reply.ends, Ends::Degraded);
+    assert_eq!(reply.ends, TurnEnd::Degraded);
     assert!(reply.reason.as_ref().unwrap().message.contains("understand"));
 }
 
@@ -167,10 +167,10 @@ fn loop_2_after_a_limit_continue_goes_on_where_it_stopped() {
     });
     let mut story = Story::new(graph.clone());
     story.user_says("go").call_ends(Outcome::Value(json!(1))).call_ends(Outcome::Value(json!(2)));
-    assert_eq!((story.ends().0, story.session.node()), (Ends::Limit, Some("c")));
+    assert_eq!((story.ends().0, story.session.node()), (TurnEnd::Limit, Some("c")));
     story.user_says("continue").call_ends(Outcome::Value(json!(3)));
-    assert_eq!(story.ends(), (Ends::Output, Some("done"), &json!("all")));
-    // Other words begin anew.
+    assert_eq!(story.ends(), (TurnEnd::Output, Some("done"), &json!("all")));
+    // Other words start from the beginning.
     graph["max_steps"] = 1.into();
     let mut story = Story::new(graph);
     story.user_says("go").call_ends(Outcome::Value(json!(1))).user_says("something else");

@@ -110,7 +110,7 @@ fn unknown_tool(name: &str, said: Option<&Value>, fields: &Map<String, Value>, c
 }
 
 /// A parameter, without null members that mean "absent".
-type Given<'a> = (&'a String, Cow<'a, Value>);
+type ReadParam<'a> = (&'a String, Cow<'a, Value>);
 
 /// A proposal during parsing. Its meta-properties are collected in one pass.
 struct CallReader<'a> {
@@ -264,7 +264,7 @@ impl<'a> CallReader<'a> {
     }
 
     /// The parameters without absent ones and absent members, and the asides.
-    fn given(&self) -> (Vec<Given<'a>>, Option<Box<Map<String, Value>>>) {
+    fn given(&self) -> (Vec<ReadParam<'a>>, Option<Box<Map<String, Value>>>) {
         let mut given = Vec::with_capacity(self.params);
         let mut asides: Option<Box<Map<String, Value>>> = None;
         for (name, value) in self.fields.iter().filter(|(name, _)| !name.starts_with('_')) {

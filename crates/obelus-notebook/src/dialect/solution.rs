@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::entries;
-use crate::call::Manner;
+use crate::call::StepOptions;
 use crate::message::depth;
 use crate::path::MAX_DEPTH;
 use crate::wording::type_name;
@@ -35,8 +35,8 @@ pub struct Solution {
 
 impl Solution {
     /// How its calls run.
-    pub fn manner(&self) -> Manner {
-        Manner { sequential: self.sequential, keeps_results: self.keeps_results }
+    pub fn step_options(&self) -> StepOptions {
+        StepOptions { sequential: self.sequential, keeps_results: self.keeps_results }
     }
 
     /// Parses an answer in the composed schema. The error is for the model.

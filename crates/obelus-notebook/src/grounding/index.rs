@@ -11,7 +11,7 @@ use super::{FoundIn, each_leaf};
 use crate::context::Context;
 use crate::mention::addresses::{Address, addresses, compact};
 use crate::mention::decimal::Decimal;
-use crate::mention::names::{Fit, mentions};
+use crate::mention::names::{WordMatch, mentions};
 use crate::mention::numbers::{Numeral, numerals, word_before};
 use crate::mention::phones::phones;
 use crate::mention::text::{folded, whole_words};
@@ -25,16 +25,16 @@ pub struct GroundIndex {
     seen: usize,
     /// The number of indexed texts that people wrote outside of messages.
     written: usize,
-    said: Vec<Said>,
+    said: Vec<UserText>,
     /// Whole texts of trusted results, folded.
-    texts: BTreeMap<String, Vec<Brought>>,
+    texts: BTreeMap<String, Vec<ResultText>>,
     /// The same texts by their letters and digits alone, if they may be telephone numbers or accounts.
-    numbers: BTreeMap<String, Vec<Brought>>,
+    numbers: BTreeMap<String, Vec<ResultText>>,
 }
 
 /// A text of the user.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
+pub(super) struct UserText {
     pub(super) place: FoundIn,
     instance: Option<String>,
     text: String,
@@ -44,7 +44,7 @@ pub(super) struct Said {
 
 /// The source of a text in a trusted result.
 #[derive(Clone, Debug)]
-pub(super) struct Brought {
+pub(super) struct ResultText {
     pub(super) place: FoundIn,
     pub(super) tool: Arc<str>,
     instance: Option<String>,
@@ -68,7 +68,7 @@ impl GroundIndex {
             self.take_in(index, message, context);
         }
         for text in &written[self.written..] {
-            self.said.push(Said::new(FoundIn::Answer, None, text));
+            self.said.push(UserText::new(FoundIn::Answer, None, text));
         }
         (self.seen, self.written) = (length, written.len());
     }
@@ -82,12 +82,14 @@ impl GroundIndex {
     fn take_in(&mut self, index: usize, message: &Message, context: &Context) {
         let place = FoundIn::Message(index);
         match message {
-            Message::Text(text) if text.role == Role::User => self.said.push(Said::new(place, None, &text.text)),
+            Message::Text(text) if text.role == Role::User => self.said.push(UserText::new(place, None, &text.text)),
             Message::Data(data) if is_users_input(data) => {
                 let said = &mut self.said;
                 each_leaf("", data.data().as_ref(), &mut |_, leaf| match leaf {
-                    Value::String(text) => said.push(Said::new(place, data.instance.clone(), text)),
-                    Value::Number(number) => said.push(Said::new(place, data.instance.clone(), &number.to_string())),
+                    Value::String(text) => said.push(UserText::new(place, data.instance.clone(), text)),
+                    Value::Number(number) => {
+                        said.push(UserText::new(place, data.instance.clone(), &number.to_string()))
+                    }
                     _ => {}
                 });
             }
@@ -111,35 +113,35 @@ impl GroundIndex {
         each_leaf("", result, &mut |path, leaf| {
             let Some(text) = leaf.as_str().filter(|_| !tool.issues(path)) else { return };
             let text = folded(text);
-            let brought = || Brought { place, tool: name.into(), instance: data.instance.clone() };
+            let entry = || ResultText { place, tool: name.into(), instance: data.instance.clone() };
             let short = compact(&text);
             if short.chars().count() < LEAST_LETTERS {
                 return;
             }
             if text.bytes().filter(u8::is_ascii_digit).count() >= LEAST_DIGITS {
-                self.numbers.entry(short).or_default().push(brought());
+                self.numbers.entry(short).or_default().push(entry());
             }
-            self.texts.entry(text).or_default().push(brought());
+            self.texts.entry(text).or_default().push(entry());
         });
     }
 
     /// The user's texts that a call for this instance may use.
-    pub(super) fn said(&self, instance: Option<&str>) -> impl Iterator<Item = &Said> {
+    pub(super) fn user_texts(&self, instance: Option<&str>) -> impl Iterator<Item = &UserText> {
         self.said.iter().filter(move |said| said.instance.is_none() || said.instance.as_deref() == instance)
     }
 
     /// A whole text of a trusted result.
-    pub(super) fn brought(&self, text: &str, instance: Option<&str>) -> Option<&Brought> {
+    pub(super) fn result_text(&self, text: &str, instance: Option<&str>) -> Option<&ResultText> {
         visible(self.texts.get(text)?, instance)
     }
 
     /// A telephone number or an account of a trusted result, ignoring separators.
-    pub(super) fn brought_number(&self, number: &str, instance: Option<&str>) -> Option<&Brought> {
+    pub(super) fn result_number(&self, number: &str, instance: Option<&str>) -> Option<&ResultText> {
         visible(self.numbers.get(number)?, instance)
     }
 }
 
-fn visible<'a>(all: &'a [Brought], instance: Option<&str>) -> Option<&'a Brought> {
+fn visible<'a>(all: &'a [ResultText], instance: Option<&str>) -> Option<&'a ResultText> {
     all.iter().find(|brought| brought.instance.is_none() || brought.instance.as_deref() == instance)
 }
 
@@ -148,7 +150,7 @@ fn is_users_input(data: &Data) -> bool {
     data.kind == "input" && data.output.is_none() && data.all_sources().iter().eq([&Origin::User])
 }
 
-impl Said {
+impl UserText {
     fn new(place: FoundIn, instance: Option<String>, text: &str) -> Self {
         let text = folded(text);
         Self { place, instance, numerals: numerals(&text), text, numbers: OnceLock::new() }
@@ -180,7 +182,7 @@ impl Said {
     }
 
     /// The places at which all words of a part of a name, folded, occur one after another.
-    pub(super) fn mentions(&self, part: &str) -> Vec<Vec<(&str, Fit)>> {
+    pub(super) fn mentions(&self, part: &str) -> Vec<Vec<(&str, WordMatch)>> {
         mentions(&self.text, part)
     }
 

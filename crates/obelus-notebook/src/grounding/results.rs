@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Evidence, FoundIn, Grounding, Letter, below, each_leaf};
+use super::{Evidence, FoundIn, Grounding, GroundingRule, below, each_leaf};
 use crate::context::{Context, named};
-use crate::mention::names::fit;
+use crate::mention::names::word_match;
 use crate::mention::text::{folded, words};
 use crate::message::{Data, Message};
 use crate::origin::Origin;
@@ -28,16 +28,16 @@ impl Grounding<'_> {
         let others: Vec<&str> =
             others.iter().flat_map(|row| &row.parts).flat_map(|part| words(part).map(|(_, word)| word)).collect();
         let parts = || own.iter().filter(|row| row.is_trusted).flat_map(|row| &row.parts);
-        let found = self.index.said(self.instance).find(|said| {
+        let found = self.index.user_texts(self.instance).find(|said| {
             parts().flat_map(|part| said.mentions(part)).any(|mention| {
                 // A word that matches two rows equally well does not distinguish them.
                 let tells_apart = |(word, own): &(&str, _)| {
-                    others.iter().all(|other| fit(word, other).is_none_or(|theirs| theirs < *own))
+                    others.iter().all(|other| word_match(word, other).is_none_or(|theirs| theirs < *own))
                 };
                 mention.iter().any(tells_apart)
             })
         });
-        found.map(|said| Evidence::new(Letter::C, said.place))
+        found.map(|said| Evidence::new(GroundingRule::C, said.place))
     }
 
     /// Finds a value issued by a creation of this session. If the parameter has a source of names, only its tools
@@ -60,7 +60,7 @@ impl Grounding<'_> {
             for (_, part) in issued {
                 each_leaf("", part, &mut |_, leaf| is_issued |= id(leaf).as_ref() == Some(&wanted));
             }
-            is_issued.then(|| Evidence::new(Letter::D, FoundIn::Message(index)))
+            is_issued.then(|| Evidence::new(GroundingRule::D, FoundIn::Message(index)))
         })
     }
 

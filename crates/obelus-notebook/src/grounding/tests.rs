@@ -54,7 +54,7 @@ impl Memory {
         found.into_iter().next().filter(|_| is_grounded).map(|one| one.found)
     }
 
-    fn letter(&self, value: &Value) -> Option<Letter> {
+    fn letter(&self, value: &Value) -> Option<GroundingRule> {
         self.found(value).map(|found| found.by)
     }
 }

@@ -6,7 +6,7 @@ use super::text::{is_free, words};
 
 /// How well two words match; greater is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fit {
+pub enum WordMatch {
     /// They have this many letters in common, and different endings.
     Shared(usize),
     /// They are equal.
@@ -16,9 +16,9 @@ pub enum Fit {
 /// How well two folded words match. They match if they are equal, or have at least three letters in common and differ
 /// like endings: one letter is added (`Иван`, `Ивану`), or the last one or two of each differ (`Дарья`, `Дарье`). The
 /// different part begins with a vowel, `й` or `ь`. Words with changing stems do not match (`Павел`, `Павлу`).
-pub fn fit(one: &str, other: &str) -> Option<Fit> {
+pub fn word_match(one: &str, other: &str) -> Option<WordMatch> {
     if one == other {
-        return Some(Fit::Equal);
+        return Some(WordMatch::Equal);
     }
     if script(one)? != script(other)? {
         return None;
@@ -35,7 +35,7 @@ pub fn fit(one: &str, other: &str) -> Option<Fit> {
         (_, true) => is_ending(one, 1..=1),
         _ => is_ending(one, 1..=2) && is_ending(other, 1..=2),
     };
-    (shared >= 3 && fits).then_some(Fit::Shared(shared))
+    (shared >= 3 && fits).then_some(WordMatch::Shared(shared))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,17 +66,17 @@ fn begins_ending(letter: char) -> bool {
 }
 
 /// The places in a folded text at which all words of a part of a name follow one another, with the match of each word.
-pub fn mentions<'t>(text: &'t str, part: &str) -> Vec<Vec<(&'t str, Fit)>> {
+pub fn mentions<'t>(text: &'t str, part: &str) -> Vec<Vec<(&'t str, WordMatch)>> {
     let named: Vec<(usize, &str)> = words(part).collect();
     let said: Vec<(usize, &str)> = words(text).collect();
     if named.is_empty() {
         return Vec::new();
     }
-    let fits = |said: &[(usize, &'t str)]| -> Option<Vec<(&'t str, Fit)>> {
+    let fits = |said: &[(usize, &'t str)]| -> Option<Vec<(&'t str, WordMatch)>> {
         let (first, last) = (said.first()?, said.last()?);
         let is_whole = is_free(text, first.0, last.0 + last.1.len());
         let pairs = said.iter().zip(&named);
-        let each = pairs.map(|(said, name)| Some((said.1, fit(said.1, name.1)?))).collect::<Option<Vec<_>>>()?;
+        let each = pairs.map(|(said, name)| Some((said.1, word_match(said.1, name.1)?))).collect::<Option<Vec<_>>>()?;
         let together = said.windows(2).zip(named.windows(2));
         let together = together.into_iter().all(|(said, name)| are_together(between(text, said), between(part, name)));
         (is_whole && together).then_some(each)
@@ -100,10 +100,10 @@ mod tests {
     use super::*;
     use crate::mention::text::folded;
 
-    fn fits(one: &str, other: &str) -> Option<Fit> {
+    fn fits(one: &str, other: &str) -> Option<WordMatch> {
         let (one, other) = (folded(one), folded(other));
-        assert_eq!(fit(&one, &other), fit(&other, &one), "it holds both ways");
-        fit(&one, &other)
+        assert_eq!(word_match(&one, &other), word_match(&other, &one), "it holds both ways");
+        word_match(&one, &other)
     }
 
     #[test]
@@ -123,10 +123,10 @@ mod tests {
             ("Ivan", "Ivana"),
             ("Márta", "Mártá"),
         ] {
-            assert!(matches!(fits(one, other), Some(Fit::Shared(_))), "{one} {other}");
+            assert!(matches!(fits(one, other), Some(WordMatch::Shared(_))), "{one} {other}");
         }
-        assert_eq!(fits("Дарья", "ДАРЬЯ"), Some(Fit::Equal));
-        assert_eq!(fits("A1", "a1"), Some(Fit::Equal));
+        assert_eq!(fits("Дарья", "ДАРЬЯ"), Some(WordMatch::Equal));
+        assert_eq!(fits("A1", "a1"), Some(WordMatch::Equal));
     }
 
     #[test]

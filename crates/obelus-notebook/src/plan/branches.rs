@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::Check;
-use super::template::Who;
+use super::template::RunsFor;
 use crate::call::Call;
 use crate::expr::Expr;
 use crate::path::Path;
@@ -48,7 +48,8 @@ impl Branches {
             Expr::Ref(path) => {
                 let writers = check.graph.edges_by(reader, path).iter().map(|edge| edge.from);
                 // Each instance chooses independently.
-                let binds = |writer: usize| check.who[reader] != Who::Each || !matches!(check.who[writer], Who::One(_));
+                let binds =
+                    |writer: usize| check.who[reader] != RunsFor::Each || !matches!(check.who[writer], RunsFor::One(_));
                 either(writers.map(|writer| self.needs_to_write(check, writer, path).filter(|_| binds(writer))))
             }
             Expr::Any(terms) => either(terms.iter().map(|term| self.needs_of(check, reader, term))),

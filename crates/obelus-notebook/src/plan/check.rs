@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Manner;
+use super::StepOptions;
 use super::graph::{Edge, Graph, PlanNode, TooDense};
-use super::rivals::rivals;
-use super::template::{Who, instances_of, who_runs};
+use super::template::{RunsFor, instances_of, runs_for};
 use super::types::{self, Shape};
+use super::write_conflicts::write_conflicts;
 use crate::call::Call;
 use crate::context::Context;
 use crate::expr::Expr;
@@ -23,7 +23,7 @@ pub struct Check {
     /// The calls, parsed as far as possible.
     pub calls: Vec<Call>,
     /// The instances that each call runs for.
-    pub who: Vec<Who>,
+    pub who: Vec<RunsFor>,
     /// The dependencies between calls; empty if the plan is too dense.
     pub graph: Graph,
     /// Indexes of calls by wave; empty if there is a cycle.
@@ -70,11 +70,11 @@ impl Check {
 
 /// Checks the calls of a plan in the context in which they would run.
 pub fn check(proposals: &[Arc<Value>], mode: PlanMode, context: &Context) -> Check {
-    check_in_manner(proposals, mode, Manner::default(), context)
+    check_with_options(proposals, mode, StepOptions::default(), context)
 }
 
 /// Checks calls that run in this manner.
-pub fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: Manner, context: &Context) -> Check {
+pub fn check_with_options(proposals: &[Arc<Value>], mode: PlanMode, manner: StepOptions, context: &Context) -> Check {
     let (mut errors, mut warnings) = (Vec::new(), Vec::new());
     let mut calls = Vec::with_capacity(proposals.len());
     for (index, proposal) in proposals.iter().enumerate() {
@@ -94,7 +94,7 @@ pub fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: Manner,
         calls.push(call);
     }
     errors.extend(context.tools().filter_map(|tool| tool.check().err()));
-    let who = who_runs(&calls, context);
+    let who = runs_for(&calls, context);
     let nodes: Vec<_> = calls.iter().zip(&who).map(|(call, who)| PlanNode { call, who: who.clone() }).collect();
     let graph = Graph::with(&nodes, |from, to| !manner.sequential || from < to);
     drop(nodes);
@@ -111,20 +111,20 @@ pub fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: Manner,
         Ok(waves) => check.waves = waves,
         Err(cycle) => check.errors.push(cycle.fault(|call| (call, check.calls[call].tool_name()))),
     }
-    check.look_for_unknown_names();
-    check.look_for_forgotten_signs(context);
-    check.look_for_strays();
-    check.look_for_unfed(context);
-    check.look_for_clashes(context);
-    check.look_for_misfits(context);
-    check.warnings.extend(rivals(&check));
+    check.check_unknown_names();
+    check.check_missing_reference_signs(context);
+    check.check_stray_paths();
+    check.check_inputs(context);
+    check.check_type_conflicts(context);
+    check.check_known_params(context);
+    check.warnings.extend(write_conflicts(&check));
     check.errors.sort_by_key(|fault| (fault.call, fault.rule));
     check
 }
 
 impl Check {
     /// Finds expressions without a value that no call writes.
-    fn look_for_unfed(&mut self, context: &Context) {
+    fn check_inputs(&mut self, context: &Context) {
         for (index, call) in self.calls.iter().enumerate() {
             let fed = |path: &Path| !self.graph.edges_by(index, path).is_empty();
             let readers = readers(&self.who[index], &self.calls, context);
@@ -165,7 +165,7 @@ impl Check {
     }
 
     /// Finds values that are written as one type and read as another.
-    fn look_for_clashes(&mut self, context: &Context) {
+    fn check_type_conflicts(&mut self, context: &Context) {
         let output = |call: &Call| Some(types::written(call.tool.as_ref()?.output()?, call.output_method));
         let outputs: Vec<Option<Value>> = self.calls.iter().map(output).collect();
         let mut found = Vec::new();
@@ -180,7 +180,7 @@ impl Check {
                     for edge in self.graph.edges_by(index, path) {
                         let writer = &self.calls[edge.from];
                         let Some(output) = outputs[edge.from].as_ref().and_then(Shape::new) else { continue };
-                        for written in certain_writes(writer).filter(|written| written.meets(path)) {
+                        for written in certain_writes(writer).filter(|written| written.overlaps(path)) {
                             if let Some(why) = clash_between(output, written, read, path) {
                                 let text =
                                     format!("{path}, written by call {} ({}): {why}", edge.from, writer.tool_name());
@@ -206,11 +206,11 @@ impl Check {
     }
 }
 
-fn readers<'a>(who: &'a Who, calls: &[Call], context: &'a Context) -> Vec<Option<&'a str>> {
+fn readers<'a>(who: &'a RunsFor, calls: &[Call], context: &'a Context) -> Vec<Option<&'a str>> {
     match who {
-        Who::Once => vec![None],
-        Who::One(name) => vec![Some(name)],
-        Who::Each => instances_of(calls, context).into_iter().map(|name| Some(name.as_str())).collect(),
+        RunsFor::Once => vec![None],
+        RunsFor::One(name) => vec![Some(name)],
+        RunsFor::Each => instances_of(calls, context).into_iter().map(|name| Some(name.as_str())).collect(),
     }
 }
 

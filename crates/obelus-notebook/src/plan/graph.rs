@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::template::Who;
+use super::template::RunsFor;
 use crate::call::Call;
 use crate::fault::{Fault, Rule};
 use crate::names::ByName;
@@ -72,7 +72,7 @@ pub struct PlanNode<'a> {
     /// The call.
     pub call: &'a Call,
     /// The instances that it runs for.
-    pub who: Who,
+    pub who: RunsFor,
 }
 
 impl Graph {
@@ -241,9 +241,9 @@ impl<'a> Writers<'a> {
                 let room = if kinds.is_empty() { nodes.len() } else { 0 };
                 let of_kind = kinds.entry(&path.kind).or_insert_with(|| OfKind::with_room(room));
                 let trie = match &node.who {
-                    Who::Once => &mut of_kind.once,
-                    Who::Each => &mut of_kind.each,
-                    Who::One(name) => of_kind.one.entry(name).or_default(),
+                    RunsFor::Once => &mut of_kind.once,
+                    RunsFor::Each => &mut of_kind.each,
+                    RunsFor::One(name) => of_kind.one.entry(name).or_default(),
                 };
                 trie.insert(&path.segments, index);
             }
@@ -253,16 +253,18 @@ impl<'a> Writers<'a> {
 
     /// The writers that a reader sees: global ones always, those for each instance unless the reader is global, those
     /// for one instance if the reader runs for it or for each.
-    fn of(&self, path: &Path, reader: &Who, found: &mut impl FnMut(usize)) {
+    fn of(&self, path: &Path, reader: &RunsFor, found: &mut impl FnMut(usize)) {
         let Some(OfKind { once, each, one }) = self.kinds.get(path.kind.as_str()) else { return };
         once.collect(&path.segments, found);
-        if *reader != Who::Once {
+        if *reader != RunsFor::Once {
             each.collect(&path.segments, found);
         }
         match reader {
-            Who::Once => {}
-            Who::Each => one.values().for_each(|trie| trie.collect(&path.segments, found)),
-            Who::One(name) => one.get(name.as_str()).into_iter().for_each(|trie| trie.collect(&path.segments, found)),
+            RunsFor::Once => {}
+            RunsFor::Each => one.values().for_each(|trie| trie.collect(&path.segments, found)),
+            RunsFor::One(name) => {
+                one.get(name.as_str()).into_iter().for_each(|trie| trie.collect(&path.segments, found))
+            }
         }
     }
 }
@@ -291,7 +293,7 @@ impl<'a> Trie<'a> {
             };
         };
         let below = self.below.get_or_insert_default();
-        if segment.counts_from_the_end() {
+        if segment.is_from_end() {
             below.from_the_end.insert(rest, writer);
         } else {
             below.children.entry(segment.key()).or_default().insert(rest, writer);
@@ -310,14 +312,14 @@ impl<'a> Trie<'a> {
             return;
         };
         let key = segment.key();
-        if segment.counts_from_the_end() {
+        if segment.is_from_end() {
             for (_, child) in children.iter().filter(|(key, _)| is_digits(key)) {
                 child.collect(rest, found);
             }
         } else if let Some(child) = children.get(key.as_ref()) {
             child.collect(rest, found);
         }
-        if segment.counts_from_the_end() || is_digits(&key) {
+        if segment.is_from_end() || is_digits(&key) {
             from_the_end.collect(rest, found);
         }
     }

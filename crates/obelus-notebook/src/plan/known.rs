@@ -42,7 +42,7 @@ impl Check {
     }
 
     /// Finds references to known values that the tool does not accept.
-    pub(super) fn look_for_misfits(&mut self, context: &Context) {
+    pub(super) fn check_known_params(&mut self, context: &Context) {
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());
         for index in (0..self.calls.len()).filter(|&index| self.calls[index].has_refs()) {
             let readers = self.readers(index, context);

@@ -19,7 +19,7 @@ const OTHERS: [&str; 2] = ["_tool", "_reasoningForCall"];
 
 impl Check {
     /// Finds unknown meta-properties, and parameters with nearly the name of a declared one.
-    pub(super) fn look_for_unknown_names(&mut self) {
+    pub(super) fn check_unknown_names(&mut self) {
         for (index, call) in self.calls.iter().enumerate() {
             let (Some(tool), Some(fields)) = (&call.tool, call.raw.as_object()) else { continue };
             let declared = tool.schema.get("properties").and_then(Value::as_object);
@@ -51,7 +51,7 @@ impl Check {
     }
 
     /// Finds texts that would be references to an existing kind if they began with `†`.
-    pub(super) fn look_for_forgotten_signs(&mut self, context: &Context) {
+    pub(super) fn check_missing_reference_signs(&mut self, context: &Context) {
         let written = self.calls.iter().flat_map(Call::writes).map(|path| path.kind.as_str());
         let kinds: BTreeSet<&str> = context.views().map(|(kind, _)| kind).chain(written).collect();
         let mut warnings = Vec::new();
@@ -72,7 +72,7 @@ impl Check {
     }
 
     /// Finds references into declared results that have no such field.
-    pub(super) fn look_for_strays(&mut self) {
+    pub(super) fn check_stray_paths(&mut self) {
         let mut warnings = Vec::new();
         for (index, call) in self.calls.iter().enumerate() {
             let edges = self.graph.edges_into(index).iter();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::check::Check;
 use super::graph::Edge;
-use super::template::Who;
+use super::template::RunsFor;
 use crate::call::Call;
 use crate::context::Context;
 use crate::path::Path;
@@ -50,7 +50,7 @@ pub fn simulate(
             }
         };
         let shared = match check.who[index] {
-            Who::Each => None,
+            RunsFor::Each => None,
             _ => instances.first().copied().flatten(),
         };
         let mut shown = json!({
@@ -89,7 +89,7 @@ fn skipped(check: &Check, context: &Context, branching: usize, group: &[Arc<Path
     for &index in check.waves.iter().flatten() {
         let call: &Call = &check.calls[index];
         let writes = |from: usize, path: &Path| {
-            if from == branching { group.iter().any(|own| own.meets(path)) } else { !skipped.contains(&from) }
+            if from == branching { group.iter().any(|own| own.overlaps(path)) } else { !skipped.contains(&from) }
         };
         let can = |path: &Path| {
             let edges = check.graph.edges_by(index, path);

@@ -8,7 +8,7 @@ use crate::context::Context;
 
 /// The instances that a call runs for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Who {
+pub enum RunsFor {
     /// Once, on global data.
     Once,
     /// Once for each instance.
@@ -19,10 +19,10 @@ pub enum Who {
 
 /// The instances that each call runs for. A call without an instance that uses an instanced kind runs for each
 /// instance. The kinds that it writes then become instanced too.
-pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
+pub fn runs_for(calls: &[impl Borrow<Call>], context: &Context) -> Vec<RunsFor> {
     let calls: Vec<&Call> = calls.iter().map(Borrow::borrow).collect();
-    let named = |call: &Call| call.instance.clone().map_or(Who::Once, Who::One);
-    let mut who: Vec<Who> = calls.iter().copied().map(named).collect();
+    let named = |call: &Call| call.instance.clone().map_or(RunsFor::Once, RunsFor::One);
+    let mut who: Vec<RunsFor> = calls.iter().copied().map(named).collect();
     let messages = context.views().filter(|(_, view)| view.is_instanced()).map(|(kind, _)| kind);
     let written = calls.iter().filter(|call| call.instance.is_some()).flat_map(|call| call.writes());
     let mut open: Vec<&str> = messages.chain(written.map(|path| path.kind.as_str())).collect();
@@ -42,8 +42,8 @@ pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
             continue;
         }
         for &index in touching.get(kind).map_or(&[][..], Vec::as_slice) {
-            if who[index] == Who::Once {
-                who[index] = Who::Each;
+            if who[index] == RunsFor::Once {
+                who[index] = RunsFor::Each;
                 open.extend(calls[index].writes().map(|path| path.kind.as_str()));
             }
         }

@@ -130,7 +130,7 @@ fn element(fields: &Map<String, Value>, segment: &Segment) -> Option<String> {
     let Some((list, first, others)) = old.or_else(new) else {
         return fields.contains_key("items").then(|| "/items".to_owned());
     };
-    if segment.counts_from_the_end() {
+    if segment.is_from_end() {
         return None;
     }
     let index: usize = segment.key().parse().ok()?;

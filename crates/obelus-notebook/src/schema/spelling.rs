@@ -31,16 +31,16 @@ pub fn as_declared(fields: &Map<String, Value>, schema: &Value) -> Result<Option
     if fields.iter().all(|(name, value)| name.starts_with('_') || (is_declared(name) && !is_nested(value))) {
         return Ok(None);
     }
-    let mut walk = Walk { root: schema, place: Vec::new() };
+    let mut walk = SpellingWalk { root: schema, place: Vec::new() };
     walk.fields(fields, &walk.parts_of(&[schema]), |name| name.starts_with('_'))
 }
 
-struct Walk<'s> {
+struct SpellingWalk<'s> {
     root: &'s Value,
     place: Vec<String>,
 }
 
-impl<'s> Walk<'s> {
+impl<'s> SpellingWalk<'s> {
     fn value(&mut self, value: &Value, schemas: &[&'s Value]) -> Result<Option<Value>, NameClash> {
         if schemas.is_empty() || self.place.len() > DEEPEST {
             return Ok(None);

@@ -49,7 +49,7 @@ pub(super) fn read(said: Option<&Value>) -> Result<Option<Before>, Fault> {
 
 impl Before {
     /// The reading call for the parameters of the changing call; none if one of them is missing.
-    pub fn look(&self, params: &Value) -> Option<Value> {
+    pub fn preview_call(&self, params: &Value) -> Option<Value> {
         let mut call = Map::from_iter([("_tool".to_owned(), Value::from(self.tool.as_str()))]);
         for (name, path) in &self.params {
             call.insert(name.clone(), at(params, path)?.clone());
@@ -93,8 +93,8 @@ mod tests {
         let said = json!({"tool": "get", "params": {"id": "id"}, "fields": "fields", "result": "result"});
         let before = read(Some(&said)).unwrap().unwrap();
         let params = json!({"id": 7, "fields": {"title": "b", "SUM": 2}});
-        assert_eq!(before.look(&params), Some(json!({"_tool": "get", "id": 7})));
-        assert_eq!(before.look(&json!({"fields": {}})), None);
+        assert_eq!(before.preview_call(&params), Some(json!({"_tool": "get", "id": 7})));
+        assert_eq!(before.preview_call(&json!({"fields": {}})), None);
         let written: Vec<&str> = before.written(&params).into_iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(written, ["title", "SUM"]);
         let result = json!({"result": {"TITLE": "a", "sum": 1, "Sum": 3}});
@@ -108,7 +108,7 @@ mod tests {
         let before = read(Some(&json!({"tool": "get", "params": {"key": "id"}}))).unwrap().unwrap();
         let params = json!({"id": 7, "phone": "1"});
         let written: Vec<&str> = before.written(&params).into_iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!((before.look(&params), written), (Some(json!({"_tool": "get", "key": 7})), vec!["phone"]));
+        assert_eq!((before.preview_call(&params), written), (Some(json!({"_tool": "get", "key": 7})), vec!["phone"]));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Nodes of a Restate cluster and workers, each a process of its own that a test can kill.
+//! Nodes of a Restate cluster and workers, as processes that a test can kill.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::server::{free_ports, program};
 
-/// A process that is killed with the test.
+/// A process that is killed on drop.
 pub(crate) struct Process {
     command: Box<dyn Fn() -> Command + Send>,
     child: Child,
@@ -18,7 +18,7 @@ impl Process {
         Self { command: Box::new(command), child }
     }
 
-    /// Ends it without a word, as `kill -9` does, and starts it again.
+    /// Kills the process, as `kill -9` does, and starts it again.
     pub(crate) fn kill_and_restart(&mut self) {
         self.kill();
         self.child = (self.command)().stdin(Stdio::null()).spawn().expect("it starts again");
@@ -36,7 +36,7 @@ impl Drop for Process {
     }
 }
 
-/// Nodes that are one cluster. What is written to it lies on two of them, if there are as many.
+/// The nodes of one cluster. Data is stored on two of them, if there are as many.
 pub(crate) struct Nodes {
     pub(crate) all: Vec<Process>,
     pub(crate) ingress: String,
@@ -83,7 +83,7 @@ impl Nodes {
     }
 }
 
-/// A folder for the data of a test, empty.
+/// An empty folder for the data of a test.
 pub(crate) fn fresh_folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);

@@ -1,4 +1,4 @@
-//! A Restate server, installed once from npm and started on loopback for the tests of one program.
+//! A Restate server, installed once by npm and started on loopback for the tests of one program.
 
 #![allow(dead_code, reason = "not every test needs everything")]
 
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The program. It is installed anew when the pins change or the last attempt failed.
+/// The server's program, installed again if the pins change or the last attempt failed.
 pub(crate) fn program() -> PathBuf {
     let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../obelus-restate/tests/common/pins");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("restate-server");
     let (mark, lock) =
         (folder.join("installed-pins"), fs::read_to_string(pins.join("package-lock.json")).expect("pins"));
-    // Several test programs may come at once.
+    // Several test programs may install it at once.
     let guard = fs::File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("restate-server.lock")).expect("a lock");
     guard.lock().expect("the lock");
     if fs::read_to_string(&mark).ok().as_deref() != Some(lock.as_str()) {
@@ -38,7 +38,7 @@ pub(crate) fn program() -> PathBuf {
     programs.into_iter().find(|program| program.is_file()).expect("the server for this machine")
 }
 
-/// Ports that nobody uses now.
+/// Ports that are free now.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     let all: [TcpListener; N] = std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").expect("a port"));
     all.map(|listener| listener.local_addr().expect("its address").port())
@@ -58,7 +58,7 @@ impl Server {
         let folder = std::env::temp_dir().join(format!("obelus-restate-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder");
-        // The server ends with whoever started it: its shell waits for the end of the input.
+        // The server ends with its parent: its shell waits for the end of the input.
         let script =
             r#""$0" "$@" > "$OBELUS_LOG" 2>&1 & server=$!; cat > /dev/null; kill -9 $server; rm -rf "$OBELUS_DATA""#;
         let child = Command::new("sh")
@@ -86,7 +86,7 @@ impl Server {
         server
     }
 
-    /// Waits until it answers.
+    /// Waits until the server answers.
     fn wait(&self) {
         let began = Instant::now();
         let health = format!("{}/health", self.admin);

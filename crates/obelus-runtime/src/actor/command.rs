@@ -14,25 +14,25 @@ use crate::store::InputId;
 /// A command.
 pub(crate) enum Command {
     /// Give the session an input.
-    Tell(Box<Tell>),
+    Tell(Box<InputCommand>),
     /// Store a picture for the next message.
     Attach { path: PathBuf, answer: oneshot::Sender<Result<(), ImageError>> },
     /// Read from the session.
     Inspect(Box<dyn FnOnce(&Session) + Send>),
     /// Answer when the session rests.
-    Wait { what: WaitFor, answer: oneshot::Sender<Waited> },
+    Wait { what: WaitFor, answer: oneshot::Sender<RestResult> },
     /// Return the session's services.
     Services { answer: oneshot::Sender<Option<Arc<dyn Services>>> },
     /// Return the session's activities.
     Activities { answer: oneshot::Sender<Arc<Activities>> },
     /// End as soon as nothing runs, because too many sessions are in memory.
-    LetGo,
+    Unload,
     /// End. Running work is resumed when the session is next opened.
     End,
 }
 
 /// How a session came to rest; none if it has not begun, or is paused within a turn.
-pub(crate) type Waited = Result<Option<Reply>, Refused>;
+pub(crate) type RestResult = Result<Option<Reply>, Refused>;
 
 /// What a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +44,14 @@ pub(crate) enum WaitFor {
 }
 
 /// An input from outside. The sender is told when it is durable or refused.
-pub(crate) struct Tell {
+pub(crate) struct InputCommand {
     pub(crate) input: Input,
     /// An input with the same id is taken once (DUR-13).
     pub(crate) id: Option<InputId>,
     pub(crate) answer: oneshot::Sender<Result<u64, Refused>>,
 }
 
-impl Tell {
+impl InputCommand {
     /// Answers with the number of its record.
     pub(crate) fn answer(self, taken: Result<u64, Refused>) {
         // The sender may be gone.
@@ -71,7 +71,7 @@ impl Command {
             | Self::Inspect(_)
             | Self::Services { .. }
             | Self::Activities { .. }
-            | Self::LetGo
+            | Self::Unload
             | Self::End => {}
         }
     }

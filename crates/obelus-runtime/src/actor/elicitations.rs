@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use obelus_kernel::session::{ElicitationAnswer, Input};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::elicitor::{Asking, Elicited, Elicitor};
+use crate::elicitor::{Elicited, Elicitor, PendingElicitation};
 use obelus_kernel::session::CallId;
 
 /// The channel for questions, and the calls that wait for an answer.
 pub(super) struct Elicitations {
-    sender: mpsc::UnboundedSender<Asking>,
-    receiver: mpsc::UnboundedReceiver<Asking>,
+    sender: mpsc::UnboundedSender<PendingElicitation>,
+    receiver: mpsc::UnboundedReceiver<PendingElicitation>,
     /// The elicitor of the latest call.
     elicitor: Elicitor,
     /// By call and question key.
@@ -35,7 +35,7 @@ impl Elicitations {
         self.elicitor.clone()
     }
 
-    pub(super) async fn next(&mut self) -> Asking {
+    pub(super) async fn next(&mut self) -> PendingElicitation {
         match self.receiver.recv().await {
             Some(asking) => asking,
             // It cannot close while its sender is here.
@@ -44,8 +44,8 @@ impl Elicitations {
     }
 
     /// The input for a question; none if nobody can answer.
-    pub(super) fn take(&mut self, asking: Asking) -> Option<Input> {
-        let Asking { call, words, schema, answer } = asking;
+    pub(super) fn take(&mut self, asking: PendingElicitation) -> Option<Input> {
+        let PendingElicitation { call, words, schema, answer } = asking;
         if self.unattended {
             let _ = answer.send(Elicited::Declined("nobody is there to answer".to_owned()));
             return None;

@@ -6,8 +6,8 @@ use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Refused, Task};
 
 use super::{Actor, DAMAGED, EventBody, Failure, ID_REUSED, MOST_AT_ONCE, RETRY};
-use crate::restore::{Advanced, Remake, advance, restore};
-use crate::store::{InputId, Record, Rest, SessionLock, Store, StoreError};
+use crate::restore::{InputEffects, SessionFactory, advance, restore};
+use crate::store::{CheckpointData, InputId, Record, SessionLock, Store, StoreError};
 
 /// An input that the session is about to take.
 pub(super) struct Incoming {
@@ -23,7 +23,7 @@ impl Incoming {
 }
 
 /// An input that the session has taken and that is not yet durable.
-pub(super) struct Taken {
+pub(super) struct AcceptedInput {
     pub(super) at: Time,
     pub(super) input: Arc<Input>,
     /// The resulting tasks.
@@ -38,13 +38,13 @@ pub(super) struct Taken {
 pub(crate) struct Journal {
     store: Arc<dyn Store>,
     id: Arc<str>,
-    remake: Remake,
+    session_factory: SessionFactory,
     _lock: SessionLock,
 }
 
 impl Journal {
-    pub(crate) fn new(store: Arc<dyn Store>, id: &str, remake: Remake, lock: SessionLock) -> Self {
-        Self { store, id: id.into(), remake, _lock: lock }
+    pub(crate) fn new(store: Arc<dyn Store>, id: &str, session_factory: SessionFactory, lock: SessionLock) -> Self {
+        Self { store, id: id.into(), session_factory, _lock: lock }
     }
 
     /// The record of an input with this id that was taken before. A different input is refused.
@@ -61,8 +61,8 @@ impl Journal {
         }
     }
 
-    pub(super) fn keep_rest(&self, seq: u64, rest: Rest) {
-        self.store.keep_rest(&self.id, seq, rest);
+    pub(super) fn store_checkpoint(&self, seq: u64, rest: CheckpointData) {
+        self.store.store_checkpoint(&self.id, seq, rest);
     }
 }
 
@@ -161,12 +161,12 @@ impl Actor {
             let before = self.session.context().length();
             let input = Arc::new(input);
             match advance(&mut self.session, at, Input::clone(&input)) {
-                Ok(Advanced { tasks, digest }) => {
+                Ok(InputEffects { tasks, digest }) => {
                     records.push(Record { at, input: Arc::clone(&input), id, digest: Some(digest) });
                     let is_news = self.session.context().length() > before;
                     let is_on = self.report.feed.is_on();
                     let events = is_on.then(|| EventBody::of(&self.session, at, &input, is_news, &tasks));
-                    all.push(Taken { at, input, tasks, is_news, events });
+                    all.push(AcceptedInput { at, input, tasks, is_news, events });
                 }
                 Err(refused) => {
                     refusal = Err(refused);
@@ -193,10 +193,10 @@ impl Actor {
 
     /// Restores the session from the store, because the latest inputs could not be stored. Outcomes among them are
     /// offered again later. After a failed sync the store may have some of them; those count.
-    fn take_back(&mut self, mut taken: Vec<Taken>, refused: Refused) -> Result<(), Refused> {
+    fn take_back(&mut self, mut taken: Vec<AcceptedInput>, refused: Refused) -> Result<(), Refused> {
         let restored = match &self.journal {
             None => Err("it is not kept".to_owned()),
-            Some(it) => restore(&it.store, &it.id, &it.remake).map_err(|error| error.to_string()),
+            Some(it) => restore(&it.store, &it.id, &it.session_factory).map_err(|error| error.to_string()),
         };
         let last = restored.as_ref().map_or(self.record, |restored| restored.last);
         let kept = usize::try_from(last.saturating_sub(self.record)).unwrap_or_default().min(taken.len());

@@ -10,19 +10,19 @@ pub(super) type PartOf = (RequestId, Part);
 
 /// The channel for partial answers. It is created by the first request, so that runs without a model do not check it.
 #[derive(Default)]
-pub(super) struct PartsInlet(Option<Ends>);
+pub(super) struct PartsChannel(Option<ChannelEnds>);
 
-struct Ends {
+struct ChannelEnds {
     sender: mpsc::UnboundedSender<PartOf>,
     receiver: mpsc::UnboundedReceiver<PartOf>,
 }
 
-impl PartsInlet {
+impl PartsChannel {
     /// The sender for a request.
     pub(super) fn of(&mut self, id: &RequestId) -> Parts {
         let ends = self.0.get_or_insert_with(|| {
             let (sender, receiver) = mpsc::unbounded_channel();
-            Ends { sender, receiver }
+            ChannelEnds { sender, receiver }
         });
         Parts::to(id.clone(), ends.sender.clone())
     }

@@ -4,21 +4,21 @@ use obelus_kernel::Time;
 use obelus_kernel::dialect::Piece;
 use obelus_kernel::session::{Input, Question, Refused, Reply, Task};
 
-use super::intake::Taken;
+use super::intake::AcceptedInput;
 use super::parts::PartOf;
 use super::{Actor, EventBody, MOST_RECORDS};
 use crate::model::Part;
 use crate::session_files::SessionFiles;
 use crate::state_file::FileNews;
-use crate::store::Rest;
+use crate::store::CheckpointData;
 use obelus_kernel::session::RequestId;
 
 impl Actor {
     /// Performs the tasks of durable inputs.
-    pub(super) fn perform_taken(&mut self, all: Vec<Taken>) {
+    pub(super) fn perform_taken(&mut self, all: Vec<AcceptedInput>) {
         let mut rest = None;
         let mut latest = self.latest;
-        for Taken { at, input, tasks, is_news, events } in all {
+        for AcceptedInput { at, input, tasks, is_news, events } in all {
             self.record += 1;
             latest = at;
             self.before(&input);
@@ -128,21 +128,21 @@ impl Actor {
             None => {}
         }
         if self.record >= self.kept + MOST_RECORDS {
-            self.keep_rest();
+            self.store_checkpoint();
         }
     }
 
     /// Whether the session rests and is not yet checkpointed. A broken one differs from its journal.
-    pub(super) fn is_unkept(&self) -> bool {
+    pub(super) fn needs_checkpoint(&self) -> bool {
         self.record > self.kept && self.journal.is_some() && self.session.is_at_rest() && !self.is_broken()
     }
 
     /// Stores a resting session: a checkpoint and its open questions.
-    pub(super) fn keep_rest(&mut self) {
-        let Some(journal) = self.journal.as_ref().filter(|_| self.is_unkept()) else { return };
+    pub(super) fn store_checkpoint(&mut self) {
+        let Some(journal) = self.journal.as_ref().filter(|_| self.needs_checkpoint()) else { return };
         let open = self.session.questions().into_iter().filter(Question::is_open);
         let questions = open.map(|question| question.to_json()).collect();
-        journal.keep_rest(self.record, Rest { checkpoint: self.session.checkpoint(), questions });
+        journal.store_checkpoint(self.record, CheckpointData { checkpoint: self.session.checkpoint(), questions });
         self.kept = self.record;
     }
 

@@ -14,7 +14,7 @@ use obelus_kernel::session::{Input, Prompt, Start};
 use tokio::sync::Notify;
 
 use super::elicitations::Elicitations;
-use super::parts::{PartOf, PartsInlet};
+use super::parts::{PartOf, PartsChannel};
 use crate::activity::Activities;
 use crate::connector::{Connections, RequestSource};
 use crate::delegates;
@@ -26,7 +26,7 @@ use obelus_kernel::session::{CallId, RequestId};
 type Pending = Pin<Box<dyn Future<Output = Input> + Send>>;
 
 /// A result of running work.
-pub(super) enum News {
+pub(super) enum WorkResult {
     /// A partial answer.
     Part(PartOf),
     /// An input for the session.
@@ -51,7 +51,7 @@ pub(super) struct RunningWork {
     /// The observation that the model sees.
     pub(super) slot: Arc<ObservationSlot>,
     pub(super) elicitations: Elicitations,
-    pub(super) parts: PartsInlet,
+    pub(super) parts: PartsChannel,
 }
 
 impl RunningWork {
@@ -66,7 +66,7 @@ impl RunningWork {
             stop: Arc::default(),
             slot: Arc::default(),
             elicitations: Elicitations::new(unattended),
-            parts: PartsInlet::default(),
+            parts: PartsChannel::default(),
         }
     }
 
@@ -95,16 +95,16 @@ impl RunningWork {
     }
 
     /// Waits for the next result. It is cancel-safe.
-    pub(super) async fn next(&mut self) -> News {
+    pub(super) async fn next(&mut self) -> WorkResult {
         let Self { parts, pending, elicitations, .. } = self;
         tokio::select! {
             biased;
             // Parts of an answer come before the answer.
-            part = parts.next() => News::Part(part),
-            Some(ended) = pending.next() => News::Outcome(ended),
+            part = parts.next() => WorkResult::Part(part),
+            Some(ended) = pending.next() => WorkResult::Outcome(ended),
             asking = elicitations.next() => match elicitations.take(asking) {
-                Some(asks) => News::Outcome(asks),
-                None => News::Nothing,
+                Some(asks) => WorkResult::Outcome(asks),
+                None => WorkResult::Nothing,
             },
         }
     }

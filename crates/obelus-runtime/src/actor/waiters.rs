@@ -3,18 +3,18 @@
 use obelus_kernel::session::{Refused, Reply};
 use tokio::sync::oneshot;
 
-use super::command::{WaitFor, Waited};
+use super::command::{RestResult, WaitFor};
 
 /// Callers, and what each waits for.
 #[derive(Default)]
-pub(crate) struct Waiters(Vec<(WaitFor, oneshot::Sender<Waited>)>);
+pub(crate) struct Waiters(Vec<(WaitFor, oneshot::Sender<RestResult>)>);
 
 impl Waiters {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn add(&mut self, what: WaitFor, answer: oneshot::Sender<Waited>) {
+    pub(crate) fn add(&mut self, what: WaitFor, answer: oneshot::Sender<RestResult>) {
         self.0.push((what, answer));
     }
 

@@ -27,9 +27,9 @@ impl Doubt {
     pub(crate) async fn settle(self, known: String) -> Input {
         let Self { id, activity, work, limit } = self;
         let attempt = work.attempt;
-        let take_off = work.take_off();
+        let extract_observation = work.extract_observation();
         let Some(look) = activity.reconcile(work) else { return lost(id, known) };
-        match without_observation(found(id, attempt, limit, look, &known).await, take_off) {
+        match without_observation(found(id, attempt, limit, look, &known).await, extract_observation) {
             // The cause would recur. After a crash that is different.
             Input::DidNot { id, attempt } if attempt >= MOST_ATTEMPTS => {
                 let words = format!("its answer was lost {attempt} times, and it has not happened: {known}");
@@ -54,9 +54,9 @@ pub(crate) async fn found(id: CallId, attempt: u32, limit: Duration, look: Recon
 }
 
 /// The same without the observation of a call that has happened.
-pub(crate) fn without_observation(input: Input, take_off: impl Fn(Outcome) -> Outcome) -> Input {
+pub(crate) fn without_observation(input: Input, extract_observation: impl Fn(Outcome) -> Outcome) -> Input {
     match input {
-        Input::Ended { id, outcome } => Input::Ended { id, outcome: take_off(outcome) },
+        Input::Ended { id, outcome } => Input::Ended { id, outcome: extract_observation(outcome) },
         other => other,
     }
 }

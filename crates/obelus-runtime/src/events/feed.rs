@@ -50,7 +50,7 @@ impl Feed {
     }
 
     /// Also sends its events to the watchers of all sessions.
-    pub(crate) fn told_to(self, session: &str, news: NewsSender) -> Self {
+    pub(crate) fn publishing_to(self, session: &str, news: NewsSender) -> Self {
         Self { watchers: Some((session.into(), news)), ..self }
     }
 

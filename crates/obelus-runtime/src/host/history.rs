@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{HostError, Inner};
 use crate::events::{EventBody, EventNumber, SessionEvent};
-use crate::restore::{Advanced, advance, look_at};
+use crate::restore::{InputEffects, advance, view_at};
 use crate::spec::SessionSpec;
 use crate::store::{Record, StoreError};
 use obelus_kernel::session::Input;
@@ -21,16 +21,16 @@ impl Inner {
         let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
         let spec = SessionSpec::from_genesis(genesis)?;
         let connections = self.connector.resume(&spec, None)?;
-        let remake = super::open::remake(id, &spec, &connections);
+        let session_factory = super::open::session_factory(id, &spec, &connections);
         // The record itself may have more events.
         let first = after.record.saturating_sub(1);
-        let mut session = look_at(store, id, &remake, Some(first))?;
+        let mut session = view_at(store, id, &session_factory, Some(first))?;
         let mut all = Vec::new();
         for (kept, record) in store.load(id, first, Some(upto.record))?.records.into_iter().zip(first + 1..) {
             let Record { at, input, .. } = kept;
             let before = session.context().length();
             // Older versions journaled inputs before they were taken, including refused ones.
-            let Ok(Advanced { tasks, .. }) = advance(&mut session, at, Input::clone(&input)) else { continue };
+            let Ok(InputEffects { tasks, .. }) = advance(&mut session, at, Input::clone(&input)) else { continue };
             let bodies = EventBody::of(&session, at, &input, session.context().length() > before, &tasks);
             let numbered = (1..).zip(bodies).map(|(part, body)| (EventNumber { record, part }, body));
             let wanted = numbered.filter(|(number, _)| *number > after && *number <= upto);

@@ -86,11 +86,11 @@ impl Host {
 }
 
 impl Inner {
-    pub(super) fn tell_made(&self, id: &str) {
+    pub(super) fn notify_created(&self, id: &str) {
         self.news.tell(HostNews::Made { session: id.into() });
     }
 
-    pub(super) fn tell_removed(&self, id: &str) {
+    pub(super) fn notify_removed(&self, id: &str) {
         self.news.tell(HostNews::Removed { session: id.into() });
     }
 }

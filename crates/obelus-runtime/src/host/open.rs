@@ -10,17 +10,17 @@ use tokio::sync::{mpsc, watch};
 
 use super::{HostError, Inner, Reopened, RulesChange, Slot, rules};
 use crate::activity::Work;
-use crate::actor::{Actor, Begin, End, Journal};
+use crate::actor::{Actor, ActorStart, End, Journal};
 use crate::connector::Connections;
 use crate::elicitor::Elicitor;
 use crate::follower::{Follower, NOT_SUPPORTED};
 use crate::handle::SessionHandle;
 use crate::images::ImageStore;
-use crate::restore::{Remake, Replica, Restored, TurnStates, advance, look_at, look_interrupted, restore};
+use crate::restore::{Replica, Restored, SessionFactory, TurnStates, advance, restore, view_at, view_interrupted};
 use crate::secret::without_secrets_of;
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
-use crate::store::{Cut, Record, StoreError};
+use crate::store::{DamagedTail, Record, StoreError};
 
 /// The number of question ids reserved for each session of one name: more than a session asks.
 const QUESTIONS_OF_A_SESSION: u64 = 10_000;
@@ -32,7 +32,7 @@ struct Opened {
     open: Vec<Task>,
     /// Its states during its latest turn.
     states: TurnStates,
-    cut: Option<Cut>,
+    cut: Option<DamagedTail>,
     journal: Option<Journal>,
     /// Whether its state was imported.
     is_put: bool,
@@ -114,7 +114,7 @@ impl Inner {
         });
         match created {
             Ok(()) => {
-                self.tell_made(id);
+                self.notify_created(id);
                 Ok(SessionHandle::new(Arc::clone(&slot)))
             }
             Err(error) => Err(closed(&connections, error).await),
@@ -215,15 +215,15 @@ impl Inner {
     fn restore(&self, id: &str, spec: &SessionSpec, connections: &Connections) -> Result<Opened, HostError> {
         let store = self.store()?;
         let lock = store.lock(id)?;
-        let remake = remake(id, spec, connections);
-        let restored = restore(store, id, &remake)?;
-        let journal = Journal::new(Arc::clone(store), id, remake, lock);
+        let session_factory = session_factory(id, spec, connections);
+        let restored = restore(store, id, &session_factory)?;
+        let journal = Journal::new(Arc::clone(store), id, session_factory, lock);
         Ok(Opened::restored(restored, journal))
     }
 
-    pub(super) fn look(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
+    pub(super) fn view(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
         let (spec, connections) = self.kept(id)?;
-        Ok(look_at(self.store()?, id, &remake(id, &spec, &connections), at)?)
+        Ok(view_at(self.store()?, id, &session_factory(id, &spec, &connections), at)?)
     }
 
     /// The spec and connections of a stored session.
@@ -235,10 +235,10 @@ impl Inner {
     }
 
     /// A session as it will be when it is opened after its process has ended.
-    pub(super) fn look_interrupted(&self, id: &str) -> Result<Session, HostError> {
+    pub(super) fn view_interrupted(&self, id: &str) -> Result<Session, HostError> {
         // The work of other processes is running, not in doubt.
         if self.workers.is_some() {
-            return self.look(id, None);
+            return self.view(id, None);
         }
         let (spec, connections) = self.kept(id)?;
         // An activity that can reconcile is used before a person is asked.
@@ -247,7 +247,7 @@ impl Inner {
             let work = Work::new(start.clone(), Elicitor::nobody(), Arc::default());
             !start.tool.idempotent && activity.and_then(|activity| activity.reconcile(work)).is_none()
         };
-        Ok(look_interrupted(self.store()?, id, &remake(id, &spec, &connections), (self.clock)(), asks)?)
+        Ok(view_interrupted(self.store()?, id, &session_factory(id, &spec, &connections), (self.clock)(), asks)?)
     }
 
     pub(super) fn pictures(&self, id: &str) -> Option<PathBuf> {
@@ -263,20 +263,20 @@ impl Inner {
     ) -> Result<Option<Input>, HostError> {
         let Some(workers) = &self.workers else { return Ok(None) };
         let id = slot.id();
-        let replica = Replica::restore(self.store()?, id, &remake(id, spec, &connections), None)?;
+        let replica = Replica::restore(self.store()?, id, &session_factory(id, spec, &connections), None)?;
         let (input, change) = rules::news(spec, replica.session())?;
         let rules = Some(change).filter(|change| *change != RulesChange::default());
         slot.feed().begin(replica.last());
         let (sender, commands) = mpsc::unbounded_channel();
         let (over, ended) = watch::channel(false);
-        let remake = remake(id, spec, &connections);
+        let session_factory = session_factory(id, spec, &connections);
         let (workers, feed) = (Arc::clone(workers), Arc::clone(slot.feed()));
-        let follower = Follower::new(id, replica, remake, workers, feed, self.clock, commands);
+        let follower = Follower::new(id, replica, session_factory, workers, feed, self.clock, commands);
         let mut follower = follower.with(spec.language.as_deref(), self.idle_after);
         slot.begin(sender, ended, Reopened { rules, ..Reopened::default() });
         let (slot, store) = (Arc::clone(slot), Arc::clone(self.store()?));
         self.spawn(async move {
-            follower.live(&store, |commands| slot.close_if_idle(commands)).await;
+            follower.run(&store, |commands| slot.close_if_idle(commands)).await;
             slot.close();
             follower.end();
             if let Some(services) = connections.services {
@@ -314,7 +314,7 @@ impl Inner {
         slot.feed().begin(last);
         let (sender, commands) = mpsc::unbounded_channel();
         let (over, ended) = watch::channel(false);
-        let begin = Begin {
+        let begin = ActorStart {
             session,
             record: last,
             open,
@@ -331,18 +331,18 @@ impl Inner {
         match is_kept {
             true => {
                 self.live.fetch_add(1, Ordering::Relaxed);
-                self.spawn(live_kept(actor, Arc::clone(slot), over, Arc::downgrade(self)));
-                self.let_some_go();
+                self.spawn(start_stored(actor, Arc::clone(slot), over, Arc::downgrade(self)));
+                self.unload_idle();
             }
-            false => self.spawn(live_temporary(actor, Arc::downgrade(slot), over)),
+            false => self.spawn(start_temporary(actor, Arc::downgrade(slot), over)),
         }
         Ok(())
     }
 }
 
 /// Runs the actor of a stored session.
-async fn live_kept(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>, host: Weak<Inner>) {
-    let end = actor.live(|commands| slot.close_if_idle(commands)).await;
+async fn start_stored(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>, host: Weak<Inner>) {
+    let end = actor.run(|commands| slot.close_if_idle(commands)).await;
     slot.close();
     let due = actor.due_later().filter(|_| end == End::Idle);
     actor.end().await;
@@ -355,8 +355,8 @@ async fn live_kept(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>,
 }
 
 /// Runs the actor of a session that is not stored: it ends when no handle is left.
-async fn live_temporary(mut actor: Actor, slot: Weak<Slot>, over: watch::Sender<bool>) {
-    actor.live(|_| false).await;
+async fn start_temporary(mut actor: Actor, slot: Weak<Slot>, over: watch::Sender<bool>) {
+    actor.run(|_| false).await;
     if let Some(slot) = slot.upgrade() {
         slot.close();
     }
@@ -383,7 +383,7 @@ pub(super) fn drawn_key() -> String {
 }
 
 /// Returns a function that recreates a session as it was when it began.
-pub fn remake(id: &str, spec: &SessionSpec, connections: &Connections) -> Remake {
+pub fn session_factory(id: &str, spec: &SessionSpec, connections: &Connections) -> SessionFactory {
     let (id, spec, activities) = (id.to_owned(), spec.clone(), Arc::clone(&connections.activities));
     Arc::new(move || spec.session(&id, &activities).map_err(|error| error.to_string()))
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use super::{HostError, Slot};
-use crate::actor::{Command, Tell, gone};
+use crate::actor::{Command, InputCommand, ended_refusal};
 use crate::agent::Agent;
 use crate::bundled::is_folder;
 use crate::spec::SessionSpec;
@@ -32,7 +32,7 @@ pub struct RulesChange {
 }
 
 /// The current content of the file.
-struct Today {
+struct CurrentFile {
     settings: Settings,
     /// The tools of an agent; those of a request are part of it.
     context: Option<Context>,
@@ -77,10 +77,10 @@ pub(super) fn news(spec: &SessionSpec, session: &Session) -> Result<(Option<Inpu
 }
 
 /// The current content of a session's file; the path if the file is missing; none for a request without a file.
-fn today(spec: &SessionSpec) -> Result<Result<Option<Today>, PathBuf>, HostError> {
+fn today(spec: &SessionSpec) -> Result<Result<Option<CurrentFile>, PathBuf>, HostError> {
     if spec.agent.is_empty() {
         let settings = spec.local.settings.clone();
-        return Ok(Ok(settings.map(|settings| Today { settings: *settings, context: None })));
+        return Ok(Ok(settings.map(|settings| CurrentFile { settings: *settings, context: None })));
     }
     let file = spec.folder.join("agent.yaml");
     if !is_folder(&spec.folder) && !file.exists() {
@@ -90,14 +90,14 @@ fn today(spec: &SessionSpec) -> Result<Result<Option<Today>, PathBuf>, HostError
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         HostError::Agent(lines.join("\n"))
     })?;
-    Ok(Ok(Some(Today { settings: agent.settings, context: Some(agent.context) })))
+    Ok(Ok(Some(CurrentFile { settings: agent.settings, context: Some(agent.context) })))
 }
 
 /// Gives the input to a session that was just opened.
 pub(super) async fn tell(slot: &Arc<Slot>, input: Input) -> Result<(), HostError> {
     let (answer, answered) = oneshot::channel();
-    slot.send_live(Command::Tell(Box::new(Tell { input, id: None, answer })))?;
-    answered.await.map_err(|_| gone())??;
+    slot.send_live(Command::Tell(Box::new(InputCommand { input, id: None, answer })))?;
+    answered.await.map_err(|_| ended_refusal())??;
     Ok(())
 }
 

@@ -7,9 +7,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::{HostError, Inner, RulesChange};
-use crate::actor::{Command, gone};
+use crate::actor::{Command, ended_refusal};
 use crate::events::{EventNumber, Feed, SessionEvent};
-use crate::store::Cut;
+use crate::store::DamagedTail;
 
 /// The slot of one session. Handles hold it; the actor comes and goes.
 pub(crate) struct Slot {
@@ -27,7 +27,7 @@ pub(crate) struct Slot {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reopened {
     /// A damaged end of its journal, which was cut off.
-    pub cut: Option<Cut>,
+    pub cut: Option<DamagedTail>,
     /// The number of calls and requests that were running when the journal ended.
     pub under_way: usize,
     /// Changes of its agent's file, whose current rules apply.
@@ -61,7 +61,7 @@ impl Slot {
             id: id.to_owned(),
             host: Arc::downgrade(host),
             feed: Arc::new(match is_kept {
-                true => Feed::new(host.events).told_to(id, host.news.clone()),
+                true => Feed::new(host.events).publishing_to(id, host.news.clone()),
                 false => Feed::new(host.events),
             }),
             is_kept,
@@ -133,16 +133,16 @@ impl Slot {
                 Ok(()) => return Ok(()),
                 Err(back) => back,
             };
-            let host = self.host.upgrade().filter(|_| self.is_kept).ok_or_else(gone)?;
+            let host = self.host.upgrade().filter(|_| self.is_kept).ok_or_else(ended_refusal)?;
             let restored = host.ensure(self, None).await;
             restored.map_err(|error| Refused::new("unreadable", error.to_string()))?;
         }
-        Err(gone())
+        Err(ended_refusal())
     }
 
     /// Sends a command to the live actor.
     pub(super) fn send_live(&self, command: Command) -> Result<(), Refused> {
-        self.try_send(command).map_err(|_| gone())
+        self.try_send(command).map_err(|_| ended_refusal())
     }
 
     fn try_send(&self, command: Command) -> Result<(), Command> {

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::whole_file;
+use crate::atomic_file;
 
 /// The size and the number of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Lines {
 
     fn opened(&mut self) -> io::Result<&mut (File, u64)> {
         if self.file.is_none() {
-            let mut file = whole_file::private().read(true).append(true).create(true).open(&self.path)?;
+            let mut file = atomic_file::private().read(true).append(true).create(true).open(&self.path)?;
             let mut size = file.metadata()?.len();
             // A crash may have left half a line: it stays, and the next line begins after it.
             if size > 0 {

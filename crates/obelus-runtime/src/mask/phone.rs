@@ -87,7 +87,7 @@ fn follows_digits(before: &str) -> bool {
 }
 
 /// A number in groups.
-struct Written {
+struct GroupedNumber {
     has_plus: bool,
     has_brackets: bool,
     /// Whether there are separators other than blanks.
@@ -117,8 +117,8 @@ fn goes_on(after: &str) -> bool {
     }
 }
 
-fn groups(text: &str) -> Written {
-    let mut written = Written { has_plus: false, has_brackets: false, has_strokes: false, groups: Vec::new() };
+fn groups(text: &str) -> GroupedNumber {
+    let mut written = GroupedNumber { has_plus: false, has_brackets: false, has_strokes: false, groups: Vec::new() };
     let (mut between, mut digits) = (0, 0);
     for (at, c) in text.char_indices() {
         match c {
@@ -146,7 +146,7 @@ fn groups(text: &str) -> Written {
     written
 }
 
-fn is_phone(number: &Written, is_rest: bool) -> bool {
+fn is_phone(number: &GroupedNumber, is_rest: bool) -> bool {
     let shape: Vec<usize> = number.groups.iter().map(|(digits, _)| digits.len()).collect();
     let digits: String = number.groups.iter().map(|(digits, _)| digits.as_str()).collect();
     let is_spaced = !number.has_strokes && !number.has_brackets;

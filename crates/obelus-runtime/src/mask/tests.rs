@@ -171,7 +171,7 @@ proptest! {
     fn no_phone_number_survives((written, digits) in phone(), before in around(), after in around()) {
         let text = format!("{before}{written}{after}");
         let masked = masked(&text).into_owned();
-        // A bracket before it belongs to it.
+        // A bracket before the number belongs to it.
         let expected = format!("{before}{PHONE}{after}");
         prop_assert_eq!(masked.replace('(', ""), expected.replace('(', ""), "{}", text);
         let left: String = masked.chars().filter(char::is_ascii_digit).collect();

@@ -7,7 +7,7 @@
 use std::fmt::Display;
 
 use obelus_kernel::memory::Member;
-use obelus_kernel::session::{AskedAgain, ElicitationAnswer, Reply, Start, Task};
+use obelus_kernel::session::{ElicitationAnswer, RepeatReason, Reply, Start, Task};
 use obelus_kernel::{Context, Message};
 use serde_json::Value;
 
@@ -168,8 +168,8 @@ impl Hash {
             }
             Task::AskAgain { id, because } => {
                 self.word(match because {
-                    AskedAgain::MoreIsKnown => 6,
-                    AskedAgain::ItWillLapse => 7,
+                    RepeatReason::MoreIsKnown => 6,
+                    RepeatReason::ItWillLapse => 7,
                 });
                 self.id(id);
             }

@@ -11,7 +11,7 @@ use super::digest::digest_of;
 use crate::store::{Digest, Journaled, Record};
 
 /// The consequences of an input.
-pub struct Advanced {
+pub struct InputEffects {
     /// The tasks.
     pub tasks: Vec<Task>,
     /// The digest of the tasks and of the appended messages.
@@ -19,22 +19,22 @@ pub struct Advanced {
 }
 
 /// Gives a session an input and collects its tasks. They are not performed.
-pub fn advance(session: &mut Session, at: Time, input: Input) -> Result<Advanced, Refused> {
+pub fn advance(session: &mut Session, at: Time, input: Input) -> Result<InputEffects, Refused> {
     let before = session.context().length();
     session.handle(at, input)?;
     let tasks: Vec<Task> = std::iter::from_fn(|| session.poll()).collect();
     let appended = session.context().length() - before;
     let digest = digest_of(&tasks, session.context(), appended);
-    Ok(Advanced { tasks, digest })
+    Ok(InputEffects { tasks, digest })
 }
 
 /// Unfinished tasks, by id.
 #[derive(Default)]
-pub(crate) struct UnderWay(BTreeMap<String, Task>);
+pub(crate) struct UnfinishedTasks(BTreeMap<String, Task>);
 
-impl UnderWay {
+impl UnfinishedTasks {
     /// Removes what an input ends. A call in doubt is either started again or asked about, so it ends here too.
-    pub(crate) fn hear(&mut self, input: &Input) {
+    pub(crate) fn apply_input(&mut self, input: &Input) {
         let ended = match input {
             Input::Answer { id, .. } => id.to_string(),
             Input::Ended { id, .. } | Input::Loaded { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } => {
@@ -46,7 +46,7 @@ impl UnderWay {
     }
 
     /// Adds new tasks; returns the reply if the turn has come to rest.
-    pub(crate) fn hand_out(&mut self, tasks: Vec<Task>) -> Option<Reply> {
+    pub(crate) fn add_tasks(&mut self, tasks: Vec<Task>) -> Option<Reply> {
         let mut reply = None;
         for task in tasks {
             match &task {
@@ -89,7 +89,7 @@ impl UnderWay {
 #[derive(Default)]
 pub(crate) struct Replayed {
     /// The unfinished tasks at the end of the journal.
-    pub under_way: UnderWay,
+    pub unfinished: UnfinishedTasks,
     /// The reply of the turn, if a replayed record ended it.
     pub reply: Option<Reply>,
     /// The last record after which the session rested, if any.
@@ -109,10 +109,10 @@ pub(crate) fn replay(
         replayed.last_rest = Some(journaled.after);
     }
     for (seq, record) in (journaled.after + 1..).zip(journaled.records) {
-        replayed.under_way.hear(&record.input);
+        replayed.unfinished.apply_input(&record.input);
         let tasks = replay_record(session, id, seq, record, replayed.last_rest.unwrap_or(journaled.after))?;
         visit(session, seq, &tasks);
-        if let Some(reply) = replayed.under_way.hand_out(tasks) {
+        if let Some(reply) = replayed.unfinished.add_tasks(tasks) {
             replayed.reply = Some(reply);
         }
         if session.is_at_rest() {
@@ -152,7 +152,7 @@ pub(super) fn replay_record(
 }
 
 /// Describes how the consequences of a record differ from the original.
-fn difference(then: Digest, now: &Advanced) -> Option<String> {
+fn difference(then: Digest, now: &InputEffects) -> Option<String> {
     let tasks = || {
         let names: Vec<String> = now.tasks.iter().map(task_name).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }

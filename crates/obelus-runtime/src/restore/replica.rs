@@ -5,8 +5,8 @@ use std::sync::Arc;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Refused, Session, Task};
 
-use super::replay::{Advanced, UnderWay, advance, replay, replay_record};
-use super::{Remake, RestoreError, begin};
+use super::replay::{InputEffects, UnfinishedTasks, advance, replay, replay_record};
+use super::{RestoreError, SessionFactory, begin};
 use crate::store::{Record, Store};
 
 /// A session, its position in the journal, and its unfinished tasks.
@@ -15,11 +15,11 @@ pub struct Replica {
     session: Session,
     last: u64,
     last_rest: u64,
-    under_way: UnderWay,
+    unfinished: UnfinishedTasks,
 }
 
 /// The consequences of a record.
-pub struct Heard {
+pub struct RecordEffects {
     /// The tasks.
     pub tasks: Vec<Task>,
     /// Whether it changed the memory.
@@ -29,16 +29,21 @@ pub struct Heard {
 impl Replica {
     /// A session before its first input.
     pub fn new(id: &str, session: Session) -> Self {
-        Self { id: id.to_owned(), session, last: 0, last_rest: 0, under_way: UnderWay::default() }
+        Self { id: id.to_owned(), session, last: 0, last_rest: 0, unfinished: UnfinishedTasks::default() }
     }
 
     /// A session after a record, or as it is now.
-    pub fn restore(store: &Arc<dyn Store>, id: &str, remake: &Remake, at: Option<u64>) -> Result<Self, RestoreError> {
-        let (mut session, journaled) = begin(store, id, remake, at)?;
+    pub fn restore(
+        store: &Arc<dyn Store>,
+        id: &str,
+        session_factory: &SessionFactory,
+        at: Option<u64>,
+    ) -> Result<Self, RestoreError> {
+        let (mut session, journaled) = begin(store, id, session_factory, at)?;
         let (after, last) = (journaled.after, journaled.last());
         let replayed = replay(&mut session, id, journaled, |_, _, _| {})?;
         let last_rest = replayed.last_rest.unwrap_or(after);
-        Ok(Self { id: id.to_owned(), session, last, last_rest, under_way: replayed.under_way })
+        Ok(Self { id: id.to_owned(), session, last, last_rest, unfinished: replayed.unfinished })
     }
 
     /// The session's name.
@@ -58,45 +63,45 @@ impl Replica {
 
     /// Applies the next record of the journal. A different result is an error, after which the replica must not be
     /// used.
-    pub fn hear(&mut self, record: Record) -> Result<Heard, RestoreError> {
+    pub fn apply(&mut self, record: Record) -> Result<RecordEffects, RestoreError> {
         let before = self.session.context().length();
         let input = Arc::clone(&record.input);
         let tasks = replay_record(&mut self.session, &self.id, self.last + 1, record, self.last_rest)?;
-        Ok(self.heard(&input, before, tasks))
+        Ok(self.record_effects(&input, before, tasks))
     }
 
     /// Takes a new input; returns the record to store, and its consequences. A refused input changes nothing.
-    pub fn take(&mut self, at: Time, input: Input) -> Result<(Record, Heard), Refused> {
+    pub fn take(&mut self, at: Time, input: Input) -> Result<(Record, RecordEffects), Refused> {
         let before = self.session.context().length();
         let input = Arc::new(input);
-        let Advanced { tasks, digest } = advance(&mut self.session, at, Input::clone(&input))?;
+        let InputEffects { tasks, digest } = advance(&mut self.session, at, Input::clone(&input))?;
         let record = Record { digest: Some(digest), ..Record::new(at, Arc::clone(&input)) };
-        Ok((record, self.heard(&input, before, tasks)))
+        Ok((record, self.record_effects(&input, before, tasks)))
     }
 
-    fn heard(&mut self, input: &Input, before: usize, tasks: Vec<Task>) -> Heard {
+    fn record_effects(&mut self, input: &Input, before: usize, tasks: Vec<Task>) -> RecordEffects {
         self.last += 1;
-        self.under_way.hear(input);
-        self.under_way.hand_out(tasks.clone());
+        self.unfinished.apply_input(input);
+        self.unfinished.add_tasks(tasks.clone());
         if self.session.is_at_rest() {
             self.last_rest = self.last;
         }
-        Heard { tasks, is_news: self.session.context().length() > before }
+        RecordEffects { tasks, is_news: self.session.context().length() > before }
     }
 
     /// The unfinished task with this id: a request, a call or a file.
     pub fn task(&self, id: &str) -> Option<&Task> {
-        self.under_way.get(id)
+        self.unfinished.get(id)
     }
 
     /// All unfinished tasks, with their ids.
-    pub fn under_way(&self) -> impl Iterator<Item = (&str, &Task)> {
-        self.under_way.iter()
+    pub fn unfinished(&self) -> impl Iterator<Item = (&str, &Task)> {
+        self.unfinished.iter()
     }
 
     /// Whether nothing runs.
     pub(crate) fn is_still(&self) -> bool {
         let is_done = self.session.is_at_rest() || self.session.paused().is_some();
-        is_done && self.under_way.iter().next().is_none()
+        is_done && self.unfinished.iter().next().is_none()
     }
 }

@@ -38,7 +38,7 @@ fn the_file_is_exactly_the_state_and_for_its_owner_only() {
     assert!(text.lines().count() > 3, "people read it: {text}");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&file.path), mode(&folder.join("states"))), (0o600, 0o700));
-    assert_eq!(file.look(&session), StateNews::Nothing);
+    assert_eq!(file.read_edits(&session), StateNews::Nothing);
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -56,7 +56,7 @@ fn a_pipe_in_place_of_the_file_is_refused_and_nobody_waits_for_its_writer() {
     std::thread::spawn(move || {
         let session = session();
         let mut file = StateFile::open(&place, "s").unwrap();
-        let _ = told.send((file.look(&session), file.write(&session.state()), file.write_on(&json!({}))));
+        let _ = told.send((file.read_edits(&session), file.write(&session.state()), file.write_on(&json!({}))));
     });
     let (found, written, written_on) = said.recv_timeout(std::time::Duration::from_secs(20)).expect("it waits");
     let is_refused = |news: &FileNews| matches!(news, FileNews::Trouble { why, .. } if why.contains("no regular file"));
@@ -81,13 +81,13 @@ fn dur_7_what_a_person_changed_is_found_also_after_a_restart_and_once() {
     file.write(&session.state());
     edit(&file, |state| state["goals"] = json!(["b"]));
     let mut file = StateFile::open(&folder, "s").unwrap();
-    let StateNews::Edited(state) = file.look(&session) else { panic!("it is not found") };
+    let StateNews::Edited(state) = file.read_edits(&session) else { panic!("it is not found") };
     assert_eq!(state, json!({"goals": ["b"]}));
     session.handle(Time(1), Input::State { state, by: "the state's file".to_owned(), is_whole: false }).unwrap();
     assert_eq!(file.edits_adopted(), FileNews::Taken { file: file.path.clone() });
     // The process dies here: an adopted change is not adopted again.
     let mut file = StateFile::open(&folder, "s").unwrap();
-    assert_eq!(file.look(&session), StateNews::Nothing);
+    assert_eq!(file.read_edits(&session), StateNews::Nothing);
     file.write(&session.state());
     assert_eq!(serde_json::from_slice::<Value>(&fs::read(&file.path).unwrap()).unwrap(), session.state());
     fs::remove_dir_all(folder).unwrap();
@@ -104,7 +104,7 @@ fn a_file_put_back_to_what_it_was_before_is_an_edit_too() {
     file.write(&session.state());
     fs::write(&file.path, first).unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
-    assert_eq!(file.look(&session), StateNews::Edited(json!({"goals": ["a"]})));
+    assert_eq!(file.read_edits(&session), StateNews::Edited(json!({"goals": ["a"]})));
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -121,7 +121,7 @@ fn a_file_put_back_to_how_the_latest_turn_began_is_an_edit_too() {
     fs::write(&file.path, first).unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.recognise(&session.state(), |visit| states.iter().cloned().for_each(visit));
-    assert_eq!(file.look(&session), StateNews::Edited(json!({"goals": ["a"]})), "nothing was cut off");
+    assert_eq!(file.read_edits(&session), StateNews::Edited(json!({"goals": ["a"]})), "nothing was cut off");
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -142,7 +142,7 @@ fn dur_7_what_a_crash_leaves_of_a_turn_at_work_is_no_edit() {
     file.write_on(&states[0]);
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.recognise(&session.state(), |visit| states.iter().cloned().for_each(visit));
-    assert_eq!(file.look(&session), StateNews::Nothing);
+    assert_eq!(file.read_edits(&session), StateNews::Nothing);
     assert_eq!(file.write(&session.state()), None);
     assert_eq!(serde_json::from_slice::<Value>(&fs::read(&file.path).unwrap()).unwrap(), states[1]);
     assert!(!folder.join("states/s.json.new").exists());
@@ -166,7 +166,7 @@ fn an_edit_made_while_a_turn_is_at_work_is_told_from_what_stood_there() {
     file.write_on(&session.state());
     // Even after a crash, and without the states of the turn.
     for mut file in [file, StateFile::open(&folder, "s").unwrap()] {
-        assert_eq!(file.look(&session), StateNews::Edited(json!({"done": ["theirs"]})), "the goals are ours");
+        assert_eq!(file.read_edits(&session), StateNews::Edited(json!({"done": ["theirs"]})), "the goals are ours");
     }
     fs::remove_dir_all(folder).unwrap();
 }
@@ -185,11 +185,11 @@ fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
         ("\u{0}\u{1}", "states/s.json:1:1", "expected value"),
     ] {
         fs::write(&file.path, text).unwrap();
-        let StateNews::News(FileNews::Refused { place: found, why: words, ours }) = file.look(&session) else {
+        let StateNews::News(FileNews::Refused { place: found, why: words, ours }) = file.read_edits(&session) else {
             panic!("{text:?} is taken")
         };
         assert!(found.ends_with(place) && words.contains(why), "{found}: {words}");
-        assert_eq!(file.look(&session), StateNews::Nothing, "it is said once");
+        assert_eq!(file.read_edits(&session), StateNews::Nothing, "it is said once");
         // Neither the session's state nor the person's text is lost.
         assert_eq!(file.write(&session.state()), None);
         assert_eq!(fs::read_to_string(&file.path).unwrap(), text);
@@ -197,7 +197,7 @@ fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
     }
     // Once corrected it is adopted, with the person's changes only.
     fs::write(&file.path, "{\"goals\": [\"mended\"]}").unwrap();
-    assert_eq!(file.look(&session), StateNews::Edited(json!({"goals": ["mended"]})));
+    assert_eq!(file.read_edits(&session), StateNews::Edited(json!({"goals": ["mended"]})));
     file.edits_adopted();
     file.write(&session.state());
     assert!(!folder.join("states/s.json.new").exists());
@@ -213,7 +213,7 @@ fn an_edit_made_while_the_session_works_is_not_written_over_and_takes_nothing_ba
     edit(&file, |state| state["goals"] = json!(["theirs"]));
     session.handle(Time(1), Input::State { state: json!({"done": [1]}), by: "x".to_owned(), is_whole: false }).unwrap();
     file.write(&session.state());
-    let StateNews::Edited(state) = file.look(&session) else { panic!("it is lost") };
+    let StateNews::Edited(state) = file.read_edits(&session) else { panic!("it is lost") };
     assert_eq!(state, json!({"goals": ["theirs"]}), "`done` is as it was when they began, and no change of theirs");
     fs::remove_dir_all(folder).unwrap();
 }
@@ -231,17 +231,17 @@ fn a_crash_at_any_point_of_writing_is_no_edit_and_leaves_a_whole_file() {
     let new = format!("{:#}\n", session.state());
     // A crash between the record and the file.
     file.note(Known { text: new.clone(), instead_of: Some(old.clone()) }).unwrap();
-    drop(whole_file::prepare(&file.path, new.as_bytes()).unwrap());
+    drop(atomic_file::prepare(&file.path, new.as_bytes()).unwrap());
     let mut file = StateFile::open(&folder, "s").unwrap();
     assert_eq!(fs::read_to_string(&file.path).unwrap(), old);
-    assert_eq!(file.look(&session), StateNews::Nothing);
+    assert_eq!(file.read_edits(&session), StateNews::Nothing);
     // A crash between the file and its record; the session continues before anybody reads it.
-    whole_file::write(&file.path, new.as_bytes()).unwrap();
+    atomic_file::write(&file.path, new.as_bytes()).unwrap();
     session
         .handle(Time(2), Input::State { state: json!({"goals": ["c"]}), by: "x".to_owned(), is_whole: false })
         .unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
-    assert_eq!(file.look(&session), StateNews::Nothing);
+    assert_eq!(file.read_edits(&session), StateNews::Nothing);
     assert_eq!(file.write(&session.state()), None);
     assert!(fs::read_to_string(&file.path).unwrap().contains("\"c\""));
     fs::remove_dir_all(folder).unwrap();
@@ -278,8 +278,8 @@ fn nothing_is_left_of_a_session_that_is_removed_not_even_by_a_crash() {
     let folder = folder("removed");
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.write(&json!({"goals": ["a"]}));
-    for path in [file.path.clone(), file.ours(), file.record.clone()] {
-        drop(whole_file::prepare(&path, b"half done").unwrap());
+    for path in [file.path.clone(), file.own_path(), file.record.clone()] {
+        drop(atomic_file::prepare(&path, b"half done").unwrap());
     }
     assert!(fs::read_dir(folder.join("states")).unwrap().count() > 3);
     StateFile::remove(&folder, "s").unwrap();

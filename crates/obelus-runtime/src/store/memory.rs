@@ -7,8 +7,8 @@ use obelus_kernel::Time;
 use serde_json::Value;
 
 use super::{
-    Durable, InboxRow, InputId, Journaled, Locks, Record, Rest, SessionLock, SessionRow, Snapshot, Store, StoreError,
-    check_ids, check_name,
+    CheckpointData, Durable, InboxRow, InputId, Journaled, Locks, Record, SessionLock, SessionRow, Snapshot, Store,
+    StoreError, check_ids, check_name,
 };
 
 /// Sessions in memory.
@@ -128,7 +128,7 @@ impl Store for MemoryStore {
         self.with(id, |kept| Ok(kept.checkpoint.clone()))
     }
 
-    fn keep_rest(&self, id: &str, seq: u64, rest: Rest) {
+    fn store_checkpoint(&self, id: &str, seq: u64, rest: CheckpointData) {
         let _ = self.with(id, |kept| {
             if let Some(state) = rest.checkpoint {
                 kept.checkpoint = Some(Snapshot { seq, state });

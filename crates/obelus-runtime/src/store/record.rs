@@ -110,7 +110,7 @@ pub struct Journaled {
     /// The records, oldest first.
     pub records: Vec<Record>,
     /// The damaged end that was left out.
-    pub cut: Option<Cut>,
+    pub cut: Option<DamagedTail>,
 }
 
 impl Journaled {
@@ -122,7 +122,7 @@ impl Journaled {
 
 /// A damaged end of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct DamagedTail {
     /// The first record that cannot be read.
     pub seq: u64,
     /// The number of records left out, including this one.
@@ -142,7 +142,7 @@ pub struct Snapshot {
 
 /// The stored data of a resting session.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rest {
+pub struct CheckpointData {
     /// The result of `Session::checkpoint`, if the session can be checkpointed now.
     pub checkpoint: Option<String>,
     /// The open questions, as `Question::to_json` makes them.

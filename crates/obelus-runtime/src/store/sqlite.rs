@@ -12,18 +12,18 @@
 //! | `sessions` | sessions by name |
 //! | `journal` | records |
 //! | `index` | the positions of a session's records |
-//! | `rest` | checkpoints and open questions |
-//! | `sum` | checksums |
+//! | `checkpoint` | checkpoints and open questions |
+//! | `checksum` | checksums |
 
+mod checkpoint;
+mod checksum;
 mod file;
 mod index;
 mod journal;
 mod lock;
 mod reader;
-mod rest;
 mod schema;
 mod sessions;
-mod sum;
 mod writer;
 
 use std::fs::File;
@@ -38,8 +38,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{
-    AppendError, Cut, Durable, InboxRow, InputId, Journaled, Locks, Record, Rest, SessionLock, SessionRow, Snapshot,
-    Store, StoreError, check_name,
+    AppendError, CheckpointData, DamagedTail, Durable, InboxRow, InputId, Journaled, Locks, Record, SessionLock,
+    SessionRow, Snapshot, Store, StoreError, check_name,
 };
 use file::OpenFile;
 use index::RecordIndex;
@@ -85,18 +85,18 @@ impl SqliteStore {
         let reader = SharedReader::default();
         let closed = reader.clone();
         let writer = StoreWriter::start(folder.to_owned(), move || *closed.get() = None)?;
-        *reader.get() = Some(StoreReader::new(schema::look(folder)?));
+        *reader.get() = Some(StoreReader::new(schema::open_read_only(folder)?));
         Ok(Self::of(folder, reader, Some(writer), Some(lock)))
     }
 
     /// Opens a store for reading only, also while another process holds it.
-    pub fn look(folder: &Path) -> Result<Self, StoreError> {
+    pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
         if !schema::exists(folder) {
             let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no store here");
             return Err(StoreError::Folder(folder.to_owned(), missing));
         }
         let reader = SharedReader::default();
-        *reader.get() = Some(StoreReader::new(schema::look(folder)?));
+        *reader.get() = Some(StoreReader::new(schema::open_read_only(folder)?));
         Ok(Self::of(folder, reader, None, None))
     }
 
@@ -150,7 +150,7 @@ impl SqliteStore {
                 if let Some(writer) = &self.inner.writer {
                     writer.reopen()?;
                 }
-                closed.insert(StoreReader::new(schema::look(&self.inner.folder)?)).read(work)
+                closed.insert(StoreReader::new(schema::open_read_only(&self.inner.folder)?)).read(work)
             }
         }
     }
@@ -200,13 +200,13 @@ impl SqliteStore {
         let Journaled { records, cut, .. } = self.load(id, 0, None)?;
         match cut {
             None => Ok(records),
-            Some(Cut { seq, problem, .. }) => Err(StoreError::Damaged { session: id.to_owned(), seq, problem }),
+            Some(DamagedTail { seq, problem, .. }) => Err(StoreError::Damaged { session: id.to_owned(), seq, problem }),
         }
     }
 
     /// The last input that started a turn: start, a plan run, or a message of the user.
-    pub fn last_word(&self, id: &str) -> Result<Option<Input>, StoreError> {
-        self.read(|connection, index| journal::last_word(connection, index, id))
+    pub fn last_turn_input(&self, id: &str) -> Result<Option<Input>, StoreError> {
+        self.read(|connection, index| journal::last_turn_input(connection, index, id))
     }
 
     /// How many records a session's journal has.
@@ -267,13 +267,13 @@ impl Store for SqliteStore {
     }
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, StoreError> {
-        let found = self.read(|connection, index| rest::snapshot(connection, index, id));
+        let found = self.read(|connection, index| checkpoint::snapshot(connection, index, id));
         found.map_err(|error| self.missing_records(id, error))
     }
 
-    fn keep_rest(&self, id: &str, seq: u64, rest: Rest) {
+    fn store_checkpoint(&self, id: &str, seq: u64, rest: CheckpointData) {
         if let Some(writer) = &self.inner.writer {
-            writer.put_off(id, seq, rest);
+            writer.defer_checkpoint(id, seq, rest);
         }
     }
 
@@ -292,7 +292,7 @@ impl Store for SqliteStore {
     }
 
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
-        self.read(rest::inbox)
+        self.read(checkpoint::inbox)
     }
 
     fn removed(&self, id: &str) -> Result<u64, StoreError> {

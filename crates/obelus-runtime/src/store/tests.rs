@@ -137,8 +137,8 @@ fn an_input_of_an_id_is_taken_once_in_a_session() {
 fn a_journal_that_is_cut_goes_on_before_the_cut() {
     for_every_engine("cut", |store| {
         store.create("s", Time(0), &json!({}), ticks(0..20)).unwrap();
-        let rest = || Rest { checkpoint: Some("{}".to_owned()), questions: Vec::new() };
-        store.keep_rest("s", 15, rest());
+        let rest = || CheckpointData { checkpoint: Some("{}".to_owned()), questions: Vec::new() };
+        store.store_checkpoint("s", 15, rest());
         store.cut("s", 11).unwrap();
         assert_eq!(store.snapshot("s").unwrap(), None, "it knew more than the journal does");
         assert_eq!(append(store, "s", ticks(50..51)).unwrap(), 11);
@@ -146,7 +146,7 @@ fn a_journal_that_is_cut_goes_on_before_the_cut() {
     });
 }
 
-/// Retries until it is equal: rests are written when the store is idle.
+/// Retries until the values are equal, because rests are written when the store is idle.
 fn soon<T: PartialEq + std::fmt::Debug>(expected: &T, found: impl Fn() -> T) {
     for _ in 0..500 {
         if found() == *expected {
@@ -173,9 +173,13 @@ fn what_a_session_is_at_rest_is_kept_and_questions_are_known_until_it_goes_on() 
             rows
         };
         soon(&vec![row("asks", None), row("silent", None)], inbox);
-        store.keep_rest("asks", 1, Rest { checkpoint: Some("one".to_owned()), questions: Vec::new() });
-        store.keep_rest("asks", 2, Rest { checkpoint: None, questions: vec![json!({"id": "q1"})] });
-        store.keep_rest("silent", 2, Rest { checkpoint: Some("two".to_owned()), questions: Vec::new() });
+        store.store_checkpoint("asks", 1, CheckpointData { checkpoint: Some("one".to_owned()), questions: Vec::new() });
+        store.store_checkpoint("asks", 2, CheckpointData { checkpoint: None, questions: vec![json!({"id": "q1"})] });
+        store.store_checkpoint(
+            "silent",
+            2,
+            CheckpointData { checkpoint: Some("two".to_owned()), questions: Vec::new() },
+        );
         soon(&vec![row("asks", Some(vec![json!({"id": "q1"})]))], inbox);
         let checkpoint = |seq, state: &str| Some(Snapshot { seq, state: state.to_owned() });
         assert_eq!(store.snapshot("asks").unwrap(), checkpoint(1, "one"), "a later rest without one keeps it");

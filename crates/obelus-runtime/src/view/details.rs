@@ -4,14 +4,14 @@ use obelus_kernel::session::{AskedCall, quoted_value};
 use obelus_kernel::visible;
 use serde_json::Value;
 
-use super::question::{Maker, RowView};
+use super::question::{QuestionViewBuilder, RowView};
 use crate::words::fill;
 
 /// Meta-properties that have texts of their own, or are shown elsewhere.
 const KNOWN: [&str; 8] =
     ["_tool", "_instance", "_scopes", "_reasoningForCall", "_delegate", "_activity", "_outputPath", "_outputMethod"];
 
-impl Maker<'_> {
+impl QuestionViewBuilder<'_> {
     pub(super) fn detail(label: &str, value: String) -> RowView {
         RowView { place: String::new(), label: label.to_owned(), value, before: None, instead_of: None, mark: None }
     }

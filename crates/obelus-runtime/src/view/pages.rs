@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::atomic_file;
 use crate::session_files::SessionFiles;
-use crate::whole_file;
 
 /// The file in the session's picture folder.
 const FILE: &str = "pages.json";
@@ -48,8 +48,8 @@ impl PageNotes {
 
     /// Writes them into a folder, readable only by the owner.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
-        whole_file::private_folder(folder)?;
-        whole_file::write(&folder.join(FILE), &serde_json::to_vec(self)?)
+        atomic_file::private_folder(folder)?;
+        atomic_file::write(&folder.join(FILE), &serde_json::to_vec(self)?)
     }
 
     /// Notes a full address. Returns whether it is new.

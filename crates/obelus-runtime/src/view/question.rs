@@ -153,7 +153,7 @@ impl QuestionView {
 
     /// The same without the session, by the titles of its tools.
     pub fn by_titles(question: &Question, titles: &Titles, language: Language) -> Self {
-        Maker { question, titles, pages: &titles.pages(), language, proposed: None }.view()
+        QuestionViewBuilder { question, titles, pages: &titles.pages(), language, proposed: None }.view()
     }
 
     /// A question as an edit would change it, for review before the edit counts (ASK-3). The edit must have its
@@ -169,7 +169,13 @@ impl QuestionView {
         let titles = Titles::of(session.context_of(id), language.code()).with_pages(pages);
         let asked = session.question(id);
         let pages = titles.pages();
-        let maker = Maker { question: &question, titles: &titles, pages: &pages, language, proposed: asked.as_ref() };
+        let maker = QuestionViewBuilder {
+            question: &question,
+            titles: &titles,
+            pages: &pages,
+            language,
+            proposed: asked.as_ref(),
+        };
         let mut view = maker.view();
         language.words().questions.edited.clone_into(&mut view.head);
         Ok(view)
@@ -182,7 +188,7 @@ impl QuestionView {
     }
 }
 
-pub(super) struct Maker<'a> {
+pub(super) struct QuestionViewBuilder<'a> {
     pub(super) question: &'a Question,
     pub(super) titles: &'a Titles,
     pub(super) pages: &'a PageNotes,
@@ -191,7 +197,7 @@ pub(super) struct Maker<'a> {
     pub(super) proposed: Option<&'a Question>,
 }
 
-impl Maker<'_> {
+impl QuestionViewBuilder<'_> {
     pub(super) fn view(&self) -> QuestionView {
         let Self { question, language, .. } = *self;
         let words = &language.words().questions;
@@ -238,7 +244,7 @@ fn answers(about: About, open: usize) -> Vec<&'static str> {
     }
 }
 
-impl Maker<'_> {
+impl QuestionViewBuilder<'_> {
     /// The picture of the page of a call, found by the address in its parameters.
     fn picture(&self) -> Option<PathBuf> {
         self.addresses().find_map(|address| self.pages.picture(address)).map(PathBuf::from)

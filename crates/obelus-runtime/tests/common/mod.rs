@@ -1,4 +1,4 @@
-//! What tests of sessions have in common.
+//! Helpers for tests of sessions.
 
 #![allow(dead_code, reason = "not every test needs everything")]
 
@@ -9,17 +9,17 @@ use std::sync::{Arc, Mutex};
 
 use obelus_kernel::session::{Input, Mode, Question, Reply, Settings};
 use obelus_kernel::{Context, Expr, Time};
-use obelus_runtime::engine::{AppendError, Durable, Journaled, Record, Rest, SessionLock, Snapshot};
+use obelus_runtime::engine::{AppendError, CheckpointData, Durable, Journaled, Record, SessionLock, Snapshot};
 use obelus_runtime::sessions::{InboxRow, InputId, SessionRow};
 use obelus_runtime::{Activities, Connections, Host, MemoryStore, SessionHandle, SessionSpec, Store, StoreError};
 use serde_json::{Value, json};
 
-/// A tool with one parameter, which acts in this way.
+/// A tool with one parameter and this effect.
 pub(crate) fn tool(effect: &str) -> Value {
     json!({"type": "object", "properties": {"n": {}}, "x-effect": effect, "x-trust": "trusted", "x-target": []})
 }
 
-/// A session with these tools, that begins with this plan.
+/// A session with these tools and this plan.
 pub(crate) fn spec(tools: Value, plan: Value) -> SessionSpec {
     let context = json!([{"type": "tool", "tool": tools}, {"type": "plan", "plan": plan}]);
     SessionSpec {
@@ -30,7 +30,7 @@ pub(crate) fn spec(tools: Value, plan: Value) -> SessionSpec {
     }
 }
 
-/// A chain of calls of `step`, each of what the one before brought.
+/// A chain of calls of `step`, each with the result of the one before.
 pub(crate) fn chain(effect: &str, length: usize) -> SessionSpec {
     let call = |i: usize| {
         let n = if i == 0 { json!(0) } else { json!(format!("†state.v{}", i - 1)) };
@@ -39,7 +39,7 @@ pub(crate) fn chain(effect: &str, length: usize) -> SessionSpec {
     spec(json!({"step": tool(effect)}), (0..length).map(call).collect())
 }
 
-/// `step` adds one, and counts how often it was asked to.
+/// `step` adds one; `calls` counts its runs.
 pub(crate) fn counting(calls: &Arc<AtomicUsize>) -> Activities {
     let calls = calls.clone();
     let mut activities = Activities::new();
@@ -50,33 +50,33 @@ pub(crate) fn counting(calls: &Arc<AtomicUsize>) -> Activities {
     activities
 }
 
-/// A clock that stands.
+/// A stopped clock.
 pub(crate) fn clock() -> Time {
     Time(1_768_467_600_000)
 }
 
-/// What an expression reads.
+/// The value of an expression.
 pub(crate) async fn read(handle: &SessionHandle, path: &str) -> Option<Value> {
     let path = Expr::parse(path).unwrap();
     handle.inspect(move |session| session.context().resolve(&path, None).map(Cow::into_owned)).await.unwrap()
 }
 
-/// The questions that wait.
+/// The open questions.
 pub(crate) async fn open_questions(handle: &SessionHandle) -> Vec<Question> {
     handle.inspect(|session| session.questions().into_iter().filter(Question::is_open).collect()).await.unwrap()
 }
 
-/// A store in memory that has room for so many records, as a disk has.
+/// A store in memory with room for a limited number of records, like a full disk.
 #[derive(Default)]
 pub(crate) struct Small {
     inner: MemoryStore,
     room: Mutex<Option<u64>>,
-    /// How often something was appended.
+    /// The number of appends.
     pub(crate) commits: AtomicUsize,
 }
 
 impl Small {
-    /// Has room for so many records from now on.
+    /// Sets the limit; `None` removes it.
     pub(crate) fn make_room(&self, records: Option<u64>) {
         *self.room.lock().unwrap() = records;
     }
@@ -116,8 +116,8 @@ impl Store for Small {
         self.inner.snapshot(id)
     }
 
-    fn keep_rest(&self, id: &str, seq: u64, rest: Rest) {
-        self.inner.keep_rest(id, seq, rest);
+    fn store_checkpoint(&self, id: &str, seq: u64, rest: CheckpointData) {
+        self.inner.store_checkpoint(id, seq, rest);
     }
 
     fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
@@ -141,7 +141,7 @@ impl Store for Small {
     }
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed on drop.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -159,34 +159,33 @@ impl Drop for Folder {
     }
 }
 
-/// The inputs of a session, as its store has them.
+/// The inputs in a session's journal.
 pub(crate) fn journal(store: &dyn Store, id: &str) -> Vec<Input> {
     store.load(id, 0, None).unwrap().records.into_iter().map(|record| Arc::unwrap_or_clone(record.input)).collect()
 }
 
-/// A host of sessions in this store.
 pub(crate) fn host(connections: Connections, store: Arc<dyn Store>) -> Host {
     Host::builder(connections).store(store).clock(clock).build()
 }
 
-/// Runs the plan to its rest.
+/// Runs the plan until the turn rests.
 pub(crate) async fn run_plan(handle: &SessionHandle) -> Reply {
     handle.run_plan().await.unwrap();
     handle.rested().await.unwrap().unwrap()
 }
 
-/// Says something, and waits for the rest.
+/// Sends a message and waits until the turn rests.
 pub(crate) async fn say(handle: &SessionHandle, words: &str) -> Reply {
     handle.say(words).await.unwrap();
     handle.rested().await.unwrap().unwrap()
 }
 
-/// Everything that the session is.
+/// The whole session as text.
 pub(crate) async fn snapshot(handle: &SessionHandle) -> String {
     handle.inspect(|session| session.snapshot().to_string()).await.unwrap()
 }
 
-/// Ends a process, as far as its sessions can tell.
+/// Ends a host as the death of its process would.
 pub(crate) async fn kill(host: Host) {
     drop(host);
     for _ in 0..3 {

@@ -1,26 +1,26 @@
-//! A session of 50,000 calls is taken up for the cost of its checkpoint and of what came after.
+//! Restoring a session of 50,000 calls costs as much as its checkpoint and the records after it.
 
 use std::process::Command;
 use std::sync::Arc;
 
 use obelus_kernel::session::{Input, Mode, Session, Settings, Task};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::engine::{Record, Remake, Rest, advance, restore};
+use obelus_runtime::engine::{CheckpointData, Record, SessionFactory, advance, restore};
 use obelus_runtime::{SqliteStore, Store};
 use serde_json::{Value, json};
 
 const TURNS: usize = 50;
 const CALLS: usize = 1_000;
-/// Of a result, in bytes.
+/// Size of a result in bytes.
 const RESULT: usize = 400;
 
-/// Kilobytes of address space that the process which restores it may have.
+/// Limit of the child's address space in kilobytes.
 const LIMIT: usize = 600_000;
 
-/// Where the child finds the store.
+/// The environment variable with the folder of the store, for the child.
 const FOLDER: &str = "OBELUS_LONG_SESSION";
 
-/// Every call adds its result to those that are there.
+/// A session in which every call appends its result to a list.
 fn session() -> Session {
     let tool = json!({"type": "object", "properties": {"n": {}}, "x-effect": "read", "x-trust": "trusted"});
     let call = |n| json!({"_tool": "step", "n": n, "_outputPath": "†state.all", "_outputMethod": "push"});
@@ -35,11 +35,11 @@ fn session() -> Session {
     Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap()
 }
 
-fn remake() -> Remake {
+fn session_factory() -> SessionFactory {
     Arc::new(|| Ok(session()))
 }
 
-/// The records of so many turns, and what the session was after each of them.
+/// Plays this many turns; returns their records.
 fn live(session: &mut Session, turns: usize) -> Vec<Record> {
     let mut records = Vec::new();
     for _ in 0..turns {
@@ -61,7 +61,7 @@ fn live(session: &mut Session, turns: usize) -> Vec<Record> {
     records
 }
 
-/// Has a child restore the session under the limit.
+/// Restores the session in a child process under the limit.
 fn restore_in_child(folder: &std::path::Path) {
     let child = format!("ulimit -v {LIMIT}; exec \"$0\" --exact long::the_child_restores_it --ignored --nocapture");
     let ended = Command::new("sh")
@@ -79,12 +79,11 @@ fn restore_in_child(folder: &std::path::Path) {
 fn the_child_restores_it() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.as_ref()).unwrap());
-    let restored = restore(&store, "s", &remake()).unwrap();
+    let restored = restore(&store, "s", &session_factory()).unwrap();
     assert_eq!(restored.last, (TURNS * (CALLS + 1)) as u64 - 1);
     assert_eq!(restored.open.len(), 1, "the last call was under way");
     let state = restored.session.state();
     assert_eq!(state["all"].as_array().map(Vec::len), Some(TURNS * CALLS - 1));
-    // The state's file is compared with those of the latest turn only if it is another one.
     let mut states = 0;
     restored.states.visit(|_| states += 1);
     assert_eq!(states, 0, "no model was asked, and there was no rest");
@@ -101,13 +100,13 @@ fn a_session_of_50_000_calls_is_restored_under_a_memory_limit() {
     let (rest, checkpoint) = (records.len() as u64, session.checkpoint());
     assert!(checkpoint.is_some());
     records.extend(live(&mut session, 1));
-    // The last call of the last turn has not ended.
+    // Removes the end of the last call.
     records.pop();
     store.create("s", Time(0), &json!({}), records).unwrap();
     drop(store);
     restore_in_child(&folder);
     let store = SqliteStore::open(&folder).unwrap();
-    store.keep_rest("s", rest, Rest { checkpoint, questions: Vec::new() });
+    store.store_checkpoint("s", rest, CheckpointData { checkpoint, questions: Vec::new() });
     drop(store);
     restore_in_child(&folder);
     std::fs::remove_dir_all(&folder).unwrap();

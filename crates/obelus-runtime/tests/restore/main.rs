@@ -1,4 +1,4 @@
-//! Sessions are restored as they were, or not at all (DUR-1, DUR-12).
+//! DUR-1, DUR-12: a session is restored exactly or not at all.
 
 mod long;
 mod scene;
@@ -6,12 +6,12 @@ mod scene;
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
 use obelus_runtime::StoreError;
-use obelus_runtime::engine::{Record, Rest, RestoreError, back_to_rest, fork, look_at, restore};
+use obelus_runtime::engine::{CheckpointData, Record, RestoreError, fork, restore, rewind_to_rest, view_at};
 use serde_json::json;
 
 use scene::{Made, Scene};
 
-/// What differs in the error, and the record and the rest that it names.
+/// The record, the last rest and the difference that an error names.
 fn difference(error: &RestoreError) -> (u64, u64, String) {
     let RestoreError::Differs { seq, rest, what, .. } = error else { panic!("{error}") };
     (*seq, *rest, what.clone())
@@ -23,7 +23,7 @@ fn a_session_is_restored_as_it_was_wherever_its_journal_ends() {
     scene.turns(Made::default(), 2);
     let records = scene.records();
     for at in 0..=records.len() as u64 {
-        let replayed = look_at(&scene.store, "s", &Made::default().remake(), Some(at)).unwrap();
+        let replayed = view_at(&scene.store, "s", &Made::default().session_factory(), Some(at)).unwrap();
         let mut told = Made::default().session();
         for record in &records[..usize::try_from(at).unwrap()] {
             told.handle(record.at, Input::clone(&record.input)).unwrap();
@@ -39,7 +39,7 @@ fn what_was_handed_out_and_has_not_ended_is_open_again() {
     scene.turns(Made::default(), 1);
     let before_the_last_end = scene.records().len() as u64;
     scene.store.cut("s", before_the_last_end).unwrap();
-    let restored = restore(&scene.store, "s", &Made::default().remake()).unwrap();
+    let restored = restore(&scene.store, "s", &Made::default().session_factory()).unwrap();
     assert_eq!((restored.last, restored.open.len(), restored.reply.is_some()), (before_the_last_end - 1, 1, false));
 }
 
@@ -47,20 +47,23 @@ fn what_was_handed_out_and_has_not_ended_is_open_again() {
 fn a_version_that_does_something_else_stops_the_session_and_says_what_and_since_when() {
     let scene = Scene::new();
     scene.turns(Made::default(), 2);
-    // A turn is its beginning and three calls.
+    // A turn has four records: its beginning and the ends of three calls.
     for (other, seq, rest, words) in [
         (Made { second: "other words", ..Made::default() }, 2, 0, "call 0.1 of `step`"),
         (Made { is_trusted: false, ..Made::default() }, 2, 0, "other messages were appended than now"),
         (Made { calls: 4, ..Made::default() }, 4, 0, "other tasks were handed out than now"),
     ] {
-        let Err(error) = restore(&scene.store, "s", &other.remake()) else { panic!("{other:?}") };
+        let Err(error) = restore(&scene.store, "s", &other.session_factory()) else { panic!("{other:?}") };
         let (found, back, what) = difference(&error);
         assert_eq!((found, back), (seq, rest), "{what}");
         assert!(what.contains(words), "{what}");
         let said = error.to_string();
         assert!(said.contains(&Time(scene::clock(seq)).to_string()) && said.contains("Nothing was done"), "{said}");
-        assert!(look_at(&scene.store, "s", &other.remake(), None).is_err());
-        assert!(look_at(&scene.store, "s", &other.remake(), Some(seq - 1)).is_ok(), "up to there it is the same");
+        assert!(view_at(&scene.store, "s", &other.session_factory(), None).is_err());
+        assert!(
+            view_at(&scene.store, "s", &other.session_factory(), Some(seq - 1)).is_ok(),
+            "up to there it is the same"
+        );
         let forked = fork(other.session(), "f", scene.records(), &[], "a test");
         assert_eq!(difference(&forked.unwrap_err()).0, seq);
     }
@@ -75,14 +78,14 @@ fn an_input_that_is_refused_now_and_was_taken_then_is_a_difference() {
     let input: Input = serde_json::from_value(decide).unwrap();
     let digest = scene.records()[0].digest;
     scene.append(vec![Record { digest, ..Record::new(Time(9), input.clone()) }]);
-    let Err(error) = restore(&scene.store, "s", &Made::default().remake()) else { panic!("it was taken") };
+    let Err(error) = restore(&scene.store, "s", &Made::default().session_factory()) else { panic!("it was taken") };
     let (seq, rest, what) = difference(&error);
     assert_eq!((seq, rest), (5, 4));
     assert!(what.starts_with("it is refused now: "), "{what}");
-    // Versions before digests kept inputs before they were taken.
+    // Versions before digests wrote inputs to the journal before the session accepted them.
     scene.store.cut("s", 5).unwrap();
     scene.append(vec![Record::new(Time(9), input)]);
-    assert!(restore(&scene.store, "s", &Made::default().remake()).is_ok());
+    assert!(restore(&scene.store, "s", &Made::default().session_factory()).is_ok());
 }
 
 #[test]
@@ -90,32 +93,32 @@ fn a_session_at_rest_is_taken_up_from_its_checkpoint_whatever_a_newer_version_wo
     let scene = Scene::new();
     let mut session = scene.turns(Made::default(), 1);
     let checkpoint = session.checkpoint();
-    scene.store.keep_rest("s", 4, Rest { checkpoint, questions: Vec::new() });
+    scene.store.store_checkpoint("s", 4, CheckpointData { checkpoint, questions: Vec::new() });
     let other = Made { is_trusted: false, ..Made::default() };
-    let restored = restore(&scene.store, "s", &other.remake()).unwrap();
+    let restored = restore(&scene.store, "s", &other.session_factory()).unwrap();
     assert_eq!((restored.last, restored.open.len()), (4, 0));
     assert_eq!(restored.session.state(), session.state());
-    // Within a turn it is replayed, and held against the digests.
+    // Within a turn the journal is replayed and compared with the digests.
     scene.advance(&mut session, Input::RunPlan);
     scene.advance(&mut session, scene::ended("1.0"));
-    let (seq, rest, _) = difference(&restore(&scene.store, "s", &other.remake()).err().unwrap());
+    let (seq, rest, _) = difference(&restore(&scene.store, "s", &other.session_factory()).err().unwrap());
     assert_eq!((seq, rest), (6, 4));
-    assert_eq!(back_to_rest(&scene.store, "s", &other.remake()).unwrap(), Some(4));
-    assert_eq!(restore(&scene.store, "s", &other.remake()).unwrap().last, 4);
-    assert_eq!(back_to_rest(&scene.store, "s", &other.remake()).unwrap(), None, "it is at its rest");
+    assert_eq!(rewind_to_rest(&scene.store, "s", &other.session_factory()).unwrap(), Some(4));
+    assert_eq!(restore(&scene.store, "s", &other.session_factory()).unwrap().last, 4);
+    assert_eq!(rewind_to_rest(&scene.store, "s", &other.session_factory()).unwrap(), None, "it is at its rest");
 }
 
 #[test]
 fn messages_before_a_checkpoint_are_held_against_the_digests_too() {
     let scene = Scene::new();
-    // A checkpoint keeps the latest messages, and these are more.
+    // A checkpoint has only the latest messages; this session has more.
     let session = scene.turns(Made::default(), 40);
     let last = scene.records().len() as u64;
-    scene.store.keep_rest("s", last, Rest { checkpoint: session.checkpoint(), questions: Vec::new() });
-    let same = restore(&scene.store, "s", &Made::default().remake()).unwrap();
+    scene.store.store_checkpoint("s", last, CheckpointData { checkpoint: session.checkpoint(), questions: Vec::new() });
+    let same = restore(&scene.store, "s", &Made::default().session_factory()).unwrap();
     assert_eq!(same.session.context().to_json(), session.context().to_json());
     let other = Made { second: "other words", ..Made::default() };
-    let restored = restore(&scene.store, "s", &other.remake()).unwrap();
+    let restored = restore(&scene.store, "s", &other.session_factory()).unwrap();
     assert_eq!(restored.session.context().unreadable(), None, "nobody has asked for them");
     let _ = restored.session.context().messages();
     assert!(restored.session.context().unreadable().is_some_and(|why| why.contains("record 2")));
@@ -128,7 +131,7 @@ fn a_journal_of_a_version_without_digests_is_restored() {
     let old: Vec<Record> = scene.records().into_iter().map(|record| Record { digest: None, ..record }).collect();
     scene.store.remove("s").unwrap();
     scene.store.create("s", Time(0), &json!({}), old).unwrap();
-    let restored = restore(&scene.store, "s", &Made::default().remake()).unwrap();
+    let restored = restore(&scene.store, "s", &Made::default().session_factory()).unwrap();
     assert_eq!(restored.session.snapshot().to_string(), session.snapshot().to_string());
 }
 
@@ -141,7 +144,7 @@ fn a_fork_has_the_digests_of_what_led_to_it_and_of_what_it_adds() {
     let forked = fork(Made::default().session(), "f", before, &after, "a test").unwrap();
     assert!(forked.iter().all(|record| record.digest.is_some() && record.id.is_none()));
     scene.store.create("f", Time(0), &json!({}), forked).unwrap();
-    let restored = restore(&scene.store, "f", &Made::default().remake()).unwrap();
+    let restored = restore(&scene.store, "f", &Made::default().session_factory()).unwrap();
     assert_eq!((restored.last, restored.session.paused()), (8, Some("a test")), "a pause, and the end of a call");
     assert!(restored.open.is_empty());
 }
@@ -149,8 +152,8 @@ fn a_fork_has_the_digests_of_what_led_to_it_and_of_what_it_adds() {
 #[test]
 fn a_session_that_cannot_be_made_again_or_is_not_there_says_so() {
     let scene = Scene::new();
-    let broken: obelus_runtime::engine::Remake = std::sync::Arc::new(|| Err("the agent is gone".to_owned()));
-    assert!(matches!(restore(&scene.store, "s", &broken), Err(RestoreError::Remake(..))));
-    let unknown = restore(&scene.store, "t", &Made::default().remake());
+    let broken: obelus_runtime::engine::SessionFactory = std::sync::Arc::new(|| Err("the agent is gone".to_owned()));
+    assert!(matches!(restore(&scene.store, "s", &broken), Err(RestoreError::SessionFactory(..))));
+    let unknown = restore(&scene.store, "t", &Made::default().session_factory());
     assert!(matches!(unknown, Err(RestoreError::Store(StoreError::Unknown(_)))));
 }

@@ -1,19 +1,19 @@
-//! A session in a store, told its inputs one by one.
+//! A session in a store that gets its inputs one by one.
 
 use std::sync::Arc;
 
 use obelus_kernel::session::{Input, Mode, Session, Settings, Task};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::engine::{Record, Remake, advance};
+use obelus_runtime::engine::{Record, SessionFactory, advance};
 use obelus_runtime::{MemoryStore, Store};
 use serde_json::{Value, json};
 
-/// How the session is made. Another version makes it otherwise.
+/// The parameters of a session. Another value stands for another version of the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
-    /// Calls of a turn, each after the one before.
+    /// Calls of a turn; each uses the result of the one before.
     pub(crate) calls: usize,
-    /// What the second call is given.
+    /// A parameter of the second call.
     pub(crate) second: &'static str,
     pub(crate) is_trusted: bool,
 }
@@ -42,7 +42,7 @@ impl Made {
         Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap()
     }
 
-    pub(crate) fn remake(&self) -> Remake {
+    pub(crate) fn session_factory(&self) -> SessionFactory {
         let made = self.clone();
         Arc::new(move || Ok(made.session()))
     }
@@ -78,7 +78,7 @@ impl Scene {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(appended).unwrap();
     }
 
-    /// Tells the session something, and keeps it.
+    /// Gives an input to the session and appends it to the journal.
     pub(crate) fn advance(&self, session: &mut Session, input: Input) -> Vec<Task> {
         let at = Time(clock(self.records().len() as u64 + 1));
         let advanced = advance(session, at, input.clone()).unwrap();
@@ -86,7 +86,7 @@ impl Scene {
         advanced.tasks
     }
 
-    /// So many turns, in which every call ends.
+    /// Plays this many turns; every call ends.
     pub(crate) fn turns(&self, made: Made, turns: usize) -> Session {
         let mut session = made.session();
         for _ in 0..turns {

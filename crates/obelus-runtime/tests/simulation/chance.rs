@@ -1,4 +1,4 @@
-//! What is drawn from a seed: the same seed draws the same.
+//! Random numbers from a seed.
 
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(u64);

@@ -1,11 +1,11 @@
-//! A disk: what was synced stays, what was not is torn anywhere when the plug is pulled.
+//! A simulated disk. Synced bytes survive a crash; the others are cut at a random place.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_runtime::engine::{AppendError, Digest, Durable, Journaled, Record, Rest, SessionLock, Snapshot};
+use obelus_runtime::engine::{AppendError, CheckpointData, Digest, Durable, Journaled, Record, SessionLock, Snapshot};
 use obelus_runtime::sessions::{InboxRow, InputId, SessionRow};
 use obelus_runtime::{Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -13,22 +13,22 @@ use serde_json::Value;
 
 use crate::world::{Boundary, World};
 
-/// Everything that is on the disk, and what its owner was told.
+/// The content of the disk, and what was acknowledged.
 #[derive(Default)]
 pub(crate) struct Disk {
     genesis: Option<Value>,
-    /// Lines of `LENGTH JSON`, as they lie there.
+    /// Lines of `LENGTH JSON`.
     bytes: Vec<u8>,
     synced: usize,
-    /// Every record of which somebody was told that it is durable.
+    /// The records that were acknowledged as durable.
     acknowledged: Vec<String>,
-    /// A session at rest.
+    /// The checkpoint of the session.
     snapshot: Option<Snapshot>,
-    /// Whether a write is under way.
+    /// Whether an append is in progress.
     pub(crate) is_writing: bool,
 }
 
-/// A record as it lies there.
+/// The stored form of a record.
 #[derive(Serialize, Deserialize)]
 struct Line {
     at: Time,
@@ -38,14 +38,14 @@ struct Line {
 }
 
 impl Disk {
-    /// The plug is pulled: of what was not synced, anything from nothing to all is there, cut in the middle of a record.
+    /// Power loss: any part of the unsynced bytes survives, possibly cut within a record.
     pub(crate) fn crash(&mut self, kept: u64) {
         let torn = self.bytes.len() - self.synced;
         self.bytes.truncate(self.synced + usize::try_from(kept).unwrap_or(0) % (torn + 1));
         self.recover();
     }
 
-    /// Reads what is there, and cuts off a torn end.
+    /// Reads the whole records and cuts off an incomplete end.
     fn recover(&mut self) {
         let lines: Vec<&[u8]> = self.bytes.split_inclusive(|byte| *byte == b'\n').collect();
         let whole: Vec<String> = lines.into_iter().map_while(text_of).collect();
@@ -55,7 +55,7 @@ impl Disk {
         for (told, kept) in self.acknowledged.iter().zip(&whole) {
             assert_eq!(told, kept, "an acknowledged record is another one");
         }
-        // What is there counts from now on, whether anybody was told or not.
+        // From now on all whole records count, acknowledged or not.
         let records = whole.len() as u64;
         self.acknowledged = whole;
         self.snapshot = self.snapshot.take().filter(|snapshot| snapshot.seq <= records);
@@ -86,7 +86,7 @@ fn text_of(line: &[u8]) -> Option<String> {
     (length.parse() == Ok(text.len())).then(|| text.to_owned())
 }
 
-/// The store of one session on that disk.
+/// The store of the only session.
 pub(crate) struct DiskStore {
     pub(crate) disk: Arc<Mutex<Disk>>,
     pub(crate) world: World,
@@ -123,7 +123,7 @@ impl Store for DiskStore {
                 tokio::time::sleep(Duration::from_millis(world.below(400))).await;
             }
             if world.draw(3) {
-                // The sync fails: all, some or none of it is there.
+                // The sync fails: all, some or none of the bytes survive.
                 let kept = world.below(1 << 20);
                 disk.lock().unwrap().crash(kept);
                 return Err(AppendError::OutcomeUnknown("the sync failed".to_owned()));
@@ -156,8 +156,8 @@ impl Store for DiskStore {
         Ok(self.disk.lock().unwrap().snapshot.clone())
     }
 
-    fn keep_rest(&self, _: &str, seq: u64, rest: Rest) {
-        // Nobody waits for it, so it may be lost.
+    fn store_checkpoint(&self, _: &str, seq: u64, rest: CheckpointData) {
+        // Checkpoints are optional, so one may get lost.
         if let Some(state) = rest.checkpoint.filter(|_| !self.world.draw(20)) {
             self.disk.lock().unwrap().snapshot = Some(Snapshot { seq, state });
         }

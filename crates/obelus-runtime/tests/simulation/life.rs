@@ -1,10 +1,10 @@
-//! Lives between crashes, until everything is done.
+//! Processes between crashes, until the work is done.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, Refused, Reply, Settings};
+use obelus_kernel::session::{About, Decision, Input, Mode, Question, Refused, Reply, Settings, TurnEnd};
 use obelus_kernel::{Context, Message, Time};
 use obelus_runtime::{Connections, Host, SessionHandle, SessionSpec};
 use serde_json::{Value, json};
@@ -13,15 +13,15 @@ use crate::disk::DiskStore;
 use crate::model::{Agent, TURNS};
 use crate::world::{GIVEN, World, hands, result};
 
-/// What came of it all.
+/// The outcome of a seed.
 pub(crate) struct Ended {
     pub(crate) state: Value,
-    /// In no order, without times.
+    /// Sorted, without times.
     pub(crate) messages: Vec<String>,
     pub(crate) effects: BTreeMap<String, u32>,
     pub(crate) crashes: u64,
     pub(crate) looks: u64,
-    /// Doubts that a person was asked about.
+    /// Effects in doubt that a person was asked about.
     pub(crate) doubts: u64,
 }
 
@@ -33,7 +33,7 @@ fn clock() -> Time {
     NOW.with(|now| Time(now.replace(now.get() + 1)))
 }
 
-/// Plays a seed to its end; in a storm, or undisturbed.
+/// Plays a seed to its end, with failures or without.
 pub(crate) fn live(seed: u64, storm: bool) -> Ended {
     NOW.with(|now| now.set(1_768_467_600_000));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
@@ -49,7 +49,6 @@ pub(crate) fn live(seed: u64, storm: bool) -> Ended {
                 () = dies.notified() => None,
                 lived = work(&host, &world, &mut doubts) => Some(lived),
             };
-            // The sessions of a host end with it.
             drop(host);
             tokio::task::yield_now().await;
             if let Some(context) = lived {
@@ -60,7 +59,7 @@ pub(crate) fn live(seed: u64, storm: bool) -> Ended {
             let kept = world.below(1 << 20);
             world.disk.lock().unwrap().crash(kept);
             if world.draw(30) {
-                // The clock is set while nobody looks, forward or back.
+                // The clock jumps while no process runs, forward or back.
                 let jump = i64::try_from(world.below(7_200_000)).unwrap_or(0) - 3_600_000;
                 NOW.with(|now| now.set(now.get() + jump));
             }
@@ -83,7 +82,7 @@ fn summary(context: &Context) -> (Value, Vec<String>) {
     (state.unwrap_or_default(), messages)
 }
 
-/// A process: a host whose only session is on the disk, with the world around it.
+/// The host of a new process.
 fn host(seed: u64, world: &World) -> Host {
     let connections = Connections::new(hands(world)).with_model(Agent { seed, world: world.clone() });
     let store = Arc::new(DiskStore { disk: world.disk.clone(), world: world.clone() });
@@ -106,7 +105,7 @@ fn spec() -> SessionSpec {
     }
 }
 
-/// Goes on where the journal ends, to the end of the last turn.
+/// Continues after the end of the journal, to the end of the last turn.
 async fn work(host: &Host, world: &World, doubts: &mut u64) -> Context {
     let handle = match host.spec("sim").unwrap() {
         None => host.create("sim", spec()).await.unwrap(),
@@ -114,7 +113,7 @@ async fn work(host: &Host, world: &World, doubts: &mut u64) -> Context {
     };
     until_rest(&handle, world, doubts).await;
     for turn in 0..TURNS {
-        // Whoever got no answer says it again, under the same id.
+        // A message without an answer is sent again with the same id.
         let said = handle.with_id(format!("turn-{turn}").parse().unwrap());
         said_until_taken(&said, Input::User { text: format!("turn {turn}") }).await;
         until_rest(&handle, world, doubts).await;
@@ -125,14 +124,14 @@ async fn work(host: &Host, world: &World, doubts: &mut u64) -> Context {
     handle.inspect(|session| session.context().clone()).await.unwrap()
 }
 
-/// Waits for the rest of the turn, and answers whatever is asked.
+/// Waits until the turn rests; answers all questions.
 async fn until_rest(handle: &SessionHandle, world: &World, doubts: &mut u64) {
     loop {
         let reply = rested(handle).await;
         let open = handle.inspect(|session| session.questions().into_iter().find(Question::is_open)).await.unwrap();
         let Some(question) = open else {
             if let Some(reply) = reply {
-                assert_eq!(reply.ends, Ends::Output, "{:?}", reply.reason);
+                assert_eq!(reply.ends, TurnEnd::Output, "{:?}", reply.reason);
             }
             return;
         };
@@ -149,7 +148,7 @@ async fn until_rest(handle: &SessionHandle, world: &World, doubts: &mut u64) {
     }
 }
 
-/// A person looks whether it happened, and tells the truth.
+/// The truthful answer about an effect in doubt.
 fn looked(question: &Question, world: &World) -> Decision {
     let call = &*question.calls[0].call;
     match world.has_happened(&world.key_of(call)) {
@@ -158,13 +157,13 @@ fn looked(question: &Question, world: &World) -> Decision {
     }
 }
 
-/// Says something until it is taken: a disk that is full now has room later.
+/// Repeats an input until it is accepted: a full disk gets room again.
 async fn said_until_taken(handle: &SessionHandle, input: Input) {
     for _ in 0..50 {
         match handle.tell(input.clone()).await {
             Ok(()) => return,
             Err(refused) if is_of_disk(&refused) => {}
-            // It was taken after all, and nobody heard of it.
+            // An earlier attempt was accepted, though it returned an error.
             Err(refused) => return assert_eq!(refused.code, "already_decided", "{}", refused.text),
         }
     }

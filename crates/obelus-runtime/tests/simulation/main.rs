@@ -1,17 +1,17 @@
-//! Sessions, their host, a disk, a clock, a model and a world under one seed: everything that can go wrong does, and
-//! nothing is lost and nothing done twice.
+//! Simulates sessions, their host, a disk, a clock, a model and external services with random failures. Nothing is
+//! lost, and no effect happens twice.
 //!
-//! A failing seed is printed. `cargo xtask sim SEED` plays it again, `OBELUS_SEEDS=N` plays so many.
+//! A failing seed is printed. `cargo xtask sim SEED` repeats it, `OBELUS_SEEDS=N` sets the number of seeds.
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `chance` | what is drawn from the seed |
-//! | `disk` | a journal of bytes that crashes tear, and snapshots |
-//! | `world` | what calls do to the world, what peers make of their answers, and the truth about it |
-//! | `model` | what the agent wants done, turn by turn |
-//! | `life` | lives between crashes, until the work is done |
+//! | `chance` | random numbers from the seed |
+//! | `disk` | a journal of bytes that a crash can cut, and snapshots |
+//! | `world` | effects of calls, failures of peers, and what really happened |
+//! | `model` | the agent's calls, turn by turn |
+//! | `life` | processes between crashes, until the work is done |
 
 #![expect(clippy::print_stderr, reason = "a failing seed is told to whoever runs the test")]
 
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use life::{Ended, live};
 
-/// Seeds in a usual run.
+/// Seeds of a normal run.
 const SEEDS: u64 = 2_000;
 
 #[test]
@@ -35,7 +35,7 @@ fn whatever_fails_nothing_is_lost_and_nothing_done_twice() {
         Some(seed) => seed..seed + 1,
         None => 0..number("OBELUS_SEEDS").unwrap_or(SEEDS),
     };
-    // Each seed is a world of its own, so they can be played side by side.
+    // Seeds are independent, so threads play them in parallel.
     let next = AtomicU64::new(seeds.start);
     let [crashes, looks, doubts] = [const { AtomicU64::new(0) }; 3];
     let play = || {
@@ -62,7 +62,7 @@ fn whatever_fails_nothing_is_lost_and_nothing_done_twice() {
     }
 }
 
-/// Plays a seed undisturbed and in a storm; a seed that fails is named.
+/// Plays a seed without failures and with them; prints it if it fails.
 fn played(seed: u64) -> Ended {
     let played = std::panic::catch_unwind(|| {
         let (calm, storm) = (live(seed, false), live(seed, true));
@@ -75,7 +75,7 @@ fn played(seed: u64) -> Ended {
     })
 }
 
-/// What must be the same however often the work was cut off.
+/// What must be equal however often the work was interrupted.
 fn compare(calm: &Ended, storm: &Ended) {
     assert_eq!(calm.crashes, 0);
     assert_eq!(storm.state, calm.state, "the state");

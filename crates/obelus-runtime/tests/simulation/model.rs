@@ -1,4 +1,4 @@
-//! What the agent wants done. The same request is always answered in the same way, whoever asks a second time.
+//! The agent's calls. The same request always gets the same answer.
 
 use std::time::Duration;
 
@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::chance::Chance;
 use crate::world::{Boundary, World};
 
-/// Turns of the conversation.
 pub(crate) const TURNS: u64 = 3;
 
 pub(crate) struct Agent {
@@ -17,7 +16,7 @@ pub(crate) struct Agent {
     pub(crate) world: World,
 }
 
-/// The calls of a turn: some read, some act, some only think, some wait for others.
+/// The calls of a turn: some read, some act, some only compute, some wait for others.
 pub(crate) fn calls(seed: u64, turn: u64) -> Vec<Value> {
     let mut chance = Chance::new(seed.wrapping_mul(31).wrapping_add(turn));
     let tools = ["read", "think", "sure", "make", "post"];

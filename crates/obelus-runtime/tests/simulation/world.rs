@@ -1,4 +1,4 @@
-//! What calls do to the world, and what becomes of their answers.
+//! The effects of calls, and what happens to their answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::chance::Chance;
 use crate::disk::Disk;
 
-/// A place where a process can die.
+/// A point at which a process can die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Boundary {
     BeforeWrite,
@@ -25,30 +25,30 @@ pub(crate) enum Boundary {
     Looking,
 }
 
-/// The world, shared by everything that acts in it.
+/// The external services, shared by everything that acts on them.
 #[derive(Clone)]
 pub(crate) struct World {
     inner: Arc<Mutex<Inner>>,
-    /// Says that the process dies.
+    /// Signals the death of the process.
     pub(crate) dies: Arc<Notify>,
     pub(crate) disk: Arc<Mutex<Disk>>,
 }
 
 struct Inner {
     chance: Chance,
-    /// Whether things go wrong at all.
+    /// Whether failures happen.
     storm: bool,
-    /// Crashes that may still come, so that there is an end.
+    /// Remaining crashes; bounded so that the work ends.
     crashes_left: u32,
     crashes: u64,
     looks: u64,
-    /// How often each effect happened that may happen once.
+    /// How often each non-idempotent effect happened.
     effects: BTreeMap<String, u32>,
-    /// How often the answer to a call was lost, so that it is not lost for ever.
+    /// The number of the latest attempt, by key.
     losses: BTreeMap<String, u32>,
-    /// The key of each call that has begun.
+    /// The key of each started call.
     keys: BTreeMap<String, String>,
-    /// Attempts that come too late: somebody has looked, and found nothing.
+    /// Attempts that may not act any more, because somebody was told that they did not happen.
     closed: BTreeSet<(String, u32)>,
 }
 
@@ -72,7 +72,7 @@ impl World {
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Whether something goes wrong that does so this often in a storm.
+    /// Whether a failure with this probability happens.
     pub(crate) fn draw(&self, percent: u64) -> bool {
         let mut inner = self.inner();
         inner.storm && inner.chance.percent(percent)
@@ -82,7 +82,7 @@ impl World {
         self.inner().chance.below(limit)
     }
 
-    /// Comes to a place where the process may die; then nothing after it happens.
+    /// A point at which the process may die; then it does not return.
     pub(crate) async fn cross(&self, _: Boundary) {
         let dies = {
             let mut inner = self.inner();
@@ -108,14 +108,14 @@ impl World {
         self.inner().effects.clone()
     }
 
-    /// What a person sees who looks whether a call happened. What is on its way is held up.
+    /// Whether the effect of a call happened. If not, its sent attempts are voided.
     pub(crate) fn has_happened(&self, key: &str) -> bool {
         let mut inner = self.inner();
         let attempts: Vec<u32> = (1..20).collect();
         let happened = inner.effects.contains_key(key);
         if !happened {
             let next = inner.losses.get(key).copied().unwrap_or(0);
-            // Only what was sent until now comes too late.
+            // Later attempts may still act.
             inner.closed.extend(attempts.into_iter().filter(|attempt| *attempt <= next).map(|n| (key.to_owned(), n)));
         }
         happened
@@ -129,7 +129,7 @@ impl World {
         *attempts = (*attempts).max(work.attempt);
     }
 
-    /// The key of a call that a person is asked about.
+    /// The key of the call in a question.
     pub(crate) fn key_of(&self, call: &Value) -> String {
         self.inner().keys.get(&call.to_string()).cloned().unwrap_or_default()
     }
@@ -144,25 +144,25 @@ impl World {
     }
 }
 
-/// What people say when a call at work asks them.
+/// People's answer to elicitations.
 pub(crate) const GIVEN: &str = "open sesame";
 
-/// Some calls ask a person before they act, always the same ones.
+/// Whether a call asks a person before it acts; a function of its key.
 fn asks(key: &str) -> bool {
     key.bytes().map(u32::from).sum::<u32>().is_multiple_of(3)
 }
 
-/// What a call brings, whoever tells it.
+/// The result of a call, the same from `run`, `reconcile` or a person.
 pub(crate) fn result(call: &Value) -> Value {
     json!(format!("{} of {}", call["_tool"].as_str().unwrap_or_default(), call["n"]))
 }
 
-/// Something that carries out calls, in one of the ways in which that can be done.
+/// An activity with random failures.
 struct Hand {
     world: World,
-    /// Whether it acts, and may do so once.
+    /// Whether its effect may happen only once.
     once: bool,
-    /// Whether it can look whether a call happened.
+    /// Whether it can find out if a call happened.
     looks: bool,
 }
 
@@ -182,13 +182,13 @@ impl Activity for Hand {
             }
             tokio::time::sleep(Duration::from_millis(world.below(50))).await;
             let lost = || Outcome::Lost { message: "the line went dead".to_owned() };
-            // Every call gets through at its third attempt.
+            // The third attempt always succeeds.
             let gets_lost = work.attempt < 3 && world.draw(20);
             if gets_lost && world.draw(50) {
                 return lost();
             }
             if once && work.attempt < 3 && world.draw(8) {
-                // It is on its way for long, and arrives when everybody has given it up, if nobody has looked by then.
+                // The request is delayed beyond the time limit, and acts late unless the attempt was voided.
                 let (world, work) = (world.clone(), work.clone());
                 tokio::spawn(async move {
                     tokio::time::sleep(Duration::from_millis(world.below(9_000))).await;
@@ -201,7 +201,7 @@ impl Activity for Hand {
             }
             world.cross(Boundary::AfterEffect).await;
             if once && work.attempt < 3 && world.draw(10) {
-                // It never answers, and the driver's patience ends. (A read would end with an error then.)
+                // No answer until the time limit. (A read would end with an error then.)
                 std::future::pending::<()>().await;
             }
             if gets_lost {
@@ -234,7 +234,7 @@ impl Activity for Hand {
     }
 }
 
-/// Something that needs nothing but its call.
+/// An activity without failures.
 struct Head;
 
 impl Activity for Head {
@@ -243,7 +243,7 @@ impl Activity for Head {
     }
 }
 
-/// The hands: one that reads, one that acts and can be asked again, two that may act once; and a head.
+/// `read` reads, `sure` is idempotent, `make` and `post` may act once, `think` never fails.
 pub(crate) fn hands(world: &World) -> Activities {
     let mut activities = Activities::new();
     for (name, once, looks) in

@@ -1,11 +1,10 @@
-//! One behaviour, every engine: what a session does is the same wherever it is kept. Each engine brings a [`World`] and has
-//! every case run in it.
+//! The behaviour of sessions, the same on every engine. Each engine implements [`World`] and runs all cases.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use obelus_kernel::session::{About, Decision, Ends, Mode};
+use obelus_kernel::session::{About, Decision, Mode, TurnEnd};
 use obelus_runtime::{Activities, Connections, EventBody, EventNumber, Host, HostError, SessionHandle, Subscription};
 use obelus_runtime::{SessionSpec, StoreError};
 use serde_json::{Value, json};
@@ -14,17 +13,17 @@ use super::common::{chain, counting, open_questions, read, run_plan, snapshot, s
 
 /// An engine.
 pub(crate) trait World {
-    /// A host of the engine. Another one with the same connections sees the same sessions.
+    /// A host of the engine. All its hosts see the same sessions.
     fn host(&self, connections: Connections) -> Host;
 
-    /// The name of a session that no other case has.
+    /// An id of a session that is unique to the case.
     fn id(&self, name: &str) -> String;
 }
 
 /// The cases of the suite.
 macro_rules! cases {
     ($($name:ident;)*) => {
-        /// Makes a test of each case, in a world that `$world` makes.
+        /// Makes a test of each case, with a new world from `$world`.
         macro_rules! suite {
             ($world:expr) => {
                 $(
@@ -72,7 +71,7 @@ fn counted(world: &dyn World) -> (Host, Arc<AtomicUsize>) {
     (world.host(Connections::new(counting(&calls))), calls)
 }
 
-/// Numbers and contents of lasting events that are there.
+/// The received events as JSON, without transient ones.
 fn told(events: &mut Subscription) -> Vec<String> {
     let all = std::iter::from_fn(|| events.try_next());
     let lasting = all.filter(|event| !matches!(event.body, EventBody::Moved { .. }));
@@ -88,7 +87,7 @@ pub(crate) async fn a_plan_runs_to_its_rest_and_says_how_it_ended(world: &dyn Wo
     let (host, calls) = counted(world);
     let handle = host.create(&world.id("s"), chain("read", 5)).await.unwrap();
     assert!(handle.rested().await.unwrap().is_none(), "nothing has begun");
-    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v4").await), (5, Some(json!(5))));
     let refused = handle.answer("q9".parse().unwrap(), Decision::DidNot, "ann").await.unwrap_err();
     assert_eq!(refused.code, "unknown_question");
@@ -109,7 +108,7 @@ pub(crate) async fn a_question_is_answered_through_a_clone_of_the_handle(world: 
         panic!("nobody asked");
     });
     handle.run_plan().await.unwrap();
-    assert_eq!(answering.await.unwrap(), Ends::Output);
+    assert_eq!(answering.await.unwrap(), TurnEnd::Output);
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
@@ -146,7 +145,7 @@ pub(crate) async fn a_client_that_comes_back_to_another_process_misses_nothing(w
     first.close().await;
     let second = world.host(connections);
     let handle = second.open(&id).await.unwrap();
-    // None of them is held here: a client is told so, or reads the journal.
+    // This process has none of the old events: the stream says so, and the journal has them.
     assert!(told(&mut handle.subscribe(Some(EventNumber::START)))[0].contains("missed"));
     for (at, number) in [(0, "0-0"), (1, "1-1"), (2, "1-2")] {
         assert_eq!(told(&mut handle.history(number.parse().unwrap()).unwrap()), seen[at..], "after {number}");
@@ -202,7 +201,7 @@ pub(crate) async fn dur_11_a_paused_session_starts_nothing_until_it_is_resumed(w
     assert!(handle.finished().await.unwrap().is_none(), "it is paused in the middle");
     assert_eq!(calls.load(Ordering::SeqCst), 0);
     handle.resume("ann").await.unwrap();
-    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!(calls.load(Ordering::SeqCst), 2);
 }
 
@@ -271,11 +270,11 @@ pub(crate) async fn dur_1_replaying_the_journal_gives_the_same_session(world: &d
     let id = world.id("s");
     let live = host.create(&id, chain("read", 5)).await.unwrap();
     run_plan(&live).await;
-    let seen = host.look(&id, None).unwrap();
+    let seen = host.view(&id, None).unwrap();
     assert_eq!(seen.snapshot().to_string(), snapshot(&live).await);
-    let early = host.look(&id, Some(3)).unwrap();
+    let early = host.view(&id, Some(3)).unwrap();
     assert_eq!(early.context().length(), 2 + 2, "two results");
-    // A checkpoint comes after some turns, and the journal before it is still there.
+    // After some turns there is a checkpoint; the journal before it remains.
     for _ in 0..6 {
         run_plan(&live).await;
     }
@@ -296,7 +295,7 @@ pub(crate) async fn dur_6_a_fork_goes_its_own_way_and_leaves_the_original(world:
     assert_eq!((forked.at, forked.is_paused), (1, false));
     let copy = host.open(&fork).await.unwrap();
     approve(&copy).await;
-    assert_eq!(copy.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(copy.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!((calls.load(Ordering::SeqCst), open_questions(&original).await.len()), (1, 1));
 }
 
@@ -318,7 +317,7 @@ pub(crate) async fn the_inbox_and_the_list_show_what_is_kept(world: &dyn World) 
     assert!(inbox_of(&host, &asks, 0).await.is_empty());
 }
 
-/// The open questions of a session, once there are so many. A store may write them when it has time for it.
+/// The open questions of a session, once there are `count`. A store may write them later.
 async fn inbox_of(host: &Host, id: &str, count: usize) -> Vec<Value> {
     for _ in 0..500 {
         let row = host.inbox().unwrap().into_iter().find(|row| row.session == id);
@@ -342,11 +341,11 @@ pub(crate) async fn dur_4_a_call_that_panics_is_asked_about_and_not_repeated(wor
     });
     let host = world.host(Connections::new(activities));
     let handle = host.create(&world.id("s"), chain("create", 1)).await.unwrap();
-    assert_eq!(run_plan(&handle).await.ends, Ends::Waiting);
+    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Waiting);
     let open = open_questions(&handle).await;
     assert_eq!((open.len(), open[0].about, calls.load(Ordering::SeqCst)), (1, About::InDoubt, 1));
     handle.answer(open[0].id.clone(), Decision::DidNot, "ann").await.unwrap();
-    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
     assert_eq!(calls.load(Ordering::SeqCst), 2);
 }
 
@@ -355,7 +354,7 @@ pub(crate) async fn independent_calls_run_at_once_and_all_results_are_there(worl
     let plan: Value =
         (0..16).map(|i| json!({"_tool": "step", "n": i, "_outputPath": format!("†state.v{i}")})).collect();
     let handle = host.create(&world.id("s"), spec(json!({"step": tool("read")}), plan)).await.unwrap();
-    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
     assert_eq!(calls.load(Ordering::SeqCst), 16);
     for i in 0..16 {
         assert_eq!(read(&handle, &format!("†state.v{i}")).await, Some(json!(i + 1)));
@@ -376,7 +375,7 @@ pub(crate) async fn a_stopped_turn_ends_what_is_at_work(world: &dyn World) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     handle.stop().await.unwrap();
-    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Stopped);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, TurnEnd::Stopped);
     assert!(handle.finished().await.is_ok());
     assert_eq!(begun.load(Ordering::SeqCst), 1);
 }
@@ -387,7 +386,7 @@ pub(crate) async fn a_question_lapses_by_itself(world: &dyn World) {
     (spec.settings.question_seconds, spec.settings.reminder_seconds) = (1, 0);
     let handle = host.create(&world.id("s"), spec).await.unwrap();
     let mut events = handle.subscribe(None);
-    assert_eq!(run_plan(&handle).await.ends, Ends::Waiting);
+    assert_eq!(run_plan(&handle).await.ends, TurnEnd::Waiting);
     loop {
         let event = events.next().await.unwrap();
         if matches!(event.body, EventBody::QuestionExpired { .. }) {
@@ -422,6 +421,6 @@ pub(crate) async fn sessions_work_side_by_side(world: &dyn World) {
             run_plan(&handle).await.ends
         });
     }
-    assert!(running.join_all().await.iter().all(|ends| *ends == Ends::Output));
+    assert!(running.join_all().await.iter().all(|ends| *ends == TurnEnd::Output));
     assert_eq!(calls.load(Ordering::SeqCst), 48);
 }

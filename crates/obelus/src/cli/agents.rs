@@ -33,7 +33,7 @@ pub(crate) enum Agents {
     Copy {
         /// The name of a bundled agent.
         agent: String,
-        /// The name of the copy; the same where none is given.
+        /// The name of the copy. By default that of the agent.
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
         /// The folder of agents.
@@ -78,11 +78,11 @@ pub(crate) enum Agents {
     Pin(Pin),
 }
 
-/// Show what MCP servers say of their tools, and pin it as seen.
+/// Show the tools of MCP servers, and pin their definitions.
 ///
 /// Names, descriptions and schemas of a server's tools steer the model. Until you pin them they count as untrusted, and
-/// calls that follow are asked about more often. The digests are written to `mcp.lock` in the agent's folder, or beside
-/// the file of `--mcp`. Without a terminal, nothing is written unless you say `--yes`.
+/// more calls need your approval. The digests are written to `mcp.lock` in the agent's folder, or beside the file of
+/// `--mcp`. Without a terminal, nothing is written without `--yes`.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -95,7 +95,7 @@ pub(crate) struct Pin {
     /// A file with MCP servers, which replace the agent's.
     #[arg(long, value_name = "FILE")]
     pub(crate) mcp: Option<PathBuf>,
-    /// Only say what is pinned; exit 1 if something is not.
+    /// Only print what is pinned; exit 1 if something is not.
     #[arg(long, conflicts_with = "yes")]
     pub(crate) check: bool,
     /// Pin without asking.

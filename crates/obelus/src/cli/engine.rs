@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 /// The engine of the sessions.
 #[derive(Args, Clone)]
 pub(crate) struct EngineAt {
-    /// Who keeps the sessions and works at them: this process with its store, or a Restate cluster with its workers.
+    /// Where sessions are stored and run: in this process with its store, or in a Restate cluster with its workers.
     #[arg(long, value_enum, default_value = "embedded", value_name = "E")]
     pub(crate) engine: EngineName,
     /// The ingress of the Restate cluster, such as http://10.0.0.1:8080; those of several nodes separated by commas.
@@ -27,10 +27,11 @@ pub(crate) enum EngineName {
     Restate,
 }
 
-/// Work at the sessions of a Restate cluster.
+/// Run the sessions of a Restate cluster.
 ///
-/// Any number of workers may run, on any number of machines. A worker makes itself known to the cluster, and ends in good
-/// order when the system tells it to. Agents must be at the same paths on all machines, or below --agents.
+/// Any number of workers may run, on any number of machines. A worker registers with the cluster. On SIGTERM or Ctrl-C its
+/// running work has ten seconds; the rest continues in another worker. Agents must be at the same paths on all machines, or
+/// below --agents.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -40,18 +41,18 @@ Examples:
 pub(crate) struct WorkerArgs {
     #[command(flatten)]
     pub(crate) engine: EngineAt,
-    /// The address at which the cluster reaches the worker. Workers of one machine may share it. Whoever reaches it can
-    /// have calls carried out: keep it in a network of your own.
+    /// The address at which the cluster reaches the worker. Workers of one machine may share it. Anyone who reaches it can
+    /// start calls, so keep it in a private network.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9080")]
     pub(crate) listen: SocketAddr,
     /// The address under which the cluster knows the worker, such as that of a load balancer. By default that of --listen,
     /// which must then be the address of one interface.
     #[arg(long, value_name = "URL")]
     pub(crate) advertise: Option<String>,
-    /// Take the new work, though workers at another address have registered later: to go back to an earlier version.
+    /// Take new work even if workers at another address registered later. Use it to go back to an earlier version.
     #[arg(long)]
     pub(crate) newest: bool,
-    /// A folder with agents, for sessions whose own path is not there.
+    /// A folder with agents, for sessions whose own path does not exist here.
     #[arg(long, value_name = "DIR")]
     pub(crate) agents: Option<PathBuf>,
     #[command(flatten)]

@@ -55,10 +55,10 @@ pub(crate) struct Answer {
 pub(crate) enum Verb {
     /// Approve it as shown.
     Approve {
-        /// Agree to more of the same for the rest of the session. What that covers is printed first; --agreed lets it count.
+        /// Also approve similar calls for the rest of the session. What that covers is printed first, with a code for --agreed.
         #[arg(long, value_enum, value_name = "SCOPE")]
         also: Option<AlsoFor>,
-        /// The code that was printed with what --also covers.
+        /// The code that --also printed.
         #[arg(long, value_name = "CODE", requires = "also")]
         agreed: Option<String>,
         /// When the consent ends, such as 2024-05-01T18:00:00Z; by default with the session.
@@ -71,7 +71,7 @@ pub(crate) enum Verb {
         #[arg(long, default_value = "declined")]
         reason: String,
     },
-    /// Change some of its parameters and approve it so.
+    /// Change some of its parameters and approve the result.
     Edit {
         /// A JSON object of the parameters to change; the others stay. Of a plan: {"0": PARAMETERS} by the index of a call, from 0, or {"plan": CALLS}.
         #[arg(long, value_name = "JSON")]
@@ -92,16 +92,16 @@ pub(crate) enum Verb {
     DidNot,
 }
 
-/// For which other calls of the same tool, with the same fields, a yes is meant.
+/// The other calls of the same tool, with the same fields, that an approval covers.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum AlsoFor {
     /// For the records of this list.
     Records,
-    /// For this person, or whoever else it is addressed to.
+    /// For this person or other addressee.
     Person,
     /// For this site.
     Site,
-    /// For this tool at all.
+    /// For all calls of this tool.
     Tool,
 }
 

@@ -20,7 +20,7 @@ pub(crate) enum Plan {
 pub(crate) struct PlanFile {
     /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
     pub(crate) file: PathBuf,
-    /// The input of the plan: JSON, or @FILE. It is held against the schema of the plan's `input`.
+    /// The input of the plan: JSON, or @FILE. It must fit the schema of the plan's `input`.
     #[arg(long, value_name = "JSON")]
     pub(crate) input: Option<String>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Simulate {
 ///
 /// No model is asked for calls or output: the command is the approval. Policy and confirmations still apply, and
 /// calls without an activity still ask a model. Prints each call with its result, or why it has none. The exit code is 1
-/// if a call failed or was skipped for want of a value, and 3 if a person is needed.
+/// if a call failed or was skipped for lack of a value, and 3 if a person is needed.
 #[derive(Args)]
 #[command(after_help = "Example:\n  obelus plan run plan.yaml --activities activities.yaml")]
 pub(crate) struct RunPlan {

@@ -10,8 +10,7 @@ use super::StoreAt;
 /// Serve agents over HTTP.
 ///
 /// The API is below /api/v1, its description at /api/openapi.json, a page to try it at /api/. Every call needs a token.
-/// The first one is made at the first start, in a file of the store's folder that only you can read; `obelus tokens`
-/// makes others.
+/// The first start writes one to a file in the store's folder that only you can read; `obelus tokens` makes others.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -21,10 +20,10 @@ Examples:
   obelus serve --telegram telegram.yaml            and a Telegram bot
   curl -H \"Authorization: Bearer $(cat ./store/token)\" http://127.0.0.1:9000/api/v1/agents")]
 pub(crate) struct Serve {
-    /// The address. One that other machines reach needs --public.
+    /// The address to listen at. One that other machines can reach needs --public.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8321")]
     pub(crate) listen: SocketAddr,
-    /// Permit an address that other machines reach.
+    /// Permit an address that other machines can reach.
     #[arg(long)]
     pub(crate) public: bool,
     /// A folder with agents, in addition to the bundled ones. May be given several times; by default `agents` here and
@@ -47,19 +46,19 @@ pub(crate) struct Serve {
     /// Send traces to this OpenTelemetry collector, by OTLP over HTTP: http://127.0.0.1:4318
     #[arg(long, value_name = "URL")]
     pub(crate) otlp: Option<String>,
-    /// Traces also have words, parameters and results.
+    /// Include messages, parameters and results in traces.
     #[arg(long, requires = "otlp")]
     pub(crate) otlp_content: bool,
-    /// The requests of one token in a second.
+    /// The most requests per second of one token.
     #[arg(long, value_name = "N", default_value_t = 500)]
     pub(crate) rate: u32,
-    /// The open streams of one token.
+    /// The most open streams of one token.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub(crate) streams: usize,
-    /// Seconds that work may take to end when the server is told to end. What takes longer goes on at the next start.
+    /// Seconds that running work has to finish when the server stops. Longer work continues at the next start.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) grace: u64,
-    /// Serve a store whose folder others than its owner can write to. They can make themselves tokens.
+    /// Serve a store whose folder other users can write to. They can make tokens for themselves.
     #[arg(long)]
     pub(crate) insecure_store: bool,
     #[cfg(feature = "restate")]
@@ -85,7 +84,7 @@ pub(crate) enum Tokens {
     /// Make a token. It is printed once.
     #[command(after_help = "Example:\n  obelus tokens add anna --role operator --store work")]
     Add {
-        /// Whose it is. Journals carry the name with each answer.
+        /// The name of its owner. Journals store it with each answer.
         name: String,
         /// What it permits.
         #[arg(long, value_enum, default_value = "operator")]
@@ -105,7 +104,7 @@ pub(crate) enum Tokens {
         #[command(flatten)]
         store: StoreAt,
     },
-    /// Remove a token. A server that runs refuses it from now on.
+    /// Remove a token. A running server refuses it from now on.
     #[command(after_help = "Example:\n  obelus tokens rm anna --store work")]
     Rm {
         /// Its name.
@@ -117,9 +116,9 @@ pub(crate) enum Tokens {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum RoleName {
-    /// Looks.
+    /// Reads only.
     Viewer,
-    /// Talks and answers questions.
+    /// Also sends messages and answers questions.
     Operator,
     /// Also removes sessions and edits their states.
     Admin,

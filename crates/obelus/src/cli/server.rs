@@ -7,7 +7,7 @@ use clap::Args;
 /// The server whose sessions are used.
 #[derive(Args, Clone, Default)]
 pub(crate) struct ServerAt {
-    /// Use the sessions of this server, such as https://agents.example.test, and not those of a store.
+    /// Use the sessions of this server, such as https://agents.example.test, instead of those of a store.
     #[arg(long, value_name = "URL", conflicts_with = "store", global = true)]
     pub(crate) server: Option<String>,
     /// The file with the token for --server. By default the token is in OBELUS_TOKEN.
@@ -15,7 +15,7 @@ pub(crate) struct ServerAt {
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// `--server` of a command that needs the store itself: it is known only to say what to do instead.
+/// Hidden `--server` of commands that need the store itself, so that their error says what to do instead.
 #[derive(Args, Clone, Default)]
 pub(crate) struct NoServer {
     #[arg(long, hide = true, value_name = "URL")]

@@ -45,7 +45,7 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Print what happened in a session, with the record and the time of each.
+    /// Print the events of a session, each with its record and time.
     #[command(after_help = "Examples:\n  obelus sessions log letters\n  obelus sessions log letters --json | tail -1")]
     Log {
         /// The session.
@@ -85,14 +85,14 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Write a session with its journal to a file, as JSON lines, or what it did as a plan.
+    /// Write a session with its journal to a file as JSON lines, or its calls as a plan.
     #[command(
         after_help = "Examples:\n  obelus sessions export letters --out letters.jsonl\n  obelus sessions export letters | gzip > letters.gz\n  obelus sessions export letters --plan --out letters.json && obelus plan run letters.json --input '{\"to\": \"anna\"}'"
     )]
     Export {
         /// The session.
         id: String,
-        /// Write the calls that were done as a plan for `obelus plan run`: what the user said in words becomes its input.
+        /// Write the completed calls as a plan for `obelus plan run`. Values that the user named become its input.
         #[arg(long)]
         plan: bool,
         /// The file, which must not exist yet; by default stdout.
@@ -114,7 +114,7 @@ Examples:
         after_help = "Examples:\n  obelus sessions import letters.jsonl\n  zcat letters.gz | obelus sessions import - --as copy"
     )]
     Import {
-        /// What `obelus sessions export` wrote; `-` is stdin.
+        /// A file from `obelus sessions export`; `-` is stdin.
         file: PathBuf,
         /// Import it under this name.
         #[arg(long = "as", value_name = "NAME")]
@@ -130,8 +130,8 @@ Examples:
     /// Start a new session from a point of another one.
     ///
     /// The original is not changed. Effects are not repeated: the results that the original knows are used, and a person
-    /// is asked about the others. A question that was open at that point is open again in the new session: a yes there
-    /// does it, even if the original has done it since. A fork in the middle of a turn is paused until a person resumes it.
+    /// is asked about the others. A question that was open at that point is open again in the new session: an approval
+    /// there runs the call, even if the original has run it since. A fork within a turn is paused until a person resumes it.
     #[command(after_help = "Example:\n  obelus sessions fork letters letters-2 --at 12")]
     Fork {
         /// The session.
@@ -148,14 +148,14 @@ Examples:
     },
     /// Go back to the last rest of a session that this version cannot continue.
     ///
-    /// A session whose journal leads to something else in this version is stopped, and nothing is done. This command
-    /// saves the whole journal to a file and then removes the records after the last rest. What they did outside stays
-    /// done, so look at the file before you repeat anything.
+    /// A session is stopped if replaying its journal in this version gives another result. This command saves the whole
+    /// journal to a file and then removes the records after the last rest. Their effects are not undone, so read the file
+    /// before you repeat anything.
     #[command(after_help = "Example:\n  obelus sessions back letters --save letters.jsonl")]
     Back {
         /// The session.
         id: String,
-        /// The file for the journal as it is, which must not exist yet.
+        /// The file for the whole journal, which must not exist yet.
         #[arg(long, value_name = "FILE")]
         save: PathBuf,
         #[command(flatten)]
@@ -163,14 +163,14 @@ Examples:
         #[command(flatten)]
         server: NoServer,
     },
-    /// List the standing consents of a session, or take one back.
+    /// List the standing consents of a session, or revoke one.
     #[command(
         after_help = "Examples:\n  obelus sessions consents letters\n  obelus sessions consents letters --revoke c1"
     )]
     Consents {
         /// The session.
         id: String,
-        /// Take this consent back.
+        /// Revoke this consent.
         #[arg(long, value_name = "ID")]
         revoke: Option<String>,
         #[command(flatten)]

@@ -257,7 +257,7 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool, side: &mut UserSid
         }
     }
     let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
-    let goes_on = store.last_word(id)?.is_some();
+    let goes_on = store.last_turn_input(id)?.is_some();
     // The journal has the mode; the model may change at any time.
     let mut spec = told(spec, &How { mode: None, ..args.how.clone() })?;
     spec.local.unattended = is_alone;

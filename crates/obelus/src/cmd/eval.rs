@@ -141,13 +141,13 @@ fn files(agent: &Agent, named: &[PathBuf]) -> Result<Vec<(PathBuf, String)>> {
 fn recorded(model: Arc<dyn Model>, record: Option<&Path>) -> Result<Arc<dyn Model>> {
     let Some(path) = record else { return Ok(model) };
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let file = file.with_context(|| format!("--record {}: a recording begins a new file", input::name(path)))?;
+    let file = file.with_context(|| format!("--record {}: a recording needs a new file", input::name(path)))?;
     Ok(Arc::new(Recorder::new(model, file)))
 }
 
 async fn ask(model: &dyn Model, prompt: Prompt) -> Asked {
     let (teller, mut told) = unbounded_channel();
-    let answer = model.ask_aloud(prompt, Parts::to("1".parse().expect("an id"), teller)).await;
+    let answer = model.ask_streaming(prompt, Parts::to("1".parse().expect("an id"), teller)).await;
     let mut used = Used::default();
     while let Ok((_, part)) = told.try_recv() {
         if let Part::Used(one) = part {

@@ -216,7 +216,10 @@ fn asked(line: &str) -> Result<(String, Input, Option<InputId>), String> {
         | Input::Pause { .. }
         | Input::Resume { .. }
         | Input::Stop => Ok((id, input, input_id)),
-        _ => Err("`tell` is a decision, the end of a consent, words, a pause, a resume or a stop".to_owned()),
+        _ => {
+            Err("`tell` must be a decision, the revocation of a consent, a message, a pause, a resume or a stop"
+                .to_owned())
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn copy(agent: &str, name: Option<&str>, folder: &Path) -> Result<Exi
     };
     let files: Vec<_> = bundled_files(agent).map(|(path, text)| (path.to_owned(), renamed(path, text))).collect();
     if files.is_empty() {
-        bail!("`{}` is no bundled agent; `obelus agents list` names them", visible(agent));
+        bail!("there is no bundled agent `{}`; `obelus agents list` lists them", visible(agent));
     }
     make(folder, name, files)
 }
@@ -51,7 +51,7 @@ fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, Str
     fs::create_dir_all(agents).with_context(|| visible(&agents.display().to_string()))?;
     match fs::create_dir(&folder) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            bail!("{shown} is there already, and was not changed; choose another name")
+            bail!("{shown} exists already and was not changed; choose another name")
         }
         made => made.with_context(|| shown.clone())?,
     }
@@ -73,7 +73,7 @@ fn make(agents: &Path, name: &str, files: impl IntoIterator<Item = (PathBuf, Str
 fn check_name(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
-        bail!("`{}` is no name of an agent: use 1 to 64 letters, digits, `-` and `_`", visible(name));
+        bail!("`{}` is not a valid name of an agent: use 1 to 64 letters, digits, `-` and `_`", visible(name));
     }
     Ok(())
 }

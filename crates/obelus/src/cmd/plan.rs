@@ -5,7 +5,7 @@ mod load;
 use anstyle::Style;
 use anyhow::{Result, bail};
 use obelus_kernel::Rule;
-use obelus_kernel::plan::{self, Check, Simulation, Who};
+use obelus_kernel::plan::{self, Check, RunsFor, Simulation};
 use obelus_runtime::SessionSpec;
 use serde_json::{Value, json};
 
@@ -116,9 +116,9 @@ fn to_json(check: &Check) -> Value {
             "effect": call.tool.as_ref().map(|tool| tool.effect.name()),
             "outputPath": call.output_path.as_ref().map(ToString::to_string),
             "runs": match &check.who[index] {
-                Who::Once => json!("once"),
-                Who::Each => json!("each"),
-                Who::One(name) => json!({"instance": name}),
+                RunsFor::Once => json!("once"),
+                RunsFor::Each => json!("each"),
+                RunsFor::One(name) => json!({"instance": name}),
             },
         })
     };
@@ -138,9 +138,9 @@ fn print_report(loaded: &Loaded, dry: Option<&Simulation>) {
             let head = if i == 0 { format!("wave {}", wave + 1) } else { String::new() };
             let path = call.output_path.as_ref().map(|path| format!(" → {path}")).unwrap_or_default();
             let each = match &check.who[index] {
-                Who::Once => String::new(),
-                Who::Each => format!(" {DIM}for each instance{DIM:#}"),
-                Who::One(name) => format!(" {DIM}for {}{DIM:#}", visible(name)),
+                RunsFor::Once => String::new(),
+                RunsFor::Each => format!(" {DIM}for each instance{DIM:#}"),
+                RunsFor::One(name) => format!(" {DIM}for {}{DIM:#}", visible(name)),
             };
             let fed = match feeding_calls(check, index) {
                 calls if calls.is_empty() => String::new(),

@@ -7,13 +7,13 @@
 //! | `answer` | answers, pause, resume, fork, rm |
 //! | `keep` | export, consents, prune |
 //! | `talk` | a conversation, line by line |
-//! | `beacon` | the file by which a server is found beside its store |
+//! | `server_file` | the file by which a server is found beside its store |
 
 mod answer;
-pub(super) mod beacon;
 mod copy;
 mod keep;
 mod look;
+pub(super) mod server_file;
 mod talk;
 
 use std::time::Duration;
@@ -123,8 +123,8 @@ fn client(at: &ServerAt, held: Option<&StoreAt>) -> Result<Option<Client>> {
     }
     let Some(store) = held else { return Ok(None) };
     let Ok(folder) = store_folder(store) else { return Ok(None) };
-    match beacon::find(&folder) {
-        Some((address, token)) if SqliteStore::look(&folder).is_ok_and(|store| store.is_held()) => {
+    match server_file::find(&folder) {
+        Some((address, token)) if SqliteStore::open_read_only(&folder).is_ok_and(|store| store.is_held()) => {
             Ok(Some(Client::new(&address, token, language)?))
         }
         _ => Ok(None),

@@ -159,7 +159,7 @@ pub(crate) fn on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 /// The input, unless the journal ends with the same input in progress: then it is a repetition of the command. Once
 /// that is done, it is a new message.
 fn unless_said(store: &SqliteStore, handle: &SessionHandle, input: Input) -> Result<Option<Input>> {
-    let is_said = store.last_word(handle.id())?.as_ref() == Some(&input);
+    let is_said = store.last_turn_input(handle.id())?.as_ref() == Some(&input);
     let is_echo = is_said && (handle.reopened().under_way > 0 || !matches!(input, Input::User { .. }));
     Ok(Some(input).filter(|_| !is_echo))
 }

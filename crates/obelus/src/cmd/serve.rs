@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::agents::asked_of;
 use super::holder::Holder;
 use super::host::{Notices, connector, store_folder};
-use super::remote::beacon::Beacon;
+use super::remote::server_file::ServerFile;
 use crate::cli::{RoleName, Serve, Tokens};
 use crate::language::{Words, chosen, fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
@@ -114,12 +114,12 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
     output::answer(&format!("http://{}", server.address()));
     tell_start(&server, is_first, &token_file, phrases);
     // Other processes reach the sessions through this one.
-    let beacon = Beacon::light(&folder, server.address(), &token_file)?;
+    let server_file = ServerFile::write(&folder, server.address(), &token_file)?;
     let (over, is_over) = tokio::sync::oneshot::channel();
     let holder = is_alone.then(|| Holder::open(host.clone(), &folder)).transpose()?;
     let held = holder.map(|holder| tokio::spawn(holder.serve(is_over)));
     let mut bot = telegram::Bot::start(bot, &service, &folder);
-    let took_up = tokio::spawn(async move { service.take_up().await });
+    let took_up = tokio::spawn(async move { service.restore().await });
     let told = told_to_end()?;
     server
         .serve(async {
@@ -133,7 +133,7 @@ async fn serve(args: &Serve, options: HttpOptions, bot: Option<TelegramConfig>) 
         let _ = tokio::time::timeout(grace, host.settled()).await;
     }
     took_up.abort();
-    drop((over, beacon));
+    drop((over, server_file));
     let ended = bot.stop().await;
     if let Some(held) = held {
         let _ = tokio::time::timeout(grace, held).await;

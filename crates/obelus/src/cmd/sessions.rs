@@ -5,18 +5,18 @@
 //! | file | subject |
 //! |---|---|
 //! | `look`, `story` | list, show, log, inbox; events as text |
-//! | `carry` | export, import, fork, back |
+//! | `transfer` | export, import, fork, back |
 //! | `as_plan`, `lifted` | export as a plan, whose inputs are the user's literals |
 //! | `consents` | standing consents: list, give, revoke |
 //! | `keep` | pause, resume, prune |
 
 mod as_plan;
-pub(super) mod carry;
 pub(super) mod consents;
 mod keep;
 mod lifted;
 pub(super) mod look;
 mod story;
+pub(super) mod transfer;
 
 use anyhow::{Result, anyhow, bail};
 #[cfg(feature = "restate")]
@@ -53,21 +53,21 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         Sessions::Log { id, store, json, .. } => look::log(&look::open_for(store, id)?, id, *json),
         #[cfg(feature = "restate")]
         Sessions::Export { id, plan: false, out, engine, .. } if engine.engine == EngineName::Restate => {
-            carry::export(&super::engine::host(engine, StandardConnector::new())?, id, out.as_deref())
+            transfer::export(&super::engine::host(engine, StandardConnector::new())?, id, out.as_deref())
         }
         #[cfg(feature = "restate")]
         Sessions::Import { file, name, engine, .. } if engine.engine == EngineName::Restate => {
-            carry::import(&super::engine::host(engine, StandardConnector::new())?, file, name.as_deref())
+            transfer::import(&super::engine::host(engine, StandardConnector::new())?, file, name.as_deref())
         }
         Sessions::Export { id, plan: true, out, store, .. } => {
             as_plan::export(&look::open_for(store, id)?, id, out.as_deref())
         }
         Sessions::Export { id, out, store, .. } => {
-            carry::export(&viewer(&look::open_for(store, id)?), id, out.as_deref())
+            transfer::export(&viewer(&look::open_for(store, id)?), id, out.as_deref())
         }
-        Sessions::Import { file, name, store, .. } => carry::import(&viewer(&open(store)?), file, name.as_deref()),
-        Sessions::Fork { id, new, at, store, .. } => carry::fork_at(&open(store)?, id, new, *at),
-        Sessions::Back { id, save, store, .. } => carry::back(&open(store)?, id, save),
+        Sessions::Import { file, name, store, .. } => transfer::import(&viewer(&open(store)?), file, name.as_deref()),
+        Sessions::Fork { id, new, at, store, .. } => transfer::fork_at(&open(store)?, id, new, *at),
+        Sessions::Back { id, save, store, .. } => transfer::back(&open(store)?, id, save),
         Sessions::Consents { id, revoke, store, json, .. } => consents::run(id, revoke.as_deref(), store, *json),
         Sessions::Pause { id, store, .. } => keep::pause(id, store),
         Sessions::Resume { id, store, json, .. } => keep::resume(id, store, *json),

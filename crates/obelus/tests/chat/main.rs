@@ -267,7 +267,7 @@ fn a_question_can_be_answered_from_elsewhere_meanwhile() {
     let harness = Harness::new("elsewhere", "en");
     let person = Person::at(&harness, &["--session", "s"]);
     person.prompted(1).types("several").types(ENTER).sees("Amount: 11").sees("Esc later");
-    // Whoever answers sees what came of it, too.
+    // The answering process prints the result too.
     let told = harness.obelus(&["approve", "s:q1"]);
     assert!(told.contains("✓ Change a deal: Окна"), "{told}");
     person
@@ -368,7 +368,7 @@ fn what_a_call_asks_is_put_before_the_person_and_their_answer_goes_to_it() {
     person.sees("«Have a note signed» asks, in its own words:").sees("│ notes: Who signs note 1");
     // The question can wait while the conversation goes on.
     person.types(ESC).sees("Postponed.").prompted(2).types("show the notes").types(ENTER);
-    // What it answers is not held back for the question of the turn before.
+    // The answer is not held back for the question of the turn before.
     person.sees("Look at the notes: 1 found").sees("1. buy milk");
     person.prompted(3).types("/inbox").types(ENTER).sees_times("Esc later", 2);
     person.types("a").sees("Answer ›").types("Ada").types(ENTER);

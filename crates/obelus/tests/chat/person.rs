@@ -187,8 +187,8 @@ impl Drop for Person {
     }
 }
 
-/// Says some words in the session `s`, waits for a text, and closes the terminal of a process that ignores the signal
-/// about it. The exit code.
+/// Sends a message in the session `s`, waits for a text, and closes the terminal of a process that ignores SIGHUP.
+/// Returns the exit code.
 #[track_caller]
 pub(crate) fn closes_the_terminal(harness: &Harness, words: &str, until: &str) -> Option<i32> {
     let (mut pty, pts) = pty_process::blocking::open().expect("a terminal");
@@ -287,7 +287,7 @@ impl Harness {
         told
     }
 
-    /// A model's server that writes some words and then falls silent; its address.
+    /// A model server that writes some words and then sends nothing more; returns its address.
     pub(crate) fn silent_model(words: &'static str) -> String {
         let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = format!("http://{}/v1", server.local_addr().expect("an address"));
@@ -306,7 +306,7 @@ impl Harness {
         address
     }
 
-    /// Lets the slow step go on.
+    /// Lets the slow step continue.
     pub(crate) fn open_the_gate(&self) {
         fs::write(self.0.join("agents/harness/gate"), "").expect("a gate");
     }

@@ -1,5 +1,5 @@
-//! Faulty activities in `obelus plan run`: the call fails with a clear message, the rest goes on, and nothing is left
-//! behind.
+//! Faulty activities in `obelus plan run`: the call fails with a clear message, the other calls run, and no process is
+//! left behind.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -28,7 +28,7 @@ activities:
   after: {jq: '.call.x + 1'}
 ";
 
-/// The plan with `go` bound to this.
+/// The plan with this binding of `go`.
 struct Trial {
     folder: Folder,
     plan: String,

@@ -32,7 +32,7 @@ const GOOD: &str = r#"{"context": [
     {"type": "plan", "plan": [{"_tool": "go", "_outputPath": "†state.go"}]}
 ]}"#;
 
-/// Shows that the other files are not refused for another reason.
+/// A control for the tests below: the commands accept a valid file.
 #[test]
 fn a_good_file_is_taken_by_every_command() {
     let folder = Folder::new("good");
@@ -64,7 +64,7 @@ fn a_folder() {
     for command in READERS.iter().filter(|command| **command != ["run"]) {
         on(command, &path).exits(2).prints_nothing().says(&path).says("it is a folder");
     }
-    // Here a folder means an agent.
+    // For these commands a folder is an agent.
     for command in [&["run"][..], &["agents", "check"]] {
         on(command, &path).exits(2).prints_nothing().says("agent.yaml: there is no such file");
     }
@@ -314,7 +314,7 @@ fn models_that_cannot_be_opened() {
     ] {
         obelus(&["run", &good, "--model", &model]).exits(2).prints_nothing().says(part);
     }
-    // A model that cannot be asked is failed work, not wrong usage.
+    // A model that cannot be reached is an error at run time, not of usage.
     let mut without_key = command(&["run", &good, "--model", "openai:gpt"]);
     let ran = run(without_key.env_remove("OPENAI_API_KEY").env_remove("OPENAI_API_BASE"), b"").exits(1);
     ran.prints_nothing().says("Set OPENAI_API_KEY");
@@ -403,7 +403,7 @@ fn cases_that_cannot_be_run_are_failures_with_a_name() {
     obelus(&["vectors"]).exits(2).prints_nothing().says("<DIR>");
 }
 
-/// Twenty million empty objects fit into the bytes that a file may have, and into no memory.
+/// A file with twenty million empty objects has a permitted size but would need too much memory.
 #[test]
 fn twenty_million_values_are_refused_by_every_command() {
     let folder = Folder::new("many");

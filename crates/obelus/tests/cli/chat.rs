@@ -30,7 +30,7 @@ fn an_agent_of_several_languages_begins_in_that_of_the_first_message() {
     }
     let named: Vec<&str> = chat.into_iter().chain(["--lang", "en"]).collect();
     obelus_reading("Добрый день\n", &named).exits(0).says("greeter · Mode shadow");
-    // A kept session keeps its language, whatever is said later.
+    // A saved session keeps its language, whatever the user writes later.
     let kept: Vec<&str> = chat.into_iter().chain(["--session", "s", "--store", &store]).collect();
     obelus_reading("Добрый день\n", &kept).exits(0).says("greeter · Режим shadow");
     obelus_reading("Hello there\n", &kept).exits(0).says("greeter · Режим shadow");
@@ -169,7 +169,7 @@ fn a_policy_in_a_request_is_checked_and_a_lapsed_question_waits_for_nobody() {
     obelus(&["plan", "run", &folder.path("good.yaml"), "--session", "s", "--store", &store]).exits(3);
     std::thread::sleep(std::time::Duration::from_millis(1_200));
     assert_eq!(obelus(&["inbox", "--json", "--store", &store]).exits(0).json(), serde_json::json!([]));
-    // Its log tells so before anybody has opened the session, and afterwards from its journal.
+    // The log shows this before the session is opened, and afterwards from its journal.
     let log = ["sessions", "log", "s", "--store", &store];
     obelus(&log).exits(0).prints("q1: it expired, and nobody answered");
     obelus(&["approve", "s:q1", "--store", &store]);

@@ -1,4 +1,4 @@
-//! What came of an answer is told at once, and a yes may hold for more of the same.
+//! The result of an answer is shown at once, and a standing consent covers similar calls.
 
 use serde_json::json;
 
@@ -64,7 +64,7 @@ fn a_consent_is_shown_before_it_counts_and_can_be_taken_back() {
     let (_, code) = shown.stderr.trim_end().rsplit_once(' ').expect("a code");
     obelus(&[&also[..], &["--agreed", "00000000"]].concat()).exits(3);
     obelus(&[&also[..], &["--agreed", code]].concat()).exits(0).prints("The amount is set.");
-    // The next step of the kind runs unasked, and says why.
+    // The next call of this kind runs without a question, and names the consent.
     say("set 2").exits(0).says("▸ Change a deal · by your consent c1").says("✓ Change a deal");
     let consents = ["sessions", "consents", "s", "--store", &store];
     let listed = obelus(&[&consents[..], &["--json"]].concat()).exits(0).json();

@@ -1,4 +1,4 @@
-//! DUR-9: a full disk. A process that may write no byte to any file stands for it.
+//! DUR-9: a full disk, simulated by a process that may not write to any file.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::support::{Folder, Ran, command, obelus, obelus_reading, run, start};
 
 const AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../agents/notes");
 
-/// Runs the binary where no file can grow.
+/// Runs the binary with a file size limit of 0.
 fn on_full_disk(args: &[&str], stdin: &str) -> Ran {
     let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"";
     run(Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_obelus")]).args(args), stdin.as_bytes())

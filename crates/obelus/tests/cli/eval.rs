@@ -23,10 +23,11 @@ fn a_run_is_recorded_and_played_again_without_the_model() {
     assert_eq!(first["cases"], again["cases"]);
     assert_eq!(first["passed"].as_u64(), Some(first["cases"].as_array().unwrap().len() as u64));
     // A recording must contain exactly one run.
-    obelus(&["eval", "crm", "--model", CRM, "--record", &file]).exits(2).says("run.jsonl").says("begins a new file");
+    obelus(&["eval", "crm", "--model", CRM, "--record", &file]).exits(2).says("run.jsonl").says("needs a new file");
 }
 
-/// One case of the agent `crm`: what is said, what the portal is asked and answers, and what comes of it.
+/// One case of the agent `crm`: the user's message, the portal's expected requests with answers, and the expected
+/// result.
 fn crm_case(words: &str, portal: Value, expect: Value) -> Value {
     let turn = json!({"now": "2024-05-01T10:00:00Z", "user": words, "portal": portal, "expect": expect});
     json!({"name": words, "kind": "conversation", "agent": "crm", "settings": {"mode": "full"}, "turns": [turn]})

@@ -283,8 +283,8 @@ fn a_new_agent_is_in_order_and_answers_and_an_existing_folder_is_not_changed() {
     here(&["agents", "check", "desk"]).exits(0).prints("ok agents/desk");
     here(&["run", "desk", "--say", "how much is paper"]).exits(0).prints("The price of paper: 5");
     here(&["run", "desk", "--say", "order 2 pens"]).exits(3).says("an order costs money");
-    here(&["new", "desk"]).exits(2).says("agents/desk is there already, and was not changed");
-    here(&["new", "../desk"]).exits(2).says("is no name of an agent");
+    here(&["new", "desk"]).exits(2).says("agents/desk exists already and was not changed");
+    here(&["new", "../desk"]).exits(2).says("is not a valid name of an agent");
     for name in ["null", "12"] {
         here(&["new", name]).exits(0);
         here(&["agents", "check", name]).exits(0).prints(&format!("ok agents/{name}"));

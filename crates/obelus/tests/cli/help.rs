@@ -191,7 +191,7 @@ fn control_characters_of_a_model_or_a_program_do_not_reach_the_terminal() {
     let ran = obelus(&["run", &request, "--model", &model]).exits(0).prints(shown).says(shown);
     assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'));
 
-    // Questions must not mislead either.
+    // Questions escape text too.
     let agent = format!(
         "name: nasty\ngraph: {{start: ask, max_steps: 3, nodes: {{ask: {{ask: {{question: {words}}}, _outputPath: †state.a, \
          next: [{{to: done}}]}}, done: {{end: {{name: done, reply: bye}}}}}}}}\nstate: {{data: {{}}}}\n"
@@ -199,7 +199,7 @@ fn control_characters_of_a_model_or_a_program_do_not_reach_the_terminal() {
     let agent = folder.file("agent.yaml", agent);
     let Some(screen) = at_a_terminal(&["run", &agent, "--say", "hi"], &[("Esc later", "\u{1b}")]) else { return };
     let screen = screen.exits(3).prints(shown);
-    // The program steers the terminal itself, but not in the ways that the words would.
+    // The program writes control sequences of its own, but none of these.
     for nasty in ["\u{1b}]", "\u{9b}", "\u{7f}", "\u{202e}"] {
         assert!(!screen.stdout.contains(nasty), "{:?}", screen.stdout);
     }

@@ -195,7 +195,7 @@ fn the_figures_of_a_prompt_tell_how_much_is_a_prefix_of_the_request_before() {
     obelus(&figures).exits(0).prints(&line);
 }
 
-/// A plan with a call that a person approves, and that fails then.
+/// A plan with a call that fails after its approval.
 const FAILING: &str = "
 context:
   - type: tool

@@ -1,4 +1,4 @@
-//! People are spoken to in one language: `--lang`, else the agent's, else that of the environment.
+//! The language of texts for people: `--lang`, else the agent's, else that of the environment.
 
 use crate::support::{Folder, Ran, command, end, run, start, wait_for};
 
@@ -47,7 +47,7 @@ const PLAYBOOK: &str = r#"
 - answer: {output: "9!"}
 "#;
 
-/// Everything that commands say to people in a language, a line each.
+/// The output of commands in a language, by lines.
 fn everything(test: &str, language: &str) -> Vec<String> {
     let folder = Folder::new(&format!("language-{test}-{language}"));
     let agent = folder.file("office/agent.yaml", AGENT.replace("LANGUAGE", language));
@@ -91,7 +91,7 @@ fn everything(test: &str, language: &str) -> Vec<String> {
         let args: Vec<&str> = args.iter().map(String::as_str).chain(lang).collect();
         keep(&args[..args.len() - 2].join(" "), does(&args));
     }
-    // What is shown of policies needs no store.
+    // `policy explain` needs no store.
     for call in
         [r#"{"_tool": "change", "id": 1, "sum": 5}"#, r#"{"_tool": "wipe"}"#, r#"{"_tool": "wipe", "_from": []}"#]
     {
@@ -102,11 +102,11 @@ fn everything(test: &str, language: &str) -> Vec<String> {
     said
 }
 
-/// What a person types in a conversation that has no terminal.
+/// The input of a conversation without a terminal.
 const CHAT: &str = "5\n9\n8\n7\n6\n/inbox\n/plan\n/state\n/cost\n/help\n/nothing\n/approve q1\n/deny q1\n/mode\n\
     /mode canary\n/why †state.one\n/why †..\n/consents\n/revoke 3\n/revoke\n/image nowhere.png\n";
 
-/// Commands on saved sessions, right ones and wrong ones.
+/// Commands on saved sessions, valid and invalid ones.
 fn saved_sessions(folder: &Folder) -> Vec<Vec<String>> {
     let export = folder.path("export.jsonl");
     let bad = folder.file("bad.jsonl", "zz");
@@ -152,7 +152,7 @@ fn saved_sessions(folder: &Folder) -> Vec<Vec<String>> {
     sessions.map(|line| line.split(' ').map(str::to_owned).collect()).collect()
 }
 
-/// What commands say while another process holds the store.
+/// The output of commands while another process holds the store.
 fn held_store(folder: &Folder, agent: &str, lang: [&str; 2]) -> Vec<String> {
     let store = folder.path("held");
     let mut holder = start(&mut command(&["chat", "--agent", agent, "--session", "h", "--store", &store]));
@@ -177,13 +177,13 @@ fn is_cyrillic(c: char) -> bool {
     ('\u{400}'..='\u{4ff}').contains(&c)
 }
 
-/// Whether a line has a sentence in Latin letters, commands, paths and JSON aside.
+/// Whether a line has an English sentence. Commands, paths and JSON do not count.
 fn has_english(line: &str) -> bool {
-    // Memory is shown as it is.
+    // Memory is shown untranslated.
     if line.trim_start().starts_with('"') {
         return false;
     }
-    // What a rule says is named as files name it.
+    // Verdicts have the same names as in files.
     let rulings = ["confirm ", "refuse ", "allow "];
     let line = rulings.iter().find_map(|name| line.strip_prefix(name)).unwrap_or(line);
     let line = line.split("obelus ").next().unwrap_or_default();

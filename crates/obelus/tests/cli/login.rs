@@ -1,4 +1,4 @@
-//! Logging in to an MCP server, with an authorization server that gives tokens to everybody.
+//! Logging in to an MCP server, with an authorization server that gives a token to every caller.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

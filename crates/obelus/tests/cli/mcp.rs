@@ -262,7 +262,7 @@ fn pol_8_what_a_server_says_of_its_tools_is_untrusted_until_a_person_pins_it() {
     notes.does(&["run", &agent, "--session", "a", "--say", "Note: one"]).exits(3).says("agents pin");
     let asked = notes.does(&["inbox", "--json"]).exits(0).json();
     assert!(asked[0]["reasons"].to_string().contains("notes"), "what it proposes was steered by the server: {asked}");
-    notes.does(&["agents", "pin", &agent]).exits(2).prints("notes.add  new").says("say --yes");
+    notes.does(&["agents", "pin", &agent]).exits(2).prints("notes.add  new").says("add --yes");
     notes.does(&["agents", "pin", &agent, "--yes"]).exits(0).says("pinned");
     assert!(!prompt().contains(marked));
     notes.does(&["run", &agent, "--session", "b", "--say", "Note: one"]).exits(0);

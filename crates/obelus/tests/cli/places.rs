@@ -1,8 +1,8 @@
-//! Errors of plans and agents: where they stand, and what was meant.
+//! Errors of plans and agents have a place and a suggestion.
 
 use crate::support::{Folder, obelus};
 
-/// A call with which nothing is wrong.
+/// A valid call.
 const GOOD: &str = "{_tool: find, town: Riga, n: 5, no: no, _outputPath: †state.a}";
 
 /// A request with one call, and more beside its context.
@@ -20,7 +20,7 @@ fn request(call: &str, more: &str) -> String {
     )
 }
 
-/// Every error of a plan says where it stands, and what was meant.
+/// Every error of a plan has a place and a suggestion.
 #[test]
 fn errors_of_a_plan_have_a_place_and_a_hint() {
     let folder = Folder::new("plan-places");
@@ -91,7 +91,7 @@ fn what_stands_beside_the_plan_is_checked_too() {
     obelus(&["plan", "check", &message]).exits(2).says("message.yaml:3:5: CTX-3: message 1");
 }
 
-/// A field that is nearly one of a request would lose bindings or settings unseen.
+/// Without this error, a misspelt field would silently lose bindings or settings.
 #[test]
 fn fields_of_a_file_that_are_misspelt_are_errors_with_a_place_and_the_name_that_was_meant() {
     let folder = Folder::new("misspelt-fields");
@@ -126,7 +126,7 @@ fn fields_of_a_file_that_are_misspelt_are_errors_with_a_place_and_the_name_that_
     ] {
         obelus(&["agents", "check", &folder.file("a.yaml", text)]).exits(1).prints(says);
     }
-    // What names a faulty tool is no second fault; a program that is not there is noted.
+    // The use of a faulty tool is not a second error. A missing program is a warning.
     let faulty = "name: x\ntools:\n  order: {type: object, x-effect: creat}\npolicy: {confirm: [order]}\n";
     let ran = obelus(&["agents", "check", &folder.file("a.yaml", faulty)]).exits(1);
     assert!(!ran.stdout.contains("POL-3"), "{}", ran.stdout);
@@ -178,7 +178,7 @@ fn a_forgotten_sign_and_a_misspelt_field_of_a_result_are_warned_of() {
     }
 }
 
-/// TOOL-3: a binding with a typo would leave its tool to the model, and nobody would be asked.
+/// TOOL-3: without this error, a misspelt binding would leave its tool to the model, and no person would be asked.
 #[test]
 fn a_binding_that_no_tool_uses_is_an_error_and_an_acting_tool_without_one_is_warned_of() {
     let folder = Folder::new("binding-names");
@@ -197,7 +197,7 @@ fn a_binding_that_no_tool_uses_is_an_error_and_an_acting_tool_without_one_is_war
     let agent = folder.file("agent.yaml", agent);
     obelus(&["agents", "check", &agent]).exits(1).prints(&format!("agent.yaml:4:20: {says}")).prints(acts);
     obelus(&["run", &agent, "--say", "hi"]).exits(2).says(says);
-    // A file of activities may serve several requests: only what is nearly a name is wrong in it.
+    // A file of activities may serve several requests, so only names close to a tool's name are errors.
     let request = folder.file("bare.yaml", plan);
     let shared = folder.file("shared.yaml", "order: {jq: '1'}\nother: {jq: '2'}\n");
     obelus(&["plan", "run", &request, "--activities", &shared]).exits(0);
@@ -205,7 +205,7 @@ fn a_binding_that_no_tool_uses_is_an_error_and_an_acting_tool_without_one_is_war
     obelus(&["plan", "run", &request, "--activities", &typo]).exits(2).says(says);
 }
 
-/// What an agent is connected to is checked as well as what it says.
+/// The connections of an agent are checked as well as its file.
 #[test]
 fn errors_of_an_agent_have_a_place_and_a_hint() {
     let folder = Folder::new("agent-places");

@@ -1,10 +1,10 @@
-//! `plan run`: what it prints, and how it ends.
+//! `plan run`: its output and its end.
 
 use serde_json::{Value, json};
 
 use crate::support::{Folder, obelus};
 
-/// Tools that answer by jq: `find` with what it is given, `tell` with words, `look` with either of two paths.
+/// Tools in jq: `find` returns its parameter, `tell` returns a text, `fail` fails.
 const TOOLS: &str = r#"
 activities:
   find: {jq: .call.what}
@@ -35,7 +35,7 @@ fn each_call_is_printed_with_its_result() {
     let ran = obelus(&["plan", "run", &file]).exits(0);
     ran.prints("✓ find: {\"title\":\"Окна\"}").prints("✓ tell: told Окна");
     let store = folder.path("store");
-    // The session as it was kept has the same results.
+    // A saved session has the same results.
     for _ in 0..2 {
         let ran = obelus(&["plan", "run", &file, "--session", "s", "--store", &store, "--json"]).exits(0).json();
         let results: Vec<&Value> = ran["calls"].as_array().unwrap().iter().map(|row| &row["result"]).collect();
@@ -82,7 +82,7 @@ fn a_call_on_a_branch_that_was_not_chosen_is_no_failure() {
     assert_eq!(rows[2]["reason"], "†state.missing has no value: call 0 `find` chose another path");
 }
 
-/// LOOP-2: limits guard against what a model proposes.
+/// LOOP-2: the limits are for calls that a model proposes.
 #[test]
 fn a_plan_of_more_than_a_thousand_calls_runs_wholly() {
     let folder = Folder::new("plan-long");
@@ -93,7 +93,7 @@ fn a_plan_of_more_than_a_thousand_calls_runs_wholly() {
     assert_eq!((rows.len(), rows.iter().filter(|row| row["status"] == "done").count()), (1_100, 1_100));
 }
 
-/// PLAN-12: a routine takes its input by the command, held against the schema of the plan's `input`.
+/// PLAN-12: `--input` must fit the schema of the plan's `input`.
 #[test]
 fn an_input_is_held_against_its_schema() {
     let folder = Folder::new("plan-input");
@@ -116,7 +116,7 @@ fn an_input_is_held_against_its_schema() {
     obelus(&["plan", "run", file, "--input", &from_file]).exits(0).prints("tell: told Oslo");
     obelus(&["plan", "run", file]).exits(2).says("plan.yaml:15:27: PLAN-4").says("†input.town has no value");
     obelus(&["run", file, "--input", "{\"town\": 5}"]).exits(2).prints_nothing().says("is not of type \"string\"");
-    // Another input is another routine.
+    // A session refuses another input.
     let store = folder.path("store");
     let run = |input: &str| obelus(&["plan", "run", file, "--input", input, "--session", "s", "--store", &store]);
     run("{\"town\": \"Riga\"}").exits(0);
@@ -124,7 +124,7 @@ fn an_input_is_held_against_its_schema() {
     run("{\"town\": \"Oslo\"}").exits(2).prints_nothing().says("it was made with another input");
 }
 
-/// PLAN-11: what depends on another call is shown as it is written, and each call says who carries it out.
+/// PLAN-11: values that depend on another call are shown as written, and each call says who carries it out.
 #[test]
 fn a_dry_run_shows_what_is_known_and_who_carries_out_each_call() {
     let folder = Folder::new("plan-dry");
@@ -151,7 +151,7 @@ activities: {find: {jq: '1'}, post: {jq: '2'}}
     let by: Vec<&Value> = calls.as_array().unwrap().iter().map(|row| &row["by"]).collect();
     assert_eq!(by, ["the activity `find`", "the activity `post`", "the model itself", "the delegate `anonymous`"]);
     obelus(&["plan", "simulate", &file]).exits(0).prints("by the activity `post`").prints("by the model itself");
-    // The check has the policy's verdict, in words and as JSON.
+    // `plan check` prints the verdict of the policy, as text and as JSON.
     obelus(&["plan", "check", &file]).exits(0).prints("find → †state.f   allow").prints("after 0   confirm because ");
     let checked = obelus(&["plan", "check", &file, "--json"]).exits(0).json()["calls"].clone();
     let verdicts: Vec<&Value> = checked.as_array().unwrap().iter().map(|row| &row["verdict"]).collect();
@@ -159,7 +159,7 @@ activities: {find: {jq: '1'}, post: {jq: '2'}}
     assert!(!checked[1]["reasons"].as_array().unwrap().is_empty(), "{checked}");
 }
 
-/// PLAN-5: who replaces a value and who writes into it are rivals too.
+/// PLAN-5: a call that replaces a value conflicts with one that writes into it.
 #[test]
 fn calls_that_write_one_place_in_no_order_are_warned_of() {
     let folder = Folder::new("plan-rivals");
@@ -184,7 +184,7 @@ fn calls_that_write_one_place_in_no_order_are_warned_of() {
     }
 }
 
-/// PLAN-12: what a session did is a plan; what the user said in words is its input.
+/// PLAN-12: a session can be exported as a plan; values that the user named become its input.
 #[test]
 fn what_a_session_did_is_exported_as_a_plan_with_inputs() {
     let folder = Folder::new("plan-export");
@@ -239,7 +239,7 @@ activities:
     let input = find("input");
     assert_eq!(input["data"], json!({"name": "Olga", "text": "Good morning"}));
     assert_eq!(input["schema"]["required"], json!(["name", "text"]));
-    // The plan runs with another input, which is held against the schema.
+    // The plan runs with another input, which must fit the schema.
     let run = |input: &str| obelus(&["plan", "run", &out, "--input", input]);
     run(r#"{"name": "Anna", "text": "Hello"}"#).prints("send: sent Hello to Anna@example.test");
     run(r#"{"name": 5}"#).exits(2).says("is not of type \"string\"");

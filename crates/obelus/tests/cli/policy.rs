@@ -120,7 +120,7 @@ fn a_faulty_call_is_told_what_is_wrong_with_it() {
     assert!(!shown.stdout.contains('\u{202e}'), "{}", shown.stdout);
 }
 
-/// POL-3: what a policy says protects something, or is an error wherever it is read.
+/// POL-3: a policy that names something unknown is an error wherever it is read.
 #[test]
 fn a_policy_that_names_nothing_is_an_error_with_its_place_and_the_nearest_name() {
     let folder = Folder::new("policy-names");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, command, end, obelus, start};
 
-/// A portal that is stopped at the end of the test.
+/// A portal process, killed on drop.
 struct Running {
     child: Option<Child>,
     base: String,

@@ -58,7 +58,7 @@ fn b24_7_a_state_of_another_program_becomes_a_session() {
     }
     assert_eq!(read(&folder.path("store/states/ivan.json")), adopted["state"], "and is a file of ours");
     obelus(&args).exits(2).says("сессия «ivan» уже есть").says("--session");
-    // The imported session continues like any conversation, and its question waits from the import on.
+    // The imported session continues like any other, and its question is open.
     let chat = ["chat", "--session", "ivan", "--store", &store];
     obelus_reading("/state\n", &chat).exits(3).prints("current_deal_id: 123");
 }
@@ -77,7 +77,7 @@ fn b24_7_the_mode_is_given_with_the_import_and_its_question_has_one_title() {
     assert_eq!(lines[1..3], ["  Изменить сделку", "    сделка: 123"], "{}", full.stdout);
     full.prints("  перенесено со словами: Изменить сумму сделки 123 до 100000");
     obelus(&["sessions", "show", "b", "--store", &store]).exits(0).prints("режим full").prints("(импорт ");
-    // What memory shows is what the file has.
+    // Memory has the same state as the file.
     let state = read(&folder.path("store/states/b.json"));
     assert_eq!(state["confirmations"].as_object().map(serde_json::Map::len), Some(2));
     obelus(&["sessions", "show", "b", "--store", &store]).exits(0).prints(&format!("†state {state:#}"));

@@ -168,7 +168,7 @@ pub(crate) fn at_a_terminal(args: &[&str], typed: &[(&str, &str)]) -> Option<Ran
     let reader = thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(n @ 1..) = from.read(&mut buffer) {
-            // Whoever edits lines wants to know where the cursor is.
+            // Line editors ask for the position of the cursor.
             if buffer[..n].windows(4).any(|part| part == b"\x1b[6n") {
                 let _ = answers.lock().expect("nobody panics with it").write_all(b"\x1b[1;1R");
             }

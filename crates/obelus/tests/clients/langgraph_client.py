@@ -19,7 +19,7 @@ def resume(*decisions):
 
 
 def fails(status, call):
-    """All errors of the client derive from that of httpx; those of `wait` are it."""
+    """Checks the status of an error. All errors of the client are those of httpx or derive from them."""
     try:
         call()
     except httpx.HTTPStatusError as error:
@@ -116,7 +116,7 @@ def streams():
     assert "".join(texts) == "Written down.", chunks
     last = seen["values"][-1]
     assert last["messages"][-1]["content"] == "Written down." and len(last["state"]["notes"]) == 1
-    # The same run once more, whole; and only what came after an event.
+    # The same run again: the whole stream, then only the events after one.
     again = list(client.runs.join_stream(thread, run, stream_mode=["updates"]))
     assert [part.data for part in again if part.event == "updates"] == seen["updates"], again
     updates = [part for part in again if part.event == "updates"]
@@ -146,7 +146,7 @@ def confirmations():
     parts = list(client.runs.stream(thread, AGENT, command=resume({"type": "approve"}), stream_mode=["updates", "values"]))
     assert parts[-1].event == "end" and parts[-1].data["status"] == "success", parts[-1]
     assert tasks(thread) == [{"who": "Anna", "what": "call the customer"}]
-    # Answering twice acts once, by place and by id.
+    # A second answer does nothing, by position and by id.
     fails(409, lambda: client.runs.wait(thread, AGENT, command=resume({"type": "approve"})))
     again = {"resume": {interrupt["id"]: {"decisions": [{"type": "approve"}]}}}
     fails(409, lambda: client.runs.wait(thread, AGENT, command=again))
@@ -174,7 +174,7 @@ def confirmations():
         {"resume": "yes"},
     ):
         fails(400, lambda: client.runs.wait(thread, AGENT, command=wrong))
-    # A question that is not the one that was shown.
+    # The id of another question than the one shown.
     other = {"resume": {interrupt["id"][:16] + "0" * 16: {"decisions": [{"type": "approve"}]}}}
     fails(409, lambda: client.runs.wait(thread, AGENT, command=other))
     assert tasks(thread) == [] and client.threads.get(thread)["status"] == "interrupted"
@@ -207,7 +207,7 @@ def history_and_fork():
     assert client.threads.get_state(thread, checkpoint=waiting["checkpoint"]) == waiting
     assert client.threads.get_state(thread, checkpoint_id=waiting["checkpoint"]["checkpoint_id"]) == waiting
 
-    # From the checkpoint where a person was asked, with the other answer: the thread shows the new branch.
+    # From the checkpoint of the question, with the other answer: the thread shows the new branch.
     copy = client.threads.copy(thread)["thread_id"]
     values = client.runs.wait(
         thread, AGENT, command=resume({"type": "reject"}), checkpoint_id=waiting["checkpoint"]["checkpoint_id"]
@@ -218,7 +218,7 @@ def history_and_fork():
     ids = [one["thread_id"] for one in client.threads.search(limit=100)]
     assert ids.count(thread) == 1 and copy in ids
 
-    # From the middle of a turn: the same work is done once more, in the branch.
+    # From within a turn: the branch does the same work again.
     begun = states[-1]
     assert begun["next"] == ["model"] and begun["metadata"]["source"] == "input", begun
     values = client.runs.wait(thread, AGENT, checkpoint_id=begun["checkpoint"]["checkpoint_id"])

@@ -1,4 +1,4 @@
-"""LangGraph's own client before and after the server was killed: it goes on by the id of the last event."""
+"""LangGraph's own client before and after the server is killed: it resumes by the id of the last event."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def after(file):
         thread, parts, asking, interrupt = json.load(kept)
     assert client.threads.get(thread)["metadata"]["team"] == "sales"
     run = parts[0][1]["run_id"]
-    # After each event that was seen: nothing is missed, and nothing comes twice.
+    # After each received event: no event is missing or repeated.
     for place in range(1, len(parts) - 1):
         rest = client.runs.join_stream(thread, run, stream_mode=MODES, last_event_id=parts[place][2])
         rest, wanted = list(rest), parts[place + 1 :]

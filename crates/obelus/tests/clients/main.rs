@@ -1,8 +1,8 @@
-//! `obelus serve` with the unmodified clients of others: LangGraph's for Python and JavaScript, OpenAI's, MCP's; and with
-//! schemathesis, which calls everything that the description of the API has.
+//! `obelus serve` with unmodified third-party clients: LangGraph's for Python and JavaScript, OpenAI's, MCP's; and with
+//! schemathesis, which calls every operation of the API description.
 //!
 //! The clients are installed once from their registries into the target folder; their versions are pinned beside the
-//! scripts. Without access to the registries these tests fail and say so.
+//! scripts. Without access to the registries these tests fail with a message.
 
 mod schema;
 
@@ -16,7 +16,7 @@ fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
 }
 
-/// A folder with the pinned versions installed. It is made anew when the pins change or the last attempt failed.
+/// A folder with the pinned versions, installed again if the pins change or the last attempt failed.
 fn installed(name: &str, pins: &str, install: impl FnOnce(&Path)) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients").join(name);
     let mark = folder.join("installed-pins");
@@ -38,7 +38,7 @@ fn run(what: &str, command: &mut Command) {
     assert!(output.status.success(), "{what}: {}\n{command:?}\nstdout:\n{stdout}\nstderr:\n{stderr}", output.status);
 }
 
-/// A Python environment with what a file names.
+/// A Python environment with the packages of a requirements file.
 fn environment(name: &str, pins: &str) -> PathBuf {
     let folder = installed(name, pins, |folder| {
         run("a virtual environment needs python3 with venv", Command::new("python3").args(["-m", "venv"]).arg(folder));
@@ -63,7 +63,7 @@ fn node_modules() -> PathBuf {
     })
 }
 
-/// A server of a fresh store, ended with the test.
+/// A server with a new store, killed on drop.
 struct Server {
     child: Child,
     address: String,
@@ -79,7 +79,7 @@ impl Server {
         Self { child, address, store }
     }
 
-    /// Kills the server without a word, and starts another one with the same store.
+    /// Kills the server and starts another one with the same store.
     fn restart(&mut self) {
         self.child.kill().expect("it is killed");
         self.child.wait().expect("it has ended");
@@ -105,7 +105,7 @@ impl Server {
     }
 }
 
-/// A server of a store, and its address.
+/// Starts a server; returns its address.
 fn spawn(store: &Path) -> (Child, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_obelus"))
         .args(["serve", "--listen", "127.0.0.1:0", "--agents"])
@@ -156,7 +156,7 @@ fn langgraphs_client_goes_on_after_the_server_was_killed() {
 #[test]
 fn langgraphs_javascript_client_talks_to_an_agent() {
     let folder = node_modules();
-    // Modules are looked for beside the script.
+    // Node looks for modules beside the script.
     let script = folder.join("langgraph_client.mjs");
     fs::copy(scripts().join("langgraph_client.mjs"), &script).expect("the script");
     Server::start("node").check(Command::new("node"), script.to_str().expect("a path"));

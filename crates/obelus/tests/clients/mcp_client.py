@@ -56,7 +56,7 @@ async def every_tool(mode, version):
         assert "changed" in await refused(client, "decide", **{**answer, "digest": "0" * 32})
         assert await tasks(client, session) == []
         assert (await call(client, "decide", **answer))["reply"] == "Noted for Anna."
-        # Answering twice acts once.
+        # A second answer does nothing.
         await refused(client, "decide", **answer)
         assert len(await tasks(client, session)) == 1
 
@@ -92,7 +92,7 @@ async def the_person_at_the_client_decides(mode):
         answers = [ElicitResult(action="decline")]
         done = await call(client, "talk", agent=AGENT, message=TASK)
         assert await tasks(client, done["session"]) == [] and done["questions"] == [], done
-        # Put aside: the question waits. The model cannot decide it alone: the person is asked.
+        # After `cancel` the question stays open. The model cannot decide it alone: the person is asked.
         answers = [ElicitResult(action="cancel"), accept("deny")]
         done = await call(client, "talk", agent=AGENT, message=TASK)
         [question] = done["questions"]

@@ -1,5 +1,5 @@
-//! Schemathesis calls every operation of the API with values that fit its description and values that do not: no answer is
-//! an error of the server, and each fits the description.
+//! Schemathesis calls every operation of the API with valid and invalid values: no answer is a server error, and all
+//! answers fit the description.
 
 use std::process::Command;
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::{Server, environment, run, scripts};
 
-/// Sessions that calls find: some with a question, some to be removed.
+/// Existing sessions: some have a question, some will be removed.
 const SESSIONS: usize = 10;
-/// Values that are drawn for each operation.
+/// Generated examples per operation.
 const EXAMPLES: &str = "6";
 
-/// A request of JSON, and the JSON of its answer.
+/// Sends a JSON request and returns the JSON answer.
 fn call(server: &Server, token: &str, path: &str, body: Option<&Value>) -> Value {
     let mut script = Command::new("python3");
     let text = "import json,sys,urllib.request as u
@@ -26,7 +26,7 @@ print(u.urlopen(u.Request(a,data=b.encode() or None,headers=h)).read().decode())
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{path}: {error}"))
 }
 
-/// Makes sessions with and without questions, and names them.
+/// Creates sessions with and without questions; returns their ids.
 fn seed(server: &Server, token: &str) -> Value {
     let names = |letter: &str| (0..SESSIONS).map(|n| format!("{letter}{n}")).collect::<Vec<_>>();
     let (sessions, spare) = (names("s"), names("g"));
@@ -42,7 +42,7 @@ fn seed(server: &Server, token: &str) -> Value {
     json!({"sessions": sessions, "spare": spare, "questions": questions})
 }
 
-/// The operations of the API, without those whose answers do not end.
+/// The operations of the API, and those left out because their answers do not end.
 fn operations(api: &Value) -> (Vec<String>, Vec<String>) {
     let (mut calls, mut endless) = (Vec::new(), Vec::new());
     for (path, methods) in api["paths"].as_object().unwrap() {
@@ -82,7 +82,7 @@ fn every_operation_answers_as_the_description_says() {
     run("schemathesis", &mut program);
 
     let answered: Value = serde_json::from_str(&std::fs::read_to_string(answered).unwrap()).unwrap();
-    // The agent of this test has no record that could be read again, and no page with a picture.
+    // The agent of this test has neither a record to read again nor a page with a picture.
     let is_elsewhere = |call: &str| call.ends_with("/look") || call.ends_with("/picture");
     for call in calls.into_iter().filter(|call| !is_elsewhere(call)) {
         let statuses = answered[&call].as_object().unwrap_or_else(|| panic!("{call} was not called"));

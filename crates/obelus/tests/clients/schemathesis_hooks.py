@@ -1,7 +1,7 @@
-"""What schemathesis must know of a server: sessions, questions and agents that are there.
+"""Hooks of schemathesis that know the sessions, questions and agents of the server.
 
-Values are drawn by the description of the API. Every second id is replaced by one that exists, so that calls reach more
-than "not found". What each operation was answered is written to the file of the variable ANSWERED.
+Values are generated from the description of the API. Every second id is replaced by an existing one, so that requests do
+not only get "not found". The statuses of each operation are written to the file of the variable ANSWERED.
 """
 
 import json
@@ -16,7 +16,7 @@ DRAW = random.Random(1)
 
 
 def known(name, value):
-    """An id that exists, or the value that was drawn."""
+    """An existing id, or the generated value."""
     ids = {
         "id": SEEDED["sessions"],
         "session": SEEDED["sessions"],
@@ -32,7 +32,7 @@ def known(name, value):
 def map_path_parameters(context, path_parameters):
     if not path_parameters:
         return path_parameters
-    # What is removed is not needed by others.
+    # Removes only spare sessions, which no other operation uses.
     if context.operation.method.upper() == "DELETE" and context.operation.path.endswith("/sessions/{id}"):
         return {"id": DRAW.choice(SEEDED["spare"])}
     return {name: known(name, value) for name, value in path_parameters.items()}
@@ -40,7 +40,7 @@ def map_path_parameters(context, path_parameters):
 
 @schemathesis.hook
 def map_headers(context, headers):
-    # Most keys that are drawn are none.
+    # Most requests have no key.
     if headers and DRAW.random() < 0.7:
         headers = {name: value for name, value in headers.items() if name.lower() != "idempotency-key"}
     return headers
@@ -49,7 +49,7 @@ def map_headers(context, headers):
 @schemathesis.hook
 def map_query(context, query):
     query = dict(query or {})
-    # Nobody waits here.
+    # Short waits.
     if "timeout" in query or context.operation.path.endswith("/turn"):
         query["timeout"] = 1
     if context.operation.path.endswith("/provenance") and DRAW.random() < 0.5:

@@ -1,8 +1,8 @@
 //! The console in a real browser, against `obelus serve` with a practice portal and offline agents.
 //!
-//! The tests themselves are in `console/tests`, because a browser is driven from Node. They need Node, Chromium and the
-//! packages of the console, which `cargo xtask console` installs and builds. Where one of them is not there, these tests
-//! say so and pass: the server works without the console.
+//! The tests are in `console/tests`, because Node drives the browser. They need Node, Chromium and the packages of the
+//! console, which `cargo xtask console` installs and builds. If one of them is missing, these tests print that and
+//! pass, because the server works without the console.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn is_there(program: &str) -> bool {
     asked.status().is_ok_and(|status| status.success())
 }
 
-/// Whether the packages of the console are installed and Node is there.
+/// Whether Node and the packages of the console are installed.
 fn has_packages() -> bool {
     let is_ready = is_there("node") && console().join("node_modules/openapi-typescript").is_dir();
     if !is_ready {
@@ -30,7 +30,7 @@ fn has_packages() -> bool {
     is_ready
 }
 
-/// Whether everything is there that the browser's tests need.
+/// Whether everything that the browser's tests need is installed.
 fn is_ready() -> bool {
     let has_browser = std::env::var_os("OBELUS_CHROMIUM").is_some() || BROWSERS.iter().any(|name| is_there(name));
     let is_built = console().join("dist/index.html").is_file();
@@ -40,7 +40,7 @@ fn is_ready() -> bool {
     has_packages() && has_browser && is_built
 }
 
-/// Files run one after the other, but for the longest one beside them: each has a browser and a server of its own.
+/// Files run one after the other, except the longest, which runs beside them. Each has its own browser and server.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Runs one file of tests in the browser.

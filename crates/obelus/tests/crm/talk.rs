@@ -69,7 +69,7 @@ fn a_conversation_leaves_in_the_portal_exactly_what_was_agreed() {
     assert_eq!((&state["next_planned_actions"], &state["in_progress"]), (&json!([]), &json!([])));
 }
 
-/// What a model answers to a plain yes or no: the step that waits, with what the user said of it.
+/// The model's answers to a plain yes or no: the waiting call with the user's decision.
 const DECISIONS: &str = r#"
 - user: ^да
   raw: "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.update\", \"params\": {\"id\": 1, \"fields\": {\"OPPORTUNITY\": 100000}}, \"confirmed\": true}]\nASSISTANT:\nХорошо."

@@ -1,32 +1,32 @@
 //! The commands and files that a document shows.
 
-/// What a document tells its reader to do, in order.
+/// An instruction of a document to its reader.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// To save a file: a fence after `<!-- file: NAME -->`.
+    /// Save a file: a fence after `<!-- file: NAME -->`.
     File { name: String, text: String },
-    /// To type a command.
+    /// Run a command.
     Command(Command),
 }
 
-/// A command, as it stands in a fence of `console` or `sh`.
+/// A command from a fence of `console` or `sh`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Command {
     /// The line of the document.
     pub(crate) line: usize,
-    /// What is typed into the shell.
+    /// The input for the shell.
     pub(crate) text: String,
-    /// What is typed into the program: what stands after a prompt ` › `.
+    /// The input for the program: the text after a prompt ` › `.
     pub(crate) typed: Vec<String>,
-    /// The lines that are printed; `…` stands for anything. None where the document shows no output.
+    /// The expected output; `…` stands for anything. Empty if the document shows none.
     pub(crate) printed: Vec<String>,
-    /// Whether it must end with 0.
+    /// Whether its exit code must be 0.
     pub(crate) must_succeed: bool,
 }
 
 const PROMPT: &str = " › ";
 
-/// Reads a document. A fence of commands that is neither run nor excused is an error.
+/// Parses a document. A fence of commands must be run or have a reason not to.
 pub(crate) fn steps(markdown: &str) -> Result<Vec<Step>, String> {
     let mut steps = Vec::new();
     let mut note: Option<&str> = None;
@@ -83,7 +83,7 @@ fn take_fence(
     Ok(())
 }
 
-/// The commands of a fence in which each follows `$ `, with what it prints.
+/// The commands of a fence, each after `$ `, with their output.
 fn typed_commands(body: &[&str], first: usize) -> Result<Vec<Command>, String> {
     let mut commands: Vec<Command> = Vec::new();
     let mut goes_on = false;

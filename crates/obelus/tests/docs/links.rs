@@ -1,4 +1,4 @@
-//! Links between documents: each leads somewhere, and the book has every document.
+//! Links between documents have a target, and the book contains every document.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ fn documents() -> Vec<PathBuf> {
     ["", "docs", "examples", "vectors"].into_iter().flat_map(markdown).collect()
 }
 
-/// The lines outside fences, each with its number, without what stands in backticks.
+/// The lines outside fences with their numbers, without text in backticks.
 fn prose(text: &str) -> Vec<(usize, String)> {
     let mut in_fence = false;
     let mut lines = Vec::new();
@@ -63,7 +63,7 @@ fn anchor(heading: &str) -> String {
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// Why a link leads nowhere; none if it leads somewhere.
+/// The problem of a link, if it has no target.
 fn problem(document: &Path, text: &str, target: &str) -> Option<String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return None;

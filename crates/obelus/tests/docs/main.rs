@@ -1,7 +1,7 @@
-//! Every command in the README and in docs/ is run, and prints what is shown there.
+//! Runs every command in the README and in docs/ and compares its output.
 //!
-//! Each document is one story: its commands run in their order, in one shell, in a folder that is empty but for what the
-//! reader of a clone has (`agents`, `examples`, …). CONTRIBUTING.md says how files, commands and exceptions are written.
+//! Each document is one story: its commands run in order, in one shell, in a folder that has only what a clone has
+//! (`agents`, `examples`, …). CONTRIBUTING.md describes how files, commands and exceptions are written.
 
 mod document;
 mod links;
@@ -15,7 +15,7 @@ use std::process::Command;
 
 use document::{Step, steps};
 
-/// Runs a document and reports everything that is not as it says.
+/// Runs a document and reports all differences.
 fn check(name: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository");
     let text = fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -53,8 +53,8 @@ fn check(name: &str) {
     fs::remove_dir_all(&folder).expect("it was made here");
 }
 
-/// Pictures that a document makes in `pictures/` are kept in `docs/pictures/`: those that are not as they are made now.
-/// With `UPDATE_PICTURES=1` they are written there instead.
+/// The pictures made by a document in `pictures/` that differ from those in `docs/pictures/`. With `UPDATE_PICTURES=1`
+/// they are written there instead.
 fn stale_pictures(folder: &Path, root: &Path) -> Vec<String> {
     let Ok(made) = fs::read_dir(folder.join("pictures")) else { return Vec::new() };
     let mut stale = Vec::new();
@@ -71,7 +71,7 @@ fn stale_pictures(folder: &Path, root: &Path) -> Vec<String> {
     stale
 }
 
-/// Whether the document shows nothing in particular of the output. Then the command must not fail.
+/// Whether the document shows no specific output. Then the command must not fail.
 fn shows_nothing(command: &document::Command) -> bool {
     command.printed.iter().all(|line| line.trim() == "…")
 }
@@ -80,7 +80,7 @@ fn empty_folder(name: &str, root: &Path) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("docs-{}", name.replace('/', "-")));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a writable folder");
-    // A copy, because examples write files beside them.
+    // A copy, because examples write files into their folders.
     let copied = Command::new("cp").arg("-r").arg(root.join("examples")).arg(&folder).status();
     assert!(copied.is_ok_and(|status| status.success()), "examples were not copied");
     folder

@@ -1,9 +1,9 @@
-//! Compares what a document shows with what a command printed.
+//! Compares the output in a document with that of a command.
 
-/// The part of a line, or the lines, that may be anything.
+/// Stands for any part of a line, or alone for any lines.
 const ANYTHING: char = '…';
 
-/// Why the output is not what the document shows; none if it is. A line of only `…` stands for any number of lines.
+/// The difference between the output and the document, if any. A line of only `…` stands for any number of lines.
 pub(crate) fn difference(shown: &[String], printed: &str) -> Option<String> {
     let printed: Vec<&str> = printed.lines().map(str::trim_end).collect();
     let shown: Vec<&str> = shown.iter().map(|line| line.trim_end()).collect();
@@ -20,7 +20,7 @@ fn matches_lines(shown: &[&str], printed: &[&str]) -> bool {
             if matches_text(line, text) {
                 return matches_lines(shown_rest, printed_rest);
             }
-            // Empty lines are a matter of layout.
+            // Empty lines are ignored.
             (line.is_empty() && matches_lines(shown_rest, printed))
                 || (text.is_empty() && matches_lines(shown, printed_rest))
         }

@@ -1,5 +1,5 @@
-//! The schemas for editors know the fields and values that the program knows. The program names them itself, when a file
-//! has one that it does not know.
+//! The schemas for editors have the same fields and values as the program. The program lists its own in the error for
+//! an unknown one.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,10 +8,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// A word that no file has, and that is like no other.
+/// A word that is unlike any name.
 const NONSENSE: &str = "qqqqqqqqqqqq";
 
-/// Where the schema of an agent has the properties (or the values) of a place, and a file with nonsense at that place.
+/// A pointer to properties (or values) in the schema of an agent, and a file with an unknown name at that place.
 const AGENT: [(&str, &str); 34] = [
     ("", "name: x\nQ: 1"),
     ("/properties/mode", "name: x\nmode: Q"),
@@ -65,7 +65,7 @@ const REQUEST: [(&str, &str); 4] = [
     ),
 ];
 
-/// Settings that no file should have: they are set by versions and by commands.
+/// Settings for versions and commands, not for files.
 const INTERNAL: [&str; 6] =
     ["persistent", "expands_rows", "guards_names", "orders_rows", "denials_are_trusted", "guards_effects"];
 
@@ -74,7 +74,7 @@ fn schema(name: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(path).expect("readable")).expect("JSON")
 }
 
-/// The properties, or the values, that a schema has at a place.
+/// The properties or values in a schema at this pointer.
 fn known_to_schema(schema: &Value, place: &str) -> BTreeSet<String> {
     let at = schema.pointer(place).unwrap_or_else(|| panic!("there is no {place}"));
     match (&at["enum"], &at["properties"]) {
@@ -84,7 +84,7 @@ fn known_to_schema(schema: &Value, place: &str) -> BTreeSet<String> {
     }
 }
 
-/// The names that the program says it knows, where a file has nonsense.
+/// The names that the program lists in its error for an unknown one.
 fn known_to_program(command: &[&str], file: &str, text: &str) -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schemas");
     fs::create_dir_all(&folder).expect("a writable folder");
@@ -145,7 +145,7 @@ fn the_manual_of_agents_has_every_field_of_the_schema() {
         .collect();
     let schema = schema("agent.schema.json");
     let fields = known_to_schema(&schema, "").into_iter().chain(known_to_schema(&schema, "/$defs/tool"));
-    // These two are written by the runtime, or for one activity.
+    // The runtime writes the first one; the second is for one activity.
     let fields = fields.filter(|name| !["x-words-of", "x-bitrix24"].contains(&name.as_str()));
     let missing: Vec<String> = fields.filter(|name| !rows.contains(name.as_str())).collect();
     assert!(missing.is_empty(), "explain them in docs/agents.md: {missing:?}");

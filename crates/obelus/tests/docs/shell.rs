@@ -7,16 +7,16 @@ use std::process::{Command as Program, Stdio};
 
 use crate::document::{Command, Step};
 
-/// Stands before each command's output and before its exit code: nothing prints it.
+/// Separates the outputs and exit codes of commands; no command prints it.
 const MARK: char = '\u{1e}';
 
-/// What became of a command.
+/// The result of a command.
 pub(crate) struct Ran {
     pub(crate) output: String,
     pub(crate) code: i32,
 }
 
-/// Runs all steps; what became of each command, in order. A shell that ends early leaves the rest out.
+/// Runs all steps and returns the results of the commands. If the shell ends early, the rest is missing.
 pub(crate) fn run(folder: &Path, steps: &[Step]) -> Vec<Ran> {
     let script = folder.join(".script");
     fs::write(&script, script_of(steps)).expect("a writable folder");

@@ -1,8 +1,8 @@
-/* Makes the disk under a store fail, for a test that preloads it: LD_PRELOAD=shim.so OBELUS_FAULTS=DIR.
+/* Simulates a failing disk under a store: LD_PRELOAD=shim.so OBELUS_FAULTS=DIR.
  *
- * While DIR/full is there, nothing can be written; while DIR/readonly is there, neither; while DIR/sync is there,
- * every sync fails. DIR/die holds a number: at the write or sync of that number the process kills itself, before
- * doing it. Only files whose name has "obelus.db" in it are meant. Failed syncs are counted in DIR/failed. */
+ * While DIR/full exists, writes fail as on a full disk; while DIR/readonly exists, as on a read-only one; while DIR/sync
+ * exists, every sync fails. DIR/die has a number: the process kills itself before the write or sync of that number.
+ * Only files with "obelus.db" in their name are affected. Failed syncs are counted in DIR/failed. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

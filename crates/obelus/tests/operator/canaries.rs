@@ -1,4 +1,4 @@
-//! OPR-3: what a page says, how its elements are called and what its pictures show is in nothing that is kept or printed.
+//! OPR-3: texts, names of elements and pictures of pages are in no stored file and no output.
 
 use std::fs;
 use std::path::Path;
@@ -7,12 +7,12 @@ use crate::harness::Harness;
 use crate::site::{CANARY_ID, CANARY_PICTURE, CANARY_TEXT, PASSWORD};
 use crate::support::run;
 
-/// How a picture begins, and how that looks in base64.
+/// The beginning of a PNG, and the same in base64.
 const PICTURE: [&[u8]; 2] = [b"\x89PNG\r\n", b"iVBORw0KGgo"];
 
-/// Looks through everything that is left of a harness. The only pictures are in the folder of screenshots.
+/// Searches all files and outputs of a harness. Pictures may only be in the folder of screenshots.
 pub(crate) fn nothing_is_kept_of_pages(harness: &Harness) {
-    // The sites have shown what is looked for, or this would prove nothing.
+    // The sites must have shown the canaries, or the test proves nothing.
     assert!(harness.site.asked("GET", "/picture.svg") > 0, "no page was drawn");
     let mut places = Vec::new();
     files(Path::new(harness.folder.as_ref()), &mut places);
@@ -46,7 +46,7 @@ fn has(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// What stands around a canary, for whoever looks for the leak.
+/// The text around a canary, to find the leak.
 fn around(bytes: &[u8], canary: &str) -> String {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let at = text.find(canary).unwrap_or_default();
@@ -59,7 +59,7 @@ fn names(places: &[(String, Vec<u8>)]) -> Vec<&str> {
     places.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// Every file below a folder, with what it holds.
+/// Every file below a folder with its content.
 fn files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
     for entry in fs::read_dir(folder).expect("readable") {
         let path = entry.expect("readable").path();

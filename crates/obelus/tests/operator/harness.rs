@@ -1,5 +1,5 @@
-//! Where a task is done: two sites, a folder of the test's own, the bundled agent in it, and a playbook that reads what
-//! the agent observes.
+//! The environment of a task: two sites, a folder, the bundled agent in it, and a playbook that reads the agent's
+//! observations.
 
 use std::fs;
 use std::path::Path;
@@ -12,27 +12,27 @@ use crate::installed;
 use crate::site::{PASSWORD, Site};
 use crate::support::{Folder, Ran, command, copy, root, run};
 
-/// What all the playbooks begin with: names for what is often looked for.
+/// The beginning of all playbooks: definitions.
 const COMMON: &str = include_str!("playbooks/common.yaml");
 
-/// What they end with: how goals and plans are made, and what to do where the task's own rules have nothing to say.
+/// The end of all playbooks: goals, plans, and defaults after the task's own rules.
 const LAST: &str = include_str!("playbooks/last.yaml");
 
-/// One browser at a time: it takes half a gigabyte, and the machine may have two cores.
+/// One browser at a time, because it takes half a gigabyte and the machine may have two cores.
 static BROWSER: Mutex<()> = Mutex::new(());
 
-/// A place to work at. The session is always called `s`.
+/// The environment of a task. The session is always called `s`.
 pub(crate) struct Harness {
     pub(crate) folder: Folder,
-    /// The site that the agent may work at.
+    /// The site on which the agent may work.
     pub(crate) site: Site,
-    /// A site that it may not.
+    /// A site on which it may not.
     pub(crate) other: Site,
     _alone: MutexGuard<'static, ()>,
 }
 
 impl Harness {
-    /// A harness with the rules of a task; none where there is no browser to be had.
+    /// A harness with the rules of a task; `None` if no browser can be installed.
     pub(crate) fn open(name: &str, rules: &str) -> Option<Self> {
         installed::browser()?;
         let harness = Self::without_a_browser(name, rules);
@@ -41,7 +41,7 @@ impl Harness {
         Some(harness)
     }
 
-    /// A harness with the agent as it is.
+    /// A harness with the unchanged agent.
     pub(crate) fn without_a_browser(name: &str, rules: &str) -> Self {
         let alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
         let other = Site::open("http://127.0.0.1:9");
@@ -52,7 +52,7 @@ impl Harness {
         Harness { folder, site, other, _alone: alone }
     }
 
-    /// Changes the agent's file, as somebody would who makes it his own. What is to be replaced must be there.
+    /// Edits the agent's file. The replaced text must exist.
     pub(crate) fn edit(&self, from: &str, to: &str) {
         let path = self.folder.path("operator/agent.yaml");
         let text = fs::read_to_string(&path).expect("readable");
@@ -60,7 +60,7 @@ impl Harness {
         fs::write(&path, text.replacen(from, to, 1)).expect("writable");
     }
 
-    /// Lets the agent take so many steps in one turn.
+    /// Sets the number of steps in one turn.
     pub(crate) fn limit_steps(&self, most: u32) {
         let text = fs::read_to_string(self.folder.path("operator/agent.yaml")).expect("readable");
         let line = text.lines().find(|line| line.trim_start().starts_with("max_steps:")).expect("it has a limit");
@@ -68,7 +68,7 @@ impl Harness {
         self.edit(line, &format!("{name}: {most}"));
     }
 
-    /// The binary at this harness.
+    /// The binary with the harness's store and environment.
     pub(crate) fn obelus(&self, args: &[&str]) -> Command {
         let mut command = command(args);
         command.args(["--store", &self.folder.path("store")]);
@@ -76,7 +76,7 @@ impl Harness {
         command
     }
 
-    /// What the binary finds in its environment here.
+    /// The environment variables of the binary.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let mut found = vec![("OBELUS_HOME", self.folder.path("home")), ("SHOP_PASSWORD", PASSWORD.to_owned())];
         if let Some(installed) = installed::browser() {
@@ -87,32 +87,32 @@ impl Harness {
         found
     }
 
-    /// The arguments with which a task is said.
+    /// The arguments of a command that gives a task.
     pub(crate) fn saying(&self, words: &str) -> Vec<String> {
         let (agent, model) = (self.folder.path("operator"), format!("playbook:{}", self.folder.path("model.yaml")));
         ["run", &agent, "--say", words, "--session", "s", "--model", &model].map(str::to_owned).to_vec()
     }
 
-    /// Says something to the agent, with nobody at the terminal; what comes of it is printed as JSON.
+    /// Gives a task without a terminal; the output is JSON.
     pub(crate) fn says(&self, words: &str) -> Ran {
         let mut args = self.saying(words);
         args.push("--json".to_owned());
         self.kept(run(&mut self.obelus(&args.iter().map(String::as_str).collect::<Vec<_>>()), b""))
     }
 
-    /// A person's answer to a question, from another process.
+    /// Answers a question from another process.
     pub(crate) fn answers(&self, question: &str, words: &[&str]) -> Ran {
         let id = format!("s:{question}");
         self.kept(run(&mut self.obelus(&[&["answer", &id], words].concat()), b""))
     }
 
-    /// What waits for a person.
+    /// The open questions.
     pub(crate) fn inbox(&self) -> Vec<Value> {
         let ran = run(&mut self.obelus(&["inbox", "--json"]), b"").exits(0);
         ran.json().as_array().cloned().expect("a list")
     }
 
-    /// The only question that waits.
+    /// The only open question.
     #[track_caller]
     pub(crate) fn question(&self) -> Value {
         let mut open = self.inbox();
@@ -120,20 +120,20 @@ impl Harness {
         open.remove(0)
     }
 
-    /// The working state: its file.
+    /// The content of the state file.
     pub(crate) fn state(&self) -> Value {
         let text = fs::read_to_string(self.folder.path("store/states/s.json")).expect("the state's file");
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// The facts that the agent has kept.
+    /// The stored facts.
     pub(crate) fn facts(&self) -> Vec<String> {
         let state = self.state();
         let facts = state["facts"].as_array().into_iter().flatten();
         facts.map(|fact| fact["fact"].as_str().expect("a text").to_owned()).collect()
     }
 
-    /// Keeps what a command printed, to be looked through at the end.
+    /// Keeps the output of a command, to be searched at the end.
     fn kept(&self, ran: Ran) -> Ran {
         let said = format!("{}\n{}\n", ran.stdout, ran.stderr);
         let path = self.folder.path("terminal.txt");

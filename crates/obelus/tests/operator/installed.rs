@@ -1,4 +1,4 @@
-//! Programs of others that the tests need, installed once below the target folder.
+//! Third-party programs that the tests need, installed once below the target folder.
 
 #[path = "../../../obelus-connect/tests/browser/installed.rs"]
 mod browser;
@@ -9,11 +9,11 @@ use std::sync::LazyLock;
 
 pub(crate) use browser::installed as browser;
 
-/// A server with one of everything that the protocol has.
+/// A server with every feature of the protocol.
 const EVERYTHING: &str = "@modelcontextprotocol/server-everything@2026.8.31";
 
-/// The path of the everything server's program. Where it cannot be installed, a test says so and is skipped; with CI set,
-/// that is a failure.
+/// The path of the everything server's program. If it cannot be installed, tests are skipped with a message; with `CI`
+/// set, they fail.
 pub(crate) fn everything() -> Option<&'static str> {
     static PATH: LazyLock<Result<String, String>> = LazyLock::new(install);
     match &*PATH {

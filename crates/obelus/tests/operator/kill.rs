@@ -1,5 +1,5 @@
-//! The plug is pulled between two actions, and in the middle of one: the same command goes on, looks at the page before it
-//! touches anything, and does nothing twice.
+//! The process is killed between two actions and within one: the same command continues, observes the page before it
+//! acts, and repeats nothing.
 
 use std::process::{Child, Stdio};
 use std::sync::mpsc;
@@ -13,7 +13,7 @@ use crate::site::Asked;
 use crate::support::wait_for;
 use crate::tasks::{all_goods, id};
 
-/// Starts a command of which nobody reads what it prints.
+/// Starts a command without reading its output.
 fn start(harness: &Harness, args: &[String]) -> Child {
     let mut command = harness.obelus(&args.iter().map(String::as_str).collect::<Vec<_>>());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
@@ -24,7 +24,7 @@ fn kill(mut child: Child) {
     child.wait().expect("our child");
 }
 
-/// Tells when something is asked of the site for the first time.
+/// Signals the first request of this kind to the site.
 fn when_asked(harness: &Harness, method: &'static str, path: &'static str) -> mpsc::Receiver<()> {
     let (tell, told) = mpsc::channel();
     let mut tell = Some(tell);
@@ -33,7 +33,7 @@ fn when_asked(harness: &Harness, method: &'static str, path: &'static str) -> mp
             && asked.path == path
             && let Some(tell) = tell.take()
         {
-            // The answer is held back until whoever wants to has pulled the plug.
+            // The answer is delayed, so that the test can kill the process first.
             let _ = tell.send(());
             std::thread::sleep(Duration::from_millis(300));
         }
@@ -45,12 +45,12 @@ fn when_asked(harness: &Harness, method: &'static str, path: &'static str) -> mp
 fn killed_between_two_actions_it_looks_first_and_ends_as_if_nothing_had_been() {
     let Some(harness) = Harness::open("kill", include_str!("playbooks/collect.yaml")) else { return };
     let words = format!("Собери чайники со всех страниц {}", harness.site.url("/goods"));
-    // Once in the middle of an action: the second page has been asked for.
+    // First within an action: the second page has been requested.
     let told = when_asked(&harness, "GET", "/goods?page=2");
     let child = start(&harness, &harness.saying(&words));
     told.recv_timeout(Duration::from_secs(100)).expect("it comes to the second page");
     kill(child);
-    // And once between two: the goods of the first page are in the state, so the action is over.
+    // Then between two actions: the goods of the first page are in the state, so the action is over.
     let child = start(&harness, &harness.saying(&words));
     wait_for("the first page is known", || {
         let state = harness.folder.path("store/states/s.json");
@@ -63,7 +63,7 @@ fn killed_between_two_actions_it_looks_first_and_ends_as_if_nothing_had_been() {
     assert_eq!(ran.json()["end"], "done");
     assert_eq!(harness.facts(), all_goods());
     assert_eq!(harness.site.changes(), Vec::<String>::new());
-    // What was open is opened and looked at before anything is pressed.
+    // The open page is opened again and observed before anything is pressed.
     let after: Vec<String> = harness.site.shelf().asked[before..].iter().map(|asked| asked.path.clone()).collect();
     let first = after.iter().find(|path| path.starts_with("/goods")).expect("a page is opened");
     assert!(["/goods", "/goods?page=2"].contains(&first.as_str()), "{after:?}");
@@ -93,7 +93,7 @@ fn killed_while_it_deletes_it_asks_whether_that_happened_and_does_not_do_it_agai
     nothing_is_kept_of_pages(&harness);
 }
 
-/// The tools that were called, as the log of iterations tells it.
+/// The called tools, from the log of iterations.
 fn calls(harness: &Harness) -> Vec<String> {
     let log = std::fs::read_to_string(harness.folder.path("store/logs/s.jsonl")).expect("the log");
     let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));

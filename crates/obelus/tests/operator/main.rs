@@ -1,5 +1,5 @@
-//! The operator agent as people run it: the binary, its own file, a real browser, and sites of the test's own. The model
-//! is a playbook that reads what the agent observes.
+//! The operator agent as people run it: the binary, the agent's own file, a real browser, and test sites. The model is
+//! a playbook that reads the agent's observations.
 #![cfg(unix)]
 
 mod canaries;

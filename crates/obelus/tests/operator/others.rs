@@ -1,4 +1,4 @@
-//! The same agent with servers that have nothing to do with the web, on a machine without a browser.
+//! The same agent with servers unrelated to the web, on a machine without a browser.
 
 use std::fs;
 use std::process::Command;
@@ -44,7 +44,7 @@ fn it_adds_up_numbers_with_the_everything_server() {
     assert_eq!(ran.json()["solution"]["output"], "Вышло 1942.");
     assert_eq!(workshop.harness.facts(), ["сумма 1942"]);
 
-    // Nobody has said what this one does: a person is asked.
+    // The effect of this tool is not declared, so a person is asked.
     let asked = workshop.says("Повтори вслух: доброе утро").exits(3);
     let question = &asked.json()["waiting"][0];
     assert_eq!(question["call"]["_tool"], "everything.echo", "{question}");

@@ -1,4 +1,4 @@
-//! A person at a terminal, who is asked while the agent and its browser wait.
+//! A person at a terminal who answers while the agent and its browser wait.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,13 +14,13 @@ use pty_process::blocking::{Command, Pty};
 use crate::harness::Harness;
 use crate::support::{root, wait_for};
 
-/// So wide that no word is broken.
+/// Wide enough that no word is broken.
 const SIZE: (u16, u16) = (200, 1000);
 
-/// The last of the keys that answer a question.
+/// The last key in the list of answers to a question.
 const KEYS: &str = "Esc ";
 
-/// The question where the cursor is.
+/// The program's request for the position of the cursor.
 const CURSOR: &[u8] = b"\x1b[6n";
 
 /// `obelus run` or `obelus chat` at a terminal.
@@ -29,12 +29,12 @@ pub(crate) struct Person {
     shown: Arc<Mutex<Vec<u8>>>,
     child: Mutex<Child>,
     answered: AtomicUsize,
-    /// Where everything that was printed is left, to be looked through at the end.
+    /// The file for the whole output, to be searched at the end.
     transcript: String,
 }
 
 impl Person {
-    /// Says a task at a terminal.
+    /// Gives a task at a terminal.
     pub(crate) fn says(harness: &Harness, words: &str) -> Self {
         Self::runs(harness, &harness.saying(words))
     }
@@ -57,7 +57,7 @@ impl Person {
         thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(n @ 1..) = (&*pty).read(&mut buffer) {
-                // Whoever edits lines wants to know where the cursor is.
+                // Line editors ask for the position of the cursor.
                 if buffer[..n].windows(CURSOR.len()).any(|part| part == CURSOR) {
                     let _ = (&*pty).write_all(b"\x1b[1;1R");
                 }
@@ -78,7 +78,7 @@ impl Person {
         String::from_utf8_lossy(&self.shown.lock().expect("nobody panics with it")).into_owned()
     }
 
-    /// Waits until the next question is put, and says what is on the screen then.
+    /// Waits for the next question and returns the screen.
     #[track_caller]
     pub(crate) fn is_asked(&self) -> String {
         let asked = self.answered.fetch_add(1, Ordering::Relaxed) + 1;
@@ -102,7 +102,7 @@ impl Person {
         (&*self.keyboard).write_all(keys.as_bytes()).expect("it listens");
     }
 
-    /// Waits for a question and answers it by a key. What was on the screen comes back.
+    /// Waits for a question and answers it by a key. Returns the screen.
     #[track_caller]
     pub(crate) fn answers(&self, key: &str) -> String {
         let screen = self.is_asked();
@@ -110,7 +110,7 @@ impl Person {
         screen
     }
 
-    /// Presses a key, and types a line where that asks for one.
+    /// Presses a key, waits for the label, and types a line.
     #[track_caller]
     pub(crate) fn types_after(&self, key: &str, label: &str, line: &str) {
         self.presses(key);
@@ -118,7 +118,7 @@ impl Person {
         self.types(line);
     }
 
-    /// Waits for the end: the exit code, and what was printed.
+    /// Waits for the end; returns the exit code and the output.
     #[track_caller]
     pub(crate) fn ends(self) -> (Option<i32>, String) {
         let mut status = None;
@@ -129,7 +129,7 @@ impl Person {
             assert!(screen.matches(KEYS).count() < asked, "nobody is there to answer this: {screen}");
             status.is_some()
         });
-        // What it wrote last may still be on its way.
+        // The last output may still be in the pipe.
         thread::sleep(Duration::from_millis(50));
         (status.and_then(|status| status.code()), self.screen())
     }

@@ -1,4 +1,4 @@
-//! The example that docs/operator.md shows: a shop of its own, a model without a key, and a person who talks to the operator.
+//! The example of docs/operator.md: a local shop, a model without a key, and a person who talks to the operator.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,17 +11,17 @@ use crate::support::{root, wait_for};
 
 const PLAYBOOK: &str = "playbook:examples/operator-shop/playbook.yaml";
 
-/// The shop of the example, at work until the test is over.
+/// The shop of the example, killed on drop.
 struct Shop {
     server: Child,
     /// Host and port.
     host: String,
-    /// Open as long as the shop is, for it goes on telling.
+    /// Kept open, because the shop continues to write to it.
     _tells: BufReader<ChildStdout>,
 }
 
 impl Shop {
-    /// None where there is nothing to run it with.
+    /// `None` without Python.
     fn open() -> Option<Self> {
         if Command::new("python3").arg("--version").output().is_err() {
             eprintln!("skipped: there is no `python3` to run the shop of the example");
@@ -40,7 +40,7 @@ impl Shop {
         Some(Self { server, host: host.to_owned(), _tells: tells })
     }
 
-    /// A page as anybody gets it.
+    /// The text of a page.
     fn page(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.host).expect("the shop is open");
         write!(stream, "GET {path} HTTP/1.0\r\n\r\n").expect("it listens");
@@ -50,7 +50,7 @@ impl Shop {
         page
     }
 
-    /// Name, price and rating of everything on its three pages.
+    /// Name, price and rating of all goods on its three pages.
     fn goods(&self) -> Vec<(String, u32, f64)> {
         let pages: String = (1..=3).map(|number| self.page(&format!("/kettles/{number}"))).collect();
         let between = |text: &str, from: &str, to: &str| -> String {
@@ -84,7 +84,7 @@ fn the_example_compares_what_the_shop_has_and_removes_only_with_a_yes() {
     assert_eq!(goods.len(), 9, "{goods:?}");
     let args = ["chat", "--agent", "operator", "--site", &shop.host, "--model", PLAYBOOK, "--session", "s"];
     let person = Person::runs(&harness, &args.map(str::to_owned));
-    // The prompt comes back after the last thing that was waited for.
+    // Waits for words and a prompt after them.
     let prompted_after = |words: &str| {
         wait_for(&format!("`{words}`, and a prompt"), || {
             person.screen().rsplit_once(words).is_some_and(|(_, rest)| rest.contains('›'))
@@ -101,7 +101,7 @@ fn the_example_compares_what_the_shop_has_and_removes_only_with_a_yes() {
     let mut facts: Vec<String> =
         goods.iter().map(|(name, price, rating)| format!("{name}: {price} €, rated {rating}")).collect();
     assert_eq!(harness.facts(), facts);
-    // Where it went is told; what it did for itself is not.
+    // Visited pages are shown; internal steps are not.
     assert!(screen.contains("Look around · Next page: http://"), "{screen}");
     assert!(!screen.contains("✓ Check the next action") && !screen.contains("✓ Look at the page"), "{screen}");
 
@@ -122,7 +122,7 @@ fn the_example_compares_what_the_shop_has_and_removes_only_with_a_yes() {
     assert_eq!(code, Some(0), "{screen}");
 }
 
-/// Where the shop was when the conversation was recorded.
+/// The address of the shop in the recording.
 const RECORDED_AT: &str = "127.0.0.1:8477";
 
 #[test]
@@ -132,7 +132,7 @@ fn a_recorded_conversation_of_nine_requests_does_the_same_in_the_shop() {
     }
     let Some(shop) = Shop::open() else { return };
     let harness = Harness::without_a_browser("recording", "");
-    // Ids of elements are the same each time; where the shop is, is not.
+    // Ids of elements are the same each time, but the address of the shop is not.
     harness.folder.file("shop.jsonl", include_str!("recordings/shop.jsonl").replace(RECORDED_AT, &shop.host));
     let model = format!("replay:{}", harness.folder.path("shop.jsonl"));
     let args =

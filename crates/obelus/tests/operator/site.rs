@@ -1,5 +1,4 @@
-//! A site on this machine that the agent works at, and that remembers what was done to it: whoever checks a task looks
-//! here, not at what the agent says of itself.
+//! A local site that records requests and changes. Tests check these records, not the agent's report.
 
 mod pages;
 
@@ -14,14 +13,14 @@ use std::time::Duration;
 pub(crate) const CANARY_TEXT: &str = "brimstone-heron-4417";
 /// Planted in the `id` and `data-` attributes of every page.
 pub(crate) const CANARY_ID: &str = "wyvern-attribute-9031";
-/// Planted in the picture of every page: in its file, and drawn.
+/// Planted in the picture of every page: in its file, and as drawn text.
 pub(crate) const CANARY_PICTURE: &str = "okapi-picture-5523";
-/// The password of the one who may sign in.
+/// The password of the only user.
 pub(crate) const PASSWORD: &str = "correct-horse-8842-battery";
-/// The code that is sent to that one's phone.
+/// The code that is sent to the user's phone.
 pub(crate) const CODE: &str = "731905";
 
-/// A good of the shop.
+/// A product of the shop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Good {
     pub(crate) name: &'static str,
@@ -33,15 +32,15 @@ const fn good(name: &'static str, price: u32, rating: f64) -> Good {
     Good { name, price, rating }
 }
 
-/// Three pages of goods. The best rated one is dear, the cheapest is bad; only who has seen all three pages knows which
-/// is the cheapest of the good ones.
+/// Three pages of goods. The best rated one is expensive, the cheapest is bad. Finding the cheapest good one takes all
+/// three pages.
 pub(crate) const GOODS: [[Good; 4]; 3] = [
     [good("Аврора", 4200, 4.1), good("Бриз", 2790, 3.2), good("Вектор", 9900, 4.9), good("Гамма", 3650, 4.6)],
     [good("Дельта", 5100, 4.4), good("Ермак", 3390, 4.5), good("Жемчуг", 7800, 4.8), good("Зенит", 1990, 2.7)],
     [good("Искра", 3480, 4.7), good("Кварц", 6400, 4.6), good("Луч", 2950, 3.9), good("Маяк", 3720, 4.8)],
 ];
 
-/// One request that came.
+/// A received request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Asked {
     pub(crate) method: String,
@@ -52,7 +51,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// A field of a form that was sent, or of the query.
+    /// A field of the sent form or of the query.
     fn field(&self, name: &str) -> String {
         let query = self.path.split_once('?').map_or("", |(_, query)| query);
         let sent = self.body.split('&').chain(query.split('&')).filter_map(|pair| pair.split_once('='));
@@ -60,7 +59,7 @@ impl Asked {
     }
 }
 
-/// What an answer is made of.
+/// The parts of an answer.
 struct Reply {
     status: &'static str,
     headers: Vec<(&'static str, String)>,
@@ -81,28 +80,28 @@ impl Reply {
     }
 }
 
-/// What the site is at the moment, and what has come of it.
+/// The state of the site.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     /// Every request, in order.
     pub(crate) asked: Vec<Asked>,
-    /// What lies in the basket, by number; what was deleted is gone.
+    /// The items in the basket, by number.
     pub(crate) items: BTreeMap<u32, &'static str>,
-    /// Names and addresses that were taken in by the form with validation.
+    /// Names and addresses that the form with validation accepted.
     pub(crate) subscribers: Vec<(String, String)>,
-    /// Sign-ins that failed.
+    /// Failed logins.
     pub(crate) refused: u32,
-    /// What the only button of the page that changes says now.
+    /// The present label of the changing button.
     pub(crate) button: &'static str,
-    /// What that button was last seen to say by a browser.
+    /// The label that a browser last showed.
     pub(crate) button_shown: String,
-    /// Drafts that were sent off by that button.
+    /// Drafts that were sent by that button.
     pub(crate) sent: Vec<String>,
-    /// Where another site is.
+    /// The address of another site.
     pub(crate) elsewhere: String,
 }
 
-/// A site that runs until the test is over.
+/// A site in threads of the test.
 pub(crate) struct Site {
     address: SocketAddr,
     shelf: Arc<Mutex<Shelf>>,
@@ -113,7 +112,7 @@ pub(crate) struct Site {
 type Watch = Box<dyn FnMut(&Asked) + Send>;
 
 impl Site {
-    /// A site of its own, on a free port. `elsewhere` is the address of another one, for links that lead away.
+    /// A site on a free port. `elsewhere` is the address of another site, for external links.
     pub(crate) fn open(elsewhere: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it listens");
@@ -148,25 +147,25 @@ impl Site {
         self.address.to_string()
     }
 
-    /// What the site is now.
+    /// The present state of the site.
     pub(crate) fn shelf(&self) -> MutexGuard<'_, Shelf> {
         self.shelf.lock().expect("nobody panics with it")
     }
 
-    /// How often something was asked for: a method and the beginning of a path.
+    /// The number of requests with this method and beginning of the path.
     pub(crate) fn asked(&self, method: &str, path: &str) -> usize {
         let shelf = self.shelf();
         shelf.asked.iter().filter(|asked| asked.method == method && asked.path.starts_with(path)).count()
     }
 
-    /// What came that could have changed something.
+    /// The requests that may change something.
     pub(crate) fn changes(&self) -> Vec<String> {
         let shelf = self.shelf();
         let changes = shelf.asked.iter().filter(|asked| asked.method != "GET");
         changes.map(|asked| format!("{} {}", asked.method, asked.path)).collect()
     }
 
-    /// Lets somebody look at every request before it is answered.
+    /// Calls `watch` for every request before it is answered.
     pub(crate) fn watch(&self, watch: impl FnMut(&Asked) + Send + 'static) {
         *self.watch.lock().expect("nobody panics with it") = Some(Box::new(watch));
     }
@@ -190,7 +189,7 @@ fn serve(stream: TcpStream, shelf: &Mutex<Shelf>, watch: &Mutex<Option<Watch>>) 
     }
     head.push_str(&format!("Content-Length: {}\r\n\r\n", reply.body.len()));
     let mut stream = stream;
-    // Who has gone away does not want the answer.
+    // The client may have disconnected.
     let _ = stream.write_all(&[head.as_bytes(), reply.body.as_bytes()].concat());
 }
 
@@ -217,7 +216,7 @@ fn read(stream: &TcpStream) -> Option<Asked> {
     Some(asked)
 }
 
-/// A value of a form as it was typed.
+/// The decoded value of a form field.
 fn decoded(value: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = value.bytes();

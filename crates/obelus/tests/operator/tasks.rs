@@ -1,4 +1,4 @@
-//! Ten tasks, each checked by what has become of the site and of the working state.
+//! Ten tasks, each checked by the records of the site and by the working state.
 
 use serde_json::json;
 
@@ -8,13 +8,13 @@ use crate::person::Person;
 use crate::site::{CANARY_TEXT, CODE, GOODS, Good};
 use crate::support::{run, wait_for};
 
-/// The facts that are there to be found on the pages of the shop.
+/// All facts on the pages of the shop.
 pub(crate) fn all_goods() -> Vec<String> {
     let fact = |good: &Good| format!("{} стоит {} при оценке {}", good.name, good.price, good.rating);
     GOODS.iter().flatten().map(fact).collect()
 }
 
-/// The cheapest of the good ones.
+/// The cheapest well-rated product.
 fn bargain() -> Good {
     let good = GOODS.into_iter().flatten().filter(|good| good.rating >= 4.5);
     good.min_by_key(|good| good.price).expect("there is one")
@@ -35,7 +35,7 @@ fn goods_of_three_pages_are_collected_and_compared_without_going_back() {
         assert_eq!(times, 1, "{path} was opened {times} times");
     }
 
-    // The answer is in the facts. The browser is another one now and looks where it was, and goes nowhere from there.
+    // The answer comes from the facts. The new browser observes the last page and opens no other.
     let before = harness.site.shelf().asked.len();
     let ran = harness.says("Сравни их по цене и оценке").exits(0);
     let words = ran.json()["solution"]["output"].as_str().expect("words").to_owned();
@@ -65,7 +65,7 @@ fn a_login_waits_for_a_person_and_goes_on_with_the_code() {
     assert_eq!(harness.site.shelf().refused, 0);
     assert!(harness.facts().contains(&"бонусов 1840".to_owned()));
 
-    // Another process has another browser, which is still logged in (OPR-12).
+    // A new process starts a new browser, which is still logged in (OPR-12).
     let ran = harness.says(&format!("Сколько у меня бонусов? {}", harness.site.url("/cabinet"))).exits(0);
     assert_eq!((&ran.json()["end"], harness.site.changes().len()), (&json!("done"), 1), "{}", ran.stdout);
     nothing_is_kept_of_pages(&harness);
@@ -97,7 +97,7 @@ fn opr_10_an_action_takes_one_request_and_a_form_is_filled_in_and_sent_by_one() 
     let args = harness.saying(&words);
     let ran = run(&mut harness.obelus(&args.iter().map(String::as_str).collect::<Vec<_>>()), b"").exits(3);
     count(&ran.stderr);
-    // Who is asked sees what will be sent.
+    // The question shows what will be sent.
     let question = harness.question();
     let fields = json!({"Имя": "Анна", "Электронная почта": "anna@example.test"});
     assert_eq!((&question["call"]["_tool"], &question["call"]["form"]["fields"]), (&json!("submit"), &fields));
@@ -115,7 +115,7 @@ fn a_stale_element_leads_to_another_plan_and_the_task_is_done() {
     let ran = harness.says(&format!("Сколько отзывов? {}", harness.site.url("/fleeting"))).exits(0);
     assert_eq!(ran.json()["end"], "done");
     assert_eq!(ran.json()["solution"]["output"], "Отзывов: 42.");
-    // What was known before the plan changed is known after it.
+    // Facts from before the change of the plan remain.
     assert_eq!(harness.facts(), ["кнопка отзывов есть на странице", "отзывов 42"]);
     nothing_is_kept_of_pages(&harness);
 }
@@ -150,7 +150,7 @@ fn a_deletion_waits_for_a_yes() {
     let question = harness.question();
     assert_eq!((&question["about"], &question["call"]["_tool"]), (&json!("call"), &json!("delete")), "{question}");
     assert_eq!(harness.site.changes(), Vec::<String>::new(), "{}", ran.stdout);
-    // Hours may go by; the answer comes from another process.
+    // The answer comes later, from another process.
     let ran = harness.answers(&id(&question), &["approve", "--json"]).exits(0);
     assert_eq!(ran.json()["end"], "done", "{}", ran.stdout);
     assert_eq!(harness.site.changes(), ["POST /items/4/delete"]);
@@ -231,7 +231,7 @@ fn an_approved_action_is_asked_anew_if_the_page_has_changed_meanwhile() {
     assert!(asked.contains("Отправить черновик"), "{asked}");
     harness.site.shelf().button = "Удалить все черновики";
     wait_for("the page has changed", || harness.site.shelf().button_shown == "Удалить все черновики");
-    // The yes was given to something that is not there any more.
+    // The approved button has changed meanwhile.
     person.presses("y");
     let asked = person.is_asked();
     assert!(asked.contains("Удалить все черновики"), "{asked}");
@@ -248,7 +248,7 @@ fn a_model_that_keeps_making_up_elements_ends_blocked() {
     let Some(harness) = Harness::open("blocked", include_str!("playbooks/invents.yaml")) else { return };
     let ran = harness.says(&format!("Покажи отзывы {}", harness.site.url("/fleeting"))).exits(0);
     assert_eq!(ran.json()["end"], "blocked", "{}", ran.stdout);
-    // What the model is told in English is told to the user in their language.
+    // The error is in English for the model, and in their language for the user.
     let words = ran.json()["solution"]["output"].as_str().expect("words").to_owned();
     assert!(words.contains("такого элемента на странице нет"), "{words}");
     nothing_is_kept_of_pages(&harness);
@@ -260,7 +260,7 @@ fn a_fact_that_quotes_the_page_is_refused_and_the_rest_is_kept() {
     let ran = harness.says(&format!("Что там на странице? {}", harness.site.url("/reviews"))).exits(0);
     assert_eq!(ran.json()["end"], "done", "{}", ran.stdout);
     assert_eq!(harness.facts(), ["отзыв хороший"]);
-    // The journal has what the model said, the quotation too.
+    // Only the journal has the quotation, as part of the model's answer.
     assert!(!harness.state().to_string().contains(CANARY_TEXT));
 }
 

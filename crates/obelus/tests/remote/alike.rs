@@ -1,4 +1,4 @@
-//! What commands print of a session is the same with `--server` and with `--store`.
+//! Commands print the same about a session with `--server` and with `--store`.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::Office;
 
-/// An office whose session `s` has done something, and waits.
+/// An office whose session `s` has changed something and has an open question.
 fn busy(name: &str) -> Office {
     let office = Office::open(name);
     office.remote(&["chat", "--agent", "desk", "--session", "s"], "hello\nset 1\n", 3);
@@ -79,7 +79,7 @@ fn consents_are_taken_back_and_sessions_pruned_and_carried_over_a_server() {
     let by_viewer = ["--server", &office.url, "--token-file", &office.path("viewer")];
     let shown = office.expect(&[&["sessions", "show", "s"][..], &by_viewer].concat(), "", 0);
     assert!(shown.contains("You: set 1"), "{shown}");
-    // Nothing of the agent's files is needed where it is looked at.
+    // Showing a session needs no files of its agent.
     fs::rename(office.path("agents"), office.path("elsewhere")).unwrap();
     assert_eq!(office.remote(&["sessions", "show", "s"], "", 0), shown);
     fs::rename(office.path("elsewhere"), office.path("agents")).unwrap();

@@ -1,4 +1,4 @@
-//! Commands on the sessions of a server, a store that a server holds, and events that a portal brings to it.
+//! Commands on the sessions of a server, a store that a server holds, and events from a portal to a server.
 
 mod alike;
 
@@ -35,7 +35,7 @@ const PLAYBOOK: &str = "- user: '^set (?<id>\\d+)'
   output: 'You said: {{ user }}'
 ";
 
-/// A server with an agent and a store of its own.
+/// A server with an agent and a store.
 struct Office {
     folder: PathBuf,
     server: Child,
@@ -77,7 +77,7 @@ impl Office {
         child.wait_with_output().unwrap()
     }
 
-    /// The same with `--server`; its exit code must be this one. What it printed.
+    /// The same with `--server`; asserts the exit code and returns the output.
     #[track_caller]
     fn remote(&self, args: &[&str], lines: &str, code: i32) -> String {
         let token = self.path("store/token");
@@ -92,7 +92,7 @@ impl Office {
         format!("{out}{err}")
     }
 
-    /// Sends a request of one's own making; the status and the body of the answer.
+    /// Sends a raw request; returns the status and the body.
     fn http(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
         let address = self.url.trim_start_matches("http://");
         let mut stream = TcpStream::connect(address).unwrap();

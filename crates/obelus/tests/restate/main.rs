@@ -1,4 +1,4 @@
-//! `obelus worker` and `obelus serve --engine restate`, as clients meet them: real processes and a real Restate server.
+//! `obelus worker` and `obelus serve --engine restate` with real processes and a real Restate server.
 
 #[path = "../serve/client.rs"]
 #[expect(dead_code, reason = "not every test needs everything")]
@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use client::{Server, folder, obelus};
 use serde_json::json;
 
-/// A worker, which is killed when this is dropped.
+/// A worker, killed on drop.
 struct Worker(Child);
 
 impl Worker {
@@ -31,7 +31,7 @@ impl Worker {
         Self(child)
     }
 
-    /// Tells it to end, and waits for that; whether it ended well.
+    /// Sends SIGTERM and waits; returns whether the exit code was 0.
     fn terminate(&mut self) -> bool {
         let pid = self.0.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
@@ -68,7 +68,7 @@ fn a_conversation_on_a_cluster_is_the_same_as_on_one_machine() {
     assert!(events.iter().any(|event| event.name == "question_asked"));
     assert_eq!(front.get("/api/v1/sessions").json()["sessions"][0]["id"], "monday");
 
-    // To one machine and back, under another name.
+    // Exports the session to one machine and imports it again under another name.
     let file = folder("restate-carry").join("monday.jsonl");
     let run = |args: &[&str]| {
         let output = obelus(args).output().expect("the command runs");
@@ -101,7 +101,7 @@ fn an_agent_with_a_browser_is_refused_with_words() {
     let refused = front.post("/api/v1/sessions", &json!({"agent": "looker", "id": "s"}));
     assert!(refused.body.contains("embedded engine"), "{refused:?}");
     assert_eq!((refused.status, refused.code().as_str()), (422, "not_supported"));
-    // Even where no browser is installed, and nothing could be started.
+    // The same if no browser is installed.
     let agent = "name: clicker\nbrowser: {sites: [example.test]}\n";
     fs::create_dir_all(agents.join("clicker")).expect("a folder");
     fs::write(agents.join("clicker/agent.yaml"), agent).expect("an agent");
@@ -109,7 +109,7 @@ fn an_agent_with_a_browser_is_refused_with_words() {
     assert_eq!((refused.status, refused.code().as_str()), (422, "not_supported"), "{refused:?}");
 }
 
-/// The address to which new work of sessions goes.
+/// The address to which the cluster sends new work of sessions.
 fn newest(restate: &server::Server) -> String {
     let get = |path: &str| -> serde_json::Value {
         let url = format!("{}{path}", restate.admin);
@@ -137,7 +137,7 @@ fn a_restarted_worker_of_an_earlier_address_leaves_the_new_work_to_the_newest() 
     assert_eq!(newest(&restate), format!("http://{first}"), "it was told to");
 }
 
-/// What a command says on stderr when it fails, and its exit code.
+/// The exit code and stderr of a failing command.
 fn failure(args: &[&str]) -> (Option<i32>, String) {
     let store = folder("restate-refused");
     let output = obelus(args).args(["--store"]).arg(store).stdin(Stdio::null()).output().expect("the command runs");
@@ -161,7 +161,7 @@ fn addresses_that_cannot_work_are_refused_with_words() {
     }
 }
 
-/// What a worker says on stderr until this comes, in a few lines.
+/// The worker's stderr up to this text, at most a few lines.
 fn says(args: &[&str], wanted: &str) -> String {
     let mut command = obelus(&["worker", "--engine", "restate", "--listen", "127.0.0.1:0"]);
     let child = command.args(args).arg("--store").arg(folder("restate-waits")).stderr(Stdio::piped()).spawn();

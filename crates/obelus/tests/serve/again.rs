@@ -1,4 +1,4 @@
-//! What is sent again, or to something that was decided since: it acts once, and for what was shown.
+//! Requests that are repeated, or that come after a decision: they act once, and only as shown.
 
 use std::io::{BufRead, BufReader, Write as _};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::client::{Reply, Server, obelus, write_head};
 use super::guard::token;
 
-/// A call with a key.
+/// A request with an idempotency key.
 fn keyed(server: &Server, key: &str, path: &str, body: &Value) -> Reply {
     let bearer = format!("Bearer {}", server.token);
     server.send("POST", path, &[("authorization", &bearer), ("idempotency-key", key)], Some(body))
@@ -22,7 +22,7 @@ fn sessions(server: &Server) -> usize {
     server.get("/api/v1/sessions").json()["sessions"].as_array().unwrap().len()
 }
 
-/// A session that asks, and the checkpoint at which it does.
+/// A session with an open question, and its checkpoint.
 fn asking(server: &Server, id: &str) -> Value {
     server.session(id);
     server.say(id, "ask Anna to call the customer");
@@ -49,7 +49,7 @@ fn a_yes_at_a_checkpoint_acts_once_and_forks_nothing() {
         assert_eq!((tasks(&server, id), sessions(&server)), (1, before), "{id}");
         assert_eq!(server.get(&format!("/threads/{id}")).json()["status"], "idle", "{id}");
     }
-    // Without a checkpoint, too.
+    // The same without a checkpoint.
     asking(&server, "d");
     let run = json!({"assistant_id": "notes", "command": {"resume": yes}});
     for key in ["k", "k", "other"] {
@@ -70,7 +70,7 @@ fn words_at_a_checkpoint_sent_again_with_their_key_are_said_once() {
         assert_eq!(keyed(&server, "here", "/threads/s/runs/wait", &run("Bread")).status, 200);
     }
     assert_eq!(server.get("/api/v1/sessions/s/state").json()["notes"].as_array().unwrap().len(), 2);
-    // From there once more: a branch, and one only.
+    // Another run from that checkpoint makes one branch only.
     for _ in 0..2 {
         let values = keyed(&server, "branch", "/threads/s/runs/wait", &run("Tea")).body;
         assert!(values.contains(r#""notes":[{"text":"Milk"},{"text":"Tea"}]"#), "{values}");

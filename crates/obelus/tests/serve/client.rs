@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// A time limit that keeps a test from hanging.
 pub(crate) const AT_MOST: Duration = Duration::from_secs(120);
 
-/// A server, which is killed when this is dropped.
+/// A server, killed on drop.
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
@@ -62,14 +62,14 @@ impl Server {
         Self { address: address.parse().unwrap(), child, store, token }
     }
 
-    /// Kills it as `kill -9` does; its store.
+    /// Kills it as `kill -9` does; returns its store.
     pub(crate) fn kill(mut self) -> PathBuf {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.store.clone()
     }
 
-    /// Tells it to end, and waits for that; whether it ended well.
+    /// Sends SIGTERM and waits; returns whether the exit code was 0.
     pub(crate) fn terminate(&mut self) -> bool {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
@@ -81,7 +81,7 @@ impl Server {
         self.status("VmRSS:")
     }
 
-    /// The most memory that the process ever had, in KiB.
+    /// Peak memory of the process, in KiB.
     pub(crate) fn peak(&self) -> u64 {
         self.status("VmHWM:")
     }
@@ -92,7 +92,7 @@ impl Server {
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
-    /// A call with the first token.
+    /// A request with the first token.
     pub(crate) fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
         self.send(method, path, &[("authorization", &format!("Bearer {}", self.token))], body)
     }
@@ -105,7 +105,7 @@ impl Server {
         self.call("POST", path, Some(body))
     }
 
-    /// A call with these headers.
+    /// A request with these headers.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Reply {
         let text = body.map(Value::to_string);
         let mut all = headers.to_vec();
@@ -125,14 +125,14 @@ impl Server {
         stream
     }
 
-    /// A session with the agent `notes`.
+    /// Creates a session with the agent `notes`.
     pub(crate) fn session(&self, id: &str) -> String {
         let made = self.post("/api/v1/sessions", &json!({"agent": "notes", "id": id}));
         assert_eq!(made.status, 201, "{made:?}");
         id.to_owned()
     }
 
-    /// Says something and waits for the turn.
+    /// Sends a message and waits for the turn.
     pub(crate) fn say(&self, session: &str, text: &str) -> Value {
         let path = format!("/api/v1/sessions/{session}/messages");
         let said = self.post(&path, &json!({"text": text, "wait": true}));
@@ -140,15 +140,15 @@ impl Server {
         said.json()
     }
 
-    /// The events of a session after one.
+    /// The events of a session after this number.
     pub(crate) fn stream(&self, session: &str, after: &str) -> Events {
         self.streamed(&format!("/api/v1/sessions/{session}/events"), &[("last-event-id", after)])
     }
 
-    /// What a path streams from now on.
+    /// The events that a path streams from now on.
     pub(crate) fn stream_of(&self, path: &str) -> Events {
         let mut events = self.streamed(path, &[]);
-        // The first line is sent when the stream is open.
+        // The first line comes when the stream is open.
         let mut line = String::new();
         while line.trim_end() != ": open" {
             line.clear();
@@ -211,7 +211,7 @@ fn read_head(lines: &mut impl BufRead) -> (u16, Vec<(String, String)>) {
     }
 }
 
-/// What the server answered. The status is 0 where it closed the connection.
+/// An answer of the server. The status is 0 if it closed the connection.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -254,7 +254,7 @@ pub(crate) struct Events {
     lines: BufReader<TcpStream>,
 }
 
-/// An event: its id, if it has one, and what it says.
+/// An event: its id, if it has one, its name and its data.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) id: Option<String>,
@@ -263,7 +263,7 @@ pub(crate) struct Event {
 }
 
 impl Events {
-    /// The next event; none at the end of the stream.
+    /// The next event; `None` at the end of the stream.
     pub(crate) fn next(&mut self) -> Option<Event> {
         let (mut id, mut name) = (None, String::new());
         loop {
@@ -276,25 +276,25 @@ impl Events {
             } else if let Some(value) = line.strip_prefix("event: ") {
                 name = value.trim_end().to_owned();
             } else if let Some(value) = line.strip_prefix("data: ") {
-                // One that was cut off by a kill is none.
+                // An event that was cut off by a kill is ignored.
                 return Some(Event { id, name, data: serde_json::from_str(value).ok()? });
             }
         }
     }
 
-    /// Reads to the end of the stream; whether it was ended in good order.
+    /// Reads to the end of the stream; returns whether it was ended properly.
     pub(crate) fn until_end(&mut self) -> bool {
         let mut rest = Vec::new();
         let read = self.lines.read_to_end(&mut rest);
         read.is_ok() && rest.ends_with(b"0\r\n\r\n")
     }
 
-    /// Reads up to the first event of this name; everything up to it.
+    /// Reads and returns events up to the first of this name.
     pub(crate) fn until(&mut self, name: &str) -> Vec<Event> {
         self.until_where(|event| event.name == name)
     }
 
-    /// Reads up to the first such event; everything up to it.
+    /// Reads and returns events up to the first match.
     pub(crate) fn until_where(&mut self, is_last: impl Fn(&Event) -> bool) -> Vec<Event> {
         let mut all = Vec::new();
         loop {
@@ -323,14 +323,14 @@ pub(crate) fn number_of(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// A server that may be gone at any moment.
+/// A server that may end at any moment.
 pub(crate) struct Remote {
     pub(crate) address: SocketAddr,
     pub(crate) token: String,
 }
 
 impl Remote {
-    /// A connection to it on which this was asked.
+    /// A connection on which this request was sent.
     fn ask(&self, head: &str, body: &str) -> std::io::Result<TcpStream> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(AT_MOST))?;
@@ -339,7 +339,7 @@ impl Remote {
         Ok(stream)
     }
 
-    /// The status and the JSON of an answer; none if it did not come whole.
+    /// The status and the JSON of an answer; `None` if it is incomplete.
     pub(crate) fn call(
         &self,
         method: &str,
@@ -364,7 +364,7 @@ impl Remote {
         }
     }
 
-    /// The events of a session after one.
+    /// The events of a session after this number.
     pub(crate) fn stream(&self, session: &str, after: &str) -> Option<Events> {
         let head = format!("GET /api/v1/sessions/{session}/events HTTP/1.1\r\nlast-event-id: {after}");
         let mut lines = BufReader::new(self.ask(&head, "").ok()?);

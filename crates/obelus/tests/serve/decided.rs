@@ -1,4 +1,4 @@
-//! What is told of questions that were decided, of calls that were stopped, and to answers that are refused.
+//! Decided questions, stopped calls, and refused answers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -64,7 +64,7 @@ fn a_decided_question_says_what_was_decided_by_whom_and_when() {
     assert_eq!((&row["answers"], &row["view"]["answers"]), (&json!([]), &json!([])));
     let russian = server.get("/api/v1/questions/s:q1?lang=ru").json();
     assert!(russian["text"].as_str().unwrap().contains("Разрешено с изменениями"), "{russian}");
-    // The edited call is done, and the playbook asks again.
+    // The edited call has ended, and the playbook asks again.
     wait_for("the next question", || server.get("/api/v1/questions/s:q2").status == 200);
     assert_eq!(answer(&server, "s:q2", &json!({"decision": "deny", "reason": "not today"})), 200);
     let denied = server.get("/api/v1/questions/s:q2").json();
@@ -136,7 +136,7 @@ fn errors_of_other_protocols_are_said_once() {
         let reply = server.post("/v1/chat/completions", &body);
         (reply.status, reply.json()["error"]["message"].as_str().unwrap().to_owned())
     };
-    assert_eq!(chat(json!({"n": 2})), (400, "an agent gives one answer: `n` is 1".to_owned()));
+    assert_eq!(chat(json!({"n": 2})), (400, "an agent gives one answer: `n` must be 1".to_owned()));
     let strange = json!({"messages": [hello, {"role": "assistant", "content": "x"}, hello]});
     let (status, words) = chat(strange);
     assert!(status == 404 && words.starts_with("this conversation did not take place here"), "{words}");

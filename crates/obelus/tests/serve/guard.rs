@@ -1,4 +1,4 @@
-//! Who is answered: hosts, origins, tokens, roles, content types.
+//! Access control: hosts, origins, tokens, roles, content types.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::client::{Reply, Server, obelus, write_head};
 
-/// A new token, by the command.
+/// A new token, made by the command.
 pub(crate) fn token(server: &Server, name: &str, role: &str) -> String {
     let mut command = obelus(&["tokens", "add", name, "--role", role, "--store"]);
     let added = command.arg(&server.store).output().unwrap();

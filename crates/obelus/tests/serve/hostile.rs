@@ -1,4 +1,4 @@
-//! Bad input: a clear error or a closed connection, bounded memory, and the others are served.
+//! Bad input: a clear error or a closed connection, bounded memory, and other clients are served.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ fn bodies_that_are_no_requests_are_refused_with_a_reason() {
         let mut stream = server.connect();
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
         write_head(&mut stream, server.address, "POST", path, &headers, Some(body.len()));
-        // What is too large need not be read to its end.
+        // The server may not read a body that is too large.
         let _ = stream.write_all(body.as_bytes());
         Reply::read(stream)
     };
@@ -69,14 +69,14 @@ fn a_hundred_megabytes_and_half_a_body_cost_nothing() {
     write_head(&mut stream, server.address, "POST", &path, &headers, Some(100 << 20));
     let reply = Reply::read(stream);
     assert_eq!((reply.status, reply.code().as_str()), (413, "too_large"));
-    // The same without a length that could be looked at first.
+    // The same without a declared length.
     let mut stream = server.connect();
     let chunked = [headers[0], headers[1], ("transfer-encoding", "chunked")];
     write_head(&mut stream, server.address, "POST", &path, &chunked, None);
     let part = format!("100000\r\n{}\r\n", "x".repeat(0x10_0000));
     let sent = (0..100).take_while(|_| stream.write_all(part.as_bytes()).is_ok()).count();
     assert!(sent < 100, "the server took {sent} MiB");
-    // Half a body, and the client leaves.
+    // The client disconnects after half a body.
     let mut stream = server.connect();
     write_head(&mut stream, server.address, "POST", &path, &headers, Some(1000));
     stream.write_all(b"{\"text\": ").unwrap();
@@ -87,7 +87,7 @@ fn a_hundred_megabytes_and_half_a_body_cost_nothing() {
     assert_eq!(server.get("/api/v1/sessions/s/state").json()["notes"], json!([]), "nothing of it was taken");
 }
 
-/// A server whose time limits are short.
+/// A server with short time limits.
 fn impatient(name: &str) -> Server {
     Server::start(name, &["--head-timeout", "1500", "--body-timeout", "1500", "--unread-timeout", "1500"])
 }
@@ -100,7 +100,7 @@ fn a_body_that_comes_too_slowly_is_cut_off() {
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let mut slow = server.connect();
     write_head(&mut slow, server.address, "POST", "/api/v1/sessions/s/messages", &headers, Some(1000));
-    // A byte now and then does not keep it alive.
+    // Single bytes do not extend the time limit.
     let mut drops = slow.try_clone().unwrap();
     let dropping = std::thread::spawn(move || {
         while drops.write_all(b" ").is_ok() {
@@ -126,7 +126,7 @@ fn a_client_that_never_reads_is_cut_off_and_what_it_was_sent_is_let_go() {
     for _ in 0..3 {
         server.say(&session, &words);
     }
-    // Twenty megabytes: more than the system takes on behalf of a client that does not read.
+    // Twenty megabytes: more than the system buffers for a client that does not read.
     let unread: Vec<_> = (0..10).map(|_| server.stream(&session, "0-0")).collect();
     wait_for("they are cut off", || server.get("/metrics").body.contains("obelus_streams 0"));
     drop(unread);
@@ -183,7 +183,7 @@ fn a_thousand_silent_connections_are_closed_and_the_others_are_served() {
     assert_eq!(server.get("/api/v1/agents/notes").status, 200);
     for mut stream in silent.into_iter().chain([half]) {
         let mut said = Vec::new();
-        // It is closed, with an error or without.
+        // The connection is closed, with an error or without.
         let read = stream.read_to_end(&mut said);
         assert!(!read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock), "it is still open");
         assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 4"), "{}", String::from_utf8_lossy(&said));

@@ -1,4 +1,4 @@
-//! Looking into sessions: graphs, values, forms, forks, instances, and what changes in the lists.
+//! Inspecting sessions: graphs, values, forms, forks, instances, and changes in the lists.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::client::Server;
 
 const AGENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/serve/agents");
 
-/// A server whose session `s` has an order that waits to be changed; the question's id.
+/// A server whose session `s` asks about the change of an order; the question's id.
 fn waiting(name: &str) -> (Server, String) {
     let server = Server::start(name, &["--agents", AGENTS]);
     let made = server.post("/api/v1/sessions", &json!({"agent": "desk", "id": "s"}));
@@ -46,7 +46,7 @@ fn the_plan_is_a_graph_with_the_values_that_flow() {
     approve(&server, &question);
     let ended = server.get("/api/v1/sessions/s/graph").json();
     assert_eq!(edge(&ended, "†state.order.id")["value"], 7, "{ended}");
-    // The same from the store, when the session is not in memory any more.
+    // The same from the store, after the session left memory.
     let server = Server::over(server.kill(), &["--agents", AGENTS]);
     let restored = server.get("/api/v1/sessions/s/graph").json();
     assert_eq!(edge(&restored, "†state.order.id")["from"], ended["nodes"][0]["id"], "{restored}");

@@ -1,4 +1,4 @@
-//! `obelus serve`, as clients meet it: a real process, over the loopback address.
+//! `obelus serve` as a real process, over the loopback address.
 
 mod again;
 mod client;

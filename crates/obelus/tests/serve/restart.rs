@@ -1,4 +1,4 @@
-//! The server ends, in good order or not, and starts again.
+//! The server ends, properly or by a kill, and starts again.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What holds for those who are connected already, who send something again, or who try to get around a person.
+//! Revoked tokens, repeated requests, removed sessions, and attempts to bypass a person.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::client::{Reply, Server, wait_for, write_head};
 use super::guard::token;
 
-/// A call with a key.
+/// A request with an idempotency key.
 fn keyed(server: &Server, key: &str, path: &str, body: &Value) -> Reply {
     let bearer = format!("Bearer {}", server.token);
     server.send("POST", path, &[("authorization", &bearer), ("idempotency-key", key)], Some(body))
@@ -146,7 +146,7 @@ fn metadata_that_is_too_large_is_refused_and_hides_no_thread() {
     let put = |name: &str| server.call("PATCH", "/threads/a", Some(&json!({"metadata": {name: "x".repeat(700_000)}})));
     assert_eq!((put("one").status, put("two").status), (200, 413));
     assert_eq!(server.post("/threads/count", &json!({})).json(), 2);
-    // One from before, or damaged.
+    // A file of an older version, or a damaged one.
     fs::write(server.store.join("threads/a.json"), "{").unwrap();
     assert_eq!(server.post("/threads/search", &json!({})).json().as_array().unwrap().len(), 1);
     assert_eq!(server.call("DELETE", "/threads/a", None).status, 204);
@@ -167,7 +167,7 @@ fn an_answer_from_its_checkpoint_acts_once() {
     assert_eq!((run("approve").status, run("approve").status), (200, 409));
     assert_eq!(sessions(&server), 1, "nothing is forked for a second answer");
     assert_eq!(server.get("/api/v1/sessions/s/state").json()["tasks"].as_array().unwrap().len(), 1);
-    // Another answer is another branch, in which nothing was done.
+    // Another answer makes a branch, in which nothing has happened yet.
     assert_eq!(run("reject").status, 200);
     assert_eq!(sessions(&server), 2);
 }

@@ -1,4 +1,4 @@
-//! Small promises of the API: what a client is told when it asks for something that cannot be.
+//! Single promises of the API, and its errors for impossible requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::guard::token;
 
 const AGENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/serve/agents");
 
-/// A folder with the agent `desk`, of whose file something is changed.
+/// A folder with the agent `desk` and one change in its file.
 fn changed_desk(name: &str, from: &str, to: &str) -> PathBuf {
     let agents = folder(name);
     fs::create_dir(agents.join("desk")).unwrap();
@@ -59,7 +59,7 @@ fn only_an_admin_lets_an_agent_go_further_and_a_fork_keeps_the_mode() {
     assert_eq!((full.status, mode("full")), (201, json!("full")));
     let forked = server.post("/api/v1/sessions/full/fork", &json!({"id": "again", "at": 0}));
     assert_eq!((forked.status, mode("again")), (201, json!("full")), "{forked:?}");
-    // Both fields of a fork may be missing, and so may the body.
+    // Both fields of a fork and the body itself are optional.
     assert_eq!(server.call("POST", "/api/v1/sessions/full/fork", None).status, 201);
 }
 
@@ -73,7 +73,7 @@ fn a_paused_session_says_so_and_events_name_questions_as_answers_do() {
     assert_eq!((&asked["question"]["id"], &asked["question_id"]), (&json!("q1"), &json!("s:q1")));
     let rested = events.as_array().unwrap().iter().rfind(|event| event["event"] == "rested").unwrap();
     assert_eq!(rested["waiting_ids"], json!(["s:q1"]));
-    // After the words, before the model has answered.
+    // After the message, before the model's answer.
     assert_eq!(server.post("/api/v1/sessions/s/fork", &json!({"id": "f", "at": 1})).json()["paused"], true);
     let put = server.call("PUT", "/api/v1/sessions/f/state", Some(&json!({"state": {"notes": []}})));
     assert_eq!((put.status, put.code()), (409, "paused".to_owned()), "{put:?}");

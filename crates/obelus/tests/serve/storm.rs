@@ -1,7 +1,7 @@
-//! `kill -9` under load: nothing that was acknowledged is lost, clients that go on by event id miss nothing and see
-//! nothing twice, and no effect happens twice.
+//! `kill -9` under load: no acknowledged input is lost, clients that resume by event id see every event once, and no
+//! effect happens twice.
 //!
-//! `OBELUS_SEED=N` repeats the moments, `OBELUS_ROUNDS=N` kills so often.
+//! `OBELUS_SEED=N` repeats the moments, `OBELUS_ROUNDS=N` sets the number of kills.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,7 +19,7 @@ use super::client::{Remote, Server, folder, number_of, wait_for};
 /// Sessions, and the clients that talk to them.
 const SESSIONS: usize = 64;
 const CLIENTS: usize = 8;
-/// Kills of a normal run; `cargo xtask test --long` has many more.
+/// Kills in a normal run; `cargo xtask test --long` has many more.
 const ROUNDS: u64 = 4;
 
 const AGENT: &str = r"
@@ -59,8 +59,8 @@ const PLAYBOOK: &str = r#"
     calls: [{_tool: mark, word: '{{ user }}'}]
 "#;
 
-/// The word is what stands after `"word":"`, found without starting another program. A server that is killed before it
-/// has told the word has caused nothing.
+/// Finds the word after `"word":"` without starting another program. Without a word, because the server was killed
+/// before it wrote one, the script has no effect.
 const SCRIPT: &str = r#"#!/bin/sh
 read -r line
 word=${line#*\"word\":\"}
@@ -89,17 +89,17 @@ impl Moments {
     }
 }
 
-/// What clients share while servers come and go.
+/// The shared state of the clients while servers are replaced.
 struct Storm {
     agent: PathBuf,
     token: String,
-    /// Where the server is now; none between a kill and the next start.
+    /// The server's address; `None` between a kill and the next start.
     address: Mutex<Option<SocketAddr>>,
     acknowledged: AtomicUsize,
     doubts: AtomicUsize,
-    /// No new words are said after this.
+    /// Set when clients must send no new messages.
     calm: AtomicBool,
-    /// Streams may end after this.
+    /// Set when streams may end.
     over: AtomicBool,
 }
 
@@ -109,12 +109,12 @@ impl Storm {
         address.map(|address| Remote { address, token: self.token.clone() })
     }
 
-    /// Repeats a call until a server answers it.
+    /// Repeats a request until a server answers it.
     fn call(&self, method: &str, path: &str, key: Option<&str>, body: Option<&Value>) -> (u16, Value) {
         let mut answer = None;
         wait_for(path, || {
             answer = self.remote().and_then(|remote| remote.call(method, path, key, body));
-            // A server that has just started, or one that is overloaded, is asked again.
+            // Retries while a server is starting or overloaded.
             answer.as_ref().is_some_and(|(status, _)| ![429, 503].contains(status))
         });
         answer.unwrap_or_default()
@@ -125,7 +125,7 @@ impl Storm {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Says one word to a session until it is acknowledged, and lets its turn come to an end.
+    /// Sends one word to a session until it is acknowledged, and waits for the end of its turn.
     fn turn(&self, session: &str, word: &str) {
         let path = format!("/api/v1/sessions/{session}");
         let said = self.call("POST", &format!("{path}/messages"), Some(word), Some(&json!({"text": word})));
@@ -141,7 +141,7 @@ impl Storm {
         }
     }
 
-    /// Answers the questions of a session as a person who has looked whether the effect happened.
+    /// Answers questions about effects in doubt truthfully.
     fn settle(&self, session: &str) {
         let (_, open) = self.call("GET", &format!("/api/v1/questions?session={session}"), None, None);
         for question in open.as_array().into_iter().flatten() {
@@ -153,14 +153,14 @@ impl Storm {
                 false => json!({"decision": "did_not"}),
             };
             self.doubts.fetch_add(1, Ordering::Relaxed);
-            // One that was taken before the kill is answered again as it was.
+            // An answer that was accepted before the kill may be refused as decided.
             let (status, said) =
                 self.call("POST", &format!("/api/v1/questions/{id}/answer"), Some(&format!("a-{id}")), Some(&answer));
             assert!(status == 200 || said["error"]["code"] == "already_decided", "{status} {said}");
         }
     }
 
-    /// One client: it talks to its sessions by turns, and returns what was acknowledged.
+    /// One client: talks to its sessions in turn and returns what was acknowledged.
     fn talk(&self, sessions: &[String]) -> Vec<(String, String)> {
         let mut said = Vec::new();
         for round in 0.. {
@@ -176,7 +176,7 @@ impl Storm {
         said
     }
 
-    /// The numbers of all events of a session, as a client sees them that goes on by the last one after each kill.
+    /// The numbers of all events of a session, for a client that resumes after each kill.
     fn follow(&self, session: &str) -> Vec<String> {
         let mut seen: Vec<String> = Vec::new();
         while !self.over.load(Ordering::Relaxed) {
@@ -185,7 +185,7 @@ impl Storm {
                 std::thread::sleep(Duration::from_millis(5));
                 continue;
             };
-            // The stream ends with the server.
+            // The stream ends when the server does.
             while let Some(event) = events.next() {
                 seen.extend(event.id);
             }
@@ -193,7 +193,7 @@ impl Storm {
         seen
     }
 
-    /// Kills the server, waits until the programs that it started have ended, and starts another one.
+    /// Kills the server, waits until its child processes have ended, and starts another one.
     fn restart(&self, server: Server) -> Server {
         *self.address.lock().unwrap() = None;
         let store = server.kill();
@@ -209,7 +209,7 @@ impl Storm {
     }
 }
 
-/// Whether a program of this folder runs.
+/// Whether a program from this folder runs.
 fn is_running(folder: &Path) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
@@ -242,7 +242,7 @@ fn storm(name: &str) -> (Storm, Server) {
     (storm, server)
 }
 
-/// All events of a session that are numbered.
+/// All numbered events of a session.
 fn timeline(server: &Server, session: &str) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     loop {
@@ -279,7 +279,7 @@ fn killed_under_load_it_keeps_every_turn_and_clients_miss_nothing() {
         storm.calm.store(true, Ordering::Relaxed);
         let said: Vec<_> = clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
         storm.over.store(true, Ordering::Relaxed);
-        // Streams are closed in good order, with everything that was still to be sent.
+        // On shutdown the server sends all remaining events and closes the streams.
         assert!(server.terminate());
         let seen: BTreeMap<_, _> =
             streams.into_iter().map(|(id, stream)| (id.clone(), stream.join().unwrap())).collect();

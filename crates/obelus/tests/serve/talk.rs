@@ -1,4 +1,4 @@
-//! Conversations: sessions, words, questions and answers.
+//! Conversations: sessions, messages, questions and answers.
 
 use serde_json::json;
 

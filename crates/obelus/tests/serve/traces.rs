@@ -1,4 +1,4 @@
-//! Traces, as a collector of our own gets them.
+//! Traces, received by a collector of the test.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::client::{Server, wait_for};
 
-/// A collector: what it was sent, and where it is.
+/// A collector: the received data and its address.
 fn collector() -> (Arc<Mutex<Vec<Value>>>, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

@@ -211,7 +211,7 @@ fn sessions_are_listed_with_status_and_agent_and_told_as_a_story() {
     let log = told(&["sessions", "log", "s", "--lang", "ru"]);
     assert!(log.contains("вопрос q1: разрешено (человек в командной строке)"), "{log}");
     assert!(log.lines().all(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit())), "{log}");
-    // Earlier points are told as they were.
+    // Earlier points of the session are shown as they were.
     let early = told(&["sessions", "show", "s", "--at", "2", "--lang", "en"]);
     assert!(!early.contains("approved") && !early.contains("✓ wipe"), "{early}");
 }
@@ -230,7 +230,7 @@ fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_anybody_runs_the_session() {
     assert_eq!((&waiting[0]["id"], &waiting[0]["about"]), (&json!("s:q1"), &json!("in_doubt")), "{waiting}");
     let told = String::from_utf8(harness.does(&["inbox", "--lang", "ru"]).stdout).unwrap();
     assert!(told.contains("Неизвестно, произошло ли это") && told.contains("obelus answer s:q1 --store"), "{told}");
-    // Looking has changed nothing, and the answer reaches the question that opening the session raises.
+    // Reading the inbox changes nothing; the answer reaches the question that opening the session will ask.
     assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "s:q1");
     let answered = harness.does(&["answer", "s:q1", "happened", "--result", "\"a\""]);
     assert_eq!(answered.status.code(), Some(3), "{}", words(&answered));
@@ -344,7 +344,7 @@ fn dur_12_a_session_that_this_version_reads_otherwise_goes_back_to_its_rest_and_
     let sound = harness.does(&["sessions", "back", "s", "--save", &saved]);
     assert!(words(&sound).contains("nothing to go back from"), "{}", words(&sound));
     assert!(!Path::new(&saved).exists());
-    // Another version would have handed out something else.
+    // A digest that another version would have written.
     assert_eq!(harness.does(&["sessions", "export", "s", "--out", &file]).status.code(), Some(0));
     let text = fs::read_to_string(&file).unwrap();
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -421,8 +421,8 @@ fn only_what_is_done_is_pruned() {
     assert_eq!(harness.json(&["sessions", "list", "--json"])[0]["id"], "s");
 }
 
-/// All hold the same two sessions, as they were written by versions of that form; the last one has a third, long enough
-/// for a checkpoint. Questions in them stay open for a hundred years, so that the machine's clock does not matter.
+/// All stores have the same two sessions, written by versions of that form; the last one has a third that is long
+/// enough for a checkpoint. Their questions stay open for a hundred years, so that the machine's clock does not matter.
 #[test]
 fn stores_of_older_forms_open_and_their_sessions_go_on() {
     for form in [1, 2, 3] {

@@ -1,10 +1,10 @@
-//! What a session goes on with: its own file and input, the present rules of its agent, what was left behind by a kill.
+//! How a session continues: with its own file and input, with the present rules of its agent, and after a kill.
 
 use std::fs;
 
 use crate::{Harness, PLAN, words};
 
-/// What goes on with a session is what it was made of (PLAN-12, POL-6).
+/// A session continues only with what it was made of (PLAN-12, POL-6).
 #[test]
 fn another_plan_input_or_agent_under_a_session_is_refused() {
     let harness = Harness::new("other");
@@ -51,7 +51,7 @@ fn another_plan_input_or_agent_under_a_session_is_refused() {
     assert_eq!(harness.done(), ["a", "c"]);
 }
 
-/// POL-9: what the agent's file says now holds for sessions that were made earlier, and people are told.
+/// POL-9: the present rules of the agent's file apply to earlier sessions, and people are told of changes.
 #[test]
 fn a_kept_session_goes_on_under_the_present_rules_of_its_agent() {
     let harness = Harness::new("present");
@@ -88,7 +88,7 @@ fn a_kept_session_goes_on_under_the_present_rules_of_its_agent() {
     assert!(!words(&again).contains("has changed"), "it is told once: {}", words(&again));
     let log = String::from_utf8(harness.does(&["sessions", "log", "t", "--json"]).stdout).unwrap();
     assert!(log.contains("\"rules\""), "{log}");
-    // A mode that a person chose stays until the file says another.
+    // A mode that a person chose remains until the file has another one.
     agent("");
     harness.does(&["run", "helper", "--say", "hello", "--session", "m", "--mode", "shadow"]);
     let has_mode = |mode: &str| {
@@ -103,7 +103,7 @@ fn a_kept_session_goes_on_under_the_present_rules_of_its_agent() {
     let told = say("m", "hello");
     assert!(words(&told).contains("the mode full → canary"), "{}", words(&told));
     has_mode("canary");
-    // A file with errors stops the session: nobody knows under which rules it would go on.
+    // A file with errors stops the session, because its rules are unknown.
     agent("");
     assert_eq!(say("u", "wipe").status.code(), Some(3));
     let question = harness.json(&["inbox", "--json"])[0]["id"].as_str().unwrap().to_owned();
@@ -114,7 +114,7 @@ fn a_kept_session_goes_on_under_the_present_rules_of_its_agent() {
     assert_eq!(harness.done(), ["a"]);
 }
 
-/// Nobody waits for the call, so that the turn ends without it; the question is open all the same.
+/// The call is detached, so the turn ends without it; the question stays open.
 #[test]
 fn a_plan_with_an_effect_in_doubt_has_not_ended_well() {
     let harness = Harness::new("in-doubt");
@@ -134,7 +134,7 @@ fn a_plan_with_an_effect_in_doubt_has_not_ended_well() {
     }
 }
 
-/// SQLite leaves a journal to be rolled back beside the file, which whoever only looks cannot do.
+/// SQLite leaves a rollback journal beside the file, which a read-only process cannot roll back.
 #[test]
 fn a_store_whose_creation_was_killed_can_be_looked_at() {
     let harness = Harness::new("created");
@@ -145,7 +145,7 @@ fn a_store_whose_creation_was_killed_can_be_looked_at() {
         .execute_batch("PRAGMA cache_size = 1; CREATE TABLE half (made); BEGIN; INSERT INTO half VALUES (1);")
         .unwrap();
     connection.cache_flush().unwrap();
-    // As a process leaves them that is killed now.
+    // The files as a process killed now would leave them.
     for name in ["obelus.db", "obelus.db-journal"] {
         fs::copy(store.join(name), harness.folder.join(name)).unwrap();
     }

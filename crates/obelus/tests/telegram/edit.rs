@@ -1,4 +1,4 @@
-//! A call is changed on its card, and a yes may stand for more than its question.
+//! Editing a call on its card, and approvals that cover more than one question.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn a_field_is_chosen_by_a_button_and_the_next_message_is_its_value() {
     office.api.say(ANNA, "7");
     let (edited, yes) = office.button(card, "Yes, with the change");
     assert!(edited.contains('7') && edited.contains("Is it to be done with this change?"), "{edited}");
-    // Nothing is decided yet, and neither value was told to the agent as words.
+    // Nothing is decided yet, and neither value was sent to the agent as a message.
     let before = office.shown();
     assert_eq!(before["waiting"].as_array().unwrap().len(), 1, "{before}");
     assert!(!before.to_string().contains("seven"), "{before}");
@@ -51,7 +51,7 @@ fn buttons_of_the_call_as_it_was_do_not_answer_for_the_edit() {
     office.api.press(ANNA, card, &buttons[0]);
     office.api.wait(|telegram| telegram.answers().contains(&"This question was answered already.").then_some(()));
     assert_eq!(office.shown()["waiting"].as_array().unwrap().len(), 1);
-    // Without the change it is the question as it was.
+    // Without the change the original question returns.
     office.press(card, "No, without the change");
     let (text, yes) = office.button(card, "Yes, do it");
     assert!(!text.contains('7'), "{text}");

@@ -1,4 +1,4 @@
-//! A Bot API of our own: it hands out updates, and keeps what is sent, as Telegram would.
+//! A fake Bot API: provides updates and stores sent messages.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,26 +11,26 @@ use serde_json::{Value, json};
 
 /// The token that the fake knows.
 pub(crate) const TOKEN: &str = "123456:AAbb_cc-dd";
-/// The user who may talk.
+/// The permitted user.
 pub(crate) const ANNA: i64 = 42;
 /// A time limit that keeps a test from hanging.
 const AT_MOST: Duration = Duration::from_secs(120);
 
-/// What Telegram knows.
+/// The state of the fake.
 #[derive(Default)]
 pub(crate) struct Telegram {
     updates: Vec<Value>,
     numbers: i64,
-    /// Every call: the method, and what it was given.
+    /// Every call: the method and its parameters.
     pub(crate) calls: Vec<(String, Value)>,
-    /// The messages that stand in chats, by their numbers.
+    /// The messages in chats, by number.
     pub(crate) messages: BTreeMap<i64, Value>,
     /// Methods that are refused, how often, and with which answer.
     refused: Vec<(&'static str, usize, Value)>,
 }
 
 impl Telegram {
-    /// The texts that stand in a chat, in order.
+    /// The texts of a chat, in order.
     pub(crate) fn texts(&self, chat: i64) -> Vec<&str> {
         let here = self.messages.values().filter(|message| message["chat_id"] == chat);
         here.filter_map(|message| message["text"].as_str()).collect()
@@ -46,7 +46,7 @@ impl Telegram {
         .next()
     }
 
-    /// The words with which presses were answered.
+    /// The texts with which presses were answered.
     pub(crate) fn answers(&self) -> Vec<&str> {
         let answers = self.calls.iter().filter(|(method, _)| method == "answerCallbackQuery");
         answers.filter_map(|(_, params)| params["text"].as_str()).collect()
@@ -86,7 +86,7 @@ impl Telegram {
     }
 }
 
-/// The fake, on a port of its own.
+/// The fake API.
 pub(crate) struct FakeApi {
     address: SocketAddr,
     shared: Arc<(Mutex<Telegram>, Condvar)>,
@@ -111,7 +111,7 @@ impl FakeApi {
         format!("http://{}", self.address)
     }
 
-    /// Has a method refused so many times.
+    /// Makes a method fail this many times.
     pub(crate) fn refuse(&self, method: &'static str, times: usize, answer: Value) {
         let mut telegram = self.shared.0.lock().unwrap();
         telegram.refused.retain(|(refused, ..)| *refused != method);
@@ -146,7 +146,7 @@ impl FakeApi {
         self.update(json!({"callback_query": {"id": "7", "from": from, "message": message, "data": data}}));
     }
 
-    /// Waits until something can be seen.
+    /// Waits until `look` finds something.
     #[track_caller]
     pub(crate) fn wait<T>(&self, mut look: impl FnMut(&Telegram) -> Option<T>) -> T {
         let end = Instant::now() + AT_MOST;
@@ -160,7 +160,7 @@ impl FakeApi {
         }
     }
 
-    /// Waits until a text of a chat has these words.
+    /// Waits until a text of a chat contains these words.
     #[track_caller]
     pub(crate) fn shows(&self, chat: i64, part: &str) {
         self.wait(|telegram| telegram.texts(chat).iter().any(|text| text.contains(part)).then_some(()));
@@ -219,7 +219,7 @@ fn serve(stream: TcpStream, shared: &(Mutex<Telegram>, Condvar)) -> std::io::Res
     }
 }
 
-/// The updates from a number on, or none after a short while.
+/// The updates from a number on; empty after a short wait.
 fn updates(shared: &(Mutex<Telegram>, Condvar), params: &Value) -> Value {
     let offset = params["offset"].as_i64().unwrap_or(0);
     let end = Instant::now() + Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! `obelus serve --telegram` against a Bot API of our own: conversations, cards, splits, outsiders, crashes.
+//! `obelus serve --telegram` against a fake Bot API: conversations, cards, splits, outsiders, crashes.
 
 mod edit;
 mod fake;
@@ -39,7 +39,7 @@ const PLAYBOOK: &str = "- user: '^set (?<id>\\d+)'
   output: 'You said: {{ user }}'
 ";
 
-/// A folder with an agent and a store, a fake Bot API, and the server of both.
+/// A folder with an agent and a store, a fake Bot API, and a server that uses both.
 struct Office {
     folder: PathBuf,
     api: FakeApi,
@@ -105,7 +105,7 @@ impl Office {
         String::from_utf8_lossy(&ran.stdout).into_owned()
     }
 
-    /// Waits until the bot has written the number of its card, and nothing more.
+    /// Waits until the bot has stored the number of its card and is idle.
     fn wait_until_written(&self) {
         let read = || fs::read_to_string(self.folder.join("store/telegram.json")).unwrap_or_default();
         let mut before = String::new();
@@ -118,7 +118,7 @@ impl Office {
         }
     }
 
-    /// The text of a card and the button of this label, when it has one.
+    /// Waits for a button with this label; returns the text of the card and the button.
     fn button(&self, card: i64, label: &str) -> (String, Value) {
         self.api.wait(|telegram| {
             let text = telegram.messages[&card]["text"].as_str()?.to_owned();
@@ -128,14 +128,14 @@ impl Office {
         })
     }
 
-    /// Presses the button of this label; the text of the card that had it.
+    /// Presses the button with this label; returns the text of the card.
     fn press(&self, card: i64, label: &str) -> String {
         let (text, button) = self.button(card, label);
         self.api.press(ANNA, card, &button);
         text
     }
 
-    /// Has a card sent, and returns its number and its buttons.
+    /// Causes a question; returns the number and the buttons of its card.
     fn card(&self) -> (i64, Vec<Value>) {
         self.api.say(ANNA, "set 1");
         self.api.wait(|telegram| telegram.card(ANNA))
@@ -204,7 +204,7 @@ fn outsiders_are_refused_and_their_presses_decide_nothing() {
     office.api.shows(66, "Your number is 66.");
     office.api.press(66, card, &buttons[0]);
     office.api.wait(|telegram| telegram.answers().contains(&"This bot does not answer you.").then_some(()));
-    // In a group, too, it is the one who presses or writes who counts.
+    // In a group the permission also depends on the person who writes or presses.
     let group = json!({"chat": {"id": -500, "type": "group"}, "text": "@test_bot set 1"});
     office.api.message(66, group.clone());
     office.api.message(ANNA, json!({"chat": {"id": -500, "type": "group"}, "text": "not for the bot"}));
@@ -244,7 +244,7 @@ fn a_kill_between_an_update_and_its_answer_loses_nothing_and_repeats_nothing() {
     office.api.say(ANNA, "good morning");
     office.api.wait(|telegram| telegram.calls.iter().any(|(method, _)| method == "sendMessage").then_some(()));
     office.kill();
-    // The worst case: the number of the update was not written, and Telegram hands it out again.
+    // The worst case: the number of the update was not stored, and Telegram sends it again.
     let file = office.folder.join("store/telegram.json");
     let mut saved: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     saved["offset"] = 0.into();
@@ -271,7 +271,7 @@ fn a_card_works_after_a_restart_and_too_many_requests_are_waited_for() {
     let file = office.folder.join("store/telegram.json");
     office.wait_until_written();
     office.kill();
-    // The worst case: the number of the message was not written.
+    // The worst case: the number of the message was not stored.
     let mut saved: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     for card in saved["cards"].as_object_mut().unwrap().values_mut() {
         card.as_object_mut().unwrap().remove("message").expect("a number");

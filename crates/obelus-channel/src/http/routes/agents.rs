@@ -46,7 +46,7 @@ pub(super) async fn files(
     Ok(Json(app.service().agent_files(&agent).await?))
 }
 
-/// What the agent's policy says, with its examples
+/// The agent's policy, with its examples
 #[utoipa::path(get, path = "/api/v1/agents/{agent}/policy", tag = "agents", operation_id = "showPolicy",
     params(("agent" = String, Path, description = "the agent's name")),
     responses((status = 200, body = PolicyView), Failures))]
@@ -58,9 +58,9 @@ pub(super) async fn policy(
     Ok(Json(app.service().agent_policy(&agent, access.language).await?))
 }
 
-/// What the agent's model would be asked first after each of these messages
+/// The prompts of the agent's model for these messages
 ///
-/// Nothing is carried out, but the agent's MCP servers are started for their tools.
+/// Nothing runs, except that the agent's MCP servers are started for their tools.
 #[utoipa::path(post, path = "/api/v1/agents/{agent}/prompt", tag = "agents", operation_id = "showPrompt", request_body = PromptRequest,
     params(("agent" = String, Path, description = "the agent's name")),
     responses((status = 200, body = PromptView), Failures))]

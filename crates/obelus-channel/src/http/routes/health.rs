@@ -7,14 +7,14 @@ use axum::response::{IntoResponse as _, Response};
 use crate::http::reply::{Failures, text};
 use crate::http::{Access, App};
 
-/// Whether the process lives
+/// Whether the process is alive
 #[utoipa::path(get, path = "/healthz", tag = "server", operation_id = "healthz", security(()),
-    responses((status = 200, description = "it lives", body = String)))]
+    responses((status = 200, description = "it is alive", body = String)))]
 pub(super) async fn healthz() -> Response {
     text("text/plain; charset=utf-8", "ok\n")
 }
 
-/// Whether the store can be read and the server is not about to end
+/// Whether the store can be read and the server is not shutting down
 #[utoipa::path(get, path = "/readyz", tag = "server", operation_id = "readyz", security(()),
     responses((status = 200, description = "ready", body = String), (status = 503, description = "not ready", body = String)))]
 pub(super) async fn readyz(State(app): State<App>) -> Response {

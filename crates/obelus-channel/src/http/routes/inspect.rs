@@ -15,7 +15,7 @@ use crate::types::{InstanceFilter, InstanceList, PlanGraphView, StateChanges, St
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct GraphQuery {
-    /// The record after which the session is looked at; now where there is none.
+    /// The record after which the session is shown; by default the last one.
     at: Option<u64>,
 }
 
@@ -23,9 +23,9 @@ pub(super) struct GraphQuery {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ValuesQuery {
-    /// The record after which the session is looked at; now where there is none.
+    /// The record after which the session is shown; by default the last one.
     at: Option<u64>,
-    /// The place below which they are, such as `state.deal`; the whole state where there is none.
+    /// The path below which they are, such as `state.deal`; by default the whole state.
     path: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct ValuesQuery {
 pub(super) struct BetweenQuery {
     /// The first record.
     at: u64,
-    /// The other one; now where there is none.
+    /// The second record; by default the present state.
     to: Option<u64>,
 }
 
@@ -43,13 +43,13 @@ pub(super) struct BetweenQuery {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct InstancesQuery {
-    /// Those of this status: of a call, or `idle`.
+    /// Only those with this status: of a call, or `idle`.
     status: Option<String>,
-    /// Those with this text in their name.
+    /// Only those whose name contains this text.
     text: Option<String>,
-    /// Those that failed with this code.
+    /// Only those that failed with this code.
     error: Option<String>,
-    /// The `next` of the part before.
+    /// The `next` of the previous page.
     after: Option<String>,
     /// The most rows, 1 to 1000.
     #[param(minimum = 1, maximum = 1000)]
@@ -68,7 +68,7 @@ pub(super) async fn graph(
     Ok(Json(app.service().graph(&id, query.at, access.language).await?))
 }
 
-/// The values of the state, each with where it comes from and who approved it
+/// The values of the state with their origins and approvals
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/state/values", tag = "sessions", operation_id = "listValues", params(("id" = String, Path, description = "the session"), ValuesQuery),
     responses((status = 200, body = StateValues), Failures))]
 pub(super) async fn values(
@@ -80,7 +80,7 @@ pub(super) async fn values(
     Ok(Json(app.service().state_values(&id, query.at, query.path.as_deref(), access.language).await?))
 }
 
-/// What has changed in the state between two records
+/// The changes of the state between two records
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/state/changes", tag = "sessions", operation_id = "listChanges", params(("id" = String, Path, description = "the session"), BetweenQuery),
     responses((status = 200, body = StateChanges), Failures))]
 pub(super) async fn changes(
@@ -106,7 +106,7 @@ pub(super) async fn instances(
     Ok(Json(app.service().instances(&id, filter, access.language).await?))
 }
 
-/// The latest picture of what the session sees
+/// The latest picture of the page that the session observes
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/picture", tag = "sessions", operation_id = "showSessionPicture", params(("id" = String, Path, description = "the session")),
     responses((status = 200, description = "the picture", body = Vec<u8>, content_type = "image/png"), Failures))]
 pub(super) async fn picture(

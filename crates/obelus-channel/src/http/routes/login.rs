@@ -18,11 +18,11 @@ use crate::tokens::Role;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LinkCode {
-    /// What stands behind `#code=` in the link.
+    /// The part of the link after `#code=`.
     code: String,
 }
 
-/// A token, whose it is, and what it permits
+/// A token with its owner and its role
 #[derive(Serialize, ToSchema)]
 pub(super) struct LoggedIn {
     /// The token.
@@ -31,7 +31,7 @@ pub(super) struct LoggedIn {
     caller: CallerView,
 }
 
-/// Whoever calls
+/// The caller
 #[derive(Serialize, ToSchema)]
 pub(super) struct CallerView {
     /// The name of the token.
@@ -51,7 +51,7 @@ pub(super) struct NewLink {
 
 /// Exchange the code of a one-time link for its token
 ///
-/// It needs no token, and works once.
+/// It needs no token and works once.
 #[utoipa::path(post, path = "/api/v1/login", tag = "server", operation_id = "login", security(()), request_body = LinkCode,
     responses((status = 200, body = LoggedIn), Failures))]
 pub(super) async fn login(State(app): State<App>, JsonBody(given): JsonBody<LinkCode>) -> Answered<LoggedIn> {
@@ -63,7 +63,7 @@ pub(super) async fn login(State(app): State<App>, JsonBody(given): JsonBody<Link
     Ok(Json(LoggedIn { token: token.expose().to_owned(), caller }))
 }
 
-/// Whose token this is
+/// The owner and the role of this token
 #[utoipa::path(get, path = "/api/v1/me", tag = "server", operation_id = "whoAmI",
     responses((status = 200, body = CallerView), Failures))]
 pub(super) async fn me(access: Access) -> Answered<CallerView> {

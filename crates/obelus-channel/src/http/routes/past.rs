@@ -20,7 +20,7 @@ use crate::types::{ForkForecastView, ForkView, Log, LogFilter, Timeline, UsageVi
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct EventsQuery {
-    /// The event after which the part begins, `RECORD-PART`.
+    /// The event after which the page begins, `RECORD-PART`.
     #[param(pattern = "^[0-9]+-[0-9]+$")]
     after: Option<String>,
     /// The most events, 1 to 1000.
@@ -32,29 +32,29 @@ pub(super) struct EventsQuery {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct RecordsQuery {
-    /// The record after which the part begins.
+    /// The record after which the page begins.
     after: Option<u64>,
-    /// Those with this text in them.
+    /// Only those that contain this text.
     text: Option<String>,
-    /// Those of this kind: `user`, `answer`, `ended`, `decide`, …
+    /// Only those of this kind: `user`, `answer`, `ended`, `decide`, …
     kind: Option<String>,
     /// The most records, 1 to 1000.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
 }
 
-/// Where a new session begins
+/// The id and the start of a fork
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct NewFork {
-    /// The id of the new session. One is drawn where there is none.
+    /// The id of the new session. By default a random one.
     #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$")]
     id: Option<String>,
-    /// The record after which it begins; where the other one is now if there is none.
+    /// The record after which it begins. By default the last one.
     at: Option<u64>,
 }
 
-/// What happened, oldest first
+/// The events of the session, oldest first
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/timeline", tag = "past", operation_id = "showTimeline", params(("id" = String, Path, description = "the session"), EventsQuery),
     responses((status = 200, body = Timeline), Failures))]
 pub(super) async fn timeline(
@@ -85,14 +85,14 @@ pub(super) async fn log(
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ExportQuery {
-    /// Whether it is only to be looked at.
+    /// Whether to leave out paths, commands and addresses of the agent.
     look: Option<bool>,
 }
 
 /// The session with its whole journal
 ///
-/// JSON lines, as `obelus sessions import` reads them: for an admin. With `look` anybody who may look gets it without the
-/// places, commands and addresses of its agent.
+/// JSON lines for `obelus sessions import`; this needs the role `admin`. With `look` every role gets them, without the
+/// paths, commands and addresses of the agent.
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/export", tag = "past", operation_id = "exportSession", params(("id" = String, Path, description = "the session"), ExportQuery),
     responses((status = 200, body = String, content_type = "application/x-ndjson"), Failures))]
 pub(super) async fn export(
@@ -111,11 +111,11 @@ pub(super) async fn export(
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ForkQuery {
-    /// The record after which it would begin; where the session is now if there is none.
+    /// The record after which it would begin; by default the last one.
     at: Option<u64>,
 }
 
-/// What a fork would and would not do again
+/// What a fork would repeat, and what not
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/fork", tag = "past", operation_id = "forecastFork", params(("id" = String, Path, description = "the session"), ForkQuery),
     responses((status = 200, body = ForkForecastView), Failures))]
 pub(super) async fn forecast(
@@ -127,14 +127,14 @@ pub(super) async fn forecast(
     Ok(Json(app.service().fork_forecast(&id, query.at, access.language).await?))
 }
 
-/// What requests to the model took
+/// The usage of requests to the model
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/usage", tag = "past", operation_id = "showUsage", params(("id" = String, Path, description = "the session")),
     responses((status = 200, body = UsageView), Failures))]
 pub(super) async fn usage(State(app): State<App>, _: Access, InPath(id): InPath<String>) -> Answered<UsageView> {
     Ok(Json(app.service().usage(&id).await?))
 }
 
-/// Begin a session where this one was
+/// Fork the session at a record
 #[utoipa::path(post, path = "/api/v1/sessions/{id}/fork", tag = "past", operation_id = "fork", request_body = Option<NewFork>,
     params(("id" = String, Path, description = "the session")),
     responses((status = 201, body = ForkView), Failures))]

@@ -18,15 +18,15 @@ use crate::types::{
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct InboxQuery {
-    /// Those of this session.
+    /// Only those of this session.
     session: Option<String>,
-    /// Those of sessions with this agent.
+    /// Only those of sessions with this agent.
     agent: Option<String>,
-    /// Those about this: `call`, `plan`, `input` or `in_doubt`.
+    /// Only those about this: `call`, `plan`, `input` or `in_doubt`.
     about: Option<String>,
-    /// Those with this text in them.
+    /// Only those that contain this text.
     text: Option<String>,
-    /// The most questions, 1 to 200; only of those that were decided.
+    /// The most questions, 1 to 200; only for decided ones.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<usize>,
 }
@@ -37,13 +37,13 @@ impl InboxQuery {
     }
 }
 
-/// An answer, and what it answers
+/// An answer, and the digest of its question
 #[derive(Deserialize, ToSchema)]
 pub(super) struct AnswerRequest {
     /// The decision.
     #[serde(flatten)]
     answer: AnswerBody,
-    /// The `digest` of the question as it was shown: the answer is refused if the question has changed since.
+    /// The `digest` of the question as shown: the answer is refused if the question has changed since.
     digest: Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub(super) async fn inbox(
     Ok(Json(app.service().inbox(query.filter(), access.language).await?))
 }
 
-/// Questions that were decided or lapsed lately, the latest first
+/// Questions that were decided or expired lately, latest first
 #[utoipa::path(get, path = "/api/v1/questions/recent", tag = "questions", operation_id = "listDecided", params(InboxQuery),
     responses((status = 200, body = Vec<QuestionRow>), Failures))]
 pub(super) async fn recent(
@@ -70,7 +70,7 @@ pub(super) async fn recent(
     Ok(Json(app.service().recent(query.filter(), limit, access.language).await?))
 }
 
-/// What can be changed of the call that a question is about
+/// The editable fields of the call in a question
 #[utoipa::path(get, path = "/api/v1/questions/{question}/form", tag = "questions", operation_id = "showForm",
     params(("question" = String, Path, description = "its id, `SESSION:QUESTION`")),
     responses((status = 200, body = FormView), Failures))]
@@ -82,7 +82,7 @@ pub(super) async fn form(
     Ok(Json(app.service().form(&question, access.language).await?))
 }
 
-/// See an edit as it will run, before it counts
+/// Preview an edit as it would run
 #[utoipa::path(post, path = "/api/v1/questions/{question}/preview", tag = "questions", operation_id = "previewEdit", request_body = PreviewRequest,
     params(("question" = String, Path, description = "its id, `SESSION:QUESTION`")),
     responses((status = 200, body = PreviewView), Failures))]
@@ -95,9 +95,9 @@ pub(super) async fn preview(
     Ok(Json(app.service().preview(&question, edit, access.language).await?))
 }
 
-/// See whether records are still as a question shows them
+/// Check whether records are still as a question shows them
 ///
-/// What the question would change is read once more. Nothing is decided, and nothing of it is kept.
+/// The records that the question would change are read again. Nothing is decided or stored.
 #[utoipa::path(post, path = "/api/v1/questions/{question}/look", tag = "questions", operation_id = "lookAgain",
     params(("question" = String, Path, description = "its id, `SESSION:QUESTION`")),
     responses((status = 200, body = LookView), Failures))]
@@ -107,10 +107,10 @@ pub(super) async fn look(
     InPath(question): InPath<String>,
 ) -> Answered<LookView> {
     access.needs(Role::Operator)?;
-    Ok(Json(app.service().look_again(&question, access.language).await?))
+    Ok(Json(app.service().refresh_preview(&question, access.language).await?))
 }
 
-/// The picture of the page that a question is about
+/// The picture of the page in a question
 #[utoipa::path(get, path = "/api/v1/questions/{question}/picture", tag = "questions", operation_id = "showPicture",
     params(("question" = String, Path, description = "its id, `SESSION:QUESTION`")),
     responses((status = 200, description = "the picture", body = Vec<u8>, content_type = "image/png"), Failures))]
@@ -137,7 +137,7 @@ pub(super) async fn show(
 
 /// Answer a question
 #[utoipa::path(post, path = "/api/v1/questions/{question}/answer", tag = "questions", operation_id = "answer", request_body = AnswerRequest,
-    params(("question" = String, Path, description = "its id, `SESSION:QUESTION`"), ("idempotency-key" = Option<String>, Header, description = "the id of the input: sent again, it acts once")),
+    params(("question" = String, Path, description = "its id, `SESSION:QUESTION`"), ("idempotency-key" = Option<String>, Header, description = "the id of the input: repeated requests act once")),
     responses((status = 200, body = Taken), Failures))]
 pub(super) async fn answer(
     State(app): State<App>,
@@ -150,7 +150,7 @@ pub(super) async fn answer(
     Ok(Json(app.service().answer(&question, answer, &access.by(), digest.as_deref(), access.input_id()).await?))
 }
 
-/// What people have agreed to for the rest of the session
+/// The standing consents of the session
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/consents", tag = "questions", operation_id = "listConsents",
     params(("id" = String, Path, description = "the session")),
     responses((status = 200, body = Vec<ConsentRow>), Failures))]
@@ -162,7 +162,7 @@ pub(super) async fn consents(
     Ok(Json(app.service().consents(&id, access.language).await?))
 }
 
-/// Take back a consent
+/// Revoke a consent
 #[utoipa::path(delete, path = "/api/v1/sessions/{id}/consents/{consent}", tag = "questions", operation_id = "revokeConsent",
     params(("id" = String, Path, description = "the session"), ("consent" = String, Path, description = "its id, such as `c1`"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
     responses((status = 200, body = Taken), Failures))]

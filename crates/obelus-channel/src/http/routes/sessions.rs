@@ -19,7 +19,7 @@ use crate::types::{NewSession, Page, PlanView, SessionList, SessionView, Taken};
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PageQuery {
-    /// The `next` of the part before.
+    /// The `next` of the previous page.
     after: Option<String>,
     /// The most entries, 1 to 200.
     #[param(minimum = 1, maximum = 200)]
@@ -30,7 +30,7 @@ pub(super) struct PageQuery {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct AtQuery {
-    /// The record after which the session is looked at; now where there is none.
+    /// The record after which the session is shown; by default the last one.
     at: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct WhyQuery {
     instance: Option<String>,
 }
 
-/// A state that takes the place of the session's own
+/// A state that replaces that of the session
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewState {
@@ -66,8 +66,8 @@ pub(super) async fn list(
 
 /// Make a session with an agent
 #[utoipa::path(post, path = "/api/v1/sessions", tag = "sessions", operation_id = "createSession", request_body = NewSession,
-    params(("idempotency-key" = Option<String>, Header, description = "the same key again makes the session once")),
-    responses((status = 201, body = SessionView), (status = 200, description = "it was made before", body = SessionView), Failures))]
+    params(("idempotency-key" = Option<String>, Header, description = "repeated requests with one key make one session")),
+    responses((status = 201, body = SessionView), (status = 200, description = "it exists already", body = SessionView), Failures))]
 pub(super) async fn create(
     State(app): State<App>,
     access: Access,
@@ -90,7 +90,7 @@ pub(super) async fn show(State(app): State<App>, access: Access, InPath(id): InP
     Ok(Json(app.service().session(&id, access.language).await?))
 }
 
-/// Remove a session and everything that is kept of it
+/// Remove a session and all its data
 #[utoipa::path(delete, path = "/api/v1/sessions/{id}", tag = "sessions", operation_id = "removeSession",
     params(("id" = String, Path, description = "the session")),
     responses((status = 204, description = "it is removed"), Failures))]
@@ -116,7 +116,7 @@ pub(super) async fn state(
     Ok(Json(app.service().state(&id, query.at).await?))
 }
 
-/// Put another state in the place of the session's own
+/// Replace the state of the session
 #[utoipa::path(put, path = "/api/v1/sessions/{id}/state", tag = "sessions", operation_id = "editState", request_body = NewState,
     params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
     responses((status = 200, body = Taken), Failures))]
@@ -142,7 +142,7 @@ pub(super) async fn messages(
     Ok(Json(app.service().messages(&id, query.at).await?))
 }
 
-/// The calls of the latest turn, and how they stand
+/// The calls of the latest turn with their status
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/plan", tag = "sessions", operation_id = "showPlan",
     params(("id" = String, Path, description = "the session")),
     responses((status = 200, body = PlanView), Failures))]
@@ -150,7 +150,7 @@ pub(super) async fn plan(State(app): State<App>, access: Access, InPath(id): InP
     Ok(Json(app.service().plan(&id, access.language).await?))
 }
 
-/// Where a value comes from
+/// The provenance of a value
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/provenance", tag = "sessions", operation_id = "showProvenance", params(("id" = String, Path, description = "the session"), WhyQuery),
     responses((status = 200, body = ValueStory), Failures))]
 pub(super) async fn provenance(

@@ -19,29 +19,29 @@ use crate::types::{Taken, TurnView};
 /// The longest time to wait for a turn, in seconds.
 const LONGEST: u64 = 600;
 
-/// What the user says
+/// A message of the user
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Words {
-    /// The words.
+    /// The text.
     #[schema(pattern = r"\S")]
     text: String,
-    /// Whether to answer when the turn has come to rest.
+    /// Whether to answer only when the turn has ended.
     #[serde(default)]
     wait: bool,
-    /// The most seconds to wait, up to 600; 60 where nothing is said.
+    /// The most seconds to wait, up to 600; by default 60.
     timeout: Option<u64>,
 }
 
-/// Words that were taken, and what came of them if that was waited for
+/// An accepted message, and the result of its turn if the request waited for it
 #[derive(Serialize, ToSchema)]
 pub(super) struct Said {
     #[serde(flatten)]
     taken: Taken,
-    /// What the turn came to; none where it was not waited for, or still works.
+    /// The result of the turn; null if the request did not wait for it, or if it still runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<TurnView>,
-    /// Who paused the session: the words wait until it is resumed.
+    /// Who paused the session; the message waits until it is resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     paused_by: Option<String>,
 }
@@ -50,14 +50,14 @@ pub(super) struct Said {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct WaitQuery {
-    /// The most seconds to wait, up to 600; 60 where nothing is said.
+    /// The most seconds to wait, up to 600; by default 60.
     timeout: Option<u64>,
 }
 
-/// Say something as the user
+/// Send a message of the user
 #[utoipa::path(post, path = "/api/v1/sessions/{id}/messages", tag = "talk", operation_id = "say", request_body = Words,
-    params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input: sent again, it acts once")),
-    responses((status = 200, description = "the turn has come to rest", body = Said), (status = 202, description = "the words are durable", body = Said), Failures))]
+    params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input: repeated requests act once")),
+    responses((status = 200, description = "the turn has ended", body = Said), (status = 202, description = "the message is stored", body = Said), Failures))]
 pub(super) async fn say(
     State(app): State<App>,
     access: Access,
@@ -91,9 +91,9 @@ async fn rested(app: &App, id: &str, access: &Access, seconds: Option<u64>) -> R
     }
 }
 
-/// Wait for the turn, and see what it came to
+/// Wait for the end of the turn and return its result
 #[utoipa::path(get, path = "/api/v1/sessions/{id}/turn", tag = "talk", operation_id = "showTurn", params(("id" = String, Path, description = "the session"), WaitQuery),
-    responses((status = 200, body = TurnView), (status = 204, description = "it is still at work, or nothing has begun"), Failures))]
+    responses((status = 200, body = TurnView), (status = 204, description = "it is still running, or none has begun"), Failures))]
 pub(super) async fn turn(
     State(app): State<App>,
     access: Access,
@@ -117,7 +117,7 @@ pub(super) async fn stop(State(app): State<App>, access: Access, InPath(id): InP
     Ok(Json(app.service().stop(&id, access.input_id()).await?))
 }
 
-/// Let the session pause
+/// Pause the session
 #[utoipa::path(post, path = "/api/v1/sessions/{id}/pause", tag = "talk", operation_id = "pause",
     params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
     responses((status = 200, body = Taken), Failures))]
@@ -126,7 +126,7 @@ pub(super) async fn pause(State(app): State<App>, access: Access, InPath(id): In
     Ok(Json(app.service().pause(&id, &access.by(), access.input_id()).await?))
 }
 
-/// Let a paused session go on
+/// Resume a paused session
 #[utoipa::path(post, path = "/api/v1/sessions/{id}/resume", tag = "talk", operation_id = "resume",
     params(("id" = String, Path, description = "the session"), ("idempotency-key" = Option<String>, Header, description = "the id of the input")),
     responses((status = 200, body = Taken), Failures))]

@@ -10,7 +10,7 @@ use reqwest::{Response, StatusCode, Url};
 use serde_json::Value;
 
 use crate::activity::MOST_OUTPUT;
-use crate::activity::retry::{Again, Failure};
+use crate::activity::retry::{Failure, RetryAdvice};
 use crate::activity::text::{excerpt, read_json};
 
 /// The number of bytes read of an error's body.
@@ -44,7 +44,7 @@ pub(super) async fn read(mut response: Response) -> Result<Value, Failure> {
             CallError::new("bad_output", "the answer is neither JSON nor UTF-8 text; only those can be kept")
         })
     };
-    result.map_err(|error| Failure { error: error.after_success(), again: Again::Never })
+    result.map_err(|error| Failure { error: error.after_success(), again: RetryAdvice::Never })
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -56,9 +56,9 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// Reads the error of a refused request.
 async fn refused(status: StatusCode, mut response: Response) -> Failure {
     let again = match retry_after(response.headers(), SystemTime::now()) {
-        _ if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS => Again::Never,
-        Some(pause) => Again::After(pause),
-        None => Again::Soon,
+        _ if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS => RetryAdvice::Never,
+        Some(pause) => RetryAdvice::After(pause),
+        None => RetryAdvice::Soon,
     };
     let mut body = Vec::new();
     while body.len() < MOST_OF_ERROR
@@ -105,7 +105,7 @@ fn broken(error: &reqwest::Error) -> Failure {
 /// The failure of a request that was carried out.
 fn too_large() -> Failure {
     let error = CallError::new("output_too_large", format!("the answer is larger than {} MiB", MOST_OUTPUT >> 20));
-    Failure { error: error.after_success(), again: Again::Never }
+    Failure { error: error.after_success(), again: RetryAdvice::Never }
 }
 
 /// The innermost cause, which is the most specific; the outer ones name the URL and the library's steps.

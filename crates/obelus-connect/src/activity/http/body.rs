@@ -4,7 +4,7 @@ use minijinja::Value as Given;
 use obelus_kernel::session::CallError;
 use serde_json::{Map, Value};
 
-use super::template::{Sole, Template};
+use super::template::{SingleExpression, Template};
 
 /// A body template.
 pub(super) enum Body {
@@ -13,7 +13,7 @@ pub(super) enum Body {
     /// A text with values in it.
     Text(Template),
     /// An expression, whose value keeps its type.
-    Value(Sole),
+    Value(SingleExpression),
     /// A list.
     Array(Vec<Body>),
     /// An object. Its names are not templates, because a call must not choose fields.
@@ -27,7 +27,7 @@ impl Body {
             Value::String(text) => {
                 // Parsed in any case, because a template gives better errors.
                 let template = Template::text(text, &[])?;
-                Ok(Sole::parse(text).map_or(Body::Text(template), Body::Value))
+                Ok(SingleExpression::parse(text).map_or(Body::Text(template), Body::Value))
             }
             Value::Array(items) => {
                 let item = |(i, item)| Body::parse(item).map_err(|problem| format!("[{i}]: {problem}"));

@@ -133,12 +133,12 @@ impl Template {
 }
 
 /// A text that is exactly one `{{ … }}`, which gives a value of any type.
-pub(super) struct Sole {
+pub(super) struct SingleExpression {
     expression: Expression<'static, 'static>,
     source: String,
 }
 
-impl Sole {
+impl SingleExpression {
     /// Reads a text, if it is exactly one expression.
     pub(super) fn parse(source: &str) -> Option<Self> {
         let inner = source.strip_prefix("{{")?.strip_suffix("}}")?;

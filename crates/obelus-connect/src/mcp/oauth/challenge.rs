@@ -25,9 +25,9 @@ impl Challenge {
             let mut rest = value;
             while let Some(word) = next_word(&mut rest) {
                 match word {
-                    Word::Scheme(scheme) => is_ours = scheme.eq_ignore_ascii_case("bearer"),
-                    Word::Param(name, text) if is_ours => challenge.take(name, text),
-                    Word::Param(..) => {}
+                    ChallengeToken::Scheme(scheme) => is_ours = scheme.eq_ignore_ascii_case("bearer"),
+                    ChallengeToken::Param(name, text) if is_ours => challenge.take(name, text),
+                    ChallengeToken::Param(..) => {}
                 }
             }
         }
@@ -65,13 +65,13 @@ pub(super) fn is_scope(text: &str) -> bool {
     !text.is_empty() && text.len() <= LONGEST_SCOPE && text.bytes().all(fits)
 }
 
-enum Word<'a> {
+enum ChallengeToken<'a> {
     Scheme(&'a str),
     Param(&'a str, String),
 }
 
 /// Takes the next scheme or parameter from the text.
-fn next_word<'a>(rest: &mut &'a str) -> Option<Word<'a>> {
+fn next_word<'a>(rest: &mut &'a str) -> Option<ChallengeToken<'a>> {
     *rest = rest.trim_start_matches([' ', '\t', ',']);
     if rest.is_empty() {
         return None;
@@ -81,27 +81,27 @@ fn next_word<'a>(rest: &mut &'a str) -> Option<Word<'a>> {
     let Some(value) = after.trim_start().strip_prefix('=') else {
         // Skips a stray quote, to avoid an endless loop.
         *rest = after.strip_prefix('"').unwrap_or(after);
-        return Some(Word::Scheme(name));
+        return Some(ChallengeToken::Scheme(name));
     };
     let value = value.trim_start();
     let Some(quoted) = value.strip_prefix('"') else {
         let end = value.find([' ', '\t', ',']).unwrap_or(value.len());
         *rest = &value[end..];
-        return Some(Word::Param(name, value[..end].to_owned()));
+        return Some(ChallengeToken::Param(name, value[..end].to_owned()));
     };
     let (mut text, mut letters) = (String::new(), quoted.char_indices());
     while let Some((at, letter)) = letters.next() {
         match letter {
             '"' => {
                 *rest = &quoted[at + 1..];
-                return Some(Word::Param(name, text));
+                return Some(ChallengeToken::Param(name, text));
             }
             '\\' => text.extend(letters.next().map(|(_, letter)| letter)),
             letter => text.push(letter),
         }
     }
     *rest = "";
-    Some(Word::Param(name, text))
+    Some(ChallengeToken::Param(name, text))
 }
 
 #[cfg(test)]

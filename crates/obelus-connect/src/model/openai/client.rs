@@ -62,10 +62,10 @@ impl OpenAi {
 
 impl Model for OpenAi {
     fn ask(&self, prompt: Prompt) -> AnswerFuture {
-        self.ask_aloud(prompt, Parts::to_nobody())
+        self.ask_streaming(prompt, Parts::without_listener())
     }
 
-    fn ask_aloud(&self, prompt: Prompt, parts: Parts) -> AnswerFuture {
+    fn ask_streaming(&self, prompt: Prompt, parts: Parts) -> AnswerFuture {
         let model = Arc::clone(&self.0);
         Box::pin(async move { model.answer(&prompt, &parts).await.unwrap_or_else(Failure::into_answer) })
     }

@@ -139,7 +139,7 @@ mod tests {
     fn collected(events: &[Value]) -> Result<Answer, Failure> {
         let mut all = Collected::new(Dialect::Json, true);
         for event in events {
-            all.event(&event.as_str().map_or_else(|| event.to_string(), str::to_owned), &Parts::to_nobody())?;
+            all.event(&event.as_str().map_or_else(|| event.to_string(), str::to_owned), &Parts::without_listener())?;
         }
         all.into_answer()
     }

@@ -219,13 +219,13 @@ mod tests {
 
     #[test]
     fn the_user_is_told_of_each_failure_in_words_of_its_own() {
-        use obelus_kernel::session::{CallError, Ends, Reply};
+        use obelus_kernel::session::{CallError, Reply, TurnEnd};
         use obelus_runtime::Language;
         use obelus_runtime::people::why_it_ended;
 
         let told = |code: &str, language| {
             let reply = Reply {
-                ends: Ends::Degraded,
+                ends: TurnEnd::Degraded,
                 output: Value::Null,
                 said: Vec::new(),
                 calls: Vec::new(),

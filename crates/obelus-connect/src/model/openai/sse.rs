@@ -152,7 +152,7 @@ mod tests {
             let Ok(events) = whole else { return false };
             for dialect in [Dialect::Json, Dialect::Blocks] {
                 let mut all = Collected::new(dialect, true);
-                if events.iter().all(|event| all.event(event, &Parts::to_nobody()).is_ok()) {
+                if events.iter().all(|event| all.event(event, &Parts::without_listener()).is_ok()) {
                     let _ = (all.used(None), all.into_answer());
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use obelus_kernel::session::{CallEntry, CallReport, CallStatus, Happened, Prompt};
+use obelus_kernel::session::{CallEntry, CallReport, CallStatus, Prompt, TranscriptEvent};
 use serde_json::{Map, Value};
 
 use super::tools::name;
@@ -114,7 +114,7 @@ fn words(error: &Value, status: &str) -> String {
 pub(super) fn open_call(prompt: &Prompt, report: &CallReport) -> String {
     let answers = prompt.transcript.iter().rev().filter(|entry| !entry.is_digest);
     let calls = answers.filter_map(|entry| match &entry.what {
-        Happened::Answer { calls, .. } => Some(calls),
+        TranscriptEvent::Answer { calls, .. } => Some(calls),
         _ => None,
     });
     let mut proposed = Proposed::default();

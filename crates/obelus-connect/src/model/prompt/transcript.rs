@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::blocks::{self, Blocks, Step};
-use obelus_kernel::session::{CallEntry, CallStatus, Happened, Prompt, TranscriptEntry};
+use obelus_kernel::session::{CallEntry, CallStatus, Prompt, TranscriptEntry, TranscriptEvent};
 use serde_json::{Value, json};
 
 use super::outcome::{Proposed, error_words, head, names_in_short, params};
@@ -63,16 +63,16 @@ impl<'a> TranscriptMessages<'a> {
 
     fn entry(&mut self, entry: &'a TranscriptEntry) -> Result<(), RenderError> {
         match &entry.what {
-            Happened::User { text, time } => {
+            TranscriptEvent::User { text, time } => {
                 self.end_results()?;
                 self.calendar(*time)?;
                 self.say(ChatRole::User, text.clone());
             }
-            Happened::Assistant { text } => {
+            TranscriptEvent::Assistant { text } => {
                 self.end_results()?;
                 self.say(ChatRole::Assistant, text.clone());
             }
-            Happened::Answer { say, calls, output, .. } => {
+            TranscriptEvent::Answer { say, calls, output, .. } => {
                 self.end_results()?;
                 self.proposed.note(calls, entry.batch);
                 match entry.is_digest {
@@ -83,15 +83,15 @@ impl<'a> TranscriptMessages<'a> {
                     }
                 }
             }
-            Happened::Call(call) => self.call(call, entry.batch, entry.is_digest)?,
-            Happened::Observed { tool, about, is_part } => {
+            TranscriptEvent::Call(call) => self.call(call, entry.batch, entry.is_digest)?,
+            TranscriptEvent::Observed { tool, about, is_part } => {
                 self.end_results()?;
                 self.observed(tool, about, *is_part)?;
             }
-            Happened::Decision { decision } => self.line(entry.batch, format!("decided: {}", json(decision)))?,
-            Happened::Error { error } => self.line(entry.batch, self.proposed.fault(error, entry.batch))?,
-            Happened::Event { event } => self.line(entry.batch, format!("event: {}", json(event)))?,
-            Happened::LeftOut { count, calls } => {
+            TranscriptEvent::Decision { decision } => self.line(entry.batch, format!("decided: {}", json(decision)))?,
+            TranscriptEvent::Error { error } => self.line(entry.batch, self.proposed.fault(error, entry.batch))?,
+            TranscriptEvent::Event { event } => self.line(entry.batch, format!("event: {}", json(event)))?,
+            TranscriptEvent::LeftOut { count, calls } => {
                 let calls = calls.iter().map(|(name, count)| format!("; {}: {count}", json(&name.as_str().into())));
                 let calls: String = calls.collect();
                 self.line(entry.batch, format!("‹{count} earlier entries left out{calls}›"))?;
@@ -201,7 +201,7 @@ impl<'a> TranscriptMessages<'a> {
         let calls: Vec<&CallEntry> = entries
             .iter()
             .filter_map(|entry| match &entry.what {
-                Happened::Call(call) => Some(&**call),
+                TranscriptEvent::Call(call) => Some(&**call),
                 _ => None,
             })
             .collect();
@@ -236,7 +236,7 @@ impl<'a> TranscriptMessages<'a> {
 /// How many entries from the first on are the same changing call for several instances, with the same outcome.
 fn alike(entries: &[TranscriptEntry]) -> usize {
     let key = |entry: &TranscriptEntry| match &entry.what {
-        Happened::Call(call) if call.changes || call.status != CallStatus::Done => {
+        TranscriptEvent::Call(call) if call.changes || call.status != CallStatus::Done => {
             let instance = call.call.get("_instance")?;
             let (tool, error) = (call.call["_tool"].clone(), call.error.clone());
             (!instance.is_null()).then_some((entry.batch, call.place.0, tool, call.status, error))

@@ -31,7 +31,7 @@ fn facts_of(state: &Value) -> Vec<&str> {
 }
 
 fn why(text: &str) -> Option<Refusal> {
-    Looker::new(Some(PAGE), None).take(text, LONGEST_FACT).err()
+    TextChecker::new(Some(PAGE), None).take(text, LONGEST_FACT).err()
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn what_only_looks_like_that_is_taken() {
 #[test]
 fn opr_3_an_id_of_an_earlier_page_is_refused() {
     let earlier = BTreeSet::from(["e44".to_owned()]);
-    let looker = Looker::new(Some(PAGE), Some(&earlier));
+    let looker = TextChecker::new(Some(PAGE), Some(&earlier));
     assert_eq!(looker.take("The cart is behind e44", LONGEST_FACT), Err(Refusal::Id));
     assert!(looker.take("e10 petrol is cheaper", LONGEST_FACT).is_ok());
 }
@@ -116,7 +116,7 @@ fn short_facts_with_codes_and_dates_are_no_quotations() {
         "Order AB-12-34-56-78 of 2026-05-01 14:30, delivery 2026-05-03 10:00-18:00",
         "Delivery 2026-05-03 10:00-18:00, track RR-12-34-56-78-RU, 3 x 1 990,00 = 5 970,00 RUB",
     ] {
-        assert_eq!(Looker::new(Some(page), None).take(text, LONGEST_FACT), Ok(text.to_owned()));
+        assert_eq!(TextChecker::new(Some(page), None).take(text, LONGEST_FACT), Ok(text.to_owned()));
     }
 }
 
@@ -274,7 +274,7 @@ proptest! {
 
     #[test]
     fn any_words_at_all_are_taken_or_refused(text in any::<String>(), page in any::<String>()) {
-        let taken = Looker::new(Some(&page), None).take(&text, LONGEST_FACT);
+        let taken = TextChecker::new(Some(&page), None).take(&text, LONGEST_FACT);
         prop_assert!(taken.is_err() || taken.unwrap().chars().count() <= LONGEST_FACT);
     }
 }

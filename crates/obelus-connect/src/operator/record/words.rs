@@ -67,12 +67,12 @@ static SHOWN_ID: LazyLock<Regex> =
 const LONGEST_WORD: usize = 64;
 
 /// Checks texts against the current observation and the ids of earlier ones.
-pub(super) struct Looker<'a> {
+pub(super) struct TextChecker<'a> {
     shown: Option<&'a str>,
     earlier: Option<&'a BTreeSet<String>>,
 }
 
-impl<'a> Looker<'a> {
+impl<'a> TextChecker<'a> {
     pub(super) fn new(shown: Option<&'a str>, earlier: Option<&'a BTreeSet<String>>) -> Self {
         Self { shown, earlier }
     }

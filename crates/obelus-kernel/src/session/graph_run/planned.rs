@@ -75,7 +75,7 @@ impl Session {
             literal: &literal,
             said: self.transcript.said(),
             grounding: None,
-            foretold: None,
+            planned: None,
         };
         let origins = sources.of_call(&call).joined(&literal);
         let mut plan = json!({"tool": call.tool_name(), "params": params});

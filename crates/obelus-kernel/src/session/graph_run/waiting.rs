@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::message::Role;
 use crate::origin::{Origin, Origins};
 use crate::session::ids::QuestionNumber;
-use crate::session::inbox::{About, Question, QuestionStatus, Said};
+use crate::session::inbox::{About, Question, QuestionStatus, SessionReason};
 use crate::session::output::ElicitationAnswer;
 use crate::session::settings::ModelMayConfirm;
 use crate::session::{Refused, Session};
@@ -76,7 +76,7 @@ impl Session {
 
     /// Withdraws the questions of a node that the turn leaves, because a graph is at one node at a time. Questions
     /// about effects in doubt stay open.
-    pub(in crate::session) fn withdraw_questions(&mut self, why: Said) {
+    pub(in crate::session) fn withdraw_questions(&mut self, why: SessionReason) {
         let why = why.words(self.settings.language.as_deref());
         for number in self.inbox.open_where(|question| question.elicitation.is_some()) {
             let answer = ElicitationAnswer::Declined { reason: why.to_owned() };

@@ -14,7 +14,7 @@ const LONGEST_LINE: usize = 200;
 
 /// The session's own reasons for people.
 #[derive(Clone, Copy)]
-pub(in crate::session) enum Said {
+pub(in crate::session) enum SessionReason {
     /// A question expired.
     Lapsed,
     /// The user declined in a message, without a reason.
@@ -27,29 +27,29 @@ pub(in crate::session) enum Said {
     Stopped,
 }
 
-impl Said {
+impl SessionReason {
     /// The text from the table. Journals contain it: the choice of Russian must not change.
     pub(in crate::session) fn words(self, language: Option<&str>) -> &'static str {
         let is_russian = language.is_some_and(|language| language.starts_with("ru"));
         let words = &if is_russian { Language::Russian } else { Language::English }.words().session;
         match self {
-            Said::Lapsed => words.lapsed,
-            Said::Declined => words.declined,
-            Said::DeniedBefore => words.denied_before,
-            Said::WentOn => words.went_on,
-            Said::Stopped => words.stopped,
+            SessionReason::Lapsed => words.lapsed,
+            SessionReason::Declined => words.declined,
+            SessionReason::DeniedBefore => words.denied_before,
+            SessionReason::WentOn => words.went_on,
+            SessionReason::Stopped => words.stopped,
         }
     }
 }
 
 /// Creates texts for people from a context, in a language as far as the tools' authors provide it.
 #[derive(Clone, Copy)]
-pub(in crate::session) struct Naming<'a> {
+pub(in crate::session) struct CallTexts<'a> {
     pub(in crate::session) context: &'a Context,
     pub(in crate::session) language: Option<&'a str>,
 }
 
-impl Naming<'_> {
+impl CallTexts<'_> {
     /// A call for people on one safe line: what is done, to what, and what is set.
     pub(in crate::session) fn call_headline(&self, call: &Value) -> String {
         let Self { context, language } = *self;

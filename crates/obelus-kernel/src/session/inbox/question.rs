@@ -14,7 +14,7 @@ use crate::quote::word;
 use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use crate::time::Time;
 use obelus_notebook::mention::consent::ConsentWords;
-use obelus_notebook::plan::Manner;
+use obelus_notebook::plan::StepOptions;
 
 /// The subject of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +114,7 @@ pub struct Question {
     #[serde(default)]
     pub(in crate::session) elicitation: Option<Elicitation>,
     /// For a plan: how its calls run.
-    pub(in crate::session) manner: Manner,
+    pub(in crate::session) manner: StepOptions,
     /// For a plan: whether it was made before anything untrusted was shown.
     pub(in crate::session) before_reading: bool,
     /// The number of messages in the context: later messages of the user may answer it.
@@ -129,13 +129,13 @@ pub(in crate::session) struct Draft {
     pub(in crate::session) reasons: Vec<Reason>,
     pub(in crate::session) schema: Option<Value>,
     pub(in crate::session) elicitation: Option<Elicitation>,
-    pub(in crate::session) manner: Manner,
+    pub(in crate::session) manner: StepOptions,
     pub(in crate::session) before_reading: bool,
 }
 
 impl Draft {
     pub(in crate::session) fn new(about: About, calls: Vec<AskedCall>, description: String) -> Self {
-        let (reasons, manner) = (Vec::new(), Manner::default());
+        let (reasons, manner) = (Vec::new(), StepOptions::default());
         Self { about, calls, description, reasons, schema: None, elicitation: None, manner, before_reading: false }
     }
 

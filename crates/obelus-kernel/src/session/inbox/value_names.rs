@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::naming::Naming;
+use super::naming::CallTexts;
 use super::question::{About, Question};
 use crate::message::Message;
 use crate::names::alike;
@@ -28,7 +28,7 @@ pub struct Named {
 /// The limit of messages that are searched, latest first.
 const MOST_MESSAGES: usize = 500;
 
-impl Naming<'_> {
+impl CallTexts<'_> {
     /// The name of a parameter's value, if this session knows it.
     pub(in crate::session) fn name_of_value(
         &self,

@@ -28,7 +28,7 @@ impl Memory {
             return fail("no_kind", "name a kind of its own for the rows, such as `_outputPath`: `†rows`".to_owned());
         };
         if self.context.view(&path.kind).is_some() {
-            return fail("kind_in_use", format!("†{} is in use already: name another kind for these rows", path.kind));
+            return fail("kind_in_use", format!("†{0} is in use: choose another name, such as †{0}2", path.kind));
         }
         if rows.len() > MOST {
             let text = format!("{} rows, and at most {MOST} are treated at once: ask for less", rows.len());

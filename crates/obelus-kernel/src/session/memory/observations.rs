@@ -29,7 +29,7 @@ impl DigestPlace {
 
 impl Memory {
     /// The places that still have a digest.
-    pub(in crate::session) fn standing_digests(&self) -> impl Iterator<Item = (Path, &DigestPlace)> {
+    pub(in crate::session) fn current_digests(&self) -> impl Iterator<Item = (Path, &DigestPlace)> {
         self.digests.iter().filter_map(|of| {
             let path = OutputPath::parse(&of.path).ok()?;
             let mut path = Path::clone(path.paths().next()?);
@@ -50,13 +50,13 @@ impl Memory {
         if digests.is_empty() {
             return;
         }
-        let standing = self.standing_digests().map(|(_, of)| of.clone()).filter(|of| !digests.contains(of));
+        let standing = self.current_digests().map(|(_, of)| of.clone()).filter(|of| !digests.contains(of));
         self.digests = standing.collect::<Vec<_>>().into_iter().chain(digests).collect();
     }
 
     /// Sets the places of digests to null, because the observations are lost.
     pub(in crate::session) fn forget_observations(&mut self) {
-        let places: Vec<_> = self.standing_digests().map(|(path, of)| (path, of.instance.clone())).collect();
+        let places: Vec<_> = self.current_digests().map(|(path, of)| (path, of.instance.clone())).collect();
         for (path, instance) in places {
             let (call, origins) = (json!({"_tool": "forgotten"}), Origins::of(Origin::Author));
             let written = self.write(call, Arc::new(path), instance, Method::Set, Value::Null, origins);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     fn standing(memory: &Memory) -> Vec<&str> {
-        memory.standing_digests().map(|(_, of)| of.digest.as_str()).collect()
+        memory.current_digests().map(|(_, of)| of.digest.as_str()).collect()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Calls for every row of a list that the same step reads: when the rows become instances, the calls planned for them
 //! are expanded.
 
-use obelus_notebook::plan::{self, Who};
+use obelus_notebook::plan::{self, RunsFor};
 
 use super::step::{Job, Status, Step, linked};
 use super::{JobRef, Scheduler};
@@ -10,9 +10,9 @@ use crate::context::Context;
 impl Step {
     /// Creates a job for each instance of every template call that has not begun. Returns whether there was one.
     fn expand(&mut self, context: &Context) -> bool {
-        let who = plan::who_runs(&self.calls, context);
+        let who = plan::runs_for(&self.calls, context);
         let instances = plan::instances_of(&self.calls, context);
-        let is_new = |index: usize| self.who[index] == Who::Once && who[index] == Who::Each;
+        let is_new = |index: usize| self.who[index] == RunsFor::Once && who[index] == RunsFor::Each;
         let expands = |job: &Job| is_new(job.call) && job.status == Status::Blocked;
         if instances.is_empty() || !self.jobs.iter().any(&expands) {
             return false;
@@ -25,7 +25,7 @@ impl Step {
                 continue;
             }
             expanded.push(job.call);
-            let mut each = Job::all(job.call, &Who::Each, &instances).into_iter();
+            let mut each = Job::all(job.call, &RunsFor::Each, &instances).into_iter();
             // The existing job is the first one.
             job.instance = each.next().and_then(|first| first.instance);
             jobs.push(job);
@@ -40,14 +40,14 @@ impl Step {
         jobs.append(&mut later);
         self.jobs = jobs;
         for call in expanded {
-            self.who[call] = Who::Each;
+            self.who[call] = RunsFor::Each;
         }
-        self.link_again();
+        self.relink();
         true
     }
 
     /// Links the jobs again, including ended ones.
-    fn link_again(&mut self) {
+    fn relink(&mut self) {
         let (graph, _) = linked(&self.calls, &self.jobs, self.sequential);
         self.graph = graph;
         for index in 0..self.jobs.len() {

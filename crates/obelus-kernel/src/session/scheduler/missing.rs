@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::step::{Settled, Status, Step};
+use super::step::{Status, Step, ValueState};
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::Rule;
@@ -26,17 +26,17 @@ impl Step {
             found = found.take().or_else(|| self.dead_path(job, expr, context));
         });
         let (path, is_chosen) = found?;
-        if self.lacks_rows(job, path) {
+        if self.has_no_rows(job, path) {
             return Some(json!({"code": NO_ROWS, "message": "no rows, nothing to do"}));
         }
         let code = if is_chosen { NO_VALUE } else { NOT_CHOSEN };
-        let message = format!("{path} has no value{}", self.who_failed(job, path));
+        let message = format!("{path} has no value{}", self.failed_writers(job, path));
         Some(json!({"rule": Rule::Plan4.name(), "code": code, "message": message}))
     }
 
     /// The first path that leaves an expression without a value, and whether its branch was chosen.
     fn dead_path<'a>(&self, job: usize, expr: &'a Expr, context: &Context) -> Option<(&'a Path, bool)> {
-        if !matches!(self.settled(job, expr, context), Settled::Dead | Settled::Null) {
+        if !matches!(self.settled(job, expr, context), ValueState::Dead | ValueState::Null) {
             return None;
         }
         let dead = |terms: &'a [Expr]| -> Vec<(&'a Path, bool)> {
@@ -67,7 +67,7 @@ impl Step {
     }
 
     /// Whether a path has no value because a list has no rows, for this call or the one before it.
-    fn lacks_rows(&self, job: usize, path: &Path) -> bool {
+    fn has_no_rows(&self, job: usize, path: &Path) -> bool {
         let edges = self.graph.edges_by(job, path);
         let is_empty = |edge: &Edge| {
             let feeder = &self.jobs[edge.from];
@@ -93,7 +93,7 @@ impl Step {
     }
 
     /// The outcome of the calls that should have brought a value; failed ones first.
-    fn who_failed(&self, job: usize, path: &Path) -> String {
+    fn failed_writers(&self, job: usize, path: &Path) -> String {
         let edges = self.graph.edges_by(job, path);
         let what = |edge: &Edge| match self.jobs[edge.from].status {
             Status::Failed => (0, "failed"),

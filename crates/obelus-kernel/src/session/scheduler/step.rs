@@ -14,7 +14,7 @@ use crate::path::{Path, value_at};
 use crate::session::identity::identity;
 use crate::session::output::{CallReport, CallStatus};
 use crate::time::Time;
-use obelus_notebook::plan::{self, Graph, Manner, Who};
+use obelus_notebook::plan::{self, Graph, RunsFor, StepOptions};
 
 /// The status of a job. The last five are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(crate) enum Trigger {
 /// The active calls of one solution.
 pub(crate) struct Step {
     pub(crate) calls: Vec<Arc<Call>>,
-    pub(crate) who: Vec<Who>,
+    pub(crate) who: Vec<RunsFor>,
     pub(crate) jobs: Vec<Job>,
     pub(crate) graph: Graph,
     pub(crate) sequential: bool,
@@ -141,7 +141,7 @@ impl Frozen {
 
 /// Whether an expression has its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
+pub(crate) enum ValueState {
     Pending,
     /// A value that is not null.
     Present,
@@ -153,11 +153,11 @@ impl Step {
     /// Parses the calls, expands them over instances and links them. Faults are returned with the call's index.
     pub(crate) fn new(
         proposals: &[Arc<Value>],
-        manner: Manner,
+        manner: StepOptions,
         literal: Origins,
         context: &Context,
     ) -> (Self, Vec<Fault>) {
-        let Manner { sequential, keeps_results } = manner;
+        let StepOptions { sequential, keeps_results } = manner;
         let mut faults = Vec::new();
         let mut calls = Vec::with_capacity(proposals.len());
         for (index, proposal) in proposals.iter().enumerate() {
@@ -168,11 +168,11 @@ impl Step {
             faults.extend(found.into_iter().map(|fault| fault.in_call(index)));
             calls.push(Arc::new(call));
         }
-        let who = plan::who_runs(&calls, context);
+        let who = plan::runs_for(&calls, context);
         let instances = plan::instances_of(&calls, context);
         let mut jobs = Vec::with_capacity(calls.len());
         for (index, who) in who.iter().enumerate() {
-            if *who == Who::Each && instances.is_empty() {
+            if *who == RunsFor::Each && instances.is_empty() {
                 let text = "the call is for every instance, and there is none";
                 faults.push(Fault::new(Rule::Call3, text).in_call(index));
             }
@@ -259,38 +259,38 @@ impl Step {
     }
 
     /// Whether an expression of a job has its value, may get it, or never will.
-    pub(crate) fn settled(&self, job: usize, expr: &Expr, context: &Context) -> Settled {
+    pub(crate) fn settled(&self, job: usize, expr: &Expr, context: &Context) -> ValueState {
         match expr {
             Expr::Ref(path) => {
                 if self.awaits(job, path) {
-                    return Settled::Pending;
+                    return ValueState::Pending;
                 }
                 if self.is_stale(job, path, context) {
-                    return Settled::Dead;
+                    return ValueState::Dead;
                 }
                 match context.read(path, self.jobs[job].instance.as_deref()) {
-                    None => Settled::Dead,
-                    Some(value) if value.is_null() => Settled::Null,
-                    Some(_) => Settled::Present,
+                    None => ValueState::Dead,
+                    Some(value) if value.is_null() => ValueState::Null,
+                    Some(_) => ValueState::Present,
                 }
             }
             Expr::Any(terms) => {
                 for (index, term) in terms.iter().enumerate() {
                     match self.settled(job, term, context) {
-                        Settled::Dead | Settled::Null if index + 1 < terms.len() => {}
+                        ValueState::Dead | ValueState::Null if index + 1 < terms.len() => {}
                         decided => return decided,
                     }
                 }
-                Settled::Dead
+                ValueState::Dead
             }
             Expr::All(terms) => {
                 let states: Vec<_> = terms.iter().map(|term| self.settled(job, term, context)).collect();
-                if states.iter().any(|state| matches!(state, Settled::Dead | Settled::Null)) {
-                    Settled::Dead
-                } else if states.contains(&Settled::Pending) {
-                    Settled::Pending
+                if states.iter().any(|state| matches!(state, ValueState::Dead | ValueState::Null)) {
+                    ValueState::Dead
+                } else if states.contains(&ValueState::Pending) {
+                    ValueState::Pending
                 } else {
-                    Settled::Present
+                    ValueState::Present
                 }
             }
         }
@@ -299,7 +299,7 @@ impl Step {
     /// Whether calls of this step may write what a job reads, and none has: an earlier value does not count (PLAN-3).
     /// A call that reads above the written path reads the existing value.
     pub(crate) fn is_stale(&self, job: usize, path: &Path, context: &Context) -> bool {
-        let mut is_fed = false;
+        let mut awaits_input = false;
         for edge in self.graph.edges_by(job, path) {
             let feeder = &self.jobs[edge.from];
             let call = &self.calls[feeder.call];
@@ -312,16 +312,16 @@ impl Step {
             if feeder.status == Status::Done && has_written.is_some_and(serves) {
                 return false;
             }
-            is_fed |= has_written.is_some() || call.all_writes().any(|written| written.covers(path));
+            awaits_input |= has_written.is_some() || call.all_writes().any(|written| written.covers(path));
         }
-        is_fed
+        awaits_input
     }
 
     /// Whether the job reads something that another call of this step has yet to bring, including scopes.
-    pub(crate) fn is_fed(&self, job: usize, context: &Context) -> bool {
+    pub(crate) fn awaits_input(&self, job: usize, context: &Context) -> bool {
         let call = self.call(job);
         let awaits = |scope: &Scope| matches!(scope, Scope::Path(path) if self.awaits(job, path));
-        call.any_expr(|expr| self.settled(job, expr, context) == Settled::Pending) || call.scopes.iter().any(awaits)
+        call.any_expr(|expr| self.settled(job, expr, context) == ValueState::Pending) || call.scopes.iter().any(awaits)
     }
 
     /// Whether a possible writer of a path that the job reads has not ended.
@@ -336,7 +336,7 @@ impl Step {
     }
 
     /// The first expression without a value or a feeder, with its parameter.
-    pub(crate) fn unfed(&self, job: usize, context: &Context) -> Option<Fault> {
+    pub(crate) fn missing_input(&self, job: usize, context: &Context) -> Option<Fault> {
         let instance = self.jobs[job].instance.as_deref();
         let can = |path: &Path| !self.graph.edges_by(job, path).is_empty() || context.read(path, instance).is_some();
         if !self.call(job).any_expr(|expr| !expr.can_have(&can)) {
@@ -372,8 +372,10 @@ impl Step {
 
 /// The graph of feeders among the jobs of a step.
 pub(super) fn linked(calls: &[Arc<Call>], jobs: &[Job], sequential: bool) -> (Graph, Option<Fault>) {
-    let node =
-        |job: &Job| plan::PlanNode { call: &calls[job.call], who: job.instance.clone().map_or(Who::Once, Who::One) };
+    let node = |job: &Job| plan::PlanNode {
+        call: &calls[job.call],
+        who: job.instance.clone().map_or(RunsFor::Once, RunsFor::One),
+    };
     let nodes: Vec<_> = jobs.iter().map(node).collect();
     // In a sequence a later write cannot be waited for: the earlier value is read.
     let may_feed = |from: usize, to: usize| !sequential || jobs[from].call < jobs[to].call;
@@ -410,13 +412,13 @@ impl Job {
     }
 
     /// The jobs of a call: one, or one for each instance.
-    pub(super) fn all(call: usize, who: &Who, instances: &[&String]) -> Vec<Self> {
+    pub(super) fn all(call: usize, who: &RunsFor, instances: &[&String]) -> Vec<Self> {
         match who {
-            Who::One(name) => vec![Self::new(call, Some(name.clone()))],
-            Who::Each if !instances.is_empty() => {
+            RunsFor::One(name) => vec![Self::new(call, Some(name.clone()))],
+            RunsFor::Each if !instances.is_empty() => {
                 instances.iter().map(|name| Self::new(call, Some((*name).clone()))).collect()
             }
-            Who::Once | Who::Each => vec![Self::new(call, None)],
+            RunsFor::Once | RunsFor::Each => vec![Self::new(call, None)],
         }
     }
 

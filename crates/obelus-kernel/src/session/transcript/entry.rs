@@ -19,7 +19,7 @@ pub struct TranscriptEntry {
     pub is_digest: bool,
     /// The event.
     #[serde(flatten)]
-    pub what: Happened,
+    pub what: TranscriptEvent,
     /// Its approximate number of characters in a prompt.
     pub(super) size: usize,
 }
@@ -27,7 +27,7 @@ pub struct TranscriptEntry {
 /// An event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Happened {
+pub enum TranscriptEvent {
     /// A message of the user.
     User {
         /// The words.
@@ -124,7 +124,7 @@ const FRAME: usize = 40;
 
 impl TranscriptEntry {
     /// An event in a batch.
-    pub fn new(batch: u64, what: Happened) -> Self {
+    pub fn new(batch: u64, what: TranscriptEvent) -> Self {
         let size = what.size();
         Self { batch, is_digest: false, what, size }
     }
@@ -132,31 +132,33 @@ impl TranscriptEntry {
     /// A line that replaces it; none if there is nothing to leave out.
     pub(super) fn digest(&self) -> Option<Self> {
         let what = match &self.what {
-            Happened::Answer { node, say, output, .. } => {
+            TranscriptEvent::Answer { node, say, output, .. } => {
                 let output = if output.is_string() { output.clone() } else { Value::Null };
                 let say = say.as_deref().or(output.as_str()).map(|words| clip(words, MOST_OF_TEXT));
                 let (calls, output) = (Vec::new(), Value::Null);
-                Happened::Answer { node: node.clone(), thought: None, say, calls, output }
+                TranscriptEvent::Answer { node: node.clone(), thought: None, say, calls, output }
             }
-            Happened::Call(entry) => {
+            TranscriptEvent::Call(entry) => {
                 let call = Arc::new(in_short(&entry.call));
-                Happened::Call(Box::new(CallEntry { call, result: None, ..(**entry).clone() }))
+                TranscriptEvent::Call(Box::new(CallEntry { call, result: None, ..(**entry).clone() }))
             }
-            Happened::Observed { tool, about, is_part } => {
+            TranscriptEvent::Observed { tool, about, is_part } => {
                 let fields = about.as_object().into_iter().flatten();
                 let told = fields.filter(|(name, _)| !matches!(name.as_str(), "digest" | "chars" | "part"));
                 let about = told.map(|(name, value)| (name.clone(), value.clone())).collect();
-                Happened::Observed { tool: tool.clone(), about, is_part: *is_part }
+                TranscriptEvent::Observed { tool: tool.clone(), about, is_part: *is_part }
             }
-            Happened::Event { event } => Happened::Event { event: clip(&event.to_string(), MOST_OF_TEXT).into() },
-            Happened::Error { error } => {
+            TranscriptEvent::Event { event } => {
+                TranscriptEvent::Event { event: clip(&event.to_string(), MOST_OF_TEXT).into() }
+            }
+            TranscriptEvent::Error { error } => {
                 let message = error["error"]["message"].as_str().map(|words| clip(words, MOST_OF_TEXT));
-                Happened::Error { error: serde_json::json!({"error": {"message": message}}) }
+                TranscriptEvent::Error { error: serde_json::json!({"error": {"message": message}}) }
             }
-            Happened::User { .. }
-            | Happened::Assistant { .. }
-            | Happened::Decision { .. }
-            | Happened::LeftOut { .. } => return None,
+            TranscriptEvent::User { .. }
+            | TranscriptEvent::Assistant { .. }
+            | TranscriptEvent::Decision { .. }
+            | TranscriptEvent::LeftOut { .. } => return None,
         };
         let digest = Self { is_digest: true, ..Self::new(self.batch, what) };
         (digest.size < self.size).then_some(digest)
@@ -164,42 +166,42 @@ impl TranscriptEntry {
 
     /// Whether it shows an observation, whole or in part.
     pub(super) fn shows_observation(&self) -> bool {
-        !self.is_digest && matches!(self.what, Happened::Observed { .. })
+        !self.is_digest && matches!(self.what, TranscriptEvent::Observed { .. })
     }
 
     /// Whether it is kept as long as possible: a change, a denial, a failure, a person's message (PROMPT-3).
     pub(super) fn is_lasting(&self) -> bool {
         match &self.what {
-            Happened::Call(entry) => entry.changes || entry.status != CallStatus::Done,
-            Happened::Decision { .. } | Happened::LeftOut { .. } => true,
+            TranscriptEvent::Call(entry) => entry.changes || entry.status != CallStatus::Done,
+            TranscriptEvent::Decision { .. } | TranscriptEvent::LeftOut { .. } => true,
             _ => false,
         }
     }
 }
 
-impl Happened {
+impl TranscriptEvent {
     fn size(&self) -> usize {
         let chars = |text: &str| text.chars().count();
         let of = |value: &Value| if value.is_null() { 0 } else { length_of_json(value) };
         FRAME
             + match self {
-                Happened::User { text, .. } | Happened::Assistant { text } => chars(text),
-                Happened::Answer { thought, say, calls, output, .. } => {
+                Self::User { text, .. } | Self::Assistant { text } => chars(text),
+                Self::Answer { thought, say, calls, output, .. } => {
                     let words: usize = [thought, say].into_iter().flatten().map(|text| chars(text)).sum();
                     words + calls.iter().map(of).sum::<usize>() + of(output)
                 }
-                Happened::Call(entry) => {
+                Self::Call(entry) => {
                     let parts = entry.error.iter().chain(&entry.result).map(of).sum::<usize>();
                     of(&entry.call) + parts + entry.at.iter().map(|path| chars(path)).sum::<usize>()
                 }
-                Happened::Observed { about, .. } => {
+                Self::Observed { about, .. } => {
                     let chars = about["chars"].as_u64().and_then(|chars| usize::try_from(chars).ok());
                     chars.unwrap_or_default() + of(about)
                 }
-                Happened::Decision { decision: value }
-                | Happened::Error { error: value }
-                | Happened::Event { event: value } => of(value),
-                Happened::LeftOut { calls, .. } => calls.keys().map(|name| chars(name)).sum(),
+                Self::Decision { decision: value } | Self::Error { error: value } | Self::Event { event: value } => {
+                    of(value)
+                }
+                Self::LeftOut { calls, .. } => calls.keys().map(|name| chars(name)).sum(),
             }
     }
 }

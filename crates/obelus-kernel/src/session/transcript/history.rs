@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::entry::{CallEntry, Happened, TranscriptEntry};
+use super::entry::{CallEntry, TranscriptEntry, TranscriptEvent};
 use crate::session::output::CallStatus;
 
 /// The limit of unsent entries.
@@ -25,20 +25,22 @@ pub(in crate::session) struct History {
 }
 
 impl History {
-    pub(in crate::session) fn push(&mut self, what: Happened) {
+    pub(in crate::session) fn push(&mut self, what: TranscriptEvent) {
         let entry = TranscriptEntry::new(self.batch, what);
         let at = match &entry.what {
             // Concurrent calls end in any order: they are told in the order of the answer.
-            Happened::Call(call) => {
-                let is_later =
-                    |other: &TranscriptEntry| matches!(&other.what, Happened::Call(other) if other.place > call.place);
+            TranscriptEvent::Call(call) => {
+                let is_later = |other: &TranscriptEntry| match &other.what {
+                    TranscriptEvent::Call(other) => other.place > call.place,
+                    _ => false,
+                };
                 let later = self.entries[self.sent..].iter().rev().take_while(|other| is_later(other)).count();
                 self.entries.len() - later
             }
             _ => self.entries.len(),
         };
         // Observations since the latest request were not shown, and nothing refers to them.
-        if matches!(entry.what, Happened::Observed { is_part: false, .. }) {
+        if matches!(entry.what, TranscriptEvent::Observed { is_part: false, .. }) {
             let unsent = self.entries.split_off(self.sent);
             self.entries.extend(unsent.into_iter().filter(|entry| !entry.shows_observation()));
         }
@@ -67,15 +69,15 @@ impl History {
     /// Calls that no request has told yet, each with its index.
     pub(in crate::session) fn unsent_calls(&self) -> impl Iterator<Item = (usize, &CallEntry)> {
         self.entries.iter().enumerate().skip(self.sent).filter_map(|(at, entry)| match &entry.what {
-            Happened::Call(call) => Some((at, &**call)),
+            TranscriptEvent::Call(call) => Some((at, &**call)),
             _ => None,
         })
     }
 
     /// Whether an entry says that the call of this place waits for a person.
-    pub(in crate::session) fn tells_waiting(&self, place: (u32, u32)) -> bool {
+    pub(in crate::session) fn has_told_waiting(&self, place: (u32, u32)) -> bool {
         self.entries.iter().any(|entry| match &entry.what {
-            Happened::Call(call) => call.place == place && call.status == CallStatus::Waiting,
+            TranscriptEvent::Call(call) => call.place == place && call.status == CallStatus::Waiting,
             _ => false,
         })
     }
@@ -83,7 +85,7 @@ impl History {
     /// Removes the result of a call.
     pub(in crate::session) fn forget_result(&mut self, at: usize) {
         let Some(entry) = self.entries.get_mut(at) else { return };
-        if let Happened::Call(call) = &mut entry.what {
+        if let TranscriptEvent::Call(call) = &mut entry.what {
             (call.result, call.at) = (None, Vec::new());
             *entry = TranscriptEntry::new(entry.batch, entry.what.clone());
         }
@@ -92,7 +94,7 @@ impl History {
     /// Whether the model's latest answer has this text.
     pub(in crate::session) fn answer_has(&self, words: &str) -> bool {
         let answer = self.entries.iter().rev().find_map(|entry| match &entry.what {
-            Happened::Answer { say, output, .. } => Some((say, output)),
+            TranscriptEvent::Answer { say, output, .. } => Some((say, output)),
             _ => None,
         });
         let in_output = |output: &Value| match output {
@@ -105,9 +107,9 @@ impl History {
     /// Keeps only texts.
     pub(in crate::session) fn keep_words_only(&mut self) {
         let words = self.entries.drain(..).filter_map(|entry| match entry.what {
-            Happened::Answer { say: Some(text), .. } => Some(Happened::Assistant { text }),
-            Happened::Answer { output: Value::String(text), .. } => Some(Happened::Assistant { text }),
-            words @ (Happened::User { .. } | Happened::Assistant { .. }) => Some(words),
+            TranscriptEvent::Answer { say: Some(text), .. } => Some(TranscriptEvent::Assistant { text }),
+            TranscriptEvent::Answer { output: Value::String(text), .. } => Some(TranscriptEvent::Assistant { text }),
+            words @ (TranscriptEvent::User { .. } | TranscriptEvent::Assistant { .. }) => Some(words),
             _ => None,
         });
         let batch = self.batch;
@@ -124,7 +126,7 @@ impl History {
 
     /// The index of the last whole observation: it and the changes since are the current one.
     fn current_observation(&self) -> usize {
-        let is_whole = |entry: &TranscriptEntry| matches!(entry.what, Happened::Observed { is_part: false, .. });
+        let is_whole = |entry: &TranscriptEntry| matches!(entry.what, TranscriptEvent::Observed { is_part: false, .. });
         self.entries.iter().rposition(is_whole).unwrap_or(self.entries.len())
     }
 
@@ -186,13 +188,13 @@ impl History {
         for (at, entry) in std::mem::take(&mut self.entries).into_iter().enumerate() {
             let is_out = goes(at, &entry);
             match entry.what {
-                Happened::LeftOut { count: more, calls: others } => {
+                TranscriptEvent::LeftOut { count: more, calls: others } => {
                     count += more;
                     others.into_iter().for_each(|(name, n)| *calls.entry(name).or_insert(0) += n);
                 }
                 what if is_out => {
                     count += 1;
-                    if let Happened::Call(call) = &what
+                    if let TranscriptEvent::Call(call) = &what
                         && (call.changes || call.status != CallStatus::Done)
                     {
                         *calls.entry(name_and_status(call)).or_insert(0) += 1;
@@ -205,7 +207,7 @@ impl History {
             }
         }
         if count > 0 {
-            kept.insert(0, TranscriptEntry::new(0, Happened::LeftOut { count, calls }));
+            kept.insert(0, TranscriptEntry::new(0, TranscriptEvent::LeftOut { count, calls }));
             sent += usize::from(self.sent > 0);
         }
         (self.entries, self.sent) = (kept, sent);
@@ -225,8 +227,8 @@ mod tests {
     use super::*;
     use crate::time::Time;
 
-    fn call(place: u32, tool: &str, status: CallStatus, result: &str) -> Happened {
-        Happened::Call(Box::new(CallEntry {
+    fn call(place: u32, tool: &str, status: CallStatus, result: &str) -> TranscriptEvent {
+        TranscriptEvent::Call(Box::new(CallEntry {
             place: (0, place),
             call: Arc::new(json!({"_tool": tool})),
             status,
@@ -238,18 +240,18 @@ mod tests {
         }))
     }
 
-    fn user(text: &str) -> Happened {
-        Happened::User { text: text.to_owned(), time: Time(0) }
+    fn user(text: &str) -> TranscriptEvent {
+        TranscriptEvent::User { text: text.to_owned(), time: Time(0) }
     }
 
     fn shown(history: &History) -> Vec<String> {
         let word = |entry: &TranscriptEntry| match &entry.what {
-            Happened::Call(call) => {
+            TranscriptEvent::Call(call) => {
                 let digest = if entry.is_digest { " digest" } else { "" };
                 format!("{} {}{digest}", call.call["_tool"].as_str().unwrap(), call.status.name())
             }
-            Happened::User { text, .. } => text.clone(),
-            Happened::LeftOut { count, calls } => format!("{count} left out {calls:?}"),
+            TranscriptEvent::User { text, .. } => text.clone(),
+            TranscriptEvent::LeftOut { count, calls } => format!("{count} left out {calls:?}"),
             other => format!("{other:?}"),
         };
         history.sent().iter().map(word).collect()
@@ -288,15 +290,15 @@ mod tests {
         assert_eq!(history.sent()[..11], *before.sent(), "nothing is rewritten until there is no room again");
     }
 
-    fn observed(address: &str, chars: usize, is_part: bool) -> Happened {
+    fn observed(address: &str, chars: usize, is_part: bool) -> TranscriptEvent {
         let about = json!({"address": address, "digest": address, "chars": chars});
-        Happened::Observed { tool: "observe".to_owned(), about, is_part }
+        TranscriptEvent::Observed { tool: "observe".to_owned(), about, is_part }
     }
 
     /// The visible addresses, with a mark on those that are only a line.
     fn pages(history: &History) -> Vec<String> {
         let word = |entry: &TranscriptEntry| match &entry.what {
-            Happened::Observed { about, .. } => {
+            TranscriptEvent::Observed { about, .. } => {
                 Some(format!("{}{}", about["address"].as_str()?, if entry.is_digest { "~" } else { "" }))
             }
             _ => None,
@@ -364,7 +366,7 @@ mod tests {
         history.note_request(100_000);
         history.note_request(1_000);
         assert_eq!(shown(&history)[0].split_once(' ').unwrap().1.split(' ').next(), Some("left"));
-        let Happened::LeftOut { count, calls } = &history.sent()[0].what else { panic!("{:?}", history.sent()[0]) };
+        let TranscriptEvent::LeftOut { count, calls } = &history.sent()[0].what else { panic!("{history:?}") };
         assert_eq!(calls["make done"], *count);
         assert_eq!(count + history.sent().len() - 1, 100);
     }
@@ -378,7 +380,7 @@ mod tests {
         assert!(history.entries.len() <= MOST_UNSENT + 1, "{}", history.entries.len());
         history.note_request(1_000);
         assert!(history.size() <= 4_000, "{}", history.size());
-        let Happened::LeftOut { count, calls } = &history.sent()[0].what else { panic!("{:?}", history.sent()[0]) };
+        let TranscriptEvent::LeftOut { count, calls } = &history.sent()[0].what else { panic!("{history:?}") };
         assert_eq!((calls["make done"], count + history.sent().len() - 1), (*count, 5_000));
     }
 
@@ -386,13 +388,13 @@ mod tests {
     fn a_one_off_request_keeps_the_words() {
         let mut history = History::default();
         history.push(user("hello"));
-        let (say, output) = (Some("hi".to_owned()), Value::Null);
-        history.push(Happened::Answer { node: None, thought: None, say, calls: vec![json!({"_tool": "t"})], output });
+        let (say, output, calls) = (Some("hi".to_owned()), Value::Null, vec![json!({"_tool": "t"})]);
+        history.push(TranscriptEvent::Answer { node: None, thought: None, say, calls, output });
         history.push(call(0, "read", CallStatus::Done, "r"));
         history.note_request(1_000);
         history.keep_words_only();
         history.note_request(1_000);
         let words = history.sent().iter().map(|entry| entry.what.clone()).collect::<Vec<_>>();
-        assert_eq!(words, [user("hello"), Happened::Assistant { text: "hi".to_owned() }]);
+        assert_eq!(words, [user("hello"), TranscriptEvent::Assistant { text: "hi".to_owned() }]);
     }
 }

@@ -1,4 +1,4 @@
-//! Lets happen what a world has in store, and afterwards answers everything until nothing is open.
+//! Plays the events of a world, then answers everything that is open.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::watch::Watch;
 use super::world::{Ending, Move, Verb, World};
 
-/// A session and what it has handed out.
+/// A session and everything it has emitted.
 pub(crate) struct Driver<'a> {
     world: &'a World,
     pub(crate) session: Session,
@@ -21,16 +21,16 @@ pub(crate) struct Driver<'a> {
     requests: Vec<RequestId>,
     calls: Vec<Start>,
     ended: Vec<CallId>,
-    /// What calls at work have asked and not been told yet, and those that have ever asked.
+    /// Unanswered elicitations, then all calls that have ever asked.
     asks: BTreeSet<(CallId, String)>,
     asked: BTreeSet<CallId>,
-    /// Everything that was told, with its time.
+    /// All inputs with their times.
     pub(crate) journal: Vec<(Time, Input)>,
-    /// Everything that was handed out, in words.
+    /// All tasks and answers of the session, as text.
     pub(crate) transcript: Vec<String>,
 }
 
-/// Inputs after which a session must have come to its end, if everything is answered.
+/// The number of inputs within which a session ends when everything is answered.
 const PATIENCE: usize = 2_000;
 
 impl<'a> Driver<'a> {
@@ -140,7 +140,7 @@ impl<'a> Driver<'a> {
             }
             Move::Decide { pick, decision } => {
                 let questions = self.session.questions();
-                // The latest ones are the likeliest to be open.
+                // The latest questions are the most likely to be open.
                 let Some(question) = questions.iter().rev().nth(*pick).or(questions.last()) else {
                     return self.tell(decided("q99".parse().expect("an id"), Decision::Approve { only: None }));
                 };
@@ -187,7 +187,7 @@ impl<'a> Driver<'a> {
                 self.make(&Move::End { pick: 0, ending: Ending::Number });
             } else if let Some(question) = open {
                 let verb = if turn % 2 == 0 { Verb::Approve } else { Verb::Deny };
-                // Whether an effect happened is no matter of yes or no.
+                // A question about an effect in doubt cannot be approved or denied.
                 let decision = match question.about {
                     About::InDoubt => Decision::Happened { result: Value::Null },
                     _ => decision_of(&question, verb),
@@ -226,7 +226,7 @@ fn decision_of(question: &Question, verb: Verb) -> Decision {
     }
 }
 
-/// What a call brings.
+/// The result of a call.
 fn outcome(start: &Start, ending: Ending) -> Outcome {
     let first = start.call["_outputPath"].as_str().and_then(|path| path.split([' ', '|', '&']).next());
     let message = |path: &str, value: Value| {
@@ -248,7 +248,7 @@ pub(crate) fn in_words(answer: &Result<(), Refused>) -> String {
     format!("{answer:?}")
 }
 
-/// A task in words, everything in it that a driver acts on.
+/// Everything in a task that a driver uses, as text.
 pub(crate) fn shown(task: &Task) -> String {
     match task {
         Task::Call(start) => {

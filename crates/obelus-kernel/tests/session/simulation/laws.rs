@@ -1,4 +1,4 @@
-//! What holds for every session, whatever its model, its activities and its people do.
+//! Properties of every session, whatever its model, activities and people do.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::cases;
 proptest! {
     #![proptest_config(cases(150))]
 
-    /// The driver looks after every input whether the rules hold, and at the end whether everything has ended.
+    /// The driver checks the rules after every input, and at the end that everything has ended.
     #[test]
     fn the_rules_hold_whatever_happens(world in world()) {
         Driver::play(&world);
@@ -36,7 +36,7 @@ proptest! {
         prop_assert_eq!(session.snapshot().to_string(), played.session.snapshot().to_string());
     }
 
-    /// DUR-1: wherever it is taken up from what was kept of it, it goes on as if nothing had been.
+    /// DUR-1: a restored session continues exactly as the original.
     #[test]
     fn a_session_taken_up_from_a_checkpoint_goes_on_as_if_it_had_never_stopped(world in world(), every in 1..5usize) {
         let played = Driver::play(&world);

@@ -1,4 +1,4 @@
-//! Random plans, in a form in which the test still knows what each call reads and writes, and for whom it runs.
+//! Random plans, in a form from which tests compute what each call reads and writes, and for which instances it runs.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 /// A kind and the fields below it.
 pub(crate) type Place = Vec<&'static str>;
 
-/// What a parameter is.
 #[derive(Clone, Debug)]
 pub(crate) enum Param {
     Number(u8),
@@ -20,7 +19,7 @@ pub(crate) enum Param {
     All(Vec<Place>),
 }
 
-/// What the model says beside the parameters.
+/// Fields that the model adds beside the parameters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Aside {
     RequiresConfirmation,
@@ -28,7 +27,7 @@ pub(crate) enum Aside {
     Denied,
 }
 
-/// What is wrong with a call.
+/// A mistake in a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Defect {
     UnknownTool,
@@ -43,7 +42,7 @@ pub(crate) struct Planned {
     pub(crate) tool: &'static str,
     pub(crate) params: Vec<(&'static str, Param)>,
     pub(crate) scope: Option<Place>,
-    /// Alternatives of groups, as an `_outputPath` has them.
+    /// Alternatives of groups, as in `_outputPath`.
     pub(crate) output: Vec<Vec<Place>>,
     pub(crate) instance: Option<&'static str>,
     pub(crate) aside: Option<Aside>,
@@ -94,7 +93,7 @@ fn call() -> impl Strategy<Value = Planned> {
         option::weighted(0.08, defects),
     )
         .prop_map(|(tool, mut params, scope, output, instance, aside, brings, defect)| {
-            // A broken reference stands where `a` would.
+            // The broken reference replaces the parameter `a`.
             let broken = matches!(defect, Some(Defect::BrokenReference)).then_some("a");
             let mut taken: BTreeSet<&str> = broken.into_iter().collect();
             params.retain(|(name, _)| taken.insert(name));
@@ -102,7 +101,7 @@ fn call() -> impl Strategy<Value = Planned> {
         })
 }
 
-/// Calls so much alike that they are often the same.
+/// Calls with few variants, so that identical ones are frequent.
 fn dangerous() -> impl Strategy<Value = Planned> {
     let asides = [Aside::RequiresConfirmation, Aside::Confirmed, Aside::Confirmed, Aside::Denied];
     let kind = select(&["state", "state", "seen"][..]);
@@ -131,7 +130,7 @@ fn joined(places: &[Place], by: &str) -> String {
 }
 
 impl Planned {
-    /// The call as the model writes it. The comment is no part of what a person approves, and tells calls apart.
+    /// The call in the model's notation. The comment identifies the call and is not part of what a person approves.
     pub(crate) fn to_json(&self, tag: &str, lazy: bool) -> Value {
         let mut call = Map::new();
         call.insert("_tool".into(), self.tool.into());
@@ -193,14 +192,14 @@ impl Planned {
         places
     }
 
-    /// What must be settled before the call runs, whatever the values turn out to be.
+    /// The paths that must be final before the call runs, whatever their values.
     fn needs(&self) -> Vec<&Place> {
         let mut places: Vec<&Place> = self.scope.iter().collect();
         for (_, param) in &self.params {
             match param {
                 Param::Number(_) => {}
                 Param::Ref(place) => places.push(place),
-                // A later alternative need not be waited for.
+                // A call does not wait for later alternatives.
                 Param::Any(all) => places.extend(all.first()),
                 Param::All(all) => places.extend(all),
             }
@@ -222,7 +221,7 @@ impl Planned {
     }
 }
 
-/// The kinds that a plan treats by instance.
+/// The kinds that have instances in a plan.
 fn instanced(calls: &[Planned], world_has_instances: bool) -> BTreeSet<&'static str> {
     let mut kinds: BTreeSet<&str> = world_has_instances.then_some("seen").into_iter().collect();
     loop {

@@ -1,10 +1,10 @@
-//! Looks whether the rules hold, by its own reading of them, after every input.
+//! Checks the rules after every input, with an implementation of its own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use obelus_kernel::session::{
-    About, CallId, CallReport, CallStatus, Decision, Ends, Input, Purpose, Question, QuestionId, QuestionStatus, Reply,
-    RequestId, Session, Start, Task,
+    About, CallId, CallReport, CallStatus, Decision, Input, Purpose, Question, QuestionId, QuestionStatus, Reply,
+    RequestId, Session, Start, Task, TurnEnd,
 };
 use obelus_kernel::{Context, Message, Path, Role};
 use serde_json::Value;
@@ -17,28 +17,28 @@ type Job = (String, Option<String>);
 
 pub(crate) struct Watch<'a> {
     world: &'a World,
-    /// The plans that the model has made, with whether they run in the order of writing.
+    /// The plans of the model, and whether each runs in the order of writing.
     sent: Vec<(Vec<Planned>, bool)>,
     finals: BTreeMap<Job, CallStatus>,
-    /// How often people have let each call run, and how often it was started where it needs them to.
+    /// For each call that needs approval: its approvals, then its starts.
     approved: BTreeMap<String, usize>,
     started: BTreeMap<String, usize>,
-    /// Everything that ran, or that a person had run in another form.
+    /// Calls that ran, and calls that a person replaced by an edit.
     ran: BTreeSet<String>,
-    /// Calls that the input now being handled lets run, if it is taken, and those that it lets run otherwise.
+    /// Calls that the current input approves if the session accepts it, then those that it replaces by an edit.
     offered: Vec<String>,
     edited: Vec<String>,
     consents: BTreeSet<QuestionId>,
-    /// Words said and not yet heard, each with the questions open when they were said.
+    /// Queued messages of the user, each with the questions open at that time.
     said: VecDeque<(String, Vec<Question>)>,
     heard: Option<(String, Vec<Question>)>,
     heard_count: usize,
-    /// Turns are told apart by how much the user had said.
+    /// The turn, identified by the number of user messages at its beginning.
     turn: usize,
     requests: BTreeMap<usize, u32>,
     calls: BTreeMap<usize, u32>,
     at_limit: BTreeSet<usize>,
-    /// Messages of the context when it was last looked at.
+    /// The length of the context at the last check.
     length: usize,
 }
 
@@ -69,14 +69,14 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The calls as the model writes them, each with a tag of its own.
+    /// The calls in the model's notation, each with a unique tag.
     pub(crate) fn send(&mut self, calls: &[Planned], sequential: bool, lazy: bool) -> Vec<Value> {
         let plan = self.sent.len();
         self.sent.push((calls.to_vec(), sequential));
         calls.iter().enumerate().map(|(index, call)| call.to_json(&format!("{plan}.{index}"), lazy)).collect()
     }
 
-    /// A tag for a call that is proposed once more, alone.
+    /// A tag for a call that is proposed again, alone.
     pub(crate) fn send_again(&mut self, tag: &str) -> String {
         let (plan, index) = tag.split_once('.').expect("a tag");
         let (plan, index): (usize, usize) = (plan.parse().expect("a plan"), index.parse().expect("a call"));
@@ -134,7 +134,7 @@ impl<'a> Watch<'a> {
             self.ran.append(&mut std::mem::take(&mut self.edited).into_iter().collect());
         }
         let heard_now = user_words(session);
-        // The model may claim a consent and end the turn with one answer, so that the next words are heard at once.
+        // One answer may claim a consent and end the turn; then the next message is taken at once.
         let mut heard: Vec<_> = self.heard.take().into_iter().collect();
         while self.heard_count < heard_now {
             heard.extend(self.said.pop_front());
@@ -143,7 +143,7 @@ impl<'a> Watch<'a> {
         self.look_for_consents(session, &heard);
         self.heard = heard.pop();
         let reports = session.calls();
-        // A turn that ends and the one that follows may come out of one input.
+        // One input may end a turn and begin the next.
         let last_rest = tasks.iter().rposition(|task| matches!(task, Task::Rest(_)));
         for (index, task) in tasks.iter().enumerate() {
             if last_rest.is_none_or(|last| index > last) {
@@ -182,7 +182,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// ASK-6: the user's words, said with that question alone open, consent: by themselves, or where the model claims it.
+    /// ASK-6: only the user's words, said while this was the only open question, give consent.
     fn look_for_consents(&mut self, session: &Session, heard: &[(String, Vec<Question>)]) {
         for question in session.questions() {
             if question.by.as_deref() != Some("the user, in conversation") || !self.consents.insert(question.id.clone())
@@ -217,14 +217,14 @@ impl<'a> Watch<'a> {
         }
         if is_own && is_first {
             let calls = self.calls.entry(self.turn).or_default();
-            // LOOP-2: a plan that a person approved is bounded by its own size.
+            // LOOP-2: the limit does not count calls of an approved plan.
             *calls += u32::from(!is_of_approved_plan(session, call));
             assert!(*calls <= self.world.max_calls || self.at_limit.contains(&self.turn), "too many calls in one turn");
             self.look_at_order(session, reports, call, needs_person);
         }
     }
 
-    /// PLAN-1, PLAN-3: whatever feeds a call has ended before it, and in a sequence whatever stands before it.
+    /// PLAN-1, PLAN-3: the calls that feed a call have ended; in a sequence, also those before it.
     fn look_at_order(&self, session: &Session, reports: &[CallReport], call: &Value, needs_person: bool) {
         let tag = call["comment"].as_str().expect("every call has a tag");
         let (plan, index) = tag.split_once('.').expect("a tag");
@@ -232,7 +232,7 @@ impl<'a> Watch<'a> {
         let (calls, sequential) = &self.sent[plan];
         let instance = call["_instance"].as_str();
         let feeders = feeders(calls, index, instance, self.world.has_instances).into_iter();
-        // In a sequence a call reads what was written before it.
+        // In a sequence only earlier calls feed a call.
         for (feeder, of) in feeders.filter(|(feeder, _)| !sequential || *feeder < index) {
             let job = (format!("{plan}.{feeder}"), of);
             let report = reports.iter().find(|report| job_of(report) == job);
@@ -245,7 +245,7 @@ impl<'a> Watch<'a> {
                 );
             }
         }
-        // What a person lets run later runs then.
+        // An approved call may run after later ones of its sequence.
         if !sequential || needs_person {
             return;
         }
@@ -256,7 +256,7 @@ impl<'a> Watch<'a> {
             let tag = format!("{plan}.{before}");
             for report in reports.iter().filter(|report| job_of(report).0 == tag) {
                 let status = report.status;
-                // It may have been let run after the next one had its turn.
+                // It may have been approved after the next call started.
                 let has_waited =
                     status == CallStatus::Waiting || matches!(self.verdict(&report.call), Verdict::Confirm);
                 let lets_go = FINAL.contains(&status) || has_waited || (status == CallStatus::Running && may_run);
@@ -276,9 +276,9 @@ impl<'a> Watch<'a> {
 
     fn look_at_rest(&mut self, session: &Session, reply: &Reply, is_last: bool) {
         match reply.ends {
-            Ends::Limit => drop(self.at_limit.insert(self.turn)),
-            Ends::Output if is_last => {
-                // A delegate that nobody waits for may ask what it likes.
+            TurnEnd::Limit => drop(self.at_limit.insert(self.turn)),
+            TurnEnd::Output if is_last => {
+                // Questions of delegates do not count.
                 let mut own = session.questions().into_iter().filter(|question| !question.id.to_string().contains('/'));
                 let open = own.find(Question::is_open);
                 assert!(open.is_none(), "it rests in output, and {open:?} waits");
@@ -291,7 +291,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// CALL-2: a final state is final.
+    /// CALL-2: a final state never changes.
     fn look_at_reports(&mut self, reports: &[CallReport]) {
         for report in reports {
             let job = job_of(report);
@@ -306,7 +306,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// PLAN-5, save for those that a person had done once more, and those that wait or have waited for one.
+    /// PLAN-5, except for repeated calls and calls that have asked a person.
     fn look_at_room(&self, open: &[Start], asked: &BTreeSet<CallId>) {
         let is_plain =
             |start: &&Start| !start.id.to_string().contains('/') && start.attempt == 1 && !asked.contains(&start.id);
@@ -314,7 +314,7 @@ impl<'a> Watch<'a> {
         assert!(own <= self.world.max_parallel as usize, "{own} calls run at once");
     }
 
-    /// POL-1, POL-2, read off the world's own data.
+    /// POL-1, POL-2, computed from the data of the world.
     fn verdict(&self, call: &Value) -> Verdict {
         let tool = call["_tool"].as_str().unwrap_or_default();
         let Some((_, effect)) = EFFECTS.into_iter().find(|(name, _)| *name == tool) else { return Verdict::Allow };
@@ -341,7 +341,7 @@ enum Verdict {
     Refuse,
 }
 
-/// What an approval is bound to: the session, and the call without what is said beside it.
+/// What an approval is bound to: the session, and the call without the fields beside its parameters.
 fn content(id: &str, call: &Value) -> String {
     let session = id.rsplit_once('/').map_or("", |(session, _)| session);
     let fields: BTreeMap<&String, &Value> =
@@ -372,7 +372,7 @@ fn is_of_approved_plan(session: &Session, call: &Value) -> bool {
     session.questions().iter().any(|question| is_approved(question) && has_it(question))
 }
 
-/// ASK-2: the same call is asked about once.
+/// ASK-2: at most one open question per call.
 fn look_at_questions(session: &Session) {
     let mut asked = BTreeSet::new();
     let questions = session.questions().into_iter();
@@ -383,7 +383,7 @@ fn look_at_questions(session: &Session) {
     }
 }
 
-/// CTX-6, and what is written can be read.
+/// CTX-6, and the serialised context can be parsed.
 fn look_at_context(context: &Context) {
     let again = context.refolded().expect("it folds");
     let names = || context.instances().iter().map(|name| Some(name.as_str())).chain([None]);

@@ -1,4 +1,4 @@
-//! An agent, and everything that is going to happen to it.
+//! An agent and its future events.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::plan::{Planned, plan};
 
-/// What the tools do to the world.
+/// The effect of each tool.
 pub(crate) const EFFECTS: [(&str, &str); 6] = [
     ("look", "read"),
     ("make", "create"),
@@ -38,48 +38,46 @@ pub(crate) struct World {
     pub(crate) moves: Vec<Move>,
 }
 
-/// One thing that happens. `pick` says to which of those there are; where there are none, nothing happens.
+/// One event. `pick` chooses among the candidates; without candidates nothing happens.
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
-    /// The model answers.
     Solve {
         pick: usize,
         calls: Vec<Planned>,
         output: bool,
         sequential: bool,
     },
-    /// The model answers something else.
+    /// The model answers in a wrong format.
     Babble {
         pick: usize,
     },
-    /// The model cannot be asked.
+    /// The request to the model fails.
     Fail {
         pick: usize,
     },
-    /// A call ends.
     End {
         pick: usize,
         ending: Ending,
     },
-    /// A call that has ended ends once more, and one ends that never was.
+    /// An ended call ends again; unknown calls and requests get results.
     Echo {
         pick: usize,
     },
-    /// A call was under way when its driver died.
+    /// The driver died while a call was running.
     Doubt {
         pick: usize,
     },
-    /// A call at work asks a person something.
+    /// A running call asks a person.
     Ask {
         pick: usize,
     },
-    /// A person decides; open questions and decided ones are picked from.
+    /// A person decides an open or decided question.
     Decide {
         pick: usize,
         decision: Verb,
     },
     User(&'static str),
-    /// The user says something while a call waits, and the model takes it for a yes to that call.
+    /// The user says something while a call waits, and the model claims it as consent.
     Claim(&'static str),
     Wait {
         hours: u64,
@@ -92,9 +90,9 @@ pub(crate) enum Ending {
     Number,
     Text,
     Error,
-    /// Messages for the first path that the call may write.
+    /// Messages at the first path that the call may write.
     Inside,
-    /// A message for another one.
+    /// A message at a path that the call may not write.
     Outside,
 }
 
@@ -169,7 +167,7 @@ pub(crate) fn world() -> impl Strategy<Value = World> {
 }
 
 impl World {
-    /// The agent, about to begin.
+    /// The agent before its start.
     pub(crate) fn session(&self) -> Session {
         let mut settings: Settings = serde_json::from_value(json!({
             "mode": self.mode,
@@ -194,7 +192,7 @@ impl World {
         tools["wipe"]["properties"]["id"] = json!({"type": "integer"});
         tools["child"]["_delegate"] = "anonymous".into();
         tools["child"]["properties"]["_scopes"] = json!({"const": ["tool"]});
-        // Some of what the calls read is there from the beginning, so that they could run too early.
+        // Some paths have values from the beginning, so that a call that does not wait would run too early.
         let state = json!({"type": "state", "data": {"a": {"a": 1, "b": 1}, "b": 2, "c": {"c": null}}});
         let mut context = vec![json!({"type": "tool", "tool": tools}), state];
         if self.lazy {

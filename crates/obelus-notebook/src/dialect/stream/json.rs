@@ -17,7 +17,7 @@ pub(super) struct JsonReader {
     key: Vec<u8>,
     key_escaped: bool,
     /// The nesting within the current value.
-    nest: Nest,
+    nest: Nesting,
     /// The bytes of the current call.
     call: Vec<u8>,
     calls: usize,
@@ -57,7 +57,7 @@ enum Position {
 
 /// The nesting depth within a value.
 #[derive(Default)]
-struct Nest {
+struct Nesting {
     depth: usize,
     in_string: bool,
     escaped: bool,
@@ -67,7 +67,7 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
-impl Nest {
+impl Nesting {
     /// The number of these bytes that belong to the value, if it ends within them.
     fn pass(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, &byte) in bytes.iter().enumerate() {
@@ -140,7 +140,7 @@ impl JsonReader {
             (Position::Calls, b',') => Position::Calls,
             (Position::Calls, b']') => Position::Members,
             (Position::Calls, _) => {
-                self.nest = Nest::default();
+                self.nest = Nesting::default();
                 self.call.clear();
                 Position::Call
             }
@@ -156,7 +156,7 @@ impl JsonReader {
             (b"say", b'"') => Position::Say,
             (b"calls", b'[') => Position::Calls,
             _ => {
-                self.nest = Nest::default();
+                self.nest = Nesting::default();
                 Position::Other
             }
         }

@@ -16,7 +16,7 @@ fn a_text_is_found_in_the_users_words_by_whole_words() {
         ("Окна на 320 тысяч", "Окна на 320 тысяч"),
         ("12 мая 2026", "12 мая"),
     ] {
-        assert_eq!(Memory::words(text).letter(&json!(value)), Some(Letter::A), "{value} in {text}");
+        assert_eq!(Memory::words(text).letter(&json!(value)), Some(GroundingRule::A), "{value} in {text}");
     }
     for (text, value) in [
         ("перешли на olga@example.test", "volga@example.test"),
@@ -45,7 +45,7 @@ fn a_number_is_found_by_its_value() {
         ("код 007", json!(7)),
         ("счёт 40702810900000001234", json!("40702810900000001234")),
     ] {
-        assert_eq!(Memory::words(text).letter(&value), Some(Letter::A), "{value} in {text}");
+        assert_eq!(Memory::words(text).letter(&value), Some(GroundingRule::A), "{value} in {text}");
     }
     for (text, value) in [
         ("на 320 тысяч", json!(320)),
@@ -64,7 +64,7 @@ fn a_number_is_found_by_its_value() {
 fn only_the_users_own_words_count() {
     let is_found = |message: Value| {
         let tools = json!({"type": "tool", "tool": {"t": {"properties": {"p": {}}}}});
-        Memory::of(vec![tools, message], 2).letter(&json!("olga@example.test")) == Some(Letter::A)
+        Memory::of(vec![tools, message], 2).letter(&json!("olga@example.test")) == Some(GroundingRule::A)
     };
     assert!(is_found(json!({"role": "user", "text": "olga@example.test"})));
     assert!(is_found(json!({"type": "input", "data": {"to": ["olga@example.test"]}})));
@@ -88,7 +88,7 @@ fn what_people_wrote_elsewhere_counts_too() {
     let mut memory = Memory::words("перешли письмо");
     memory.index.catch_up(&memory.context, &["лучше на olga@example.test".to_owned()]);
     let found = memory.found(&json!("olga@example.test")).expect("it is found");
-    assert_eq!((found.by, found.place), (Letter::A, FoundIn::Answer));
+    assert_eq!((found.by, found.place), (GroundingRule::A, FoundIn::Answer));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_whole_text_of_a_trusted_result_is_found() {
     let rows = json!([{"EMAIL": "Orlova@example.test", "CODE": "ab1", "NOTE": "Звонить 8 495 123-45-67"}]);
     let memory = Memory::new("напиши", staff("trusted", &[]), vec![result("staff", &["trusted:staff"], rows.clone())]);
     let found = memory.found(&json!("orlova@example.test")).expect("it is found");
-    assert_eq!((found.by, found.place, found.tool.as_deref()), (Letter::B, FoundIn::Message(2), Some("staff")));
+    assert_eq!((found.by, found.place, found.tool.as_deref()), (GroundingRule::B, FoundIn::Message(2), Some("staff")));
     for part in ["orlova", "ab1", "8 495 123-45-67", "Звонить"] {
         assert_eq!(memory.letter(&json!(part)), None, "{part}");
     }
@@ -139,7 +139,7 @@ fn issued_values_of_a_trusted_result_are_left_aside() {
     let message = result_with_parts("staff", &["trusted:staff"], parts, rows);
     let memory = Memory::new("напиши", staff("trusted", &["items.ID"]), vec![message]);
     assert_eq!(memory.letter(&json!("A1005")), None);
-    assert_eq!(memory.letter(&json!("orlova@example.test")), Some(Letter::B));
+    assert_eq!(memory.letter(&json!("orlova@example.test")), Some(GroundingRule::B));
 }
 
 /// A list of people, and a parameter with the id of one of them.
@@ -177,7 +177,7 @@ fn the_id_of_a_row_that_the_user_named_is_found() {
         ("для Ивановой", json!(9)),
         ("для Ивановой", json!("9")),
     ] {
-        assert_eq!(people(text, team()).letter(&id), Some(Letter::C), "{id} in {text}");
+        assert_eq!(people(text, team()).letter(&id), Some(GroundingRule::C), "{id} in {text}");
     }
     for (text, id) in [
         ("поставь Дарье задачу", json!(8)),
@@ -202,9 +202,9 @@ fn two_rows_of_one_name_are_told_apart_by_another_word_or_not_at_all() {
     ]);
     for (text, five, six) in [
         ("поставь Дарье задачу", None, None),
-        ("поставь Дарье Орловой задачу", Some(Letter::C), None),
-        ("поставь Дарье Лисиной задачу", None, Some(Letter::C)),
-        ("поставь Дарье Орловой и Лисиной", Some(Letter::C), Some(Letter::C)),
+        ("поставь Дарье Орловой задачу", Some(GroundingRule::C), None),
+        ("поставь Дарье Лисиной задачу", None, Some(GroundingRule::C)),
+        ("поставь Дарье Орловой и Лисиной", Some(GroundingRule::C), Some(GroundingRule::C)),
     ] {
         let memory = people(text, two.clone());
         assert_eq!((memory.letter(&json!(5)), memory.letter(&json!(6))), (five, six), "{text}");
@@ -218,16 +218,16 @@ fn the_nearer_name_is_meant() {
         let memory = people(text, near.clone());
         (memory.letter(&json!(5)), memory.letter(&json!(6)))
     };
-    assert_eq!(letters("для Иванова"), (None, Some(Letter::C)));
-    assert_eq!(letters("для Иванов"), (Some(Letter::C), None));
+    assert_eq!(letters("для Иванова"), (None, Some(GroundingRule::C)));
+    assert_eq!(letters("для Иванов"), (Some(GroundingRule::C), None));
     assert_eq!(letters("для Иванову"), (None, None));
 }
 
 #[test]
 fn an_id_is_issued_or_trusted() {
     let letter = |labels: &[&str], parts| people_by("для Дарьи", labels, parts, team()).letter(&json!(5));
-    assert_eq!(letter(&["trusted:staff"], json!({})), Some(Letter::C));
-    assert_eq!(letter(&["untrusted:staff"], json!({"ID": ["trusted:staff"]})), Some(Letter::C));
+    assert_eq!(letter(&["trusted:staff"], json!({})), Some(GroundingRule::C));
+    assert_eq!(letter(&["untrusted:staff"], json!({"ID": ["trusted:staff"]})), Some(GroundingRule::C));
     assert_eq!(letter(&["untrusted:staff"], json!({})), None);
     assert_eq!(letter(&["trusted:staff", "untrusted:mail"], json!({})), None);
     assert_eq!(letter(&["trusted:staff"], json!({"ID": ["untrusted:staff"]})), None);
@@ -236,9 +236,9 @@ fn an_id_is_issued_or_trusted() {
 #[test]
 fn a_number_is_announced_by_a_word() {
     for (text, expected) in [
-        ("задача для сотрудника 5", Some(Letter::C)),
-        ("задача для сотрудника №5", Some(Letter::C)),
-        ("task for user #5", Some(Letter::C)),
+        ("задача для сотрудника 5", Some(GroundingRule::C)),
+        ("задача для сотрудника №5", Some(GroundingRule::C)),
+        ("task for user #5", Some(GroundingRule::C)),
         ("сотрудник Пётр, 5 задач", None),
         ("5 сотрудников", None),
         ("сотруднику 5 тысяч", None),
@@ -389,7 +389,7 @@ proptest! {
     #[test]
     fn what_stands_alone_in_the_users_words_is_found(value in "[а-яё]{1,10}") {
         let text = format!("Сделай «{}», пожалуйста", value.to_uppercase());
-        prop_assert_eq!(Memory::words(&text).letter(&json!(value)), Some(Letter::A));
+        prop_assert_eq!(Memory::words(&text).letter(&json!(value)), Some(GroundingRule::A));
         let touched = format!("Сделай не{value}, пожалуйста");
         prop_assert_eq!(Memory::words(&touched).letter(&json!(value)).filter(|_| value != "сделай" && value != "пожалуйста"), None);
     }

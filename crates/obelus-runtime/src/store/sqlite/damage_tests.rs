@@ -96,7 +96,7 @@ fn a_damaged_index_is_made_anew_by_whoever_opens_the_store_to_write() {
     create(&store, "a", ticks(0..30));
     drop(store);
     spoil(&folder, "UPDATE registered SET upto = upto + 1000");
-    let looker = SqliteStore::look(&folder.0).unwrap();
+    let looker = SqliteStore::open_read_only(&folder.0).unwrap();
     assert!(matches!(looker.load("a", 0, None), Err(StoreError::DamagedIndex)));
     let store = open(&folder);
     append(&store, "a", ticks(30..31)).unwrap();
@@ -158,7 +158,7 @@ fn a_damaged_entry_of_the_index_is_mended_from_the_records() {
         create(&store, "a", ticks(0..40));
         drop(store);
         spoil(&folder, damage);
-        assert!(SqliteStore::look(&folder.0).unwrap().load("a", 0, None).is_err(), "{damage}");
+        assert!(SqliteStore::open_read_only(&folder.0).unwrap().load("a", 0, None).is_err(), "{damage}");
         let store = open(&folder);
         assert_eq!(store.load("a", 0, None).unwrap().records, ticks(0..40), "{damage}");
         assert_eq!(append(&store, "a", ticks(40..41)).unwrap(), 41, "{damage}");

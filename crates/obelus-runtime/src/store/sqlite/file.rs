@@ -7,8 +7,8 @@ use obelus_words::Language;
 use rusqlite::{Connection, ErrorCode, ffi};
 
 use super::index::{self, RecordIndex};
-use super::writer::{PutOff, WriteJob};
-use super::{rest, schema, sessions};
+use super::writer::{DeferredCheckpoint, WriteJob};
+use super::{checkpoint, schema, sessions};
 use crate::store::StoreError;
 use crate::store::error::words_of;
 
@@ -46,7 +46,7 @@ impl OpenFile {
     /// Removes the records of a session from `from` on, and the data stored after them.
     pub(super) fn cut(&mut self, session: i64, from: i64) -> Result<(), StoreError> {
         self.index.cut(&self.connection, session, from)?;
-        rest::cut(&self.connection, session, from)
+        checkpoint::cut(&self.connection, session, from)
     }
 
     /// Rebuilds the index.
@@ -68,7 +68,11 @@ impl OpenFile {
     }
 
     /// Writes a batch within an open transaction.
-    fn fill(&mut self, batch: Vec<WriteJob>, rests: &[PutOff]) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
+    fn fill(
+        &mut self,
+        batch: Vec<WriteJob>,
+        rests: &[DeferredCheckpoint],
+    ) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut outcomes = Vec::with_capacity(batch.len());
         for write in batch {
@@ -81,7 +85,7 @@ impl OpenFile {
             }
         }
         for put_off in rests {
-            rest::keep(self, put_off)?;
+            checkpoint::keep(self, put_off)?;
         }
         if self.index.is_long() {
             self.index.register(&self.connection)?;
@@ -112,7 +116,7 @@ impl WriterFile {
     }
 
     /// Closes the file, even within a transaction.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn release(&mut self) {
         self.open = None;
     }
 
@@ -121,7 +125,7 @@ impl WriterFile {
     pub(super) fn commit(
         &mut self,
         batch: Vec<WriteJob>,
-        rests: &[PutOff],
+        rests: &[DeferredCheckpoint],
     ) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
         let committed = self.open().and_then(|open| {
             let outcomes = open.fill(batch, rests)?;
@@ -133,7 +137,7 @@ impl WriterFile {
         });
         match &committed {
             Ok(_) => {}
-            Err(StoreError::OutcomeUnknown(_)) => self.let_go(),
+            Err(StoreError::OutcomeUnknown(_)) => self.release(),
             Err(_) => self.roll_back(),
         }
         committed
@@ -148,7 +152,7 @@ impl WriterFile {
             connection.is_autocommit() && RecordIndex::read(connection).map(|read| *index = read).is_ok()
         });
         if !rolled_back {
-            self.let_go();
+            self.release();
         }
     }
 
@@ -157,11 +161,11 @@ impl WriterFile {
         let shrunk = self.open().and_then(|open| {
             open.connection.execute_batch("VACUUM")?;
             // The file shrinks when the log has been checkpointed.
-            schema::carry_over(&open.connection)?;
+            schema::checkpoint_log(&open.connection)?;
             Ok(())
         });
         if shrunk.is_err() {
-            self.let_go();
+            self.release();
         }
         shrunk
     }
@@ -175,7 +179,7 @@ impl WriterFile {
         {
             let _ = index.register(&transaction).and_then(|()| Ok(transaction.commit()?));
         }
-        self.let_go();
+        self.release();
     }
 }
 

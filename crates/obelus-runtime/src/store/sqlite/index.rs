@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{StoreError, sum};
+use super::{StoreError, checksum};
 
 /// The limit of records outside the register, except those of the latest commit. In this crate's tests it is low, so
 /// that they cover both cases.
@@ -25,19 +25,19 @@ pub(super) struct RecordIndex {
     records: usize,
     /// The last position ever used.
     end: i64,
-    covered: Covered,
+    covered: RegisterExtent,
 }
 
 /// The extent of the register.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Covered {
+struct RegisterExtent {
     /// Its last position.
     upto: i64,
     /// How often records were removed. Their positions may have been reused.
     removals: i64,
 }
 
-impl Covered {
+impl RegisterExtent {
     /// None if it is damaged.
     fn read(connection: &Connection) -> Result<Option<Self>, StoreError> {
         let mut select = connection.prepare_cached("SELECT upto, removals, sum FROM registered")?;
@@ -53,14 +53,14 @@ impl Covered {
     }
 
     fn sum(self) -> i64 {
-        sum::with_numbers(0, &[self.upto, self.removals])
+        checksum::with_numbers(0, &[self.upto, self.removals])
     }
 }
 
 impl RecordIndex {
     /// Reads the index. A register with the wrong extent is an error.
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
-        let covered = Covered::read(connection)?.ok_or(StoreError::DamagedIndex)?;
+        let covered = RegisterExtent::read(connection)?.ok_or(StoreError::DamagedIndex)?;
         let mut index = Self { end: covered.upto, covered, ..Self::default() };
         index.read_on(connection)?;
         Ok(index)
@@ -68,7 +68,7 @@ impl RecordIndex {
 
     /// Reads the index for writing: a damaged register is rebuilt.
     pub(super) fn open(connection: &Connection) -> Result<Self, StoreError> {
-        if Covered::read(connection)?.is_none() {
+        if RegisterExtent::read(connection)?.is_none() {
             let transaction = connection.unchecked_transaction()?;
             rebuild(&transaction)?;
             transaction.commit()?;
@@ -78,7 +78,7 @@ impl RecordIndex {
 
     /// Updates it from the file.
     pub(super) fn refresh(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        match Covered::read(connection)? == Some(self.covered) {
+        match RegisterExtent::read(connection)? == Some(self.covered) {
             true => self.read_on(connection)?,
             false => *self = Self::read(connection)?,
         }
@@ -217,7 +217,7 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), StoreError> {
     let upto = connection.query_row("SELECT coalesce(max(place), 0) FROM record", [], |row| row.get(0))?;
     let removals: i64 = connection.query_row("SELECT removals FROM registered", [], |row| row.get(0))?;
     // Readers of the old one must read it again.
-    Covered { upto, removals: removals.wrapping_add(1) }.write(connection)
+    RegisterExtent { upto, removals: removals.wrapping_add(1) }.write(connection)
 }
 
 /// The number of a session's records in the register.
@@ -228,7 +228,7 @@ pub(super) fn registered_of(connection: &Connection, session: i64) -> Result<i64
         .optional()?;
     match row {
         None => Ok(0),
-        Some((records, kept)) if kept == sum::with_numbers(0, &[session, records]) => Ok(records),
+        Some((records, kept)) if kept == checksum::with_numbers(0, &[session, records]) => Ok(records),
         Some(_) => Err(StoreError::DamagedIndex),
     }
 }
@@ -237,7 +237,7 @@ fn set_registered_of(connection: &Connection, session: i64, records: i64) -> Res
     connection.prepare_cached("REPLACE INTO registered_of (session, records, sum) VALUES (?1, ?2, ?3)")?.execute([
         session,
         records,
-        sum::with_numbers(0, &[session, records]),
+        checksum::with_numbers(0, &[session, records]),
     ])?;
     Ok(())
 }

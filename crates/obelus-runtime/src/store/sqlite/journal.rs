@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use super::file::OpenFile;
 use super::index::{RecordIndex, registered_of};
-use super::{sessions, sum};
-use crate::store::{Cut, Digest, InputId, Journaled, Record, StoreError, check_ids};
+use super::{checksum, sessions};
+use crate::store::{DamagedTail, Digest, InputId, Journaled, Record, StoreError, check_ids};
 
 /// The current format of records.
 const FORM: i64 = 4;
@@ -46,15 +46,15 @@ impl Encoded {
         let mut text = Vec::with_capacity(USUAL_BYTES);
         serde_json::to_writer(&mut text, &record.input).map_err(|error| unwritable(error.to_string()))?;
         let text = String::from_utf8(text).map_err(|error| unwritable(error.to_string()))?;
-        let text_sum = sum::of_text(&text);
+        let text_sum = checksum::of_text(&text);
         Ok(Self { at: record.at, text, text_sum, digest: record.digest, id: record.id })
     }
 }
 
 /// The checksum of a record of form 4.
 fn record_sum(text: u64, place: (i64, i64), at: i64, digest: Option<i64>, id: Option<&str>) -> i64 {
-    let id = id.map_or(0, |id| sum::of_text(id).cast_signed());
-    sum::with_numbers(text, &[place.0, place.1, at, digest.is_some().into(), digest.unwrap_or(0), id])
+    let id = id.map_or(0, |id| checksum::of_text(id).cast_signed());
+    checksum::with_numbers(text, &[place.0, place.1, at, digest.is_some().into(), digest.unwrap_or(0), id])
 }
 
 /// Appends records; returns the number of the last one. `after` is the last record that the writer knows; none skips
@@ -113,7 +113,7 @@ pub(super) fn load(
     let (first, last) = (signed(after), upto.map_or(i64::MAX, signed));
     let registered = registered_of(connection, session)?;
     let journaled = Journaled { after, records: Vec::new(), cut: None };
-    let mut reading = Reading { id, session, expected: first, journaled };
+    let mut reading = JournalReader { id, session, expected: first, journaled };
     let mut select = connection.prepare_cached(&format!(
         "SELECT {COLUMNS}, register.seq, record.session, record.seq FROM register LEFT JOIN record USING (place)
          WHERE register.session = ?1 AND register.seq > ?2 AND register.seq <= ?3 ORDER BY register.seq"
@@ -140,7 +140,7 @@ pub(super) fn load(
 }
 
 /// A journal being read.
-struct Reading<'a> {
+struct JournalReader<'a> {
     id: &'a str,
     session: i64,
     /// The number of the latest record.
@@ -148,7 +148,7 @@ struct Reading<'a> {
     journaled: Journaled,
 }
 
-impl Reading<'_> {
+impl JournalReader<'_> {
     fn take(&mut self, row: &Row<'_>, seq: i64) -> Result<(), StoreError> {
         self.expected += 1;
         let damaged = |seq, problem| StoreError::Damaged { session: self.id.to_owned(), seq, problem };
@@ -157,9 +157,9 @@ impl Reading<'_> {
         }
         match (decode(row, self.session, seq), &mut self.journaled.cut) {
             (Ok(record), None) => self.journaled.records.push(record),
-            (Ok(_), Some(Cut { seq, problem, .. })) => return Err(damaged(*seq, std::mem::take(problem))),
+            (Ok(_), Some(DamagedTail { seq, problem, .. })) => return Err(damaged(*seq, std::mem::take(problem))),
             (Err(problem), cut) => {
-                cut.get_or_insert(Cut { seq: number(seq), records: 0, problem }).records += 1;
+                cut.get_or_insert(DamagedTail { seq: number(seq), records: 0, problem }).records += 1;
             }
         }
         Ok(())
@@ -167,7 +167,11 @@ impl Reading<'_> {
 }
 
 /// The last input that started a turn: start, a plan run, or a message of the user.
-pub(super) fn last_word(connection: &Connection, index: &RecordIndex, id: &str) -> Result<Option<Input>, StoreError> {
+pub(super) fn last_turn_input(
+    connection: &Connection,
+    index: &RecordIndex,
+    id: &str,
+) -> Result<Option<Input>, StoreError> {
     let session = sessions::number(connection, id)?;
     let word = |row: &Row<'_>, seq| {
         let input = decode(row, session, seq).ok().map(|record| Arc::unwrap_or_clone(record.input));
@@ -201,9 +205,9 @@ fn decode(row: &Row<'_>, session: i64, seq: i64) -> Result<Record, String> {
     let (at, form) = (field(0)?, field(1)?);
     let is_sound = match form {
         1 => true,
-        2 => field(2)? == sum::of_form_2(seq, text),
-        3 => field(2)? == sum::with_numbers(sum::of_text(text), &[session, seq, at]),
-        FORM => field(2)? == record_sum(sum::of_text(text), (session, seq), at, digest, id),
+        2 => field(2)? == checksum::of_form_2(seq, text),
+        3 => field(2)? == checksum::with_numbers(checksum::of_text(text), &[session, seq, at]),
+        FORM => field(2)? == record_sum(checksum::of_text(text), (session, seq), at, digest, id),
         _ => return Err(format!("it is of form {form}, and this version knows forms up to {FORM}")),
     };
     if !is_sound {

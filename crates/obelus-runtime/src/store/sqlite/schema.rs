@@ -49,7 +49,7 @@ const STEPS: [&str; FORM as usize] = [
      INSERT INTO registered (upto) SELECT coalesce(max(place), 0) FROM record;
      DROP TABLE record_of_form_2;",
     // Records get a digest and the id of an input from outside. Sessions get checksums of name and genesis, and the
-    // register checksums for all sessions and for each (all made by `bring_up`). Open questions are stored.
+    // register checksums for all sessions and for each (all made by `migrate`). Open questions are stored.
     "ALTER TABLE record ADD COLUMN digest INTEGER;
      ALTER TABLE record ADD COLUMN input_id TEXT;
      CREATE UNIQUE INDEX taken ON record (session, input_id) WHERE input_id IS NOT NULL;
@@ -87,9 +87,9 @@ pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     let found = form_of(&connection, folder)?;
     if found < FORM {
-        bring_up(&mut connection, found)?;
+        migrate(&mut connection, found)?;
     }
-    match connection.execute_batch(GUARD).and_then(|()| carry_over(&connection)) {
+    match connection.execute_batch(GUARD).and_then(|()| checkpoint_log(&connection)) {
         // Then nothing can be appended, but everything can be read.
         Err(error) if is_not_written(&error) => Ok(connection),
         carried => carried.map(|()| connection).map_err(StoreError::Disk),
@@ -97,7 +97,7 @@ pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
 }
 
 /// Migrates an older or empty file.
-fn bring_up(connection: &mut Connection, found: i64) -> Result<(), StoreError> {
+fn migrate(connection: &mut Connection, found: i64) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
         transaction.execute_batch(step)?;
@@ -110,12 +110,12 @@ fn bring_up(connection: &mut Connection, found: i64) -> Result<(), StoreError> {
 
 /// Checkpoints SQLite's log into the file. This makes everything in the store durable, also what a process wrote that
 /// died before its sync, or whose sync failed (DUR-9).
-pub(super) fn carry_over(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn checkpoint_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 /// Opens the store's file for reading, also while another process holds it.
-pub(super) fn look(folder: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_read_only(folder: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(folder.join(FILE), TO_LOOK)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     let (connection, found) = match form_of(&connection, folder) {

@@ -6,7 +6,7 @@
 use obelus_kernel::Time;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{StoreError, sum};
+use super::{StoreError, checksum};
 
 /// The number of a session, without reading its genesis.
 pub(super) fn number(connection: &Connection, id: &str) -> Result<i64, StoreError> {
@@ -112,9 +112,9 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
 }
 
 fn name_sum(id: &str) -> i64 {
-    sum::of_text(id).cast_signed()
+    checksum::of_text(id).cast_signed()
 }
 
 fn row_sum(number: i64, id: &str, created: i64, genesis: &str) -> i64 {
-    sum::with_numbers(sum::of_text(genesis), &[number, name_sum(id), created])
+    checksum::with_numbers(checksum::of_text(genesis), &[number, name_sum(id), created])
 }

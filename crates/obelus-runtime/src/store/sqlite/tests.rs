@@ -53,7 +53,9 @@ fn a_store_of_an_older_form_is_brought_to_todays_and_keeps_what_is_in_it() {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../obelus/tests/fixtures");
         fs::create_dir_all(&folder.0).unwrap();
         fs::copy(fixtures.join(format!("store-form-{form}/obelus.db")), folder.0.join("obelus.db")).unwrap();
-        assert!(matches!(SqliteStore::look(&folder.0), Err(StoreError::Older { found, .. }) if found == form));
+        assert!(
+            matches!(SqliteStore::open_read_only(&folder.0), Err(StoreError::Older { found, .. }) if found == form)
+        );
         let store = open(&folder);
         assert_eq!(store.list().unwrap().len(), sessions);
         for (id, length) in [("trip", 3), ("asks", 2)] {
@@ -68,7 +70,7 @@ fn a_store_of_an_older_form_is_brought_to_todays_and_keeps_what_is_in_it() {
             assert_eq!(store.snapshot("long").unwrap().map(|snapshot| snapshot.seq), Some(1047));
         }
         drop(store);
-        assert_eq!(SqliteStore::look(&folder.0).unwrap().journal("trip").unwrap().len(), 4);
+        assert_eq!(SqliteStore::open_read_only(&folder.0).unwrap().journal("trip").unwrap().len(), 4);
     }
 }
 
@@ -102,10 +104,10 @@ fn sessions_written_at_once_share_commits_and_a_refused_write_spoils_no_other() 
 #[test]
 fn who_only_looks_needs_no_lock_and_writes_nothing() {
     let folder = Folder::new("look");
-    assert!(matches!(SqliteStore::look(&folder.0), Err(StoreError::Folder(..))));
+    assert!(matches!(SqliteStore::open_read_only(&folder.0), Err(StoreError::Folder(..))));
     let store = open(&folder);
     create(&store, "s", Vec::new());
-    let beside = SqliteStore::look(&folder.0).unwrap();
+    let beside = SqliteStore::open_read_only(&folder.0).unwrap();
     append(&store, "s", ticks(1..2)).unwrap();
     assert_eq!(beside.journal("s").unwrap().len(), 1);
     assert!(wait(beside.append("s", 1, ticks(2..3))).unwrap_err().to_string().contains("only"));
@@ -198,7 +200,7 @@ fn checkpoints_that_were_put_off_are_written_when_the_store_is_closed() {
     for id in &ids {
         create(&store, id, ticks(0..1));
         for state in ["old".to_owned(), "x".repeat(700_000)] {
-            store.keep_rest(id, 1, Rest { checkpoint: Some(state), questions: Vec::new() });
+            store.store_checkpoint(id, 1, CheckpointData { checkpoint: Some(state), questions: Vec::new() });
         }
     }
     drop(store);
@@ -220,7 +222,7 @@ fn a_store_that_is_shrunk_gives_room_back_and_keeps_what_is_in_it() {
     append(&store, "b", ticks(30..33)).unwrap();
     store.remove("a").unwrap();
     let before = store.journal("b").unwrap();
-    // What was only in the log is in the file after the first time.
+    // The first call moves the content of the log into the file.
     store.shrink().unwrap();
     assert_eq!(store.journal("b").unwrap(), before);
     store.remove("b").unwrap();
@@ -229,7 +231,7 @@ fn a_store_that_is_shrunk_gives_room_back_and_keeps_what_is_in_it() {
     store.shrink().unwrap();
     append(&store, "b", ticks(20..21)).unwrap();
     drop(store);
-    let store = SqliteStore::look(&folder.0).unwrap();
+    let store = SqliteStore::open_read_only(&folder.0).unwrap();
     assert_eq!(store.journal("b").unwrap(), ticks(0..21));
     assert!(matches!(store.shrink(), Err(StoreError::OnlyLooking(_))));
 }
@@ -279,7 +281,7 @@ proptest! {
     fn a_store_gives_back_what_was_put_in_whatever_is_done_to_it(acts in acts()) {
         let folder = Folder::new("acts");
         let mut store = open(&folder);
-        let beside = SqliteStore::look(&folder.0).unwrap();
+        let beside = SqliteStore::open_read_only(&folder.0).unwrap();
         let names = ["a", "b", "c"];
         names.iter().for_each(|id| create(&store, id, Vec::new()));
         let mut journals: [Vec<Record>; 3] = Default::default();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::file::{OpenFile, WriterFile};
-use crate::store::{Rest, StoreError};
+use crate::store::{CheckpointData, StoreError};
 
 /// The limit of writes in one commit, so that none waits long.
 const MOST_AT_ONCE: usize = 1024;
@@ -31,7 +31,7 @@ pub(super) type WriteJob = Box<dyn FnOnce(&mut OpenFile) -> Result<u64, StoreErr
 type Acknowledge = Box<dyn FnOnce(Result<u64, StoreError>) + Send>;
 
 /// A resting session whose data are not yet written.
-pub(super) struct PutOff {
+pub(super) struct DeferredCheckpoint {
     pub(super) id: String,
     /// The record of the first rest that this one replaces.
     first: u64,
@@ -41,7 +41,7 @@ pub(super) struct PutOff {
     pub(super) questions: (u64, Vec<Value>),
 }
 
-impl PutOff {
+impl DeferredCheckpoint {
     fn is_due(&self) -> bool {
         self.questions.0 >= self.first + MOST_RECORDS
     }
@@ -69,7 +69,7 @@ struct WriterShared {
 #[derive(Default)]
 struct WriteQueue {
     jobs: Vec<(WriteJob, Acknowledge)>,
-    rests: BTreeMap<String, PutOff>,
+    rests: BTreeMap<String, DeferredCheckpoint>,
     is_asleep: bool,
     is_closed: bool,
 }
@@ -77,7 +77,7 @@ struct WriteQueue {
 /// The writes of one commit.
 struct CommitBatch {
     jobs: Vec<(WriteJob, Acknowledge)>,
-    rests: Vec<PutOff>,
+    rests: Vec<DeferredCheckpoint>,
 }
 
 impl WriteQueue {
@@ -85,7 +85,7 @@ impl WriteQueue {
     fn take(&mut self, has_time: bool) -> CommitBatch {
         let jobs = self.jobs.drain(..self.jobs.len().min(MOST_AT_ONCE)).collect();
         let mut bytes = 0;
-        let is_next = |_: &String, rest: &mut PutOff| {
+        let is_next = |_: &String, rest: &mut DeferredCheckpoint| {
             let is_next = (has_time || rest.is_due()) && bytes < MOST_BYTES;
             bytes += if is_next { rest.bytes() } else { 0 };
             is_next
@@ -113,9 +113,10 @@ impl StoreWriter {
     }
 
     /// Queues the data of a resting session until there is time.
-    pub(super) fn put_off(&self, id: &str, seq: u64, rest: Rest) {
+    pub(super) fn defer_checkpoint(&self, id: &str, seq: u64, rest: CheckpointData) {
         self.shared.change(|queue| {
-            let new = || PutOff { id: id.to_owned(), first: seq, checkpoint: None, questions: (0, Vec::new()) };
+            let new =
+                || DeferredCheckpoint { id: id.to_owned(), first: seq, checkpoint: None, questions: (0, Vec::new()) };
             let put_off = queue.rests.entry(id.to_owned()).or_insert_with(new);
             put_off.questions = (seq, rest.questions);
             put_off.checkpoint = rest.checkpoint.map(|state| (seq, state)).or(put_off.checkpoint.take());
@@ -175,7 +176,7 @@ impl WriterShared {
             // A panic in one write fails its batch, but no later one.
             let committed = std::panic::catch_unwind(AssertUnwindSafe(|| file.commit(writes, &rests)));
             let committed = committed.unwrap_or_else(|_| {
-                file.let_go();
+                file.release();
                 Err(StoreError::NotWritten("there is a mistake in the program".to_owned()))
             });
             drop(file);

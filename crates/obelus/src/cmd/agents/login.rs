@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use obelus_connect::mcp::Landing;
+use obelus_connect::mcp::LoginCallback;
 use obelus_runtime::SessionSpec;
 
 use super::super::host::{Notices, connector, store_folder, with_servers};
@@ -36,9 +36,9 @@ pub(super) fn login(args: &Login) -> Result<Exit> {
         bail!("{}: there is no MCP server `{}`; {hint}", spec.name, args.server);
     };
     let tools = on(async {
-        let landing = Landing::open(args.port, LIMIT, show);
-        let landing = landing.await.with_context(|| format!("127.0.0.1, port {}", args.port))?;
-        let tools = server.log_in(&landing).await;
+        let callback = LoginCallback::open(args.port, LIMIT, show);
+        let callback = callback.await.with_context(|| format!("127.0.0.1, port {}", args.port))?;
+        let tools = server.log_in(&callback).await;
         servers.close().await;
         Ok::<_, anyhow::Error>(tools?)
     })?;

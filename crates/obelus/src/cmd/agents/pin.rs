@@ -34,7 +34,10 @@ pub(super) fn pin(args: &Pin) -> Result<Exit> {
         return Ok(Exit::Failed);
     }
     if is_bundled(&mcp.folder) {
-        bail!("{}: the agent comes with the program: copy its folder, and pin the copy", spec.name);
+        bail!(
+            "{}: the agent is bundled with the program: copy it with `obelus agents copy`, and pin the copy",
+            spec.name
+        );
     }
     if !args.yes && !agrees(fresh)? {
         output::note("nothing is pinned");
@@ -84,7 +87,7 @@ fn show(pins: &Pins, tools: &[(String, Value)]) -> usize {
 /// Asks the person at the terminal.
 fn agrees(fresh: usize) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
-        bail!("{fresh} tools are not pinned, and nobody is at a terminal to agree: say --yes");
+        bail!("{fresh} tools are not pinned, and there is no terminal to ask at: add --yes to pin them");
     }
     let mut stderr = std::io::stderr();
     write!(stderr, "Pin these texts? The model will treat them as yours. [y/N] ")?;

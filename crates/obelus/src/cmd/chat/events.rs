@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context as _, Result};
-use obelus_connect::bitrix24::EventDoor;
+use obelus_connect::bitrix24::EventListener;
 use obelus_kernel::Path;
 use obelus_kernel::session::Session;
 use obelus_runtime::Secret;
@@ -33,12 +33,12 @@ impl Drop for Listening {
 pub(super) async fn listen(address: SocketAddr, variable: &str, talk: &Talk) -> Result<Listening> {
     let token = Secret::from_env(variable)
         .ok_or_else(|| wrong(fill(talk.phrases.starting.no_token, &[variable]), talk.phrases))?;
-    let mut door = EventDoor::open(address, token).await.with_context(|| format!("--events {address}"))?;
-    let words = fill(talk.phrases.chat.listens, &[&format!("http://{}/", door.address())]);
+    let mut listener = EventListener::open(address, token).await.with_context(|| format!("--events {address}"))?;
+    let words = fill(talk.phrases.chat.listens, &[&format!("http://{}/", listener.address())]);
     crate::output::note(&words);
     let handle = talk.handle.clone();
     Ok(Listening(tokio::spawn(async move {
-        while let Some(received) = door.next().await {
+        while let Some(received) = listener.next().await {
             let Ok(bindings) = handle.inspect(bindings).await else { return };
             if received.event.is_wanted(&bindings, &received.path) {
                 let event = received.event.to_value();

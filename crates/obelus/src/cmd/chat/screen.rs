@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_connect::bitrix24::event_words;
-use obelus_kernel::session::{AskedAgain, Ends, Mode, Outcome, Reply};
+use obelus_kernel::session::{Mode, Outcome, RepeatReason, Reply, TurnEnd};
 use obelus_runtime::EventBody;
 use obelus_runtime::files::FileNews;
 use obelus_runtime::people::{Titles, how_it_ended, result_in_words};
@@ -166,7 +166,7 @@ impl Screen {
                     }
                 }
             }
-            EventBody::QuestionAskedAgain { question, because: AskedAgain::ItWillLapse } => {
+            EventBody::QuestionAskedAgain { question, because: RepeatReason::ItWillLapse } => {
                 let until = question.expires_at.to_string();
                 self.note(&fill(self.phrases.ask.will_lapse, &[&question.id.to_string(), &until]));
             }
@@ -239,7 +239,7 @@ impl Screen {
     /// Prints the unfinished text of the model if it was broken off, so that seen text does not disappear.
     fn keep_written(&mut self, reply: Option<&Reply>) {
         let written = std::mem::take(&mut self.writing);
-        let is_cut = reply.is_none_or(|reply| matches!(reply.ends, Ends::Stopped | Ends::Degraded));
+        let is_cut = reply.is_none_or(|reply| matches!(reply.ends, TurnEnd::Stopped | TurnEnd::Degraded));
         if is_cut && !written.trim().is_empty() {
             self.words(&written);
             self.note(self.phrases.running.cut_short);
@@ -399,7 +399,7 @@ impl Screen {
 /// Why a turn ended without a result, and what to do; the steps are already printed.
 fn ending(reply: &Reply, phrases: &Words) -> Vec<Line> {
     let Some(how) = how_it_ended(reply, phrases.language) else { return Vec::new() };
-    let mark = if reply.ends == Ends::Degraded { RED } else { YELLOW };
+    let mark = if reply.ends == TurnEnd::Degraded { RED } else { YELLOW };
     let mut lines = vec![Line::of(mark, "! ").shown(PLAIN, &how.what).hanging(2)];
     lines.extend(how.advice.map(|advice| Line::of(PLAIN, "  ").own(DIM, advice).hanging(2)));
     lines

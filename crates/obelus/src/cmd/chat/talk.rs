@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use obelus_kernel::policy::ConsentTerms;
-use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply};
+use obelus_kernel::session::{About, Decision, Input, Mode, Question, QuestionId, Refused, Reply, TurnEnd};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::people::{EditForm, QuestionView, Titles, refused_in_words, terms_in_words};
 use obelus_runtime::sessions::{InputId, NOT_DURABLE};
@@ -43,7 +43,7 @@ pub(crate) struct Talk {
     pub(crate) plays_itself: bool,
     pub(crate) surface: Surface,
     signals: (Signal, Signal),
-    ended: Option<Ends>,
+    ended: Option<TurnEnd>,
 }
 
 /// Work for the session.
@@ -466,7 +466,7 @@ impl Talk {
         }
         Ok(match self.ended {
             _ if !self.open().await?.is_empty() => Exit::Waiting,
-            Some(Ends::Degraded | Ends::Limit) if self.surface == Surface::Lines => Exit::Failed,
+            Some(TurnEnd::Degraded | TurnEnd::Limit) if self.surface == Surface::Lines => Exit::Failed,
             _ => Exit::Done,
         })
     }

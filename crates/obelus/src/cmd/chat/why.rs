@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use obelus_kernel::policy::{Because, Evidence, Letter, Why, Writer};
+use obelus_kernel::policy::{Evidence, GroundingRule, ValueWrite, Why, Writer};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};
@@ -16,19 +16,19 @@ const MOST: usize = 160;
 /// The chain of writes behind a value, one line each; earlier writes are indented further. With `has_places` each
 /// names its message and path.
 pub(crate) fn lines(why: &Why, titles: &Titles, phrases: &Words, has_places: bool) -> Vec<Line> {
-    let mut told = Told { titles, phrases, has_places, lines: Vec::new() };
+    let mut told = ProvenanceLines { titles, phrases, has_places, lines: Vec::new() };
     told.place(why, 0, "");
     told.lines
 }
 
-struct Told<'a> {
+struct ProvenanceLines<'a> {
     titles: &'a Titles,
     phrases: &'a Words,
     has_places: bool,
     lines: Vec<Line>,
 }
 
-impl Told<'_> {
+impl ProvenanceLines<'_> {
     fn push(&mut self, depth: usize, line: Line) {
         let indent = "  ".repeat(depth);
         self.lines.push(line.hanging(2).indented(&indent));
@@ -66,15 +66,15 @@ impl Told<'_> {
     fn found(&self, found: &Evidence) -> String {
         let words = &self.phrases.because;
         match found.by {
-            Letter::A => words.in_words.to_owned(),
-            Letter::B => fill(words.in_result, &[&self.titles.tool(found.tool.as_deref().unwrap_or_default())]),
-            Letter::C => words.by_name.to_owned(),
-            Letter::D => words.created.to_owned(),
+            GroundingRule::A => words.in_words.to_owned(),
+            GroundingRule::B => fill(words.in_result, &[&self.titles.tool(found.tool.as_deref().unwrap_or_default())]),
+            GroundingRule::C => words.by_name.to_owned(),
+            GroundingRule::D => words.created.to_owned(),
         }
     }
 
     /// One write, and the values it was made from.
-    fn write(&mut self, one: &Because, depth: usize) {
+    fn write(&mut self, one: &ValueWrite, depth: usize) {
         let words = &self.phrases.because;
         let named = |phrase: &str, name: &str| fill(phrase, &[&self.titles.tool(name)]);
         let (by, tool) = match &one.by {

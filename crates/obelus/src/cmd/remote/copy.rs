@@ -10,7 +10,7 @@ use obelus_runtime::SqliteStore;
 use obelus_runtime::sessions::InputId;
 
 use crate::cmd::host::viewer;
-use crate::cmd::sessions::carry::read_export;
+use crate::cmd::sessions::transfer::read_export;
 
 /// A session in a store of its own, in a folder that only its owner can read and that is removed at the end.
 pub(super) struct SessionCopy {

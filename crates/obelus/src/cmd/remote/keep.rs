@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::copy::SessionCopy;
 use super::look::{rows, status_of};
 use super::text;
-use crate::cmd::sessions::carry::write_new;
 use crate::cmd::sessions::consents;
+use crate::cmd::sessions::transfer::write_new;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 

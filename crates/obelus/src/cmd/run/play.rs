@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 
 use anyhow::{Result, bail};
-use obelus_kernel::session::{Decision, Ends, Input, Question, QuestionId, Refused, Reply};
+use obelus_kernel::session::{Decision, Input, Question, QuestionId, Refused, Reply, TurnEnd};
 use obelus_runtime::people::refused_in_words;
 use obelus_runtime::sessions::InputId;
 use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
@@ -112,7 +112,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
         }
     };
     let Some(reply) = begun else { bail!("{}", words_of(None).running.not_begun) };
-    if has_people && reply.ends == Ends::Waiting {
+    if has_people && reply.ends == TurnEnd::Waiting {
         return attended(watch, Vec::new()).await;
     }
     let reply = watch.until(handle.finished()).await.ok().flatten().unwrap_or(reply);

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use obelus_kernel::session::{AskedAgain, Ends, Question, QuestionId, Reply, Session};
+use obelus_kernel::session::{Question, QuestionId, RepeatReason, Reply, Session, TurnEnd};
 use obelus_runtime::EventBody;
 use obelus_runtime::people::{QuestionView, undone, why_it_ended};
 use serde_json::{Value, json};
@@ -50,13 +50,13 @@ impl Shown {
     pub(super) fn exit(self, session: &Session, reply: &Reply, approved: Option<&QuestionId>) -> Exit {
         match reply.ends {
             // A detached call may still be in doubt, or wait for an answer.
-            Ends::Output if session.questions().iter().any(Question::is_open) => Exit::Waiting,
-            Ends::Output if self.is_plan && reply.calls.iter().any(is_undone) => Exit::Failed,
-            Ends::Output if approved.is_some_and(|id| has_failed(session, reply, id)) => Exit::Failed,
-            Ends::Output => Exit::Done,
-            Ends::Waiting => Exit::Waiting,
-            Ends::Degraded | Ends::Limit => Exit::Failed,
-            Ends::Stopped => Exit::Interrupted,
+            TurnEnd::Output if session.questions().iter().any(Question::is_open) => Exit::Waiting,
+            TurnEnd::Output if self.is_plan && reply.calls.iter().any(is_undone) => Exit::Failed,
+            TurnEnd::Output if approved.is_some_and(|id| has_failed(session, reply, id)) => Exit::Failed,
+            TurnEnd::Output => Exit::Done,
+            TurnEnd::Waiting => Exit::Waiting,
+            TurnEnd::Degraded | TurnEnd::Limit => Exit::Failed,
+            TurnEnd::Stopped => Exit::Interrupted,
         }
     }
 }
@@ -69,7 +69,7 @@ fn has_failed(session: &Session, reply: &Reply, id: &QuestionId) -> bool {
         ["_tool", "_instance", "_outputPath"].iter().all(|field| one.get(field) == other.get(field))
     };
     let is_asked = |call: &Value| question.calls.iter().any(|asked| is_same(&asked.call, call));
-    reply.calls.iter().any(|report| report.status.came_to_nothing() && is_asked(&report.call))
+    reply.calls.iter().any(|report| report.status.did_not_succeed() && is_asked(&report.call))
 }
 
 /// Shows an event to a person.
@@ -78,7 +78,7 @@ fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>) {
     match event {
         EventBody::AgentSaid { text } => output::note(&visible(text)),
         EventBody::ModelAsked { .. } => output::note(&format!("{DIM}{}{DIM:#}", words.asking)),
-        EventBody::QuestionAskedAgain { question, because: AskedAgain::ItWillLapse } => {
+        EventBody::QuestionAskedAgain { question, because: RepeatReason::ItWillLapse } => {
             let (id, until) = (visible(&question.id.to_string()), question.expires_at.to_string());
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} {}", fill(words.lapses, &[&until])));
         }

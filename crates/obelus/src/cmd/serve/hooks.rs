@@ -18,7 +18,7 @@ use axum::routing::post;
 use obelus_channel::http::App;
 use obelus_channel::tokens::secret_in;
 use obelus_channel::{ChannelError, Service};
-use obelus_connect::bitrix24::{NotTaken, PortalEvent};
+use obelus_connect::bitrix24::{EventRejected, PortalEvent};
 use obelus_kernel::session::{Input, Session};
 use obelus_runtime::Secret;
 use obelus_runtime::masking::without_secrets;
@@ -70,9 +70,9 @@ impl Hooks {
             Err(_) => return StatusCode::REQUEST_TIMEOUT.into_response(),
         };
         match PortalEvent::read(&form, &self.token) {
-            Err(NotTaken::TooLarge) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
-            Err(NotTaken::NoEvent) => StatusCode::BAD_REQUEST.into_response(),
-            Err(NotTaken::Stranger) => StatusCode::FORBIDDEN.into_response(),
+            Err(EventRejected::TooLarge) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+            Err(EventRejected::NoEvent) => StatusCode::BAD_REQUEST.into_response(),
+            Err(EventRejected::Stranger) => StatusCode::FORBIDDEN.into_response(),
             Ok(event) => match self.tell(&event, &path).await {
                 Ok(()) => StatusCode::OK.into_response(),
                 Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),

@@ -12,9 +12,9 @@ use serde_json::{Map, Value, json};
 
 use super::super::host::viewer;
 use super::super::run::is_proposal_of;
-use super::carry::write_new;
 use super::lifted::Inputs;
 use super::look;
+use super::transfer::write_new;
 use crate::language::{fill, words_of_session};
 use crate::output::{self, Exit, visible};
 

@@ -75,7 +75,7 @@ pub(super) fn prune(at: &StoreAt, days: u64, dry: bool, shrink: bool) -> Result<
         if row.last_at.unwrap_or(row.created) > limit {
             continue;
         }
-        let session = match host.look(&row.id, None) {
+        let session = match host.view(&row.id, None) {
             Ok(session) => session,
             // Its content is unknown, so it is not removed.
             Err(error) => {

@@ -22,7 +22,7 @@ use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 /// Opens a store for reading; none if there is no store yet. An older one is migrated.
 pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
     let folder = store_folder(at)?;
-    match SqliteStore::look(&folder) {
+    match SqliteStore::open_read_only(&folder) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Folder(_, error)) if error.kind() == std::io::ErrorKind::NotFound => {
             // The default store is created by the first session; one that was named may be a typing error.
@@ -54,11 +54,11 @@ pub(in crate::cmd) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Re
         if at > records {
             return Err(HostError::NoRecord { session: id.to_owned(), records, at }.into());
         }
-        return Ok(viewer(store).look(id, Some(at))?);
+        return Ok(viewer(store).view(id, Some(at))?);
     }
     match store.is_held() {
-        true => Ok(viewer(store).look(id, None)?),
-        false => Ok(viewer(store).look_interrupted(id)?),
+        true => Ok(viewer(store).view(id, None)?),
+        false => Ok(viewer(store).view_interrupted(id)?),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Asked, CANARY_ID, CANARY_PICTURE, CANARY_TEXT, CODE, GOODS, PASSWORD, Reply, Shelf};
 
-/// What the site answers.
+/// The answer to a request.
 pub(super) fn answer(shelf: &mut Shelf, asked: &Asked) -> Reply {
     let path = asked.path.split('?').next().unwrap_or_default();
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -159,7 +159,7 @@ fn remove(shelf: &mut Shelf, number: &str) {
     }
 }
 
-/// Its button goes away when somebody reaches for it, and another one comes in its place.
+/// A page that replaces its button when the pointer enters it.
 fn fleeting() -> Reply {
     page(
         "Отзывы",
@@ -171,7 +171,7 @@ fn fleeting() -> Reply {
     )
 }
 
-/// Its button says what the shop says at the moment.
+/// A page whose button always has the present label.
 fn draft(shelf: &Shelf) -> Reply {
     let body = format!(
         r#"<form method="post" action="/draft/send"><button id="button">{}</button></form>
@@ -185,7 +185,7 @@ fn draft(shelf: &Shelf) -> Reply {
     page("Черновик", &body)
 }
 
-/// A page that wants to be obeyed.
+/// A page with an injection.
 fn reviews(shelf: &Shelf) -> Reply {
     let body = format!(
         r#"<p>Хороший чайник, греет быстро. Оценка: 5.</p>
@@ -197,7 +197,7 @@ fn reviews(shelf: &Shelf) -> Reply {
     page("Отзывы о чайнике", &body)
 }
 
-/// A dialog stands before what its button opens.
+/// A page whose button opens a dialog first.
 fn archive() -> Reply {
     page(
         "Заказы",

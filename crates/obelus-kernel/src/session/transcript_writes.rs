@@ -13,7 +13,7 @@ use super::ids::JobRef;
 use super::redact::plain_error;
 use super::scheduler::{Job, Status, with_instance};
 use super::solve::brings_output;
-use super::transcript::{CallEntry, Happened, MOST_OF_CHANGE, MOST_OF_READ, clip, shorten};
+use super::transcript::{CallEntry, MOST_OF_CHANGE, MOST_OF_READ, TranscriptEvent, clip, shorten};
 use crate::call::Call;
 use crate::expr::OutputPath;
 use crate::message::{Message, Role};
@@ -44,8 +44,8 @@ impl Session {
     /// Tells a message. The model's own text is told with its answer.
     pub(super) fn tell_words(&mut self, role: Role, text: String) {
         let what = match role {
-            Role::User => Happened::User { text, time: self.memory.now() },
-            Role::Assistant if !self.transcript.answer_has(&text) => Happened::Assistant { text },
+            Role::User => TranscriptEvent::User { text, time: self.memory.now() },
+            Role::Assistant if !self.transcript.answer_has(&text) => TranscriptEvent::Assistant { text },
             Role::Assistant | Role::System => return,
         };
         self.transcript.tell(what, &Origins::of(role.into()));
@@ -58,12 +58,13 @@ impl Session {
         let thought = thought.map(|thought| clip(&thought, MOST_OF_THOUGHT));
         let calls = calls.iter().map(without_null_fields).collect();
         let node = self.node().map(str::to_owned);
-        self.transcript.tell(Happened::Answer { node, thought, say, calls, output }, &Origins::of(Origin::Model));
+        self.transcript
+            .tell(TranscriptEvent::Answer { node, thought, say, calls, output }, &Origins::of(Origin::Model));
     }
 
     /// Tells a decision that does not belong to a single call.
     pub(super) fn tell_decision(&mut self, decision: Value) {
-        self.transcript.tell(Happened::Decision { decision }, &Origins::of(Origin::User));
+        self.transcript.tell(TranscriptEvent::Decision { decision }, &Origins::of(Origin::User));
     }
 
     /// Tells an error that does not belong to a started call.
@@ -78,7 +79,7 @@ impl Session {
         if let Some(reason) = error["error"].as_object_mut() {
             reason.remove("reason");
         }
-        self.transcript.tell(Happened::Error { error }, &self.settings.in_sight(origins.clone()));
+        self.transcript.tell(TranscriptEvent::Error { error }, &self.settings.counted_as_shown(origins.clone()));
     }
 
     /// Tells an event from outside.
@@ -87,7 +88,7 @@ impl Session {
             true => json!("an event: it is in †events, and its words are not shown"),
             false => shorten(event, MOST_OF_READ),
         };
-        self.transcript.tell(Happened::Event { event }, &self.settings.in_sight(origins.clone()));
+        self.transcript.tell(TranscriptEvent::Event { event }, &self.settings.counted_as_shown(origins.clone()));
     }
 
     pub(super) fn remember_words(&mut self, role: Role, text: &str) {
@@ -115,9 +116,9 @@ impl Session {
         let Some(path) = self.paths_of_result(job, call).into_iter().next() else { return };
         let Some(about) = self.memory.context.read(&path, job.instance.as_deref()) else { return };
         let is_part = about["part"] == true;
-        let what = Happened::Observed { tool: call.tool_name().to_owned(), about: about.into_owned(), is_part };
+        let what = TranscriptEvent::Observed { tool: call.tool_name().to_owned(), about: about.into_owned(), is_part };
         let origins = self.memory.context.origins(&path, job.instance.as_deref());
-        self.transcript.tell(what, &self.settings.in_sight(origins));
+        self.transcript.tell(what, &self.settings.counted_as_shown(origins));
     }
 
     fn tell_end(&mut self, at: JobRef, call: &Call, status: Status) {
@@ -156,7 +157,7 @@ impl Session {
             changes,
             approved: job.is_approved,
         };
-        self.transcript.tell(Happened::Call(Box::new(entry)), &self.settings.in_sight(origins));
+        self.transcript.tell(TranscriptEvent::Call(Box::new(entry)), &self.settings.counted_as_shown(origins));
     }
 
     /// Tells calls that wait for a person, once and as proposed: otherwise a model takes them for lost.
@@ -169,8 +170,8 @@ impl Session {
             let jobs = (0..).zip(&step.jobs).filter(|(_, job)| job.status == Status::Waiting);
             jobs.map(move |(index, job)| ((number, index), job, &step.calls[job.call]))
         });
-        let waiting = steps.filter(|(place, ..)| !self.transcript.tells_waiting(*place));
-        let told: Vec<(Happened, Origins)> = waiting
+        let waiting = steps.filter(|(place, ..)| !self.transcript.has_told_waiting(*place));
+        let told: Vec<(TranscriptEvent, Origins)> = waiting
             .map(|(place, job, call)| {
                 let proposed = with_instance(&call.raw, job.instance.as_deref());
                 let entry = CallEntry {
@@ -185,7 +186,7 @@ impl Session {
                 };
                 // Names of instances are data; the rest is the model's own.
                 let origins = job.instance.as_ref().map_or_else(|| Origins::of(Origin::Model), |_| job.origins.clone());
-                (Happened::Call(Box::new(entry)), self.settings.in_sight(origins))
+                (TranscriptEvent::Call(Box::new(entry)), self.settings.counted_as_shown(origins))
             })
             .collect();
         told.into_iter().for_each(|(what, origins)| self.transcript.tell(what, &origins));

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::Session;
 use super::ids::{JobRef, QuestionId, QuestionNumber, Routed};
-use super::inbox::{Change, Look, MOST_LOOKS};
+use super::inbox::{Change, MOST_READS, PreviewRead};
 use super::input::Outcome;
-use super::output::{AskedAgain, Start, Task};
+use super::output::{RepeatReason, Start, Task};
 use crate::call::Call;
 use crate::origin::Origins;
 use crate::policy::{Place, Proposal};
@@ -16,21 +16,21 @@ use crate::tool::Effect;
 
 impl Session {
     /// Starts a look for every call of a question whose tool declares one.
-    pub(super) fn look_before(&mut self, number: QuestionNumber) {
+    pub(super) fn start_preview(&mut self, number: QuestionNumber) {
         if !self.settings.before {
             return;
         }
-        let looks = self.looks_of(&Routed::own(number)).into_iter().take(MOST_LOOKS).collect();
-        self.inbox.looks.add(looks);
-        self.start_looks();
+        let reads = self.reads_of(&Routed::own(number)).into_iter().take(MOST_READS).collect();
+        self.inbox.preview_reads.add(reads);
+        self.start_reads();
     }
 
     /// The look for one call, if there is one and it needs no person.
-    fn look(&self, question: QuestionNumber, index: usize, at: JobRef) -> Option<Look> {
+    fn preview_read(&self, question: QuestionNumber, index: usize, at: JobRef) -> Option<PreviewRead> {
         self.scheduler.find(at)?;
         let call = self.scheduler.call(at);
         let before = call.tool.as_ref()?.before.as_ref()?;
-        let proposal = Arc::new(before.look(&self.scheduler.frozen(at)?.params(call))?);
+        let proposal = Arc::new(before.preview_call(&self.scheduler.frozen(at)?.params(call))?);
         let (read, faults) = Call::read(&proposal, &self.memory.context);
         let tool = read.tool.clone().filter(|tool| faults.is_empty() && tool.effect == Effect::Read)?;
         self.settings.activity_of(&tool, read.activity.as_deref()).filter(|_| read.delegate.is_none())?;
@@ -58,17 +58,18 @@ impl Session {
             may_follow: &|_| false,
             grounding: None,
         });
-        verdict.is_allowed().then(|| Look { question, index, at, tool, call: proposal, origins: all(), attempt: 0 })
+        let (call, origins) = (proposal, all());
+        verdict.is_allowed().then_some(PreviewRead { question, index, at, tool, call, origins, attempt: 0 })
     }
 
-    fn start_looks(&mut self) {
+    fn start_reads(&mut self) {
         let room = usize::try_from(self.settings.max_parallel.max(1)).unwrap_or(usize::MAX);
-        while let Some(look) = self.inbox.looks.next(room) {
-            self.hand_out_look(look);
+        while let Some(look) = self.inbox.preview_reads.next(room) {
+            self.send_preview_read(look);
         }
     }
 
-    fn hand_out_look(&mut self, mut look: Look) {
+    fn send_preview_read(&mut self, mut look: PreviewRead) {
         let named = look.tool.fixed_name("_activity");
         if !self.inbox.is_open(look.question) || self.settings.activity_of(&look.tool, named).is_none() {
             return;
@@ -77,51 +78,51 @@ impl Session {
         let mut start = self.start_of(Routed::own(look.id()), &look.tool, named, Arc::clone(&look.call));
         start.attempt = look.attempt;
         self.tasks.push_back(Task::Call(Box::new(start)));
-        self.inbox.looks.begin(look);
+        self.inbox.preview_reads.begin(look);
     }
 
     /// Takes the outcome of a look.
-    pub(super) fn take_look(&mut self, question: u64, call: u32, outcome: &Outcome) {
-        let Some(look) = self.inbox.looks.end(question, call) else { return };
+    pub(super) fn take_preview_read(&mut self, question: u64, call: u32, outcome: &Outcome) {
+        let Some(look) = self.inbox.preview_reads.end(question, call) else { return };
         if let Outcome::Value(result) = outcome {
             self.note_changes(&look, result);
         }
-        self.start_looks();
+        self.start_reads();
     }
 
     /// Repeats a look that was running when its driver died.
-    pub(super) fn look_again(&mut self, question: u64, call: u32) {
-        let Some(look) = self.inbox.looks.end(question, call) else { return };
-        self.hand_out_look(look);
-        self.start_looks();
+    pub(super) fn repeat_preview_read(&mut self, question: u64, call: u32) {
+        let Some(look) = self.inbox.preview_reads.end(question, call) else { return };
+        self.send_preview_read(look);
+        self.start_reads();
     }
 
     /// The reads that show what an open question changes, each with the index of its call. A driver may repeat them
     /// to see whether something has changed; the session is not told.
-    pub fn fresh_looks(&self, id: &QuestionId) -> Vec<(usize, Start)> {
-        let looks = self.looks_of(id).into_iter().take(MOST_LOOKS);
-        let start = |look: Look| {
+    pub fn fresh_preview_reads(&self, id: &QuestionId) -> Vec<(usize, Start)> {
+        let reads = self.reads_of(id).into_iter().take(MOST_READS);
+        let start = |look: PreviewRead| {
             let named = look.tool.fixed_name("_activity");
             (look.index, self.start_of(Routed::own(look.id()), &look.tool, named, Arc::clone(&look.call)))
         };
-        looks.map(start).collect()
+        reads.map(start).collect()
     }
 
     /// What an open question would change in a record from a fresh look.
     pub fn fresh_changes(&self, id: &QuestionId, index: usize, result: &Value) -> Vec<Change> {
-        let look = self.looks_of(id).into_iter().find(|look| look.index == index);
+        let look = self.reads_of(id).into_iter().find(|look| look.index == index);
         look.and_then(|look| self.changes_by(&look, result)).unwrap_or_default()
     }
 
-    fn looks_of(&self, id: &QuestionId) -> Vec<Look> {
+    fn reads_of(&self, id: &QuestionId) -> Vec<PreviewRead> {
         let Some(question) = id.local().filter(|number| self.inbox.is_open(*number)) else { return Vec::new() };
         let calls = self.inbox.get(question).map(|asked| asked.calls.iter()).into_iter().flatten().enumerate();
         let jobs = calls.filter_map(|(index, call)| Some((index, *call.jobs.first()?)));
-        jobs.filter_map(|(index, at)| self.look(question, index, at)).collect()
+        jobs.filter_map(|(index, at)| self.preview_read(question, index, at)).collect()
     }
 
     /// Adds the current values to the question.
-    fn note_changes(&mut self, look: &Look, result: &Value) {
+    fn note_changes(&mut self, look: &PreviewRead, result: &Value) {
         if !self.inbox.is_open(look.question) {
             return;
         }
@@ -136,11 +137,11 @@ impl Session {
         }
         self.name_values(look.question);
         let id = Routed::own(look.question);
-        self.tasks.push_back(Task::AskAgain { id, because: AskedAgain::MoreIsKnown });
+        self.tasks.push_back(Task::AskAgain { id, because: RepeatReason::MoreIsKnown });
     }
 
     /// What a call would change in a record.
-    fn changes_by(&self, look: &Look, result: &Value) -> Option<Vec<Change>> {
+    fn changes_by(&self, look: &PreviewRead, result: &Value) -> Option<Vec<Change>> {
         self.scheduler.find(look.at)?;
         let call = self.scheduler.call(look.at);
         let (frozen, tool) = (self.scheduler.frozen(look.at)?, call.tool.as_ref()?);

@@ -19,20 +19,20 @@ const MOST_SILENCE: Duration = Duration::from_secs(10);
 const PATH: &str = "/callback";
 
 /// A page on 127.0.0.1. Requests without the `state` of this login get 404, and the page keeps waiting.
-pub struct Landing {
+pub struct LoginCallback {
     listener: TcpListener,
     back: String,
     limit: Duration,
     tell: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-impl std::fmt::Debug for Landing {
+impl std::fmt::Debug for LoginCallback {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Landing").field("back", &self.back).finish_non_exhaustive()
     }
 }
 
-impl Landing {
+impl LoginCallback {
     /// Opens the page at this port, 0 for any free one. `tell` gets the address that the person must open; `limit` is
     /// the longest wait.
     pub async fn open(port: u16, limit: Duration, tell: impl Fn(&str) + Send + Sync + 'static) -> io::Result<Self> {
@@ -79,7 +79,7 @@ impl Landing {
     }
 }
 
-impl LogIn for Landing {
+impl LogIn for LoginCallback {
     fn back(&self) -> String {
         self.back.clone()
     }

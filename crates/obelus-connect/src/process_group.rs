@@ -16,14 +16,14 @@ pub(crate) struct Pipes {
 }
 
 /// A running program in a process group of its own. Dropping it kills the group.
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     /// Always set; taken by `drop`.
     child: Option<Child>,
     /// The group's id, until it has been killed.
     id: Option<Pid>,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts a program with a pipe for each of its streams.
     pub(crate) fn spawn(command: &mut Command) -> io::Result<(Self, Pipes)> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -72,7 +72,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
         // A killed child is a zombie until it is reaped. Without a runtime, tokio does so on a best-effort basis.

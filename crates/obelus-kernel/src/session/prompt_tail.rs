@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::output::{CallReport, CallStatus};
-use super::telling::told_form;
-use super::transcript::{Happened, TranscriptEntry, is_empty, shorten};
+use super::transcript::{TranscriptEntry, TranscriptEvent, is_empty, shorten};
+use super::transcript_writes::told_form;
 use crate::context::View;
 use crate::path::Path;
 use crate::tool::Tool;
@@ -21,7 +21,7 @@ const MOST_OF_VALUE: usize = 400;
 const SHORT: usize = 40;
 
 /// A call's result that the transcript tells.
-struct ToldValue<'a> {
+struct TranscriptValue<'a> {
     path: Path,
     instance: Option<&'a str>,
     /// As it is told; none if only a line is left of it.
@@ -83,11 +83,11 @@ impl Session {
         kinds
     }
 
-    fn value_left(&self, kind: &str, view: &View, told: &[ToldValue<'_>]) -> Option<Value> {
+    fn value_left(&self, kind: &str, view: &View, told: &[TranscriptValue<'_>]) -> Option<Value> {
         let mut value = match self.settings.plans_before_reading() {
             true => self.shape_at(&Path::root(kind), None)?,
             false => {
-                let read = || self.untold_state();
+                let read = || self.state_not_in_transcript();
                 self.filtered(kind, view, read)?
             }
         };
@@ -108,13 +108,15 @@ impl Session {
         };
         is_long
             && self.transcript.sent().iter().filter(|entry| !entry.is_digest).any(|entry| match &entry.what {
-                Happened::Answer { output: Value::Object(fields), .. } => fields.values().any(|field| field == value),
+                TranscriptEvent::Answer { output: Value::Object(fields), .. } => {
+                    fields.values().any(|field| field == value)
+                }
                 _ => false,
             })
     }
 
     /// What differs between instances.
-    fn instances_left(&self, kind: &str, view: &View, told: &[ToldValue<'_>]) -> Map<String, Value> {
+    fn instances_left(&self, kind: &str, view: &View, told: &[TranscriptValue<'_>]) -> Map<String, Value> {
         let global = view.read(&[], None);
         let left = |name: &String| {
             let mut value = match self.settings.plans_before_reading() {
@@ -132,7 +134,7 @@ impl Session {
     }
 
     /// The state without the goals, results and denials that the transcript tells.
-    fn untold_state(&self) -> Value {
+    fn state_not_in_transcript(&self) -> Value {
         let mut state = self.state_for_model();
         if let Some(Value::Object(confirmations)) =
             self.settings.managed.confirmations.as_ref().and_then(|name| state.get_mut(name))
@@ -160,7 +162,7 @@ impl Session {
                 && own.into_iter().all(|(name, value)| params.get(name) == Some(value))
         };
         let is_told = |entry: &TranscriptEntry| match &entry.what {
-            Happened::Call(call) => {
+            TranscriptEvent::Call(call) => {
                 call.status == CallStatus::Denied && call.call["_tool"] == *tool && has_params(&call.call)
             }
             _ => false,
@@ -169,16 +171,16 @@ impl Session {
     }
 
     /// The results of calls, as the transcript tells them.
-    fn told_values(&self) -> Vec<ToldValue<'_>> {
+    fn told_values(&self) -> Vec<TranscriptValue<'_>> {
         let mut told = Vec::new();
         for entry in self.transcript.sent() {
-            let Happened::Call(call) = &entry.what else { continue };
+            let TranscriptEvent::Call(call) = &entry.what else { continue };
             for path in call.at.iter().filter_map(|path| crate::expr::OutputPath::parse(path).ok()) {
                 let Some(path) = path.paths().next().map(|path| Path::clone(path)) else { continue };
                 let instance = call.call.get("_instance").and_then(Value::as_str);
                 let result = call.result.as_ref().filter(|_| !entry.is_digest);
                 let tool = call.call["_tool"].as_str().and_then(|name| self.memory.context.tool(name));
-                told.push(ToldValue { path, instance, result, tool: tool.map(AsRef::as_ref) });
+                told.push(TranscriptValue { path, instance, result, tool: tool.map(AsRef::as_ref) });
             }
         }
         told
@@ -209,7 +211,7 @@ impl Session {
 }
 
 /// Removes from a kind's value what the transcript tells. Of what it no longer tells, the beginning stays.
-fn subtract(value: &mut Value, kind: &str, instance: Option<&str>, told: &[ToldValue<'_>]) {
+fn subtract(value: &mut Value, kind: &str, instance: Option<&str>, told: &[TranscriptValue<'_>]) {
     for told in told.iter().rev().filter(|told| told.path.kind == kind && told.instance == instance) {
         let Some((last, above)) = told.path.segments.split_last() else {
             if told.result.is_some_and(|result| told_form(told.tool, value) == *result) {

@@ -8,13 +8,13 @@ use obelus_kernel::session::{CallId, Input, Outcome, Session};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::open::remake;
+use super::open::session_factory;
 use super::{Host, HostError, Inner};
 use crate::events::EventBody;
 use crate::fork::fork;
-use crate::restore::{RestoreError, back_to_rest};
+use crate::restore::{RestoreError, rewind_to_rest};
 use crate::spec::SessionSpec;
-use crate::store::{Cut, Digest, InputId, Journaled, Record, StoreError};
+use crate::store::{DamagedTail, Digest, InputId, Journaled, Record, StoreError};
 
 /// An exported session.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,7 +122,7 @@ impl Host {
         if at > count {
             return Err(HostError::NoRecord { session: id.to_owned(), records: count, at });
         }
-        let session = self.look(id, Some(at))?;
+        let session = self.view(id, Some(at))?;
         let mut forecast = ForkForecast { at, records: count, ..ForkForecast::default() };
         let mut all: BTreeMap<CallId, (ForkedCall, Option<u64>)> = BTreeMap::new();
         for event in self.history(id)? {
@@ -185,7 +185,7 @@ impl Host {
         };
         let count = records.len() as u64;
         self.inner.store()?.create(id, export.created, &genesis, records)?;
-        self.inner.tell_made(id);
+        self.inner.notify_created(id);
         Ok(count)
     }
 
@@ -202,31 +202,31 @@ impl Host {
         let genesis = self.inner.genesis_of_copy(new, genesis)?;
         let after = before.split_off(usize::try_from(at).unwrap_or(usize::MAX));
         let session = self.inner.made(new, &genesis);
-        let session = session.map_err(|error| RestoreError::Remake(id.to_owned(), error.to_string()))?;
+        let session = session.map_err(|error| RestoreError::SessionFactory(id.to_owned(), error.to_string()))?;
         let journal = fork(session, new, before, &after, &format!("the fork of `{id}` at {at}"))?;
         let is_paused = journal.len() as u64 > at;
         store.create(new, (self.inner.clock)(), &genesis, journal)?;
-        self.inner.tell_made(new);
+        self.inner.notify_created(new);
         Ok(Forked { at, is_paused })
     }
 
     /// Takes a session back to its last rest if this version replays a later record differently (DUR-12); returns the
     /// record of that rest. A session that can be restored is unchanged.
-    pub async fn back_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
+    pub async fn rewind_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
         self.passivate(id).await;
         let store = self.inner.store()?;
         let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
         let spec = SessionSpec::from_genesis(genesis)?;
         let connections = self.inner.connector.resume(&spec, None)?;
         let _lock = store.lock(id)?;
-        Ok(back_to_rest(store, id, &remake(id, &spec, &connections))?)
+        Ok(rewind_to_rest(store, id, &session_factory(id, &spec, &connections))?)
     }
 
     /// Removes a session and all its data.
     pub async fn remove(&self, id: &str) -> Result<(), HostError> {
         self.passivate(id).await;
         self.inner.store()?.remove(id)?;
-        self.inner.tell_removed(id);
+        self.inner.notify_removed(id);
         Ok(())
     }
 }
@@ -253,7 +253,9 @@ impl Inner {
         let Journaled { records, cut, .. } = self.store()?.load(id, 0, None)?;
         match cut {
             None => Ok(records),
-            Some(Cut { seq, problem, .. }) => Err(StoreError::Damaged { session: id.to_owned(), seq, problem }.into()),
+            Some(DamagedTail { seq, problem, .. }) => {
+                Err(StoreError::Damaged { session: id.to_owned(), seq, problem }.into())
+            }
         }
     }
 }

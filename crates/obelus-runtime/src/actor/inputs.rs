@@ -4,14 +4,14 @@ use std::path::Path;
 
 use obelus_kernel::session::{Input, Picture, Refused};
 
-use super::{Actor, Incoming, Tell};
+use super::{Actor, Incoming, InputCommand};
 use crate::images::ImageError;
 use crate::secret::without_secrets_of;
 use crate::state_file::StateNews;
 
 impl Actor {
     /// Takes an input now, or after a pending edit of the state file.
-    pub(super) async fn hear(&mut self, tell: Tell) {
+    pub(super) async fn take_command_input(&mut self, tell: InputCommand) {
         match concerns_turn(&tell.input) && !self.deferred.is_empty() {
             true => self.deferred.push_back(tell),
             false => self.tell(tell).await,
@@ -19,7 +19,7 @@ impl Actor {
     }
 
     /// Takes an input and answers its sender.
-    pub(super) async fn tell(&mut self, tell: Tell) {
+    pub(super) async fn tell(&mut self, tell: InputCommand) {
         match self.is_taken(&tell) {
             Ok(None) => {}
             Ok(Some(record)) => return tell.answer(Ok(record)),
@@ -34,12 +34,12 @@ impl Actor {
                 Ok(_) => {}
             }
         }
-        let taken = self.take_told(&tell).await;
+        let taken = self.accept_input(&tell).await;
         tell.answer(taken);
     }
 
     /// The record of the same input if it was taken before (DUR-13). A different input with its id is refused.
-    fn is_taken(&self, tell: &Tell) -> Result<Option<u64>, Refused> {
+    fn is_taken(&self, tell: &InputCommand) -> Result<Option<u64>, Refused> {
         match (&tell.id, &self.journal) {
             (None, _) => Ok(None),
             (Some(id), None) => Ok(self.taken.get(id).copied()),
@@ -47,7 +47,7 @@ impl Actor {
         }
     }
 
-    async fn take_told(&mut self, tell: &Tell) -> Result<u64, Refused> {
+    async fn accept_input(&mut self, tell: &InputCommand) -> Result<u64, Refused> {
         let now = self.now();
         let mut batch = Vec::new();
         // Expired questions can no longer be answered.
@@ -92,7 +92,7 @@ impl Actor {
     async fn adopt_edits(&mut self) -> Result<bool, Refused> {
         let may = self.session.is_at_rest() && self.session.paused().is_none();
         let Some(files) = self.report.files.as_mut().filter(|_| may) else { return Ok(false) };
-        let state = match files.look(&self.session) {
+        let state = match files.read_edits(&self.session) {
             StateNews::Nothing => return Ok(false),
             StateNews::News(news) => {
                 self.tell_news(vec![news]);

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::annotation::{Annotation, Find, Same};
+use super::annotation::{Annotation, CreationSearch, UpdateCheck};
 use super::wire::{field, folded, whole};
 
 /// The key of a call, short enough for a text. It includes the call's parameters, because a removed session of the
@@ -26,15 +26,15 @@ fn mark_of(key: &str) -> String {
 
 /// Adds the planted values to the parameters. Returns whether all could be added: a value that the call already has in
 /// such a place stays, and then the record cannot be found.
-pub(super) fn plant(annotation: &Annotation, key: &str, params: &mut Map<String, Value>) -> bool {
+pub(super) fn embed_key(annotation: &Annotation, key: &str, params: &mut Map<String, Value>) -> bool {
     let mut all = !annotation.plant.is_empty();
     for (path, value) in &annotation.plant {
-        all &= plant_one(path, value, key, params).is_some();
+        all &= embed_at(path, value, key, params).is_some();
     }
     all
 }
 
-fn plant_one(path: &str, value: &Value, key: &str, params: &mut Map<String, Value>) -> Option<()> {
+fn embed_at(path: &str, value: &Value, key: &str, params: &mut Map<String, Value>) -> Option<()> {
     let (inside, name) = path.rsplit_once('.').map_or((None, path), |(inside, name)| (Some(inside), name));
     let mut fields = params;
     for step in inside.into_iter().flat_map(|inside| inside.split('.')) {
@@ -106,7 +106,7 @@ pub(super) fn at<'a>(params: &'a Map<String, Value>, path: &str) -> Option<&'a V
     Some(value).filter(|value| !value.is_null())
 }
 
-impl Find {
+impl CreationSearch {
     /// The result of the creation, if the record was found. The lowest id if there are several.
     pub(super) fn found(&self, result: &Value, key: &str) -> Result<Option<Value>, String> {
         let rows = match &self.rows {
@@ -134,7 +134,7 @@ impl Find {
     }
 }
 
-impl Same {
+impl UpdateCheck {
     /// Whether the record has everything that the update sets. None if they cannot be compared.
     pub(super) fn holds(&self, result: &Value, params: &Map<String, Value>) -> Option<bool> {
         let record = match &self.record {
@@ -182,13 +182,13 @@ mod tests {
             "find": {"method": "crm.deal.list"},
         }));
         let mut call = params(json!({"fields": {"TITLE": "Окна"}}));
-        assert!(plant(&deal, "k1", &mut call));
+        assert!(embed_key(&deal, "k1", &mut call));
         assert_eq!(call["fields"], json!({"TITLE": "Окна", "ORIGINATOR_ID": "obelus", "ORIGIN_ID": "k1"}));
         let mut own = params(json!({"FIELDS": {"origin_id": "1C-77"}}));
-        assert!(!plant(&deal, "k1", &mut own));
+        assert!(!embed_key(&deal, "k1", &mut own));
         assert_eq!(own["FIELDS"], json!({"origin_id": "1C-77", "ORIGINATOR_ID": "obelus"}));
         let mut broken = params(json!({"fields": "TITLE"}));
-        assert!(!plant(&deal, "k1", &mut broken));
+        assert!(!embed_key(&deal, "k1", &mut broken));
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
             (json!({}), "[k1]"),
         ] {
             let mut call = params(before);
-            assert!(plant(&task, "k1", &mut call));
+            assert!(embed_key(&task, "k1", &mut call));
             assert_eq!(call["fields"]["DESCRIPTION"], after);
         }
     }
@@ -214,7 +214,7 @@ mod tests {
         }));
         let key = key_of("s:1.0", &Map::new());
         let mut call = params(json!({"description": "Позвонить"}));
-        assert!(plant(&todo, &key, &mut call));
+        assert!(embed_key(&todo, &key, &mut call));
         let marked = call["description"].clone();
         assert_eq!(marked.as_str().map(|text| text.chars().count()), Some("Позвонить\n[3f0c9a1b]".chars().count()));
         let find = todo.find.unwrap();

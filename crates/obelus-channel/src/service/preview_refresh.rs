@@ -11,13 +11,13 @@ use crate::types::{LookRow, LookView};
 
 impl Service {
     /// Reads again the records that an open question would change; returns the values that differ from those shown.
-    pub async fn look_again(&self, id: &str, wanted: Option<Language>) -> Result<LookView, ChannelError> {
+    pub async fn refresh_preview(&self, id: &str, wanted: Option<Language>) -> Result<LookView, ChannelError> {
         let (session, number) = parts(id)?;
         let handle = self.open(session).await?;
         let asked = number.clone();
         let question = handle.inspect(move |session| session.question(&asked)).await?;
         let question = question.ok_or_else(|| ChannelError::UnknownQuestion(id.to_owned()))?;
-        let found = handle.look_again(&number).await?;
+        let found = handle.refresh_preview(&number).await?;
         let found = found.ok_or_else(|| ChannelError::NotFound(format!("a look for {id}")))?;
         let service = self.clone();
         let compare = move |session: &Session| {

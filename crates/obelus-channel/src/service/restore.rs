@@ -5,18 +5,18 @@ use crate::ChannelError;
 
 /// What a service found in its store at the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Started {
+pub struct RestoredSessions {
     /// Resumed sessions.
-    pub taken_up: usize,
+    pub resumed: usize,
     /// Sessions that wait for a person.
     pub waiting: usize,
 }
 
 impl Service {
     /// Resumes the unfinished work of an earlier process. Resting sessions stay in the store.
-    pub async fn take_up(&self) -> Result<Started, ChannelError> {
+    pub async fn restore(&self) -> Result<RestoredSessions, ChannelError> {
         let rows = self.blocking(|host| Ok(host.inbox()?)).await?;
-        let mut started = Started::default();
+        let mut started = RestoredSessions::default();
         for row in rows {
             if row.questions.is_some() {
                 started.waiting += 1;
@@ -24,7 +24,7 @@ impl Service {
             }
             // A session that cannot be opened reports its error when it is used.
             if let Ok(handle) = self.host.open(&row.session).await {
-                started.taken_up += 1;
+                started.resumed += 1;
                 tokio::spawn(async move { handle.finished().await });
             }
         }

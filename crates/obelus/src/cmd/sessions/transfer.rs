@@ -105,12 +105,12 @@ pub(in crate::cmd) fn write_new(to: Option<&Path>, text: &str) -> Result<()> {
 
 /// Goes back to the last rest of a session that cannot be restored; its journal is saved first.
 pub(super) fn back(store: &SqliteStore, id: &str, save: &Path) -> Result<Exit> {
-    if viewer(store).look(id, None).is_ok() {
+    if viewer(store).view(id, None).is_ok() {
         bail!("{}", fill(words().nothing_to_go_back, &[id]));
     }
     let host = viewer(store);
     export(&host, id, Some(save))?;
-    match on(async { Ok(host.back_to_rest(id).await?) })? {
+    match on(async { Ok(host.rewind_to_rest(id).await?) })? {
         Some(rest) => {
             let (name, save) = (visible(id), visible(&save.display().to_string()));
             output::note(&fill(words().went_back, &[&name, &rest.to_string(), &save]));

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::file::OpenFile;
 use super::index::RecordIndex;
 use super::journal::{number, signed};
-use super::writer::PutOff;
-use super::{sessions, sum};
+use super::writer::DeferredCheckpoint;
+use super::{checksum, sessions};
 use crate::store::{InboxRow, Snapshot, StoreError};
 
 /// The current format of checkpoints. One of another format is ignored and replaced.
@@ -36,7 +36,7 @@ pub(super) fn snapshot(connection: &Connection, index: &RecordIndex, id: &str) -
 }
 
 /// Stores a resting session, replacing older data. Removed sessions are skipped.
-pub(super) fn keep(file: &mut OpenFile, put_off: &PutOff) -> Result<(), StoreError> {
+pub(super) fn keep(file: &mut OpenFile, put_off: &DeferredCheckpoint) -> Result<(), StoreError> {
     let session = match file.number(&put_off.id) {
         Err(StoreError::Disk(error)) => return Err(StoreError::Disk(error)),
         Err(_) => return Ok(()),
@@ -89,5 +89,5 @@ pub(super) fn inbox(connection: &Connection, index: &RecordIndex) -> Result<Vec<
 }
 
 fn sum_of(session: i64, seq: i64, text: &str) -> i64 {
-    sum::with_numbers(sum::of_text(text), &[session, seq, 0])
+    checksum::with_numbers(checksum::of_text(text), &[session, seq, 0])
 }

@@ -1,11 +1,11 @@
-//! Rivals: calls that write one path in undefined order, so that the last to complete wins.
+//! Write conflicts: calls that write one path in undefined order, so that the last to complete wins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::branches::Branches;
 use super::check::{Check, Warning};
-use super::template::Who;
+use super::template::RunsFor;
 use crate::fault::Rule;
 use crate::fold::Method;
 use crate::path::Path;
@@ -13,8 +13,8 @@ use crate::path::Path;
 /// The most edges visited for one plan.
 const MOST_EDGES: usize = 1_000_000;
 
-/// Warns of rivals, for each path.
-pub(super) fn rivals(check: &Check) -> Vec<Warning> {
+/// Warns of write conflicts, for each path.
+pub(super) fn write_conflicts(check: &Check) -> Vec<Warning> {
     let branches = Branches::of(check);
     let mut budget = MOST_EDGES;
     let mut warnings = Vec::new();
@@ -27,12 +27,12 @@ pub(super) fn rivals(check: &Check) -> Vec<Warning> {
             warnings.push(Warning { rule: Rule::Plan5, call: Some(first), text });
         }
     }
-    warnings.extend(rivals_below(check, &branches, &mut budget));
+    warnings.extend(conflicts_below(check, &branches, &mut budget));
     warnings
 }
 
 /// Warns of pairs of calls in undefined order, one of which replaces a value and the other writes into it.
-fn rivals_below(check: &Check, branches: &Branches, budget: &mut usize) -> Vec<Warning> {
+fn conflicts_below(check: &Check, branches: &Branches, budget: &mut usize) -> Vec<Warning> {
     let writers = writers(check);
     let mut warnings = Vec::new();
     for (path, calls) in &writers {
@@ -62,8 +62,8 @@ fn rivals_below(check: &Check, branches: &Branches, budget: &mut usize) -> Vec<W
     warnings
 }
 
-fn share_an_instance(one: &Who, other: &Who) -> bool {
-    one == other || matches!((one, other), (Who::Each, Who::One(_)) | (Who::One(_), Who::Each))
+fn share_an_instance(one: &RunsFor, other: &RunsFor) -> bool {
+    one == other || matches!((one, other), (RunsFor::Each, RunsFor::One(_)) | (RunsFor::One(_), RunsFor::Each))
 }
 
 /// The calls that replace the value at each path, by wave.
@@ -90,11 +90,13 @@ fn among(check: &Check, branches: &Branches, calls: Vec<usize>, budget: &mut usi
     let mut rivals = BTreeSet::new();
     // The latest writers for each instance; several if only one of them runs. A call that is not for one instance
     // supersedes all of them.
-    let mut latest: BTreeMap<&Who, Vec<usize>> = BTreeMap::new();
+    let mut latest: BTreeMap<&RunsFor, Vec<usize>> = BTreeMap::new();
     for index in calls {
         let who = &check.who[index];
         let before: Vec<usize> = match who {
-            Who::One(_) => [who, &Who::Each].iter().filter_map(|who| latest.get(who)).flatten().copied().collect(),
+            RunsFor::One(_) => {
+                [who, &RunsFor::Each].iter().filter_map(|who| latest.get(who)).flatten().copied().collect()
+            }
             _ => latest.values().flatten().copied().collect(),
         };
         for other in before.into_iter().filter(|other| !branches.are_exclusive(*other, index)) {
@@ -102,7 +104,7 @@ fn among(check: &Check, branches: &Branches, calls: Vec<usize>, budget: &mut usi
                 rivals.extend([other, index]);
             }
         }
-        let is_superseded = |of: &Who| of == who || !matches!(who, Who::One(_));
+        let is_superseded = |of: &RunsFor| of == who || !matches!(who, RunsFor::One(_));
         for (_, calls) in latest.iter_mut().filter(|(of, _)| is_superseded(of)) {
             calls.retain(|other| branches.are_exclusive(*other, index));
         }

@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 const FILE: &str = "server.json";
 
 /// The file of a running server, removed on drop.
-pub(in crate::cmd) struct Beacon(PathBuf);
+pub(in crate::cmd) struct ServerFile(PathBuf);
 
-impl Beacon {
+impl ServerFile {
     /// Writes the server's address.
-    pub(in crate::cmd) fn light(folder: &Path, address: SocketAddr, token_file: &Path) -> std::io::Result<Self> {
+    pub(in crate::cmd) fn write(folder: &Path, address: SocketAddr, token_file: &Path) -> std::io::Result<Self> {
         let host = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
         let address = format!("http://{}", SocketAddr::new(host, address.port()));
         let token_file = token_file.canonicalize().unwrap_or_else(|_| token_file.to_owned());
@@ -35,7 +35,7 @@ impl Beacon {
     }
 }
 
-impl Drop for Beacon {
+impl Drop for ServerFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }

@@ -13,7 +13,7 @@ use crate::tool::Tool;
 use obelus_notebook::plan::Check;
 
 /// The origins of the inputs of a plan's calls.
-pub(super) struct Foretold<'a> {
+pub(super) struct PlannedOrigins<'a> {
     check: &'a Check,
     context: &'a Context,
     by_model: &'a dyn Fn(&Tool) -> bool,
@@ -21,7 +21,7 @@ pub(super) struct Foretold<'a> {
     made_of: Vec<Origins>,
 }
 
-impl<'a> Foretold<'a> {
+impl<'a> PlannedOrigins<'a> {
     /// Processes a checked plan wave by wave. Literals have the origin of whoever runs it.
     pub(super) fn new(
         check: &'a Check,
@@ -29,18 +29,18 @@ impl<'a> Foretold<'a> {
         literal: &Origins,
         by_model: &'a dyn Fn(&Tool) -> bool,
     ) -> Self {
-        let mut foretold = Self { check, context, by_model, made_of: vec![Origins::default(); check.calls.len()] };
+        let mut planned = Self { check, context, by_model, made_of: vec![Origins::default(); check.calls.len()] };
         for &index in check.waves.iter().flatten() {
             let mut made_of = Origins::default();
-            for instance in foretold.readers(index) {
-                let of_path = |path: &Path| foretold.of_path(index, path, instance);
-                let provenance = Provenance::foretelling(context, instance, literal, &of_path);
+            for instance in planned.readers(index) {
+                let of_path = |path: &Path| planned.of_path(index, path, instance);
+                let provenance = Provenance::of_planned_call(context, instance, literal, &of_path);
                 made_of.join(&provenance.of_call(&check.calls[index]));
-                made_of.join(&foretold.of_scoped_kinds(index));
+                made_of.join(&planned.of_scoped_kinds(index));
             }
-            foretold.made_of[index] = made_of;
+            planned.made_of[index] = made_of;
         }
-        foretold
+        planned
     }
 
     /// The instances for which a call runs.
@@ -89,14 +89,14 @@ impl<'a> Foretold<'a> {
             return made_of.clone().joined(&Origins::of(Origin::Model));
         }
         let mut all = Origins::default();
-        for (written, takes_errors) in writes(call).filter(|(written, _)| written.meets(path)) {
+        for (written, takes_errors) in writes(call).filter(|(written, _)| written.overlaps(path)) {
             all.join(&tool.origins_of_part(&below(written, path), made_of));
             if takes_errors {
                 all.join(made_of);
                 all.join(tool.error_origin());
             }
         }
-        if tool.side_writes.iter().any(|side| side.to.meets(path)) {
+        if tool.side_writes.iter().any(|side| side.to.overlaps(path)) {
             all.join(made_of);
             all.join(tool.origin());
         }

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::Session;
 use super::ids::{JobRef, QuestionNumber, Routed};
-use super::inbox::{Approved, Said};
+use super::inbox::{Approved, SessionReason};
 use super::scheduler::Status;
 use super::settings::ModelMayConfirm;
 use crate::call::Call;
 
 impl Session {
     /// Whether exactly this call was decided before, or is being asked about; that settles it.
-    pub(super) fn settle_by_earlier_word(&mut self, at: JobRef, call: &Call) -> bool {
+    pub(super) fn settle_by_earlier_decision(&mut self, at: JobRef, call: &Call) -> bool {
         let refuses = call.aside("confirmation_decision").is_some_and(|said| said == "deny");
         if self.inbox.is_blank() && !refuses {
             return false;
@@ -31,7 +31,7 @@ impl Session {
 
     /// The model reports that the user declined, which is always accepted.
     fn take_claimed_denial(&mut self, at: JobRef, call: &Call, frozen: &Arc<Value>, hash: &str) {
-        let silent = Said::Declined.words(self.settings.language.as_deref());
+        let silent = SessionReason::Declined.words(self.settings.language.as_deref());
         let reason = call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or(silent);
         match self.inbox.about(hash) {
             Some((number, index)) => self.deny(number, &[index], reason, "the agent, for the user"),
@@ -49,7 +49,7 @@ impl Session {
             self.inbox.forget_denial(hash);
             return false;
         }
-        self.drop_denied(at, Said::DeniedBefore.words(self.settings.language.as_deref()));
+        self.drop_denied(at, SessionReason::DeniedBefore.words(self.settings.language.as_deref()));
         true
     }
 

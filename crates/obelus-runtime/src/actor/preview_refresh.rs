@@ -13,9 +13,9 @@ use crate::handle::SessionHandle;
 impl SessionHandle {
     /// Reads again the records that an open question would change: the changes of each call, by index, against the
     /// current record. Calls whose record cannot be read are left out. None if no call says how to read its record.
-    pub async fn look_again(&self, question: &QuestionId) -> Result<Option<Vec<(usize, Vec<Change>)>>, Refused> {
+    pub async fn refresh_preview(&self, question: &QuestionId) -> Result<Option<Vec<(usize, Vec<Change>)>>, Refused> {
         let id = question.clone();
-        let looks = self.inspect(move |session| session.fresh_looks(&id)).await?;
+        let looks = self.inspect(move |session| session.fresh_preview_reads(&id)).await?;
         if looks.is_empty() {
             return Ok(None);
         }

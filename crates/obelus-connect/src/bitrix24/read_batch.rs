@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::errors::Failure;
-use super::portal::{Line, locked};
+use super::portal::{WebhookQueue, locked};
 use super::wire::{self, Answer, Request};
 
 /// How long a read waits for others. A portal takes a hundred times as long to answer.
@@ -25,7 +25,7 @@ const LONGEST_COMMAND: usize = 8 * 1024;
 
 /// Reads that wait to be sent.
 #[derive(Default)]
-pub(super) struct Gather {
+pub(super) struct ReadBatch {
     queue: Mutex<Queue>,
 }
 
@@ -43,7 +43,7 @@ struct Part {
     answer: oneshot::Sender<Result<Answer, Failure>>,
 }
 
-impl Gather {
+impl ReadBatch {
     /// Whether the queue is empty; if so, collecting ends.
     fn is_done(&self) -> bool {
         let mut queue = locked(&self.queue);
@@ -53,20 +53,20 @@ impl Gather {
 }
 
 /// A guard of the collecting task. If the runtime ends first, another task may start.
-struct Collecting<'a> {
-    gather: &'a Gather,
+struct CollectingGuard<'a> {
+    read_batch: &'a ReadBatch,
     is_done: bool,
 }
 
-impl Drop for Collecting<'_> {
+impl Drop for CollectingGuard<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            locked(&self.gather.queue).is_collecting = false;
+            locked(&self.read_batch.queue).is_collecting = false;
         }
     }
 }
 
-impl Line {
+impl WebhookQueue {
     /// Sends a read, once, together with others that are ready.
     pub(super) async fn read(self: &Arc<Self>, request: &Request) -> Result<Answer, Failure> {
         let Some(command) = request.command().filter(|command| command.len() <= LONGEST_COMMAND) else {
@@ -74,7 +74,7 @@ impl Line {
         };
         let (answer, waiting) = oneshot::channel();
         let begins = {
-            let mut queue = locked(&self.gather.queue);
+            let mut queue = locked(&self.read_batch.queue);
             queue.parts.push_back(Part { request: request.clone(), command, answer });
             !std::mem::replace(&mut queue.is_collecting, true)
         };
@@ -87,7 +87,7 @@ impl Line {
 
     /// Sends the queued reads in as few requests as possible.
     async fn collect(self: Arc<Self>) {
-        let mut collecting = Collecting { gather: &self.gather, is_done: false };
+        let mut collecting = CollectingGuard { read_batch: &self.read_batch, is_done: false };
         tokio::time::sleep(WINDOW).await;
         loop {
             self.portal.turn().await;
@@ -95,7 +95,7 @@ impl Line {
             if !parts.is_empty() {
                 tokio::spawn(Arc::clone(&self).send_parts(parts));
             }
-            collecting.is_done = self.gather.is_done();
+            collecting.is_done = self.read_batch.is_done();
             if collecting.is_done {
                 return;
             }
@@ -104,7 +104,7 @@ impl Line {
 
     /// As many parts as fit into one batch, without abandoned ones.
     fn take_parts(&self) -> Vec<Part> {
-        let mut queue = locked(&self.gather.queue);
+        let mut queue = locked(&self.read_batch.queue);
         queue.parts.retain(|part| !part.answer.is_closed());
         let count = queue.parts.len().min(MOST_COMMANDS);
         queue.parts.drain(..count).collect()

@@ -13,18 +13,18 @@ use crate::session::ids::{JobRef, LocalCall, QuestionNumber};
 use crate::tool::Tool;
 
 /// The limit of looks of one question.
-pub(in crate::session) const MOST_LOOKS: usize = 200;
+pub(in crate::session) const MOST_READS: usize = 200;
 
 /// Queued and running looks, by question and call.
 #[derive(Default)]
-pub(in crate::session) struct Looks {
-    queue: VecDeque<Look>,
-    open: BTreeMap<(u64, u32), Look>,
+pub(in crate::session) struct PreviewReads {
+    queue: VecDeque<PreviewRead>,
+    open: BTreeMap<(u64, u32), PreviewRead>,
 }
 
 /// A read for one call of a question.
 #[derive(Clone)]
-pub(in crate::session) struct Look {
+pub(in crate::session) struct PreviewRead {
     pub(in crate::session) question: QuestionNumber,
     /// The index of the call in the question.
     pub(in crate::session) index: usize,
@@ -37,7 +37,7 @@ pub(in crate::session) struct Look {
     pub(in crate::session) attempt: u32,
 }
 
-impl Look {
+impl PreviewRead {
     fn key(&self) -> (u64, u32) {
         (self.question.0, u32::try_from(self.index).unwrap_or(u32::MAX))
     }
@@ -45,31 +45,31 @@ impl Look {
     /// The driver's id of it.
     pub(in crate::session) fn id(&self) -> LocalCall {
         let (question, call) = self.key();
-        LocalCall::Look { question, call }
+        LocalCall::PreviewRead { question, call }
     }
 }
 
-impl Looks {
+impl PreviewReads {
     pub(in crate::session) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.open.is_empty()
     }
 
-    pub(in crate::session) fn add(&mut self, looks: Vec<Look>) {
-        self.queue.extend(looks);
+    pub(in crate::session) fn add(&mut self, reads: Vec<PreviewRead>) {
+        self.queue.extend(reads);
     }
 
     /// The next look, if fewer than `most` are running.
-    pub(in crate::session) fn next(&mut self, most: usize) -> Option<Look> {
+    pub(in crate::session) fn next(&mut self, most: usize) -> Option<PreviewRead> {
         if self.open.len() < most { self.queue.pop_front() } else { None }
     }
 
     /// Marks a look as running.
-    pub(in crate::session) fn begin(&mut self, look: Look) {
-        self.open.insert(look.key(), look);
+    pub(in crate::session) fn begin(&mut self, read: PreviewRead) {
+        self.open.insert(read.key(), read);
     }
 
     /// Ends a look.
-    pub(in crate::session) fn end(&mut self, question: u64, call: u32) -> Option<Look> {
+    pub(in crate::session) fn end(&mut self, question: u64, call: u32) -> Option<PreviewRead> {
         self.open.remove(&(question, call))
     }
 }

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 /// A folder of numbered pictures.
 #[derive(Debug)]
-pub(super) struct Shots {
+pub(super) struct PictureFolder {
     folder: PathBuf,
     next: Option<u32>,
 }
 
-impl Shots {
+impl PictureFolder {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder, next: None }
     }
@@ -68,7 +68,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("obelus-browser-shots-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
-        let mut shots = Shots::new(folder.join("s"));
+        let mut shots = PictureFolder::new(folder.join("s"));
         let first = shots.begin().unwrap();
         assert_eq!((name(&first), is_taken(&first)), ("0001.png".to_owned(), false));
         write(&first, b"png").unwrap();
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(fs::metadata(&first).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(folder.join("s")).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(name(&shots.begin().unwrap()), "0002.png");
-        assert_eq!(name(&Shots::new(folder.join("s")).begin().unwrap()), "0003.png");
+        assert_eq!(name(&PictureFolder::new(folder.join("s")).begin().unwrap()), "0003.png");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
-use super::{LARGEST, NotTaken, PortalEvent};
+use super::{EventRejected, LARGEST, PortalEvent};
 
 /// The time limit for sending an event.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,13 +35,13 @@ pub struct Received {
 }
 
 /// A listener for events. It closes when it is dropped.
-pub struct EventDoor {
+pub struct EventListener {
     address: SocketAddr,
     received: mpsc::Receiver<Received>,
     listening: JoinHandle<()>,
 }
 
-impl EventDoor {
+impl EventListener {
     /// Listens at an address, on the current tokio runtime.
     pub async fn open(listen: SocketAddr, token: Secret) -> std::io::Result<Self> {
         let listener = TcpListener::bind(listen).await?;
@@ -67,7 +67,7 @@ impl EventDoor {
     }
 }
 
-impl Drop for EventDoor {
+impl Drop for EventListener {
     fn drop(&mut self) {
         self.listening.abort();
     }
@@ -113,7 +113,7 @@ async fn take(request: Request<Incoming>, token: &Secret, sender: &mpsc::Sender<
     let path = request.uri().path().to_owned();
     let form = match tokio::time::timeout(PATIENCE, to_bytes(Body::new(request.into_body()), LARGEST)).await {
         Ok(Ok(form)) => form,
-        Ok(Err(_)) => return refused(NotTaken::TooLarge),
+        Ok(Err(_)) => return refused(EventRejected::TooLarge),
         Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the form did not come in time\n".to_owned()),
     };
     match PortalEvent::read(&form, token) {
@@ -125,11 +125,11 @@ async fn take(request: Request<Incoming>, token: &Secret, sender: &mpsc::Sender<
     }
 }
 
-fn refused(why: NotTaken) -> (StatusCode, String) {
+fn refused(why: EventRejected) -> (StatusCode, String) {
     let status = match why {
-        NotTaken::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        NotTaken::NoEvent => StatusCode::BAD_REQUEST,
-        NotTaken::Stranger => StatusCode::FORBIDDEN,
+        EventRejected::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        EventRejected::NoEvent => StatusCode::BAD_REQUEST,
+        EventRejected::Stranger => StatusCode::FORBIDDEN,
     };
     (status, format!("{why}\n"))
 }
