@@ -6,11 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Places with Russian letters outside the table, and why.
-const RUSSIAN: [(&str, &str); 14] = [
+const RUSSIAN: [(&str, &str); 13] = [
     ("obelus-sandbox/src/", "the practice portal speaks as a portal does, from a table of its own"),
-    ("obelus-notebook/src/mention/", "reads numbers, dates and names that people write"),
+    ("obelus-notebook/src/mention/", "reads numbers, dates, names, and a yes and a no that people write"),
     ("obelus-notebook/src/quote.rs", "knows letters that look alike"),
-    ("obelus-kernel/src/session/inbox/consent.rs", "reads a person's yes and no"),
     ("obelus-connect/src/operator/record/answer.rs", "reads what an item of a plan is about"),
     ("obelus-connect/src/operator/record/words.rs", "reads which element a text names"),
     ("obelus-runtime/src/mask/phone.rs", "reads the names of fields with telephone numbers"),

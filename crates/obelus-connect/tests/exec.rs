@@ -103,6 +103,18 @@ async fn garbage_is_shown_with_its_place() {
 }
 
 #[tokio::test]
+async fn an_effect_is_known_to_have_happened_if_only_its_output_cannot_be_read() {
+    for script in ["echo done", r#"echo '{"_messages": 1}'"#] {
+        let failed = error(sh(script), work(json!({}), "create")).await;
+        assert!(failed.code == "bad_output" && failed.happened, "{script}: {failed:?}");
+    }
+    assert!(!error(sh("echo done; exit 1"), work(json!({}), "create")).await.happened);
+    // It was killed, and may have had its effect before.
+    let outcome = run(sh("cat /dev/zero"), work(json!({}), "create")).await;
+    assert!(matches!(outcome, Outcome::Lost { .. }), "{outcome:?}");
+}
+
+#[tokio::test]
 async fn a_program_that_is_not_there_is_named() {
     let failed = error(json!({"exec": ["no-such-program-here"]}), reading(json!({}))).await;
     assert_eq!(failed.code, "not_found");

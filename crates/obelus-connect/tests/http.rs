@@ -181,6 +181,16 @@ async fn a_circle_of_redirects_ends() {
 }
 
 #[tokio::test]
+async fn an_effect_is_known_to_have_happened_if_only_its_answer_cannot_be_read() {
+    for (answer, happened) in [("oops", true), (r#"{"_messages": 1}"#, true)] {
+        let server = Server::start(move |_, _| reply_json(answer)).await;
+        let binding = json!({"http": {"method": "POST", "url": server.url}});
+        let failed = error(binding, work(json!({}), "create")).await;
+        assert_eq!((failed.code.as_str(), failed.happened), ("bad_output", happened), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_request_that_acts_is_not_turned_into_a_get() {
     for (method, effect, status) in [
         ("POST", "create", "301 Moved Permanently"),

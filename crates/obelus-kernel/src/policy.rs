@@ -3,7 +3,7 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `gate` | `Gate::judge`, the only place where a verdict is made |
+//! | `gate`, `reason` | `Gate::judge`, the only place where a verdict is made; its reasons |
 //! | `rules`, `matching`, `index` | the policy of an agent's file, and how its rules are found |
 //! | `provenance` | the origins of a call's values |
 //! | `consent` | standing consents of a session |
@@ -21,6 +21,7 @@ mod last_write;
 mod matching;
 mod planned_origins;
 mod provenance;
+mod reason;
 mod rules;
 mod simulate;
 mod why;
@@ -30,7 +31,7 @@ pub use consent::{ConsentScope, ConsentTerms, NeverStanding, StandingConsent};
 pub(crate) use consent::{fields_of, hosts, never};
 pub use explain::explain;
 pub(crate) use gate::Mode;
-pub use gate::{Explanation, Finding, Gate, Proposal, Reason, Ruling, Verdict};
+pub use gate::{Explanation, Finding, Gate, Proposal, Ruling, Verdict};
 pub(crate) use grounding::{AfterReading, Callee, GroundIndex, Grounded, Grounding, list_with};
 pub use grounding::{Evidence, GroundingRule};
 pub(crate) use last_write::last_write;
@@ -39,6 +40,7 @@ pub(crate) use obelus_notebook::dotted::values_at;
 use obelus_notebook::grounding;
 pub use provenance::Place;
 pub(crate) use provenance::{Provenance, mark, stands_in_one_result};
+pub use reason::Reason;
 pub use rules::{Examples, Policy, Rule as PolicyRule};
 pub use simulate::simulate;
 pub use why::{CallParam, ValueWrite, Why, Writer, why};

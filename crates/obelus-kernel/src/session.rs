@@ -24,9 +24,9 @@
 //! |---|---|
 //! | `input`, `output`, `ids`, `solution` | inputs and outputs |
 //! | `flow` | a turn from its beginning to its rest; `solve`: the model's answer |
-//! | `calls`, `freeze`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
+//! | `calls`, `freeze`, `judge`, `results` | a call from blocked to its end; `grounds`: grounding of its values |
 //! | `asking`, `preview_reads`, `eliciting` | asking questions |
-//! | `decide`, `edit_call`, `edit_plan`, `earlier_decisions`, `doubt` | people's decisions and their effects |
+//! | `decide`, `edit_call`, `edit_plan`, `earlier_decisions`, `doubt`, `happened` | people's decisions and their effects |
 //! | `prompt`, `transcript_writes`, `prompt_tail`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state for people, and a state from outside |
 //! | `plan_graph` | the calls of a turn as a graph |
@@ -50,10 +50,12 @@ mod follow_up;
 mod freeze;
 mod graph_run;
 mod grounds;
+mod happened;
 mod identity;
 pub mod ids;
 mod inbox;
 mod input;
+mod judge;
 mod memory;
 mod observation;
 mod output;
@@ -98,16 +100,15 @@ pub use transcript::{CallEntry, TranscriptEntry, TranscriptEvent};
 
 /// The types of the fields of [`Settings`].
 pub mod options {
-    pub use super::inbox::ConsentWords;
     pub use super::input::Limit;
     pub use super::settings::{Approval, FollowUp, ManagedFields, ModelMayConfirm, Planning};
+    pub use obelus_notebook::mention::consent::ConsentWords;
 }
 
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
-use crate::message::{Message, PlanMode, Role};
-use crate::origin::Origins;
+use crate::message::{Message, PlanMode};
 use crate::policy::{GroundIndex, Why, why};
 use crate::schema;
 use crate::time::Time;
@@ -478,15 +479,6 @@ impl Session {
             return PlanMode::Lazy;
         }
         self.memory.context.plan().map(|plan| plan.mode).unwrap_or_default()
-    }
-
-    fn remember_words(&mut self, role: Role, text: &str) {
-        self.transcript.show(&Origins::of(role.into()));
-        if role == Role::Assistant {
-            self.transcript.note_said();
-        }
-        self.tell_words(role, text.to_owned());
-        self.memory.remember(Message::text(role, text));
     }
 }
 

@@ -4,9 +4,11 @@
 
 pub mod addresses;
 mod calendar;
+pub mod consent;
 pub mod decimal;
 mod digits;
 pub mod names;
 pub mod numbers;
 pub mod phones;
+pub mod site;
 pub mod text;

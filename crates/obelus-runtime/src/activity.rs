@@ -169,8 +169,10 @@ fn masked(outcome: Outcome) -> Outcome {
             messages.iter_mut().for_each(mask_value);
             Outcome::Messages(messages)
         }
-        Outcome::Error(CallError { code, message, .. }) => {
-            Outcome::Error(CallError::new(without_secrets(&code), without_secrets(&message)))
+        Outcome::Error(error) => {
+            let (code, message) =
+                (without_secrets(&error.code).into_owned(), without_secrets(&error.message).into_owned());
+            Outcome::Error(CallError { code, message, ..error })
         }
         Outcome::Lost { message } => Outcome::Lost { message: without_secrets(&message).into_owned() },
     }

@@ -135,7 +135,7 @@ fn not_an_observation(found: &str) -> Outcome {
          them; \
          this brought {found}"
     );
-    Outcome::Error(CallError::new("bad_result", text))
+    Outcome::Error(CallError::new("bad_result", text).after_success())
 }
 
 /// A text within the limit, and whether it was cut.

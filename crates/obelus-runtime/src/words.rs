@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn limits_are_told_by_what_they_limit_and_refusals_by_their_code() {
-        let error = |limit| CallError { code: "limit".to_owned(), message: "whatever".to_owned(), limit };
+        let error = |limit| CallError { limit, ..CallError::new("limit", "whatever") };
         let told = |limit, language| limit_in_words(&error(Some(limit)), language);
         assert_eq!(told(Limit::Requests(8), Language::Russian), "обращений к модели за один ход: 8");
         assert_eq!(told(Limit::Steps(4), Language::English), "4 steps in one turn");

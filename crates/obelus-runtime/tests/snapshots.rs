@@ -101,6 +101,29 @@ async fn a_snapshot_needs_nothing_of_what_came_before_until_somebody_asks() {
     assert!(refused.text.contains("record 10"), "{}", refused.text);
 }
 
+#[tokio::test]
+async fn a_record_that_was_deleted_before_the_snapshot_is_missed_when_the_session_is_opened() {
+    for (name, is_registered) in [("snapshots-gone", true), ("snapshots-gone-soon", false)] {
+        let folder = Folder::new(name);
+        let mut store = SqliteStore::open(&folder.0).unwrap();
+        let host = grow(&store, 4).await;
+        // Until the store is closed, its latest records are not in its register.
+        if is_registered {
+            drop((host, store));
+            store = SqliteStore::open(&folder.0).unwrap();
+        }
+        assert!(open(&store).look("s", None).is_ok());
+        spoil(&folder.0, "DELETE FROM record WHERE seq = 10");
+        let host = open(&store);
+        for error in [host.open("s").await.err(), host.look("s", None).err()] {
+            let text = error.map(|error| error.to_string()).unwrap_or_default();
+            assert!(text.contains("`s`") && text.contains("records of it are missing"), "{name}: {text}");
+        }
+        host.remove("s").await.unwrap();
+        assert!(host.create("s", plan()).await.is_ok(), "the rest of the store works");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_session_is_kept_when_it_rests_for_a_while_after_many_records_and_at_its_end() {
     let store = Arc::new(MemoryStore::new());

@@ -26,6 +26,11 @@ const CAUSES: &[(&str, &str, &str)] = &[
     ("bad_params", "данные не подходят", "the data does not fit"),
     ("bad_output", "ответ нельзя прочесть", "the answer cannot be read"),
     ("bad_result", "результат не подходит", "the result does not fit"),
+    (
+        "result_not_kept",
+        "это сделано, но результат не удалось сохранить",
+        "it is done, but its result could not be kept",
+    ),
     ("result_too_large", "результат слишком велик", "the result is too large"),
     ("output_too_large", "ответ слишком велик", "the answer is too large"),
     ("unresolved_reference", "нет данных от другого шага", "another step brought no data"),

@@ -113,6 +113,12 @@ phrases! {
             "в режиме canary без вашего решения выполняются только чтение и создание",
             "in the mode canary only reading and creating run without your decision";
         plan: "план выполняется только с вашего согласия", "a plan runs when it is approved";
+        happened:
+            "такой же вызов уже сделан, но его результат не удалось сохранить: {}; «да» сделает это ещё раз",
+            "the same call has happened before, but its result could not be kept: {}; a yes does it again";
+        may_have_happened:
+            "такой же вызов, возможно, уже сделан: никто не сказал, произошло ли это; «да» может сделать это второй раз",
+            "the same call may have happened before: nobody said whether it did; a yes may do it twice";
         interrupted:
             "работа прервалась, и неизвестно, было ли это сделано",
             "the work was interrupted, and it is not known whether this happened";

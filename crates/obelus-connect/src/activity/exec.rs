@@ -23,7 +23,7 @@ use self::environment::Environment;
 use self::output::Output;
 use super::binding::{BindingError, Fields};
 use super::messages;
-use super::retry::{Failure, Retry};
+use super::retry::{Failure, Retry, RetryAdvice};
 use super::text::read_json;
 use crate::process_group::ProcessGroup;
 
@@ -65,9 +65,7 @@ impl Activity for Exec {
             let input = input_of(&work);
             match retry.run(work.tool.effect, || program.run(&work, &input)).await {
                 // The program was killed and may have had its effect before.
-                Err(error) if error.code.starts_with("signal_") && !work.tool.idempotent => {
-                    Outcome::Lost { message: error.message }
-                }
+                Err(error) if was_killed(&error) && !work.tool.idempotent => Outcome::Lost { message: error.message },
                 result => result.unwrap_or_else(Outcome::Error),
             }
         })
@@ -87,6 +85,12 @@ impl Activity for Exec {
     fn time_limit(&self) -> Option<Duration> {
         self.limit
     }
+}
+
+/// Whether the program was killed by a signal, or because its output was too large or broke off.
+fn was_killed(error: &CallError) -> bool {
+    let is_unread = !error.happened && ["output_too_large", "bad_output"].contains(&error.code.as_str());
+    is_unread || error.code.starts_with("signal_")
 }
 
 /// The answer of a reconciling program: `{"happened": RESULT}`, `{"did_not": true}` or `{"unknown": "WORDS"}`.
@@ -228,11 +232,7 @@ fn outcome_of(stdout: &[u8]) -> Result<Outcome, Failure> {
     if stdout.trim_ascii().is_empty() {
         return Ok(Outcome::Value(Value::Null));
     }
-    let lasting = |error: CallError| Failure::lasting(error.code, error.message);
     let outcome = read_json(stdout, "stdout").and_then(messages::outcome_of);
-    // The effect has happened although its output cannot be read; the error must say so.
-    outcome.map_err(|mut error| {
-        error.message.push_str("; the program itself ended without an error, so what it does is done");
-        lasting(error)
-    })
+    // The program itself ended without an error.
+    outcome.map_err(|error| Failure { error: error.after_success(), again: RetryAdvice::Never })
 }

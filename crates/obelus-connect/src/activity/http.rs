@@ -94,7 +94,7 @@ impl Activity for Http {
                 Ok(secrets) => endpoint.run(&work, &secrets, retry).await,
                 Err(name) => Err(CallError::new("no_secret", format!("the environment has no `{name}`; set it"))),
             };
-            match result.and_then(messages::outcome_of) {
+            match result.and_then(|value| messages::outcome_of(value).map_err(CallError::after_success)) {
                 Err(error) if is_lost(&error) && !work.tool.idempotent => Outcome::Lost { message: error.message },
                 result => result.unwrap_or_else(Outcome::Error),
             }

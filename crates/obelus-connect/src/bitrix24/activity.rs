@@ -244,6 +244,7 @@ impl Job {
                 let words = self.words().lost;
                 Outcome::Lost { message: format!("{}: {words}: {cause}", self.line.webhook.portal()) }
             }
+            Err(failure @ Failure::TooLarge) if !self.is_read => Outcome::Lost { message: self.error(failure).message },
             Err(failure) => Outcome::Error(self.error(failure)),
         }
     }

@@ -3,8 +3,6 @@
 //! It covers calls of one tool that set no fields other than those shown, within a scope. The gate checks it last: it
 //! replaces a person's answer, and only for reasons that a person may answer in advance.
 
-mod site;
-
 use std::collections::BTreeSet;
 
 use obelus_notebook::mention::addresses::{Address, addresses};
@@ -13,12 +11,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::gate::{Proposal, Reason, Ruling};
+use super::gate::{Proposal, Ruling};
+use super::reason::Reason;
 use super::{Callee, Place, values_at};
 use crate::names::{alike, folded};
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
-pub(crate) use site::hosts;
+pub(crate) use obelus_notebook::mention::site::hosts;
 
 /// The calls of the tool that a consent covers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

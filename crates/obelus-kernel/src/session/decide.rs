@@ -10,6 +10,7 @@ use super::input::{CallError, Decision, Input, Outcome};
 use super::output::{ElicitationAnswer, RepeatReason, Task};
 use super::scheduler::{Status, Trigger};
 use super::{Refused, Session, error_data};
+use crate::policy::Reason;
 
 impl Session {
     /// Takes a decision. An invalid one is refused, and the question stays open.
@@ -149,7 +150,10 @@ impl Session {
         let outcome = match decision {
             // An unknown result is not written and not validated: the effect has happened.
             Decision::Happened { result: Value::Null } => Some(Outcome::Messages(Vec::new())),
-            Decision::Happened { result } => Some(Outcome::Value(result)),
+            Decision::Happened { result } => {
+                self.check_result(number, &result)?;
+                Some(Outcome::Value(result))
+            }
             Decision::DidNot => None,
             // An approval does not repeat an effect (ASK-8).
             other => {
@@ -162,6 +166,16 @@ impl Session {
         };
         self.settle_doubt(number, by, outcome);
         Ok(())
+    }
+
+    /// A result that the tool cannot have returned is refused, and the question stays open.
+    fn check_result(&self, number: QuestionNumber, result: &Value) -> Result<(), Refused> {
+        let job = self.inbox.get(number).and_then(|question| question.jobs().next());
+        let tool = job.filter(|_| self.settings.guards_effects).and_then(|at| self.scheduler.call(at).tool.as_ref());
+        match tool.and_then(|tool| tool.output_breaches(result).into_iter().next()) {
+            Some(breach) => Err(Refused::breach("bad_answer", breach)),
+            None => Ok(()),
+        }
     }
 
     fn decide_about_input(&mut self, number: QuestionNumber, decision: Decision, by: &str) -> Result<(), Refused> {
@@ -257,6 +271,10 @@ impl Session {
         let Some(question) = self.inbox.get(number) else { return };
         match question.about {
             About::InDoubt => {
+                let job = question.jobs().next();
+                if let Some(at) = job {
+                    self.note_happened(at, Reason::MayHaveHappened);
+                }
                 let error = CallError::new("in_doubt", "nobody said in time whether it happened");
                 self.settle_doubt(number, "nobody", Some(Outcome::Error(error)));
             }

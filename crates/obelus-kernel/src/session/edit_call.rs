@@ -86,7 +86,8 @@ impl Session {
         let mut edited = frozen.params(call);
         let mut whole = (*frozen.call).clone();
         for (name, value) in respelled.as_ref().unwrap_or(params) {
-            if name.starts_with('_') || !is_param(tool, &edited, name) {
+            let is_aside = self.settings.guards_effects && !Call::is_param(name, tool);
+            if name.starts_with('_') || is_aside || !is_param(tool, &edited, name) {
                 return Err(unknown_param(tool, &edited, name));
             }
             whole[name] = value.clone();
@@ -95,7 +96,8 @@ impl Session {
         if let Some(breach) = tool.breaches(&edited).into_iter().next() {
             return Err(Refused::breach("bad_edit", breach));
         }
-        let reasons = self.reasons_of_edit(call, tool, &edited)?;
+        let mut reasons = self.reasons_of_edit(call, tool, &edited)?;
+        reasons.extend(self.happened_before(call, &whole));
         let frozen = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)) };
         let question = self.question_with(question, index, at, &frozen, reasons);
         Ok(Some(CallEdit { index, at, frozen, question }))
@@ -149,7 +151,7 @@ impl Session {
         let is_marked = |path: &str| asked.marks.iter().any(|mark| mark.place.starts_with(path));
         edited.reasons.retain(|reason| match reason {
             Reason::UntrustedTarget { path, .. } => is_marked(path),
-            _ => true,
+            other => !other.is_about_repetition(),
         });
         let more: Vec<Reason> = reasons.into_iter().filter(|reason| !edited.reasons.contains(reason)).collect();
         edited.reasons.extend(more);

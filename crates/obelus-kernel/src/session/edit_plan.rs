@@ -81,7 +81,8 @@ impl Session {
         let own = read.params.iter().map(|(name, template)| (name.to_string(), template.outline()));
         let own = Value::Object(own.collect());
         for (name, value) in params {
-            if name.starts_with('_') || !is_param(tool, &own, name) {
+            let is_aside = self.settings.guards_effects && !Call::is_param(name, tool);
+            if name.starts_with('_') || is_aside || !is_param(tool, &own, name) {
                 return Err(unknown_param(tool, &own, name));
             }
             call[name] = value.clone();

@@ -3,7 +3,6 @@
 //! It owns questions, decisions about calls, elicitations of running calls, and the reads that show what a question
 //! would change. It knows only the ids of jobs: a decision returns the jobs it releases.
 
-mod consent;
 mod describe;
 mod elicitation;
 mod naming;
@@ -20,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use super::ids::{JobRef, QuestionId, QuestionNumber};
 use crate::policy::{Grounded, Reason};
 use crate::time::Time;
-pub use consent::ConsentWords;
 pub(super) use describe::{Part, describe, marks};
 pub use describe::{ValueMark, quoted_value};
 pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer, describe_elicitation, fault_of_schema};
@@ -58,6 +56,8 @@ pub(super) struct Inbox {
     pub(super) answerable: Option<QuestionId>,
     /// People's texts in reasons, answers and edits.
     written: Vec<String>,
+    /// Effects that happened, or may have, and of which no result was kept: why the same one needs a person.
+    happened: BTreeMap<String, Reason>,
 }
 
 /// A job that needs a person.
@@ -102,6 +102,8 @@ pub(super) struct InboxCheckpoint<'a> {
     answerable: Cow<'a, Option<QuestionId>>,
     #[serde(default)]
     written: Cow<'a, [String]>,
+    #[serde(default)]
+    happened: Cow<'a, BTreeMap<String, Reason>>,
 }
 
 impl From<InboxCheckpoint<'_>> for Inbox {
@@ -115,6 +117,7 @@ impl From<InboxCheckpoint<'_>> for Inbox {
             approved: kept.approved.into_owned(),
             answerable: kept.answerable.into_owned(),
             written: kept.written.into_owned(),
+            happened: kept.happened.into_owned(),
             ..Self::default()
         }
     }
@@ -135,6 +138,7 @@ impl Inbox {
             approved: Cow::Borrowed(&self.approved),
             answerable: Cow::Borrowed(&self.answerable),
             written: Cow::Borrowed(&self.written),
+            happened: Cow::Borrowed(&self.happened),
         })
     }
 
@@ -292,6 +296,25 @@ impl Inbox {
     /// Whether nothing was ever asked or denied, so that no call has a history.
     pub(super) fn is_blank(&self) -> bool {
         self.all.is_empty() && self.denied.is_empty()
+    }
+
+    /// Records an effect that happened, or may have, without a result.
+    pub(super) fn note_happened(&mut self, effect: String, why: Reason) {
+        self.happened.insert(effect, why);
+    }
+
+    /// Whether there are any.
+    pub(super) fn has_happened(&self) -> bool {
+        !self.happened.is_empty()
+    }
+
+    /// Why this effect needs a person, if it happened or may have.
+    pub(super) fn happened(&self, effect: &str) -> Option<&Reason> {
+        self.happened.get(effect)
+    }
+
+    pub(super) fn forget_happened(&mut self, effect: &str) {
+        self.happened.remove(effect);
     }
 
     /// Makes one job's result count for another one as well.

@@ -244,12 +244,24 @@ pub struct CallError {
     /// The limit that was reached, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+    /// Whether the activity itself succeeded, and only its result cannot be used. An effect has then happened.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub happened: bool,
 }
 
 impl CallError {
+    /// The code of a call whose effect happened and whose result could not be kept.
+    pub const RESULT_NOT_KEPT: &'static str = "result_not_kept";
+
     /// An error with a code and words.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), limit: None }
+        Self { code: code.into(), message: message.into(), limit: None, happened: false }
+    }
+
+    /// The same for an activity that succeeded, and whose result cannot be used.
+    #[must_use]
+    pub fn after_success(self) -> Self {
+        Self { happened: true, ..self }
     }
 
     /// A turn that ends at a limit.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::ids::{JobRef, LocalCall};
 use super::input::{CallError, Input, Outcome};
 use super::memory::{Author, Failure, ReadMessages, Written};
-use super::scheduler::Status;
+use super::scheduler::{Job, Status};
 use super::settings::Settings;
 use super::{Session, error_data};
 use crate::call::{Call, without_absent};
@@ -67,15 +67,22 @@ impl Session {
                 self.write_side_writes(at, &call, result, &None);
             }
             return match outcome {
+                Outcome::Error(error) if error.happened => {
+                    let error = self.error_of_result(at, error);
+                    self.close_unkept(at, Some(error));
+                }
                 Outcome::Error(error) => self.close_unkept(at, Some(error)),
                 Outcome::Lost { message } => self.close_unkept(at, Some(CallError::new("lost", message))),
                 Outcome::Value(_) | Outcome::Messages(_) => self.close_unkept(at, None),
             };
         }
-        let outcome = match fault_of_result(&self.settings, &call, &outcome) {
-            Some(error) => Outcome::Error(error),
-            None => outcome,
+        let fault = fault_of_result(&self.settings, &call, &outcome);
+        let outcome = match (fault.or_else(|| self.fault_of_messages(at, &call, &outcome)), outcome) {
+            (Some(error), _) => Outcome::Error(self.error_of_result(at, error)),
+            (None, Outcome::Error(error)) if error.happened => Outcome::Error(self.error_of_result(at, error)),
+            (None, outcome) => outcome,
         };
+        let has_result = matches!(outcome, Outcome::Value(_) | Outcome::Messages(_));
         let has_side_writes = call.tool.as_ref().is_some_and(|tool| !tool.side_writes.is_empty());
         let result = match &outcome {
             Outcome::Value(result) if has_side_writes => Some(result.clone()),
@@ -84,7 +91,13 @@ impl Session {
         if let Outcome::Value(value) = &outcome {
             self.scheduler.note_added(at, value);
         }
-        let written = self.write_outcome(at, &call, outcome);
+        let written = match self.write_outcome(at, &call, outcome) {
+            Err(failure) if has_result => Err(self.failure_of_result(at, failure)),
+            written => written,
+        };
+        if has_result && written.is_ok() {
+            self.forget_happened(at);
+        }
         let expands = self.settings.expands_rows && written.is_ok();
         if expands && call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) {
             self.scheduler.expand(at, &self.memory.context);
@@ -110,16 +123,16 @@ impl Session {
         }
     }
 
+    /// The first of an activity's messages that violates the tool's output schema. Messages for other paths are found
+    /// when they are written.
+    fn fault_of_messages(&self, at: JobRef, call: &Arc<Call>, outcome: &Outcome) -> Option<CallError> {
+        let (Outcome::Messages(messages), Some(tool)) = (outcome, call.tool.as_deref()) else { return None };
+        let read = ReadMessages::read(&author(self.scheduler.job(at), call), messages.clone()).ok()?;
+        read.values().find_map(|value| bad_result(tool, value))
+    }
+
     fn write_outcome(&mut self, at: JobRef, call: &Arc<Call>, outcome: Outcome) -> Result<Written, Failure> {
-        let job = self.scheduler.job(at);
-        let author = Author {
-            call,
-            instance: job.instance.as_deref(),
-            edited: job.edited(),
-            made_of: &job.origins,
-            own: own_origin(call, job.is_model_call),
-            mints: call.delegate.is_none(),
-        };
+        let author = author(self.scheduler.job(at), call);
         let of_error = self.settings.origin_of_error(call);
         let failed = Author { own: &of_error, mints: false, ..author };
         let memory = &mut self.memory;
@@ -130,13 +143,8 @@ impl Session {
             Outcome::Value(value) => memory.write_value(&author, value, None).map_err(Failure::Structural),
             Outcome::Messages(messages) => {
                 let read = ReadMessages::read(&author, messages)?;
-                match call.tool.as_deref().and_then(|tool| read.values().find_map(|value| bad_result(tool, value))) {
-                    Some(error) => memory.write_error(&failed, error),
-                    None => {
-                        let author = Author { mints: true, ..author };
-                        memory.write_messages(&author, read).map_err(Failure::Structural)
-                    }
-                }
+                let author = Author { mints: true, ..author };
+                memory.write_messages(&author, read).map_err(Failure::Structural)
             }
             Outcome::Error(error) => memory.write_error(&failed, error),
             Outcome::Lost { message } => memory.write_error(&failed, CallError::new("lost", message)),
@@ -147,14 +155,7 @@ impl Session {
     fn write_side_writes(&mut self, at: JobRef, call: &Arc<Call>, result: &Value, written: &Written) {
         let job = self.scheduler.job(at);
         let Some(frozen) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { return };
-        let author = Author {
-            call,
-            instance: job.instance.as_deref(),
-            edited: job.edited(),
-            made_of: &job.origins,
-            own: own_origin(call, job.is_model_call),
-            mints: false,
-        };
+        let author = Author { mints: false, ..author(job, call) };
         let is_global = author.instance.is_none();
         let (beside, failed) = self.memory.write_side_writes(&author, &frozen, result);
         if is_global {
@@ -213,7 +214,23 @@ impl Session {
                 self.record_error(at, json!({"rule": rule.name(), "message": text}), true);
                 self.close(at, Status::Failed);
             }
+            Err(Failure::NotKept(rule, CallError { code, message, .. })) => {
+                self.record_error(at, json!({"rule": rule.name(), "code": code, "message": message}), true);
+                self.close(at, Status::Failed);
+            }
         }
+    }
+}
+
+/// The author of the result of a job's call.
+fn author<'a>(job: &'a Job, call: &'a Arc<Call>) -> Author<'a> {
+    Author {
+        call,
+        instance: job.instance.as_deref(),
+        edited: job.edited(),
+        made_of: &job.origins,
+        own: own_origin(call, job.is_model_call),
+        mints: call.delegate.is_none(),
     }
 }
 
@@ -236,8 +253,12 @@ fn fault_of_result(settings: &Settings, call: &Call, outcome: &Outcome) -> Optio
     };
     if bytes > most {
         let done = call.tool.as_deref().is_some_and(|tool| tool.effect != Effect::Read);
-        let hint = if done { "the call itself was carried out: do not repeat it" } else { "ask for less" };
-        let text = format!("the result is larger than the {most} bytes that are kept; {hint}");
+        let hint = match done {
+            false => "; ask for less",
+            true if settings.guards_effects && call.delegate.is_none() => "",
+            true => "; the call itself was carried out: do not repeat it",
+        };
+        let text = format!("the result is larger than the {most} bytes that are kept{hint}");
         return Some(CallError::new("result_too_large", text));
     }
     match (outcome, &call.tool) {

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::inbox::ConsentWords;
 use crate::call::Call;
 use crate::origin::Origins;
 use crate::policy::{Gate, Mode, Policy};
 use crate::tool::Tool;
 use obelus_notebook::dialect::Dialect;
+use obelus_notebook::mention::consent::ConsentWords;
 
 /// Whether the model's `confirmed: true` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,6 +148,10 @@ pub struct Settings {
     /// sessions replay without it.
     #[serde(default)]
     pub denials_are_trusted: bool,
+    /// Whether an effect whose result cannot be kept counts as happened, so that a repetition needs a person, and
+    /// people's answers are held against the tool. Older sessions replay without it.
+    #[serde(default)]
+    pub guards_effects: bool,
 }
 
 impl Default for Settings {
@@ -184,13 +188,15 @@ impl Default for Settings {
             guards_names: true,
             orders_rows: true,
             denials_are_trusted: true,
+            guards_effects: true,
         }
     }
 }
 
 impl Settings {
     /// Settings that are on in new sessions, and off in those that began before the settings existed.
-    pub const OF_NEW_SESSIONS: [&str; 4] = ["expands_rows", "guards_names", "orders_rows", "denials_are_trusted"];
+    pub const OF_NEW_SESSIONS: [&str; 5] =
+        ["expands_rows", "guards_names", "orders_rows", "denials_are_trusted", "guards_effects"];
 
     /// Seconds until the reminder of a question: never in the first half of its time.
     pub(super) fn remind_after(&self) -> Option<u64> {

@@ -91,6 +91,15 @@ impl Session {
         self.transcript.tell(TranscriptEvent::Event { event }, &self.settings.counted_as_shown(origins.clone()));
     }
 
+    pub(super) fn remember_words(&mut self, role: Role, text: &str) {
+        self.transcript.show(&Origins::of(role.into()));
+        if role == Role::Assistant {
+            self.transcript.note_said();
+        }
+        self.tell_words(role, text.to_owned());
+        self.memory.remember(Message::text(role, text));
+    }
+
     /// Tells the end of a call.
     pub(super) fn tell_call(&mut self, at: JobRef, status: Status) {
         let call = Arc::clone(self.scheduler.call(at));

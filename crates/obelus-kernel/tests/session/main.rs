@@ -23,6 +23,7 @@ mod events;
 mod follow_up;
 mod given;
 mod grounded;
+mod happened;
 mod kept;
 mod limits;
 mod observations;

@@ -1,6 +1,6 @@
 //! A step of a turn on one line: what it does, and its outcome. Chat, runs, answers and reports share it.
 
-use obelus_kernel::session::{CallReport, CallStatus, Mode, Outcome, Session};
+use obelus_kernel::session::{CallError, CallReport, CallStatus, Mode, Outcome, Session};
 use obelus_kernel::visible;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -95,7 +95,10 @@ impl StepLine {
         let words = &language.words().steps;
         let (status, said) = match outcome {
             Outcome::Error(error) => {
-                let error = json!({"code": error.code, "message": error.message});
+                // The kernel says the same of an effect that has happened.
+                let is_done = error.happened && !titles.reads(tool_of(call));
+                let code = if is_done { CallError::RESULT_NOT_KEPT } else { &error.code };
+                let error = json!({"code": code, "message": error.message});
                 (CallStatus::Failed, failed(&error, None, language))
             }
             Outcome::Lost { message } => (CallStatus::Waiting, fill(words.lost, &[&visible(message)])),
@@ -238,6 +241,8 @@ fn failed(error: &Value, lacks: Option<&str>, language: Language) -> String {
         (Some(lacks), _) => lacks.to_owned(),
         (None, "stopped") => return words.stopped.to_owned(),
         (None, "timeout") => return words.too_late.to_owned(),
+        // It has not failed.
+        (None, CallError::RESULT_NOT_KEPT) => return failure_in_words(error, language),
         (None, _) => failure_in_words(error, language),
     };
     if why.is_empty() { words.failed.to_owned() } else { format!("{}: {why}", words.failed) }

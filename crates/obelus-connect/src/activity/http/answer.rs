@@ -44,7 +44,7 @@ pub(super) async fn read(mut response: Response) -> Result<Value, Failure> {
             CallError::new("bad_output", "the answer is neither JSON nor UTF-8 text; only those can be kept")
         })
     };
-    result.map_err(|error| Failure { error, again: RetryAdvice::Never })
+    result.map_err(|error| Failure { error: error.after_success(), again: RetryAdvice::Never })
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -102,8 +102,10 @@ fn broken(error: &reqwest::Error) -> Failure {
     Failure::passing("lost_answer", format!("the connection broke before the answer was complete: {}", cause(error)))
 }
 
+/// The failure of a request that was carried out.
 fn too_large() -> Failure {
-    Failure::lasting("output_too_large", format!("the answer is larger than {} MiB", MOST_OUTPUT >> 20))
+    let error = CallError::new("output_too_large", format!("the answer is larger than {} MiB", MOST_OUTPUT >> 20));
+    Failure { error: error.after_success(), again: RetryAdvice::Never }
 }
 
 /// The innermost cause, which is the most specific; the outer ones name the URL and the library's steps.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::consent::ConsentWords;
 use super::describe::{ValueMark, leaves};
 use super::elicitation::Elicitation;
 use super::value_names::Named;
@@ -14,6 +13,7 @@ use crate::policy::{Grounded, Reason, mark};
 use crate::quote::word;
 use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use crate::time::Time;
+use obelus_notebook::mention::consent::ConsentWords;
 use obelus_notebook::plan::StepOptions;
 
 /// The subject of a question.
@@ -415,11 +415,13 @@ impl Question {
         self
     }
 
-    /// Whether it concerns origins, a deletion or a configuration: then only an answer to the question itself counts,
+    /// Whether it concerns origins, a deletion, a configuration or a repetition: then only an answer to the question itself counts,
     /// not the model's claim (ASK-6).
     pub(in crate::session) fn is_grave(&self) -> bool {
-        let is_grave =
-            |reason: &Reason| reason.is_about_origins() || matches!(reason, Reason::Deletes | Reason::Configures);
+        let is_grave = |reason: &Reason| {
+            let acts_gravely = matches!(reason, Reason::Deletes | Reason::Configures);
+            acts_gravely || reason.is_about_origins() || reason.is_about_repetition()
+        };
         self.reasons.iter().any(is_grave)
     }
 

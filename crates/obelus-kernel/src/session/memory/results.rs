@@ -220,6 +220,8 @@ pub(in crate::session) enum Failure {
     Runtime(CallError),
     /// Its activity broke a rule.
     Rule(Rule, String),
+    /// Its effect happened, and by this rule its result could not be kept.
+    NotKept(Rule, CallError),
 }
 
 /// The schema of a part of a kind.

@@ -25,9 +25,12 @@ pub(super) fn snapshot(connection: &Connection, index: &RecordIndex, id: &str) -
         .optional()?;
     let Some((seq, FORM, state, kept)) = row else { return Ok(None) };
     let state = String::from_utf8(state).ok().filter(|state| sum_of(session, seq, state) == kept);
-    // A checkpoint must not be newer than the records.
-    if state.is_some() && index.last(connection, session)? < seq {
-        return Err(StoreError::DamagedIndex);
+    // A checkpoint must not be newer than the records, nor hide that some before it are missing.
+    if state.is_some() {
+        if index.last(connection, session)? < seq {
+            return Err(StoreError::DamagedIndex);
+        }
+        index.check_whole(connection, session)?;
     }
     Ok(state.map(|state| Snapshot { seq: number(seq), state }))
 }

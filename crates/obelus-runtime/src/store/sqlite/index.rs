@@ -120,6 +120,29 @@ impl RecordIndex {
         registered_of(connection, session)
     }
 
+    /// Checks that no record of a session is missing (DUR-14), without reading them. The register loses the entries of
+    /// deleted records (see `schema`), so it is enough to count.
+    pub(super) fn check_whole(&self, connection: &Connection, session: i64) -> Result<(), StoreError> {
+        let count = |sql: &str, params: &[i64]| -> Result<i64, StoreError> {
+            let mut select = connection.prepare_cached(sql)?;
+            Ok(select.query_row(rusqlite::params_from_iter(params), |row| row.get(0))?)
+        };
+        let registered = registered_of(connection, session)?;
+        let found = count("SELECT count(*) FROM register WHERE session = ?1", &[session])?;
+        let recent = self.recent(session);
+        let found_recent = match (recent.first(), recent.last()) {
+            (Some((_, first)), Some((_, last))) => count(
+                "SELECT count(*) FROM record WHERE place BETWEEN ?1 AND ?2 AND session = ?3",
+                &[*first, *last, session],
+            )?,
+            _ => 0,
+        };
+        let is_whole = found == registered
+            && found_recent == recent.len() as i64
+            && recent.iter().zip(registered + 1..).all(|((seq, _), expected)| *seq == expected);
+        if is_whole { Ok(()) } else { Err(StoreError::DamagedIndex) }
+    }
+
     /// Removes the records of a session from `from` on.
     pub(super) fn cut(&mut self, connection: &Connection, session: i64, from: i64) -> Result<(), StoreError> {
         connection.execute(

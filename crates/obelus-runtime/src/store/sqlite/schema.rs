@@ -65,6 +65,12 @@ const STEPS: [&str; FORM as usize] = [
     "CREATE TABLE removed (id TEXT PRIMARY KEY, times INTEGER NOT NULL) WITHOUT ROWID;",
 ];
 
+/// A record that somebody deletes loses its entry in the register too, so that a count finds that it is missing
+/// (DUR-14). This changes no table: every version can use a file with it.
+const GUARD: &str = "CREATE TRIGGER IF NOT EXISTS record_deleted AFTER DELETE ON record BEGIN
+         DELETE FROM register WHERE session = OLD.session AND seq = OLD.seq;
+     END;";
+
 /// The size that the log file keeps after a checkpoint. Overwriting is faster than extending a file.
 const LOG_BYTES: i64 = 8 << 20;
 
@@ -83,7 +89,7 @@ pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
     if found < FORM {
         migrate(&mut connection, found)?;
     }
-    match checkpoint_log(&connection) {
+    match connection.execute_batch(GUARD).and_then(|()| checkpoint_log(&connection)) {
         // Then nothing can be appended, but everything can be read.
         Err(error) if is_not_written(&error) => Ok(connection),
         carried => carried.map(|()| connection).map_err(StoreError::Disk),

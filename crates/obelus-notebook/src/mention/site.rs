@@ -1,17 +1,15 @@
 //! The site of a call. Anything that may be an address and is not clearly of that site counts against it.
 
-use obelus_notebook::mention::addresses::{Address, addresses};
-use obelus_notebook::mention::text::folded;
 use serde_json::Value;
 
-use super::each_field;
+use super::addresses::{Address, addresses};
+use super::text::folded;
 
 /// The hosts of all addresses in the values of a call, with their ports. None if a possible address has no clear
 /// host.
-pub(crate) fn hosts(params: &Value) -> Option<Vec<String>> {
+pub fn hosts(params: &Value) -> Option<Vec<String>> {
     let mut found: Option<Vec<String>> = Some(Vec::new());
-    each_field(params, "", &mut |_, value| {
-        let Some(text) = value.as_str() else { return };
+    each_text(params, &mut |text| {
         for host in hosts_in(text) {
             match (host, &mut found) {
                 (Some(host), Some(found)) if !found.contains(&host) => found.push(host),
@@ -21,6 +19,15 @@ pub(crate) fn hosts(params: &Value) -> Option<Vec<String>> {
         }
     });
     found
+}
+
+fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
+    match value {
+        Value::Object(fields) => fields.values().for_each(|inner| each_text(inner, visit)),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
+        Value::String(text) => visit(text),
+        _ => {}
+    }
 }
 
 /// The host of each address in a text; none if it is not clear.

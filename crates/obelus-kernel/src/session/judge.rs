@@ -1,0 +1,98 @@
+//! Judges calls: by people's earlier decisions, else by the gate.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::ids::JobRef;
+use super::scheduler::Status;
+use super::{Session, fault_data};
+use crate::call::Call;
+use crate::fault::{Fault, Rule};
+use crate::policy::{Place, Proposal, Provenance, Reason, Ruling, Verdict, stands_in_one_result};
+use crate::tool::Tool;
+
+impl Session {
+    /// The origins of the values of a job's call.
+    pub(super) fn provenance(&self, at: JobRef) -> Provenance<'_> {
+        let instance = self.scheduler.job(at).instance.as_deref();
+        let literal = &self.scheduler.step_of(at).literal;
+        let grounding = self.grounding(instance, literal, self.scheduler.call(at));
+        Provenance {
+            context: &self.memory.context,
+            instance,
+            literal,
+            said: self.transcript.said(),
+            grounding,
+            planned: None,
+        }
+    }
+
+    /// Decides whether an acting call may run: by people's earlier decisions, else by the gate.
+    pub(super) fn judge(&mut self, at: JobRef, call: &Arc<Call>) {
+        let Some(tool) = &call.tool else { return };
+        if self.settle_by_earlier_decision(at, call) {
+            return;
+        }
+        let verdict = self.verdict_on(at, call, tool);
+        if verdict.is_allowed() {
+            if let [Reason::Consented { number, .. }] = verdict.reasons() {
+                self.consents.note_use(at, *number, Arc::clone(&call.raw));
+            }
+            return self.scheduler.make_ready(at);
+        }
+        let is_from_elsewhere = || {
+            let hash = || self.scheduler.frozen(at).map(|frozen| self.hash_of(call, &frozen.call)).unwrap_or_default();
+            self.projection.expects(hash)
+        };
+        match verdict.ruling() {
+            // An imported question waits in every mode; the mode is checked again before the call runs.
+            Ruling::Refuse if !(verdict.is_by_mode() && is_from_elsewhere()) => self.refuse(at, &verdict),
+            _ => self.ask_about_call(at, call, verdict.into_reasons()),
+        }
+    }
+
+    pub(super) fn verdict_on(&self, at: JobRef, call: &Call, tool: &Tool) -> Verdict {
+        let verdict = self.propose(at, (call, tool), &self.provenance(at), |proposal| self.gate().judge(proposal));
+        match self.scheduler.frozen(at).and_then(|frozen| self.happened_before(call, &frozen.call)) {
+            Some(reason) => verdict.and_confirm(reason),
+            None => verdict,
+        }
+    }
+
+    /// Passes the call of a job to a function as the gate sees it.
+    pub(super) fn propose<T>(
+        &self,
+        at: JobRef,
+        (call, tool): (&Call, &Tool),
+        provenance: &Provenance<'_>,
+        judge: impl FnOnce(&Proposal<'_>) -> T,
+    ) -> T {
+        let step = self.scheduler.step_of(at);
+        let params = || self.scheduler.frozen(at).map(|frozen| frozen.params(call)).unwrap_or_default();
+        let may_follow = |path: &str| {
+            step.before_reading && stands_in_one_result(&self.memory.context, provenance.instance, &params(), path)
+        };
+        judge(&Proposal {
+            call,
+            tool,
+            params: &params,
+            origins: &|place: Place<'_>| provenance.of(call, place),
+            proposer: &step.literal,
+            may_follow: &may_follow,
+            grounding: provenance.grounding.as_ref(),
+        })
+    }
+
+    pub(super) fn refuse(&mut self, at: JobRef, verdict: &Verdict) {
+        let rule = if verdict.is_by_mode() { Rule::Pol1 } else { Rule::Pol2 };
+        let reason = verdict.reasons().first();
+        let words = reason.map(ToString::to_string).unwrap_or_default();
+        self.record_error(at, fault_data(&Fault::new(rule, words)), false);
+        // The model reads the text. Channels have their own, chosen by the reason.
+        if let Some(error) = self.scheduler.job_mut(at).and_then(|job| job.error.as_deref_mut()) {
+            error["reason"] = json!(reason);
+        }
+        self.close(at, Status::Refused);
+    }
+}

@@ -1,0 +1,137 @@
+//! DUR-4: effects that happened although their result could not be kept are not repeated without a person.
+
+use obelus_kernel::policy::Reason;
+use obelus_kernel::session::{CallError, Decision, Outcome};
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, call};
+
+fn guarded(more: Value) -> Harness {
+    let mut settings = more;
+    settings["guards_effects"] = true.into();
+    let schema = json!({"type": "object", "properties": {"c": {"type": "integer"}}});
+    let mut harness = Harness::on(json!([{"type": "state", "data": {}, "schema": schema}]), settings);
+    harness.start();
+    harness
+}
+
+/// The error of the only call of a tool.
+fn error_of(harness: &Harness, tool: &str) -> Value {
+    let calls = harness.session.calls();
+    calls.iter().find(|report| report.call["_tool"] == tool).and_then(|report| report.error.clone()).expect("an error")
+}
+
+#[test]
+fn an_effect_whose_result_cannot_be_kept_is_told_as_happened_and_asks_before_it_is_repeated() {
+    let unreadable = || Outcome::Error(CallError::new("bad_output", "stdout is not JSON").after_success());
+    let outside = || Outcome::Messages(vec![json!({"type": "state", "data": {"other": 1}})]);
+    for (tool, outcome, why) in [
+        ("count", Outcome::Value(json!("many")), "not what the tool returns"),
+        ("count", Outcome::Value(json!("x".repeat(3000))), "larger than the 2000 bytes"),
+        ("make", Outcome::Value(json!("not an integer")), "would break the schema of `state`"),
+        ("make", outside(), "outside of"),
+        ("make", unreadable(), "stdout is not JSON"),
+    ] {
+        let mut harness = guarded(json!({"max_result_bytes": 2000}));
+        harness.solve(json!([call(tool, "c", json!({"q": 1}))]), json!(null));
+        harness.ends(tool, outcome);
+        let error = error_of(&harness, tool);
+        assert_eq!((harness.states(tool), &error["code"]), (vec!["failed"], &json!("result_not_kept")), "{why}");
+        let text = error["message"].as_str().unwrap();
+        assert!(text.starts_with("the effect happened, its result could not be kept: "), "{text}");
+        assert!(text.contains(why) && text.contains("Do not repeat this call"), "{text}");
+        // Another path makes no other effect.
+        harness.solve(json!([call(tool, "d", json!({"q": 1})), call(tool, "e", json!({"q": 2}))]), json!(null));
+        assert_eq!(harness.handed_out(tool).len(), 2, "{why}: only the other one runs");
+        let question = harness.question("q1");
+        assert!(matches!(&question.reasons[..], [Reason::Happened(known)] if known.contains(why)), "{question:?}");
+        harness.approve("q1");
+        assert_eq!(harness.handed_out(tool).len(), 3, "a person may repeat it");
+    }
+}
+
+#[test]
+fn a_result_that_is_kept_after_all_ends_the_questions_about_it() {
+    let mut harness = guarded(json!({}));
+    for result in [json!("many"), json!(7)] {
+        harness.solve(json!([call("count", "n", json!({}))]), json!(null));
+        harness.waiting().iter().for_each(|id| harness.approve(id));
+        harness.returns("count", result);
+    }
+    harness.solve(json!([call("count", "n", json!({}))]), json!(null));
+    assert_eq!((harness.asked.len(), harness.handed_out("count").len()), (1, 3));
+}
+
+#[test]
+fn a_read_whose_result_cannot_be_kept_has_failed() {
+    let mut harness = guarded(json!({"max_result_bytes": 2000}));
+    harness.solve(json!([call("read", "r", json!({}))]), json!(null));
+    harness.returns("read", json!("x".repeat(3000)));
+    assert_eq!(harness.errors(), ["result_too_large"]);
+    harness.solve(json!([call("read", "r", json!({}))]), json!(null));
+    assert_eq!((harness.asked.len(), harness.handed_out("read").len()), (0, 2));
+}
+
+#[test]
+fn neither_the_models_word_nor_a_standing_consent_lets_it_be_repeated() {
+    let mut harness = guarded(json!({}));
+    harness.solve(json!([call("count", "n", json!({}))]), json!(null));
+    harness.returns("count", json!("many"));
+    harness.solve(json!([call("count", "n", json!({}))]), json!(null));
+    assert!(harness.session.consent_offers(&"q1".parse().unwrap()).is_empty());
+    harness.user("yes, go on");
+    let mut again = call("count", "n", json!({}));
+    again["confirmed"] = true.into();
+    harness.solve(json!([again]), json!("over"));
+    assert_eq!((harness.waiting(), harness.handed_out("count").len()), (vec!["q1".to_owned()], 1));
+}
+
+#[test]
+fn an_effect_of_which_nobody_said_whether_it_happened_asks_before_it_is_repeated() {
+    let mut harness = guarded(json!({}));
+    harness.solve(json!([call("make", "m", json!({"q": 1}))]), json!(null));
+    harness.ends("make", Outcome::Lost { message: "the line went dead".into() });
+    harness.wait(25);
+    harness.user("again");
+    harness.solve(json!([call("make", "m", json!({"q": 1}))]), json!(null));
+    assert_eq!(harness.question("q2").reasons, [Reason::MayHaveHappened]);
+}
+
+#[test]
+fn what_happened_is_known_after_a_restart_too() {
+    let mut harness = guarded(json!({}));
+    harness.solve(json!([call("count", "n", json!({}))]), json!(null));
+    harness.returns("count", json!("many"));
+    harness.solve(json!([]), json!("over"));
+    let kept = harness.session.checkpoint().expect("a checkpoint");
+    let other = guarded(json!({})).session.restore(&kept, std::sync::Arc::new(|| Ok(Vec::new())));
+    harness.session = other.expect("the same session");
+    harness.user("again");
+    harness.solve(json!([call("count", "n", json!({}))]), json!(null));
+    assert_eq!(harness.asked.len(), 1);
+}
+
+#[test]
+fn a_result_that_the_tool_cannot_return_is_no_answer_about_a_doubt() {
+    let mut harness = guarded(json!({}));
+    harness.solve(json!([call("count", "n", json!({}))]), json!(null));
+    harness.ends("count", Outcome::Lost { message: "the line went dead".into() });
+    let refused = harness.decide("q1", Decision::Happened { result: json!("many") }).unwrap_err();
+    assert_eq!(refused.code, "bad_answer");
+    assert!(refused.text.contains("integer"), "{}", refused.text);
+    harness.decide("q1", Decision::Happened { result: json!(7) }).unwrap();
+    assert_eq!(harness.read("†state.n"), json!(7));
+}
+
+#[test]
+fn an_edit_sets_parameters_and_no_remarks() {
+    let tools = json!([{"type": "tool", "tool": {"drop": {"x-effect": "delete", "x-trust": "trusted"}}}]);
+    let mut harness = Harness::on(tools, json!({"guards_effects": true}));
+    harness.start();
+    harness.solve(json!([{"_tool": "drop", "id": 1, "comment": "why"}]), json!("over"));
+    for remark in ["comment", "confirmed", "http_method"] {
+        assert_eq!(harness.edit("q1", json!({remark: "x"})).unwrap_err().code, "bad_edit", "{remark}");
+    }
+    harness.edit("q1", json!({"id": 2, "any": 3})).unwrap();
+    assert_eq!(harness.handed_out("drop"), [json!({"_tool": "drop", "id": 2, "comment": "why", "any": 3})]);
+}
