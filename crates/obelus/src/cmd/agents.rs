@@ -74,22 +74,26 @@ pub(crate) fn locate(agent: &str) -> Result<PathBuf> {
     bail!("{}{hint}", fill(words.no_agent, &[agent]))
 }
 
+/// An agent in `agents list --json`.
+fn row_of(title: Result<(String, Option<String>), Vec<Problem>>, path: &Path) -> Value {
+    match title {
+        Ok((name, description)) => {
+            let notes = oddities::name_notes(path, &name);
+            let mut row = json!({"name": name, "description": description, "folder": path, "ok": true});
+            if !notes.is_empty() {
+                row["notes"] = notes.into();
+            }
+            row
+        }
+        Err(problems) => json!({"folder": path, "ok": false, "problems": problems.len()}),
+    }
+}
+
 fn list(as_json: bool) -> Exit {
     let language = Some(words_of(None).code);
     let titled = all().into_iter().map(|path| (AgentCatalogue::title(&path, language), path));
     if as_json {
-        let row = |(title, path): (Result<(String, Option<String>), Vec<Problem>>, PathBuf)| match title {
-            Ok((name, description)) => {
-                let notes = oddities::name_notes(&path, &name);
-                let mut row = json!({"name": name, "description": description, "folder": path, "ok": true});
-                if !notes.is_empty() {
-                    row["notes"] = notes.into();
-                }
-                row
-            }
-            Err(problems) => json!({"folder": path, "ok": false, "problems": problems.len()}),
-        };
-        output::json(&titled.map(row).collect());
+        output::json(&titled.map(|(title, path)| row_of(title, &path)).collect());
         return Exit::Done;
     }
     for (title, path) in titled {

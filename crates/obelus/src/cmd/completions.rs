@@ -107,7 +107,7 @@ fn store() -> Option<SqliteStore> {
     }
     let store = option(&words, "--store").map(|typed| unquoted(&typed, std::env::var("HOME").ok().as_deref()));
     let folder = store_folder(&StoreAt { store: store.map(PathBuf::from) }).ok()?;
-    SqliteStore::look(&folder).ok()
+    SqliteStore::open_read_only(&folder).ok()
 }
 
 /// The value of an option in a line: `--name VALUE` or `--name=VALUE`.

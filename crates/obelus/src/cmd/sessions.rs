@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
 
 /// Refuses to remove a session with an open question. A session that cannot be read may be removed.
 fn must_have_no_questions(host: &Host, id: &str) -> Result<()> {
-    let Ok(session) = host.look(id, None) else { return Ok(()) };
+    let Ok(session) = host.view(id, None) else { return Ok(()) };
     let open: Vec<String> =
         session.questions().iter().filter(|q| q.is_open()).map(|q| format!("{id}:{}", q.id)).collect();
     match open.is_empty() {
