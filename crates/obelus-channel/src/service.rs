@@ -71,9 +71,9 @@ pub struct Service {
     /// Whether it applies whatever language people write in.
     is_language_fixed: bool,
     /// Changes the specs of new sessions.
-    prepare: Option<Prepare>,
+    prepare: Option<SpecHook>,
     /// Removes data of a session that channels store.
-    forget: Option<Forget>,
+    forget: Option<RemovalHook>,
     /// Renders prompts, if supported.
     make_prompt: Option<MakePrompt>,
     /// Traces sessions, if enabled.
@@ -82,10 +82,10 @@ pub struct Service {
 }
 
 /// Changes the spec of a session.
-type Prepare = Arc<dyn Fn(SessionSpec) -> SessionSpec + Send + Sync>;
+type SpecHook = Arc<dyn Fn(SessionSpec) -> SessionSpec + Send + Sync>;
 
 /// Called with a removed session.
-type Forget = Arc<dyn Fn(&str) + Send + Sync>;
+type RemovalHook = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Service {
     /// A service for a host with a store, and the agents of a catalogue.

@@ -8,7 +8,7 @@
 //! | `config` | the configuration file: bot, allowed users, agent |
 //! | `api` | the Bot API over HTTP |
 //! | `intake` | updates: words, commands, buttons |
-//! | `speaker` | what happens in a session, as messages |
+//! | `presenter` | what happens in a session, as messages |
 //! | `card`, `action` | questions with buttons, and what a button means |
 //! | `edit` | a call is changed on its card |
 //! | `state` | what must be known after a restart |
@@ -21,7 +21,7 @@ mod config;
 mod edit;
 mod intake;
 mod pace;
-mod speaker;
+mod presenter;
 mod split;
 mod state;
 mod words;
@@ -39,7 +39,7 @@ use crate::types::QuestionRow;
 use api::{ApiError, Backoff, BotApi};
 pub use config::{ConfigError, TelegramConfig};
 use pace::Pace;
-use state::{Book, Card};
+use state::{BotStateFile, Card};
 
 /// Why a bot cannot continue.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +106,7 @@ impl Telegram {
         let id =
             me["id"].as_i64().ok_or_else(|| TelegramError("the Bot API does not say which bot it is".to_owned()))?;
         let username = me["username"].as_str().unwrap_or_default().to_lowercase();
-        let book = Book::open(&folder, id).map_err(TelegramError)?;
+        let state_file = BotStateFile::open(&folder, id).map_err(TelegramError)?;
         if config.allow.is_empty() {
             tell("Telegram: `allow` is empty, so the bot answers nobody: write to it, and it replies with your number");
         }
@@ -116,7 +116,7 @@ impl Telegram {
             api,
             id,
             username,
-            book,
+            state_file,
             tell,
             pace: Pace::default(),
             memory: Mutex::default(),
@@ -142,7 +142,7 @@ struct Bot {
     /// The id and name of the bot.
     id: i64,
     username: String,
-    book: Book,
+    state_file: BotStateFile,
     pace: Pace,
     tell: Tell,
     memory: Mutex<Memory>,
@@ -183,13 +183,13 @@ impl Bot {
 
     /// Changes the stored data. If they cannot be written, the change lasts until the next restart.
     fn keep<T>(&self, change: impl FnOnce(&mut state::Saved) -> T) -> Option<T> {
-        let kept = self.book.change(change);
+        let kept = self.state_file.change(change);
         kept.map_err(|error| (self.tell)(&format!("Telegram: telegram.json cannot be written: {error}"))).ok()
     }
 
     /// The language of a conversation.
     fn language_of(&self, session: &str) -> Language {
-        let code = self.book.look(|saved| saved.talks.get(session).map(|talk| talk.lang.clone()));
+        let code = self.state_file.read(|saved| saved.talks.get(session).map(|talk| talk.lang.clone()));
         words::language_of(self.config.lang, code.as_deref())
     }
 
@@ -243,7 +243,7 @@ impl Bot {
 
     /// Updates a card: with buttons while its question is open, else with the result.
     async fn refresh_card(&self, token: &str) {
-        let Some(card) = self.book.look(|saved| saved.cards.get(token).cloned()) else { return };
+        let Some(card) = self.state_file.read(|saved| saved.cards.get(token).cloned()) else { return };
         let language = self.language_of(&card.session);
         let row = match self.service.question(&card.question, Some(language)).await {
             Ok(row) => row,
@@ -274,7 +274,7 @@ impl Bot {
         }
         let (text, keyboard) = card::open_card(row, &shown.text, &shown.face, new, card.chat < 0, language);
         let Some(message) = card.message else { return };
-        let is_plain = matches!(shown.face, card::Face::Answers) && card.edit.is_some();
+        let is_plain = matches!(shown.face, card::CardFace::Answers) && card.edit.is_some();
         // The new buttons work before they are seen: whoever presses one at once is not too early.
         if has_changed || is_plain {
             self.keep(|saved| {

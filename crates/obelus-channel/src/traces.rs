@@ -14,7 +14,7 @@ use obelus_runtime::{EventBody, Host, SessionHandle};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use spans::{About, Spans, attribute};
+use spans::{SessionFacts, Spans, attribute};
 
 /// The schema of the conventions.
 const CONVENTIONS: &str = "https://opentelemetry.io/schemas/1.37.0";
@@ -81,14 +81,14 @@ impl Traces {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn about(&self, host: Host, id: &str) -> About {
+    async fn about(&self, host: Host, id: &str) -> SessionFacts {
         let (session, with_content) = (id.to_owned(), self.with_content);
         let name = session.clone();
         let spec = tokio::task::spawn_blocking(move || host.spec(&name).ok().flatten()).await.ok().flatten();
         let model = spec.as_ref().and_then(|spec| spec.model.as_ref());
         let named = |model: &Value| model.as_str().or_else(|| model["name"].as_str()).map(str::to_owned);
         let model = model.and_then(|chosen| named(&chosen.model));
-        About { session, agent: spec.map(|spec| spec.agent).unwrap_or_default(), model, with_content }
+        SessionFacts { session, agent: spec.map(|spec| spec.agent).unwrap_or_default(), model, with_content }
     }
 }
 

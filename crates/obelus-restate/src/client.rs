@@ -25,7 +25,7 @@ const MINIMUM: Duration = Duration::from_secs(1);
 
 /// How long requests are retried in some cases.
 #[derive(Clone, Copy)]
-struct Patience {
+struct RetryLimits {
     /// While no node accepts a connection.
     silence: Duration,
     /// For queries, with the time that they run.
@@ -97,7 +97,7 @@ struct Inner {
     http: reqwest::Client,
     ingress: Addresses,
     admin: Addresses,
-    patience: Patience,
+    patience: RetryLimits,
     /// The runtime of requests.
     handle: Handle,
     runtime: Option<Runtime>,
@@ -147,15 +147,19 @@ impl Drop for Inner {
 impl Cluster {
     /// A cluster. Both are addresses such as `http://10.0.0.1:8080`; those of several nodes are separated by commas.
     pub fn new(ingress: &str, admin: &str) -> Result<Self, ClusterError> {
-        Self::with(ingress, admin, Patience { silence: PATIENCE, queries: PATIENCE })
+        Self::with(ingress, admin, RetryLimits { silence: PATIENCE, queries: PATIENCE })
     }
 
     /// The same for a host that people wait for: without a cluster it says so within seconds.
     pub fn for_people(ingress: &str, admin: &str) -> Result<Self, ClusterError> {
-        Self::with(ingress, admin, Patience { silence: Duration::from_millis(1_500), queries: Duration::from_secs(8) })
+        Self::with(
+            ingress,
+            admin,
+            RetryLimits { silence: Duration::from_millis(1_500), queries: Duration::from_secs(8) },
+        )
     }
 
-    fn with(ingress: &str, admin: &str, patience: Patience) -> Result<Self, ClusterError> {
+    fn with(ingress: &str, admin: &str, patience: RetryLimits) -> Result<Self, ClusterError> {
         let (ingress, admin) = (Addresses::new(ingress)?, Addresses::new(admin)?);
         // Fails if the program has already chosen a provider, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -344,7 +348,7 @@ impl Cluster {
     }
 }
 
-impl Patience {
+impl RetryLimits {
     fn of(self, ingress: bool, is_silent: bool) -> Duration {
         match (ingress, is_silent) {
             (_, true) => self.silence,

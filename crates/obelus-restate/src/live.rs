@@ -12,7 +12,7 @@ use tokio::sync::{OwnedMutexGuard, broadcast};
 
 use crate::store::{RestateStore, records_of};
 use crate::warnings::Warnings;
-use crate::wire::{Head, Kept, Sum};
+use crate::wire::{Checksum, Head, StoredRecord};
 
 /// The limit of sessions in memory.
 const MOST: usize = 2_000;
@@ -21,16 +21,16 @@ const MOST: usize = 2_000;
 const STOPS: usize = 1_024;
 
 /// A session in memory.
-pub(crate) struct Live {
+pub(crate) struct LiveSession {
     key: String,
-    sum: Sum,
+    sum: Checksum,
     pub(crate) replica: Replica,
     pub(crate) spec: Arc<SessionSpec>,
     /// Shared with running effects.
     pub(crate) connections: Arc<Connections>,
 }
 
-impl Live {
+impl LiveSession {
     fn is_at(&self, head: &Head) -> bool {
         self.key == head.key && self.replica.last() == head.seq && self.sum == head.sum
     }
@@ -79,9 +79,9 @@ impl From<HostError> for LiveError {
 }
 
 /// Exclusive access to one session in this process.
-pub(crate) type Place = OwnedMutexGuard<Option<Live>>;
+pub(crate) type SessionGuard = OwnedMutexGuard<Option<LiveSession>>;
 
-type SharedPlace = Arc<tokio::sync::Mutex<Option<Live>>>;
+type SessionSlot = Arc<tokio::sync::Mutex<Option<LiveSession>>>;
 
 /// The sessions in memory.
 pub(crate) struct Sessions {
@@ -89,16 +89,16 @@ pub(crate) struct Sessions {
     connector: Arc<dyn Connector>,
     /// The folder of agents whose own path is missing on this machine.
     agents: Option<PathBuf>,
-    places: Mutex<Places>,
+    slots: Mutex<SlotTable>,
     warnings: Warnings,
     /// Sessions whose turns were stopped here.
     pub(crate) stops: broadcast::Sender<String>,
 }
 
 #[derive(Default)]
-struct Places {
+struct SlotTable {
     /// With the number of the latest use.
-    by_id: HashMap<String, (u64, SharedPlace)>,
+    by_id: HashMap<String, (u64, SessionSlot)>,
     /// Counts uses, to find the least recently used.
     uses: u64,
 }
@@ -110,35 +110,35 @@ impl Sessions {
         agents: Option<PathBuf>,
         warnings: Warnings,
     ) -> Self {
-        Self { store, connector, agents, places: Mutex::default(), warnings, stops: broadcast::channel(STOPS).0 }
+        Self { store, connector, agents, slots: Mutex::default(), warnings, stops: broadcast::channel(STOPS).0 }
     }
 
     pub(crate) fn store(&self) -> &RestateStore {
         &self.store
     }
 
-    fn places(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, SlotTable> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The place of a session, which may be empty.
-    pub(crate) async fn place(&self, id: &str) -> Place {
+    pub(crate) async fn lock_session(&self, id: &str) -> SessionGuard {
         let place = {
-            let mut places = self.places();
-            places.uses += 1;
-            let uses = places.uses;
-            let entry = places.by_id.entry(id.to_owned()).or_default();
+            let mut slots = self.slots();
+            slots.uses += 1;
+            let uses = slots.uses;
+            let entry = slots.by_id.entry(id.to_owned()).or_default();
             entry.0 = uses;
             let place = Arc::clone(&entry.1);
-            places.make_room();
+            slots.make_room();
             place
         };
         place.lock_owned().await
     }
 
     /// A session at a head.
-    pub(crate) async fn at(&self, id: &str, head: &Head) -> Result<Place, LiveError> {
-        let mut place = self.place(id).await;
+    pub(crate) async fn at(&self, id: &str, head: &Head) -> Result<SessionGuard, LiveError> {
+        let mut place = self.lock_session(id).await;
         if let Some(live) = &mut *place {
             if live.is_at(head) {
                 return Ok(place);
@@ -153,8 +153,8 @@ impl Sessions {
     }
 
     /// A session at a record or later; none if it no longer exists.
-    pub(crate) async fn after(&self, id: &str, key: &str, seq: u64) -> Result<Option<Place>, LiveError> {
-        let place = self.place(id).await;
+    pub(crate) async fn after(&self, id: &str, key: &str, seq: u64) -> Result<Option<SessionGuard>, LiveError> {
+        let place = self.lock_session(id).await;
         if place.as_ref().is_some_and(|live| live.key == key && live.replica.last() >= seq) {
             return Ok(Some(place));
         }
@@ -167,7 +167,7 @@ impl Sessions {
     }
 
     /// Applies the records that another worker has written; returns whether the session is then at the head.
-    async fn catch_up(&self, id: &str, live: &mut Live, head: &Head) -> Result<bool, LiveError> {
+    async fn catch_up(&self, id: &str, live: &mut LiveSession, head: &Head) -> Result<bool, LiveError> {
         let last = live.replica.last();
         if live.key != head.key || last >= head.seq {
             return Ok(false);
@@ -183,7 +183,7 @@ impl Sessions {
         Ok(true)
     }
 
-    async fn restore(&self, id: &str, head: &Head) -> Result<Live, LiveError> {
+    async fn restore(&self, id: &str, head: &Head) -> Result<LiveSession, LiveError> {
         let store = self.store.shared();
         let (name, seq) = (id.to_owned(), head.seq);
         let read = {
@@ -197,25 +197,31 @@ impl Sessions {
         let restored = tokio::task::spawn_blocking(move || Replica::restore(&store, &restored_name, &again, Some(seq)));
         let replica = restored.await.map_err(|error| LiveError::Unavailable(error.to_string()))??;
         let sum = match head.seq {
-            0 => Sum::default(),
+            0 => Checksum::default(),
             seq => self.store.sum_at(id, seq).await?,
         };
         if replica.last() != head.seq || sum != head.sum {
             return Err(LiveError::Unavailable("the journal that was read is not the latest one".to_owned()));
         }
-        Ok(Live { key: head.key.clone(), sum, replica, spec, connections })
+        Ok(LiveSession { key: head.key.clone(), sum, replica, spec, connections })
     }
 
     /// A new session with these records.
-    pub(crate) fn begin(&self, id: &str, genesis: Value, kept: &[Kept], head: &Head) -> Result<Live, LiveError> {
+    pub(crate) fn begin(
+        &self,
+        id: &str,
+        genesis: Value,
+        kept: &[StoredRecord],
+        head: &Head,
+    ) -> Result<LiveSession, LiveError> {
         self.begun(id, genesis, kept, head).map_err(|error| self.warnings.told(id, error))
     }
 
-    fn begun(&self, id: &str, genesis: Value, kept: &[Kept], head: &Head) -> Result<Live, LiveError> {
+    fn begun(&self, id: &str, genesis: Value, kept: &[StoredRecord], head: &Head) -> Result<LiveSession, LiveError> {
         let (spec, connections, session_factory) = self.connected(id, genesis)?;
-        let mut live = Live {
+        let mut live = LiveSession {
             key: head.key.clone(),
-            sum: Sum::default(),
+            sum: Checksum::default(),
             replica: Replica::new(id, session_factory().map_err(LiveError::Unrestorable)?),
             spec,
             connections,
@@ -244,7 +250,7 @@ impl Sessions {
     }
 }
 
-impl Places {
+impl SlotTable {
     /// Drops the least recently used sessions, and ends their services.
     fn make_room(&mut self) {
         if self.by_id.len() <= MOST {
@@ -285,7 +291,7 @@ fn found_below(agents: &Path, mut spec: SessionSpec) -> SessionSpec {
 }
 
 /// Whether records continue from a sum and lead to a head.
-fn leads_to(from: &Sum, kept: &[Kept], head: &Head) -> bool {
+fn leads_to(from: &Checksum, kept: &[StoredRecord], head: &Head) -> bool {
     let mut sum = from.clone();
     kept.iter().all(|kept| {
         let fits = kept.fits(&sum);

@@ -14,11 +14,11 @@ use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
 use serde_json::Value;
 
-use crate::live::{LiveError, Place, Sessions};
+use crate::live::{LiveError, SessionGuard, Sessions};
 use crate::step::{self, Step};
 use crate::wire::{
-    Answered, Creation, EFFECTS, Effect, Envelope, FORM, Head, Keep, Kept, KeptRest, SESSION, Sum, TakenInput, Tick,
-    Timer, key,
+    Answered, CheckpointRequest, Checksum, Creation, EFFECTS, Effect, Envelope, FORM, Head, SESSION, StoredCheckpoint,
+    StoredRecord, TakenInput, Tick, Timer, key,
 };
 
 /// How long a session rests before a checkpoint: the next turn may follow at once.
@@ -56,11 +56,11 @@ impl SessionObject {
             seq: records.len() as u64,
             last_at: records.last().and_then(|kept| kept.record().ok()).map(|record| record.at),
             sum: records.last().map(|kept| kept.sum.clone()).unwrap_or_default(),
-            genesis: Sum::of(&text),
+            genesis: Checksum::of(&text),
             rest: 0,
             timer: Timer::default(),
             stops: 0,
-            inbox: Sum::default(),
+            inbox: Checksum::default(),
             held: Vec::new(),
             parked: 0,
         };
@@ -68,7 +68,7 @@ impl SessionObject {
             Ok(live) => live,
             Err(error) => return refused("unreadable", error.to_string()),
         };
-        let step = step::bring(&live.replica, &head);
+        let step = step::step_of_import(&live.replica, &head);
         ctx.set(key::GENESIS, text.into_bytes());
         for (seq, kept) in (1..).zip(&records) {
             if let Some(id) = kept.record().ok().and_then(|record| Some((record.id?, record.input))) {
@@ -77,7 +77,7 @@ impl SessionObject {
             }
             ctx.set(&key::record(seq), Json(kept.clone()));
         }
-        *self.0.place(ctx.key()).await = Some(live);
+        *self.0.lock_session(ctx.key()).await = Some(live);
         write(&ctx, None, &step);
         Ok(Json(Answered::Taken(step.head.seq)))
     }
@@ -143,8 +143,8 @@ impl SessionObject {
 
     /// Checkpoints a resting session.
     #[handler]
-    async fn keep(&self, ctx: ObjectContext<'_>, keep: Json<Keep>) -> HandlerResult<()> {
-        let Keep { key, seq } = keep.into_inner();
+    async fn keep(&self, ctx: ObjectContext<'_>, keep: Json<CheckpointRequest>) -> HandlerResult<()> {
+        let CheckpointRequest { key, seq } = keep.into_inner();
         let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(()) };
         if head.key != key || head.seq != seq || head.rest >= seq {
             return Ok(());
@@ -156,7 +156,7 @@ impl SessionObject {
         };
         let checkpoint = place.as_ref().and_then(|live| live.replica.session().checkpoint());
         if let Some(state) = checkpoint {
-            ctx.set(key::REST, Json(KeptRest { seq, state }));
+            ctx.set(key::REST, Json(StoredCheckpoint { seq, state }));
             ctx.set(key::HEAD, Json(Head { rest: seq, ..head }));
         }
         Ok(())
@@ -190,11 +190,11 @@ impl SessionObject {
         let Some(Json(head)) = ctx.get::<Json<Head>>(key::HEAD).await? else { return Ok(Json(Answered::Unknown)) };
         let before = match from {
             1 => None,
-            from => ctx.get::<Json<Kept>>(&key::record(from - 1)).await?.map(Json::into_inner),
+            from => ctx.get::<Json<StoredRecord>>(&key::record(from - 1)).await?.map(Json::into_inner),
         };
         let mut ids = Vec::new();
         for seq in from..=head.seq {
-            let kept = ctx.get::<Json<Kept>>(&key::record(seq)).await?;
+            let kept = ctx.get::<Json<StoredRecord>>(&key::record(seq)).await?;
             ids.extend(kept.and_then(|kept| kept.into_inner().record().ok()).and_then(|record| record.id));
         }
         let cut = Head {
@@ -210,7 +210,7 @@ impl SessionObject {
             Err(LiveError::Unrestorable(text)) => return refused("unreadable", text),
             Err(error) => return Err(error.into()),
         };
-        let step = place.as_ref().map_or_else(|| Step::nothing(&cut), |live| step::bring(&live.replica, &cut));
+        let step = place.as_ref().map_or_else(|| Step::nothing(&cut), |live| step::step_of_import(&live.replica, &cut));
         write(&ctx, None, &step);
         if head.rest >= from {
             ctx.clear(key::REST);
@@ -228,7 +228,7 @@ impl SessionObject {
             return Ok(Json(Answered::Unknown));
         }
         let removed = ctx.get::<Json<u64>>(key::REMOVED).await?.map_or(0, Json::into_inner);
-        *self.0.place(ctx.key()).await = None;
+        *self.0.lock_session(ctx.key()).await = None;
         ctx.clear_all();
         ctx.set(key::REMOVED, Json(removed + 1));
         Ok(Json(Answered::Taken(0)))
@@ -261,7 +261,7 @@ fn try_again(ctx: &ObjectContext<'_>, head: &Head) {
 }
 
 /// Gives a session the parked inputs; returns the head after that.
-async fn unpark(ctx: &ObjectContext<'_>, mut head: Head, place: &mut Place) -> HandlerResult<Head> {
+async fn unpark(ctx: &ObjectContext<'_>, mut head: Head, place: &mut SessionGuard) -> HandlerResult<Head> {
     for number in 0..std::mem::take(&mut head.parked) {
         let parked = ctx.get::<Json<Envelope>>(&key::parked(number)).await?;
         ctx.clear(&key::parked(number));
@@ -275,7 +275,7 @@ async fn unpark(ctx: &ObjectContext<'_>, mut head: Head, place: &mut Place) -> H
 }
 
 /// Whether the task of an envelope is still waited for.
-fn is_due(place: &Place, envelope: &Envelope) -> bool {
+fn is_due(place: &SessionGuard, envelope: &Envelope) -> bool {
     let Some(of) = &envelope.of else { return true };
     let Some(task) = place.as_ref().and_then(|live| live.replica.task(&of.id)) else { return false };
     match task {
@@ -286,7 +286,7 @@ fn is_due(place: &Place, envelope: &Envelope) -> bool {
 
 /// Applies something to the session in memory.
 fn advance(
-    place: &mut Place,
+    place: &mut SessionGuard,
     take: impl FnOnce(&mut obelus_runtime::engine::Replica) -> Result<Step, serde_json::Error>,
 ) -> HandlerResult<Step> {
     let Some(live) = place.as_mut() else { return Err("the session is not in memory".into()) };
@@ -327,8 +327,8 @@ fn write(ctx: &ObjectContext<'_>, before: Option<&Head>, step: &Step) {
         ctx.request::<Json<Tick>, ()>(own("tick"), Json(tick)).send_after(after);
     }
     if step.keep {
-        let keep = Keep { key: step.head.key.clone(), seq: step.head.seq };
-        ctx.request::<Json<Keep>, ()>(own("keep"), Json(keep)).send_after(KEPT_AFTER);
+        let keep = CheckpointRequest { key: step.head.key.clone(), seq: step.head.seq };
+        ctx.request::<Json<CheckpointRequest>, ()>(own("keep"), Json(keep)).send_after(KEPT_AFTER);
     }
 }
 

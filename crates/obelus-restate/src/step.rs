@@ -7,7 +7,7 @@ use obelus_runtime::engine::{Record, Replica};
 use obelus_runtime::sessions::InputId;
 use serde_json::Value;
 
-use crate::wire::{Effect, Envelope, Head, Kept, Sum, TakenInput, TaskRef, Timer};
+use crate::wire::{Checksum, Effect, Envelope, Head, StoredRecord, TakenInput, TaskRef, Timer};
 
 /// A resting session is checkpointed after this many records, so that restoring it replays few.
 const KEPT_AFTER: u64 = 32;
@@ -18,7 +18,7 @@ pub(crate) struct Step {
     /// The new head.
     pub(crate) head: Head,
     /// New records, with their numbers.
-    pub(crate) records: Vec<(u64, Kept)>,
+    pub(crate) records: Vec<(u64, StoredRecord)>,
     /// The open questions, if they have changed.
     pub(crate) inbox: Option<Vec<Value>>,
     /// Effects to start.
@@ -66,7 +66,7 @@ pub(crate) fn tick(replica: &mut Replica, head: &Head, at: Time) -> Result<Step,
 }
 
 /// The step of a session that was created with records: this engine has done nothing of it.
-pub(crate) fn bring(replica: &Replica, head: &Head) -> Step {
+pub(crate) fn step_of_import(replica: &Replica, head: &Head) -> Step {
     let mut step = Step::begin(head);
     step.head.held = replica.unfinished().map(|(id, _)| id.to_owned()).collect();
     step.finish(replica);
@@ -106,7 +106,7 @@ impl Step {
             Ok(taken) => taken,
             Err(refused) => return Ok(Err(refused)),
         };
-        let kept = Kept::after(&self.head.sum, &Record { id, ..record })?;
+        let kept = StoredRecord::after(&self.head.sum, &Record { id, ..record })?;
         self.head.seq = replica.last();
         self.head.last_at = Some(at);
         self.head.sum = kept.sum.clone();
@@ -158,7 +158,8 @@ impl Step {
         }
         let open: Vec<_> =
             session.questions().into_iter().filter(Question::is_open).map(|question| question.to_json()).collect();
-        let sum = if open.is_empty() { Sum::default() } else { Sum::of(&Value::from(open.clone()).to_string()) };
+        let sum =
+            if open.is_empty() { Checksum::default() } else { Checksum::of(&Value::from(open.clone()).to_string()) };
         if sum != self.head.inbox {
             self.head.inbox = sum;
             self.inbox = Some(open);
@@ -174,8 +175,8 @@ pub(crate) fn noted(envelope: &Envelope, seq: u64) -> Result<TakenInput, serde_j
 }
 
 /// The sum of an input, to compare it with another.
-pub(crate) fn sum_of_input(input: &Input) -> Result<Sum, serde_json::Error> {
-    Ok(Sum::of(&serde_json::to_string(input)?))
+pub(crate) fn sum_of_input(input: &Input) -> Result<Checksum, serde_json::Error> {
+    Ok(Checksum::of(&serde_json::to_string(input)?))
 }
 
 #[cfg(test)]
@@ -202,12 +203,12 @@ mod tests {
             created: Time(1),
             seq: 0,
             last_at: None,
-            sum: Sum::default(),
-            genesis: Sum::default(),
+            sum: Checksum::default(),
+            genesis: Checksum::default(),
             rest: 0,
             timer: Timer::default(),
             stops: 0,
-            inbox: Sum::default(),
+            inbox: Checksum::default(),
             held: Vec::new(),
             parked: 0,
         };
@@ -235,7 +236,7 @@ mod tests {
             let (mut replica, head) = begun(effect);
             let step = take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap();
             assert_eq!((step.head.seq, step.records.len(), step.answer), (1, 1, Ok(1)));
-            assert!(step.records[0].1.fits(&Sum::default()));
+            assert!(step.records[0].1.fits(&Checksum::default()));
             let effect = &step.effects[0];
             assert_eq!((effect.task.id.as_str(), effect.task.attempt, effect.seq), ("0.0", 1, 1));
             assert_eq!((effect.once, effect.in_doubt), (once, false));
@@ -276,10 +277,10 @@ mod tests {
     fn what_was_under_way_elsewhere_is_in_doubt_here_and_waits_while_it_is_paused() {
         let (mut replica, head) = begun("create");
         let step = take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap();
-        let brought = bring(&replica, &step.head);
+        let brought = step_of_import(&replica, &step.head);
         assert!(brought.effects.len() == 1 && brought.effects[0].in_doubt && brought.head.held.is_empty());
         let paused = take(&mut replica, &step.head, &told(6, Input::Pause { by: "ann".to_owned() })).unwrap();
-        let brought = bring(&replica, &paused.head);
+        let brought = step_of_import(&replica, &paused.head);
         assert_eq!((brought.effects.len(), brought.head.held.len()), (0, 1));
         let resumed = take(&mut replica, &brought.head, &told(7, Input::Resume { by: "ann".to_owned() })).unwrap();
         assert!(resumed.effects.iter().any(|effect| effect.in_doubt) && resumed.head.held.is_empty());

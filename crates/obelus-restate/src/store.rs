@@ -15,7 +15,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::client::{Cluster, ClusterError};
-use crate::wire::{Answered, Creation, Envelope, FORM, Head, Kept, KeptRest, SESSION, Sum, TakenInput, key};
+use crate::wire::{
+    Answered, Checksum, Creation, Envelope, FORM, Head, SESSION, StoredCheckpoint, StoredRecord, TakenInput, key,
+};
 
 /// Sessions in a Restate cluster. It is the [`Store`] of a host, and its [`Workers`].
 #[derive(Clone)]
@@ -83,14 +85,14 @@ impl RestateStore {
     }
 
     /// The stored records after one, up to and including another. Their sums are checked.
-    pub(crate) async fn kept(&self, session: &str, after: u64, upto: u64) -> Result<Vec<Kept>, StoreError> {
+    pub(crate) async fn kept(&self, session: &str, after: u64, upto: u64) -> Result<Vec<StoredRecord>, StoreError> {
         // The record before has the sum from which the first one continues.
         let range = format!("key >= '{}' and key <= '{}'", key::record(after.max(1)), key::record(upto.min(MOST)));
         let rows = self.rows(session, &range).await?;
-        let mut sum = Sum::default();
+        let mut sum = Checksum::default();
         let mut all = Vec::with_capacity(rows.len());
         for (seq, (name, text)) in (after.max(1)..).zip(rows) {
-            let kept: Kept = parsed(session, seq, &text)?;
+            let kept: StoredRecord = parsed(session, seq, &text)?;
             if name != key::record(seq) {
                 return Err(damaged(session, seq, "a record is missing"));
             }
@@ -108,8 +110,8 @@ impl RestateStore {
     }
 
     /// The sum of the records up to one.
-    pub(crate) async fn sum_at(&self, session: &str, seq: u64) -> Result<Sum, StoreError> {
-        let kept: Option<Kept> = self.value(session, &key::record(seq)).await?;
+    pub(crate) async fn sum_at(&self, session: &str, seq: u64) -> Result<Checksum, StoreError> {
+        let kept: Option<StoredRecord> = self.value(session, &key::record(seq)).await?;
         kept.map(|kept| kept.sum).ok_or_else(|| damaged(session, seq, "the record is missing"))
     }
 
@@ -154,10 +156,10 @@ impl RestateStore {
 
 impl Store for RestateStore {
     fn create(&self, id: &str, at: Time, genesis: &Value, records: Vec<Record>) -> Result<(), StoreError> {
-        let mut sum = Sum::default();
+        let mut sum = Checksum::default();
         let mut kept = Vec::with_capacity(records.len());
         for record in &records {
-            let next = Kept::after(&sum, record);
+            let next = StoredRecord::after(&sum, record);
             let next =
                 next.map_err(|error| StoreError::Unwritable { session: id.to_owned(), problem: error.to_string() })?;
             sum = next.sum.clone();
@@ -179,7 +181,7 @@ impl Store for RestateStore {
                 return Ok(None);
             };
             let head: Head = parsed(&id, 0, &head)?;
-            match Sum::of(&genesis) == head.genesis {
+            match Checksum::of(&genesis) == head.genesis {
                 true => parsed(&id, 0, &genesis).map(Some),
                 false => Err(damaged(&id, 0, "the sum of what it was begun with does not match")),
             }
@@ -209,8 +211,8 @@ impl Store for RestateStore {
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, StoreError> {
         let id = id.to_owned();
-        let rest = self.wait(|store| async move { store.value::<KeptRest>(&id, key::REST).await });
-        Ok(rest?.map(|KeptRest { seq, state }| Snapshot { seq, state }))
+        let rest = self.wait(|store| async move { store.value::<StoredCheckpoint>(&id, key::REST).await });
+        Ok(rest?.map(|StoredCheckpoint { seq, state }| Snapshot { seq, state }))
     }
 
     /// Workers checkpoint by themselves.
@@ -284,8 +286,9 @@ fn refusal(error: ClusterError) -> Refused {
     Refused::new(code, error.to_string())
 }
 
-pub(crate) fn records_of(session: &str, after: u64, kept: &[Kept]) -> Result<Vec<Record>, StoreError> {
-    let read = |(seq, kept): (u64, &Kept)| kept.record().map_err(|error| damaged(session, seq, &error.to_string()));
+pub(crate) fn records_of(session: &str, after: u64, kept: &[StoredRecord]) -> Result<Vec<Record>, StoreError> {
+    let read =
+        |(seq, kept): (u64, &StoredRecord)| kept.record().map_err(|error| damaged(session, seq, &error.to_string()));
     (after + 1..).zip(kept).map(read).collect()
 }
 

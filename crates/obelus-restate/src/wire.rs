@@ -59,9 +59,9 @@ pub(crate) struct Head {
     pub(crate) seq: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_at: Option<Time>,
-    pub(crate) sum: Sum,
+    pub(crate) sum: Checksum,
     /// The sum of the genesis.
-    pub(crate) genesis: Sum,
+    pub(crate) genesis: Checksum,
     /// The record of the latest checkpoint.
     pub(crate) rest: u64,
     /// The current timer: earlier ones have another number.
@@ -72,7 +72,7 @@ pub(crate) struct Head {
     pub(crate) stops: u64,
     /// The sum of the open questions, to detect changes.
     #[serde(default)]
-    pub(crate) inbox: Sum,
+    pub(crate) inbox: Checksum,
     /// Tasks that were unfinished when the session was imported; they begin once it is not paused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) held: Vec<String>,
@@ -90,9 +90,9 @@ pub(crate) struct Timer {
 
 /// A checksum of stored data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sum(String);
+pub(crate) struct Checksum(String);
 
-impl Sum {
+impl Checksum {
     /// The sum of a text after others with this sum.
     pub(crate) fn and(&self, text: &str) -> Self {
         let mut hash = Sha256::new();
@@ -109,8 +109,8 @@ impl Sum {
 
 /// A stored record: its text, and the sum of the records up to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Kept {
-    pub(crate) sum: Sum,
+pub(crate) struct StoredRecord {
+    pub(crate) sum: Checksum,
     pub(crate) record: Box<RawValue>,
 }
 
@@ -124,16 +124,16 @@ struct Fields {
     digest: Option<Digest>,
 }
 
-impl Kept {
+impl StoredRecord {
     /// A record after others with this sum.
-    pub(crate) fn after(sum: &Sum, record: &Record) -> Result<Self, serde_json::Error> {
+    pub(crate) fn after(sum: &Checksum, record: &Record) -> Result<Self, serde_json::Error> {
         let Record { at, input, id, digest } = record.clone();
         let record = serde_json::value::to_raw_value(&Fields { at, input, id, digest })?;
         Ok(Self { sum: sum.and(record.get()), record })
     }
 
     /// Whether it is unchanged, if the records before it have this sum.
-    pub(crate) fn fits(&self, before: &Sum) -> bool {
+    pub(crate) fn fits(&self, before: &Checksum) -> bool {
         before.and(self.record.get()) == self.sum
     }
 
@@ -147,12 +147,12 @@ impl Kept {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TakenInput {
     pub(crate) seq: u64,
-    pub(crate) sum: Sum,
+    pub(crate) sum: Checksum,
 }
 
 /// A checkpoint.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct KeptRest {
+pub(crate) struct StoredCheckpoint {
     pub(crate) seq: u64,
     pub(crate) state: String,
 }
@@ -162,7 +162,7 @@ pub(crate) struct KeptRest {
 pub(crate) struct Creation {
     pub(crate) at: Time,
     pub(crate) genesis: Value,
-    pub(crate) records: Vec<Kept>,
+    pub(crate) records: Vec<StoredRecord>,
 }
 
 /// Inputs for a session.
@@ -213,7 +213,7 @@ pub(crate) struct Tick {
 
 /// A request to checkpoint after a record, if the session still exists.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Keep {
+pub(crate) struct CheckpointRequest {
     pub(crate) key: String,
     pub(crate) seq: u64,
 }

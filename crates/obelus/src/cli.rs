@@ -16,12 +16,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use agents::{Agents, Explain, Login, Pin, Policy};
 #[cfg(feature = "restate")]
-pub(crate) use engine::{EngineAt, EngineName, WorkerArgs};
+pub(crate) use engine::{EngineArgs, EngineName, WorkerArgs};
 pub(crate) use people::{AlsoFor, Answer, Approve, Deny, Inbox, Verb};
 pub(crate) use plan::{Check, Format, Graph, Plan, PlanFile, RunPlan, Simulate};
 #[cfg(feature = "serve")]
 pub(crate) use serve::{RoleName, Serve, Tokens};
-pub(crate) use server::{NoServer, ServerAt};
+pub(crate) use server::{NoServer, ServerArgs};
 pub(crate) use sessions::Sessions;
 
 /// Agents that do real work under human control.
@@ -187,7 +187,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) how: How,
+    pub(crate) how: RunOptions,
     /// Print one JSON document: `{schema, context, solution, ends, …}`.
     #[arg(long)]
     pub(crate) json: bool,
@@ -216,18 +216,18 @@ pub(crate) struct Chat {
     #[arg(long, value_name = "A")]
     pub(crate) agent: Option<String>,
     #[command(flatten)]
-    pub(crate) how: How,
+    pub(crate) how: RunOptions,
     /// Listen for the portal's events at this address, such as 127.0.0.1:8090. The application token must be in the
     /// environment.
     #[arg(long, value_name = "ADDR")]
     pub(crate) events: Option<std::net::SocketAddr>,
     #[command(flatten)]
-    pub(crate) server: ServerAt,
+    pub(crate) server: ServerArgs,
 }
 
 /// Options for running a request, a plan or a conversation.
 #[derive(Args, Clone)]
-pub(crate) struct How {
+pub(crate) struct RunOptions {
     /// The model: playbook:FILE, replay:FILE or openai:NAME. Overrides the file.
     #[arg(long, value_name = "M")]
     pub(crate) model: Option<String>,
@@ -251,12 +251,12 @@ pub(crate) struct How {
     #[arg(long, value_name = "S")]
     pub(crate) session: Option<String>,
     #[command(flatten)]
-    pub(crate) store: StoreAt,
+    pub(crate) store: StoreArgs,
 }
 
 /// The store of the sessions.
 #[derive(Args, Clone)]
-pub(crate) struct StoreAt {
+pub(crate) struct StoreArgs {
     /// The folder of the store. By default OBELUS_HOME, else `obelus` in your data folder.
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) store: Option<PathBuf>,

@@ -3,14 +3,14 @@
 //! # Layout
 //!
 //! `cli` has the arguments, each file of `cmd` one command, `input` reads files, `output` prints answers and messages
-//! and defines the exit codes; `trouble` reports errors; `language` chooses the language for people.
+//! and defines the exit codes; `command_error` reports errors; `language` chooses the language for people.
 
 mod cli;
 mod cmd;
+mod command_error;
 mod input;
 mod language;
 mod output;
-mod trouble;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
@@ -28,7 +28,7 @@ fn main() -> std::process::ExitCode {
     }
     match cmd::run(cli.command) {
         Ok(exit) => exit.into(),
-        Err(error) => trouble::tell(&error, is_json(&matches)).into(),
+        Err(error) => command_error::tell(&error, is_json(&matches)).into(),
     }
 }
 

@@ -92,7 +92,7 @@ pub(super) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     if let Some(Failed(error)) = response.extensions_mut().remove::<Failed>() {
         response = error_for(&path, &error, words);
     }
-    dress(&mut response, origin.filter(|_| method != Method::CONNECT), &app);
+    set_headers(&mut response, origin.filter(|_| method != Method::CONNECT), &app);
     app.inner.metrics.request(method.as_str(), &route, response.status().as_u16(), started.elapsed());
     response
 }
@@ -166,7 +166,7 @@ fn language_of(request: &Request) -> Option<Language> {
 }
 
 /// Sets the headers of each answer.
-fn dress(response: &mut Response, origin: Option<HeaderValue>, app: &App) {
+fn set_headers(response: &mut Response, origin: Option<HeaderValue>, app: &App) {
     let headers = response.headers_mut();
     let fixed = [
         (

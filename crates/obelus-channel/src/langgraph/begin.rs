@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::interrupts::answers;
 use super::notes::Notes;
-use super::state::{Place, named_checkpoint, place_of};
+use super::state::{CheckpointRef, find_checkpoint, named_checkpoint};
 use super::threads::{Thread, drawn_id, not_kept};
 use super::{CHANNEL, bad, unsupported};
 use crate::ChannelError;
@@ -15,7 +15,7 @@ use crate::tokens::Role;
 use crate::types::{AnswerBody, NewSession};
 
 /// A run that has begun.
-pub(crate) struct Begun {
+pub(crate) struct StartedRun {
     pub(crate) thread: String,
     pub(crate) session: String,
     /// The agent.
@@ -33,7 +33,7 @@ pub(super) async fn begin(
     access: &Access,
     thread: Option<&str>,
     body: &Value,
-) -> Result<Begun, ChannelError> {
+) -> Result<StartedRun, ChannelError> {
     access.needs(Role::Operator)?;
     check(body)?;
     let assistant = body["assistant_id"].as_str().ok_or_else(|| bad("`assistant_id` is the name of an agent"))?;
@@ -60,7 +60,7 @@ pub(super) async fn begin(
     let mut session = thread.session.as_ref().map_or(thread.id.clone(), |(session, _)| session.clone());
     match named_checkpoint(body) {
         Some(checkpoint) => {
-            let place = place_of(&thread, checkpoint)?;
+            let place = find_checkpoint(&thread, checkpoint)?;
             session = from_checkpoint(app, notes, access, &thread, &place, body).await?;
         }
         None if body["multitask_strategy"] == "reject" => must_rest(app, &session).await?,
@@ -76,7 +76,7 @@ pub(super) async fn begin(
     };
     let (first, last) = (inputs.first().copied().unwrap_or_default(), inputs.last().copied().unwrap_or_default());
     let after = EventNumber { record: first, part: 0 };
-    Ok(Begun { thread: thread.id, session, assistant: assistant.to_owned(), record: last, after })
+    Ok(StartedRun { thread: thread.id, session, assistant: assistant.to_owned(), record: last, after })
 }
 
 /// Refuses options that would silently behave differently here.
@@ -137,7 +137,7 @@ async fn from_checkpoint(
     notes: &Notes,
     access: &Access,
     thread: &Thread,
-    place: &Place,
+    place: &CheckpointRef,
     body: &Value,
 ) -> Result<String, ChannelError> {
     let is_answer = body["command"].is_object();
@@ -169,7 +169,7 @@ pub(super) async fn branch(
     app: &App,
     notes: &Notes,
     thread: &Thread,
-    place: &Place,
+    place: &CheckpointRef,
     name: Option<String>,
 ) -> Result<String, ChannelError> {
     let shown = thread.session()?;
@@ -214,7 +214,7 @@ async fn say(app: &App, access: &Access, session: &str, words: &str) -> Result<V
 
 /// The record of the checkpoint in a body, if it belongs to this session.
 fn checkpoint_record(thread: &Thread, session: &str, body: &Value) -> Option<u64> {
-    let place = place_of(thread, named_checkpoint(body)?).ok()?;
+    let place = find_checkpoint(thread, named_checkpoint(body)?).ok()?;
     (place.session == session).then_some(place.record)
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Fold {
     /// Runs, oldest first.
     pub(super) runs: Vec<Run>,
     /// Checkpoints, oldest first.
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<RecordPoint>,
     /// The run whose turn is running.
     current: Option<u64>,
     /// Runs whose messages wait.
@@ -62,7 +62,7 @@ pub(crate) struct RunEnd {
 
 /// A record after which the session can be read and forked.
 #[derive(Clone, Copy)]
-pub(super) struct Point {
+pub(super) struct RecordPoint {
     pub(super) record: u64,
     pub(super) at: Time,
     /// Its cause: `input`, `loop` or `update`.
@@ -72,7 +72,7 @@ pub(super) struct Point {
 }
 
 /// A message that an event adds, and its node.
-pub(crate) struct Added {
+pub(crate) struct AddedMessage {
     pub(crate) node: &'static str,
     pub(crate) message: Value,
 }
@@ -92,7 +92,7 @@ impl Fold {
     }
 
     /// Applies the next event; returns the messages it adds.
-    pub(super) fn take(&mut self, event: &SessionEvent) -> Vec<Added> {
+    pub(super) fn take(&mut self, event: &SessionEvent) -> Vec<AddedMessage> {
         let mut added = Vec::new();
         match &event.body {
             EventBody::UserSaid { text } => {
@@ -165,19 +165,19 @@ impl Fold {
         let (record, messages) = (event.number.record, self.messages.len());
         match self.points.last_mut().filter(|point| point.record == record) {
             Some(point) => point.messages = messages,
-            None => self.points.push(Point { record, at: event.at, source, messages }),
+            None => self.points.push(RecordPoint { record, at: event.at, source, messages }),
         }
     }
 
-    fn text(&mut self, text: &str) -> Added {
+    fn text(&mut self, text: &str) -> AddedMessage {
         let id = self.next_text();
         self.texts += 1;
         let message = json!({"type": "ai", "content": lines_visible(text), "id": id, "tool_calls": []});
-        Added { node: MODEL, message }
+        AddedMessage { node: MODEL, message }
     }
 
     /// The result of a turn, unless it was already sent as a message.
-    fn output(&mut self, reply: &Reply) -> Option<Added> {
+    fn output(&mut self, reply: &Reply) -> Option<AddedMessage> {
         let text = match &reply.output {
             Value::Null => return None,
             Value::String(text) => text.clone(),
@@ -186,13 +186,13 @@ impl Fold {
         (!reply.said.contains(&text)).then(|| self.text(&text))
     }
 
-    fn proposal(&self, id: &str, name: &str, call: &Value) -> Added {
+    fn proposal(&self, id: &str, name: &str, call: &Value) -> AddedMessage {
         let call = json!({"name": name, "args": args_of(call), "id": id, "type": "tool_call"});
         let id = format!("{}-call-{id}", self.thread);
-        Added { node: MODEL, message: json!({"type": "ai", "content": "", "id": id, "tool_calls": [call]}) }
+        AddedMessage { node: MODEL, message: json!({"type": "ai", "content": "", "id": id, "tool_calls": [call]}) }
     }
 
-    fn result(&mut self, id: &str, outcome: &Outcome) -> Added {
+    fn result(&mut self, id: &str, outcome: &Outcome) -> AddedMessage {
         let (content, status) = match outcome {
             Outcome::Value(Value::String(text)) => (text.clone(), "success"),
             Outcome::Value(value) => (value.to_string(), "success"),
@@ -206,7 +206,7 @@ impl Fold {
             "type": "tool", "content": lines_visible(&content), "id": message_id, "name": name, "tool_call_id": id,
             "status": status,
         });
-        Added { node: TOOLS, message }
+        AddedMessage { node: TOOLS, message }
     }
 }
 

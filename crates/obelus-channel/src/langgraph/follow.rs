@@ -6,18 +6,18 @@ use obelus_kernel::session::{Refused, Reply};
 use obelus_runtime::{EventBody, EventNumber, Language, SessionEvent};
 use tokio::task::JoinHandle;
 
-use super::begin::Begun;
-use super::fold::{Added, Fold, RunEnd};
+use super::begin::StartedRun;
+use super::fold::{AddedMessage, Fold, RunEnd};
 use super::ids::{Kind, id_of};
 use crate::ChannelError;
 use crate::http::{Access, App, Events, Next};
 use crate::service::Snapshot;
 
 /// A run that is being followed.
-pub(crate) struct Followed {
+pub(crate) struct FollowedRun {
     app: App,
     access: Access,
-    pub(super) begun: Begun,
+    pub(super) begun: StartedRun,
     /// The session up to the last event.
     pub(super) fold: Fold,
     events: Events,
@@ -29,7 +29,7 @@ pub(crate) struct Followed {
 /// The next item of a run.
 pub(crate) enum Step {
     /// An event, and the messages it adds.
-    Event(Arc<SessionEvent>, Vec<Added>),
+    Event(Arc<SessionEvent>, Vec<AddedMessage>),
     /// Nothing has happened for a while: send a keep-alive.
     Silence,
     /// The stream ends early; the client continues after the last id.
@@ -38,12 +38,12 @@ pub(crate) enum Step {
     End,
 }
 
-impl Followed {
+impl FollowedRun {
     /// Follows a run after an event, or from its beginning.
     pub(crate) async fn open(
         app: &App,
         access: &Access,
-        begun: &Begun,
+        begun: &StartedRun,
         after: Option<EventNumber>,
     ) -> Result<Self, ChannelError> {
         let after = after.unwrap_or(begun.after).max(begun.after);
@@ -54,7 +54,7 @@ impl Followed {
         let fold = Fold::of(&begun.thread, before);
         let handle = app.service().open(&begun.session).await?;
         let rested = tokio::spawn(async move { handle.rested().await });
-        let begun = Begun {
+        let begun = StartedRun {
             thread: begun.thread.clone(),
             session: begun.session.clone(),
             assistant: begun.assistant.clone(),
@@ -129,7 +129,7 @@ impl Followed {
     }
 }
 
-impl Drop for Followed {
+impl Drop for FollowedRun {
     fn drop(&mut self) {
         self.rested.abort();
     }

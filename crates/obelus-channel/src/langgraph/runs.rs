@@ -13,9 +13,9 @@ use obelus_kernel::session::TurnEnd;
 use obelus_runtime::EventNumber;
 use serde_json::{Value, json};
 
-use super::begin::{Begun, begin};
+use super::begin::{StartedRun, begin};
 use super::fold::{Fold, Run, RunEnd};
-use super::follow::Followed;
+use super::follow::FollowedRun;
 use super::ids::{Kind, id_of, record_of};
 use super::notes::Notes;
 use super::state::interrupts_of;
@@ -71,7 +71,7 @@ async fn folded(app: &App, thread: &str, session: &str) -> Result<Fold, ChannelE
 }
 
 /// The headers by which clients find a run again.
-fn located(mut response: Response, begun: &Begun, last: &str) -> Response {
+fn located(mut response: Response, begun: &StartedRun, last: &str) -> Response {
     let run = id_of(Kind::Run, &begun.session, begun.record);
     let place = format!("/threads/{}/runs/{run}", begun.thread);
     let headers = response.headers_mut();
@@ -127,7 +127,7 @@ async fn streamed(
 ) -> Result<Response, Failure> {
     let modes = Modes::of_body(&body["stream_mode"])?;
     let begun = begin(app, notes, access, thread, body).await?;
-    let followed = Followed::open(app, access, &begun, None).await?;
+    let followed = FollowedRun::open(app, access, &begun, None).await?;
     let last = format!("stream?{}", modes.query());
     Ok(located(frames(followed, modes, None), &begun, &last))
 }
@@ -152,7 +152,7 @@ pub(super) async fn stream_stateless(
 }
 
 /// The final values of a run, as a body that is kept alive until then.
-fn awaited(followed: Followed) -> Response {
+fn awaited(followed: FollowedRun) -> Response {
     let body = unfold(Some(followed), |followed| async move {
         let mut followed = followed?;
         match followed.ended().await {
@@ -167,7 +167,7 @@ fn awaited(followed: Followed) -> Response {
 }
 
 /// The answer of `wait` and `join`: the values, the interrupts if there are any, and the error if there is one.
-async fn final_values(followed: &Followed, end: Option<RunEnd>) -> Value {
+async fn final_values(followed: &FollowedRun, end: Option<RunEnd>) -> Value {
     let now = match followed.snapshot().await {
         Ok(now) => now,
         Err(error) => return json!({"__error__": {"error": error.code(), "message": followed.words(&error)}}),
@@ -191,7 +191,7 @@ async fn waited(
     body: &Value,
 ) -> Result<Response, Failure> {
     let begun = begin(app, notes, access, thread, body).await?;
-    let followed = Followed::open(app, access, &begun, None).await?;
+    let followed = FollowedRun::open(app, access, &begun, None).await?;
     Ok(located(awaited(followed), &begun, "join"))
 }
 
@@ -215,12 +215,12 @@ pub(super) async fn wait_stateless(
 }
 
 /// An existing run of a thread.
-async fn begun_before(app: &App, notes: &Notes, id: &str, run: &str) -> Result<Begun, ChannelError> {
+async fn begun_before(app: &App, notes: &Notes, id: &str, run: &str) -> Result<StartedRun, ChannelError> {
     let (thread, session, record) = find(app, notes, id, run).await?;
     let fold = folded(app, id, &session).await?;
     fold.run(record).ok_or_else(|| ChannelError::NotFound(format!("run {}", short(run))))?;
     let assistant = thread.session.map(|(_, agent)| agent).unwrap_or_default();
-    Ok(Begun { thread: id.to_owned(), session, assistant, record, after: EventNumber { record, part: 0 } })
+    Ok(StartedRun { thread: id.to_owned(), session, assistant, record, after: EventNumber { record, part: 0 } })
 }
 
 pub(super) async fn join(
@@ -232,7 +232,7 @@ pub(super) async fn join(
     // Waiting resumes the work of an earlier process.
     access.needs(Role::Operator)?;
     let begun = begun_before(&app, &notes, &id, &run).await?;
-    Ok(awaited(Followed::open(&app, &access, &begun, None).await?))
+    Ok(awaited(FollowedRun::open(&app, &access, &begun, None).await?))
 }
 
 pub(super) async fn join_stream(
@@ -248,7 +248,7 @@ pub(super) async fn join_stream(
     let begun = begun_before(&app, &notes, &id, &run).await?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let last = last.filter(|last| *last != "-1").map(FrameId::parse).transpose()?;
-    let followed = Followed::open(&app, &access, &begun, last.map(FrameId::event_before)).await?;
+    let followed = FollowedRun::open(&app, &access, &begun, last.map(FrameId::event_before)).await?;
     Ok(frames(followed, modes, last))
 }
 
@@ -304,7 +304,7 @@ pub(super) async fn cancel(
         app.service().stop(&begun.session, access.input_id()).await?;
     }
     if of("wait") == Some("1") {
-        return Ok(awaited(Followed::open(&app, &access, &begun, None).await?));
+        return Ok(awaited(FollowedRun::open(&app, &access, &begun, None).await?));
     }
     Ok((StatusCode::ACCEPTED, Json(json!({}))).into_response())
 }

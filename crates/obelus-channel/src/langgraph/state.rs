@@ -6,7 +6,7 @@ use axum::extract::{Extension, State};
 use obelus_runtime::SessionEvent;
 use serde_json::{Map, Value, json};
 
-use super::fold::{Fold, MODEL, Point, TOOLS};
+use super::fold::{Fold, MODEL, RecordPoint, TOOLS};
 use super::ids::{Kind, id_of, record_of};
 use super::interrupts::interrupt;
 use super::notes::Notes;
@@ -30,16 +30,17 @@ pub(super) fn values_of(thread: &str, history: &[Arc<SessionEvent>], now: &Snaps
 
 /// The session and record of a checkpoint.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct CheckpointRef {
     pub(super) session: String,
     pub(super) record: u64,
 }
 
 /// Finds a checkpoint among the sessions of a thread.
-pub(super) fn place_of(thread: &Thread, checkpoint: &str) -> Result<Place, ChannelError> {
+pub(super) fn find_checkpoint(thread: &Thread, checkpoint: &str) -> Result<CheckpointRef, ChannelError> {
     let sessions = thread.sessions().into_iter();
     let mut found = sessions.filter_map(|session| {
-        record_of(Kind::Checkpoint, session, checkpoint).map(|record| Place { session: session.to_owned(), record })
+        record_of(Kind::Checkpoint, session, checkpoint)
+            .map(|record| CheckpointRef { session: session.to_owned(), record })
     });
     let id: String = checkpoint.chars().take(64).collect();
     found.next().ok_or(ChannelError::NotFound(format!("checkpoint {id}")))
@@ -56,7 +57,7 @@ fn checkpoint(thread: &str, session: &str, record: u64) -> Value {
 }
 
 /// A state of a session, for one thread.
-struct Stated<'a> {
+struct ThreadState<'a> {
     thread: &'a str,
     session: &'a str,
     fold: &'a Fold,
@@ -64,8 +65,8 @@ struct Stated<'a> {
     at: Option<usize>,
 }
 
-impl Stated<'_> {
-    fn point(&self) -> Option<Point> {
+impl ThreadState<'_> {
+    fn point(&self) -> Option<RecordPoint> {
         self.at.and_then(|at| self.fold.points.get(at).copied())
     }
 
@@ -101,7 +102,12 @@ impl Stated<'_> {
 }
 
 /// The state of a thread after a record of a session, or now.
-async fn stated(app: &App, access: &Access, thread: &Thread, place: Option<Place>) -> Result<Value, ChannelError> {
+async fn stated(
+    app: &App,
+    access: &Access,
+    thread: &Thread,
+    place: Option<CheckpointRef>,
+) -> Result<Value, ChannelError> {
     let session = match &place {
         Some(place) => place.session.clone(),
         None => match &thread.session {
@@ -115,7 +121,7 @@ async fn stated(app: &App, access: &Access, thread: &Thread, place: Option<Place
     let now = app.service().snapshot(&session, record, access.language).await?;
     let upto = record.unwrap_or(u64::MAX);
     let at = fold.points.iter().rposition(|point| point.record <= upto);
-    Ok(Stated { thread: &thread.id, session: &session, fold: &fold, at }.view(&now))
+    Ok(ThreadState { thread: &thread.id, session: &session, fold: &fold, at }.view(&now))
 }
 
 /// The state of a thread that has no session yet.
@@ -168,7 +174,7 @@ pub(super) async fn at(
     InQuery(query): InQuery<Pairs>,
 ) -> Answered {
     let thread = Thread::get(&app, &notes, &id).await?;
-    let place = place_of(&thread, &checkpoint)?;
+    let place = find_checkpoint(&thread, &checkpoint)?;
     Ok(Json(selected(stated(&app, &access, &thread, Some(place)).await?, &selection_of_query(&query))))
 }
 
@@ -180,7 +186,7 @@ pub(super) async fn at_checkpoint(
     OptionalBody(body): OptionalBody,
 ) -> Answered {
     let thread = Thread::get(&app, &notes, &id).await?;
-    let place = named_checkpoint(&body).map(|checkpoint| place_of(&thread, checkpoint)).transpose()?;
+    let place = named_checkpoint(&body).map(|checkpoint| find_checkpoint(&thread, checkpoint)).transpose()?;
     Ok(Json(selected(stated(&app, &access, &thread, place).await?, &selection(&body))))
 }
 
@@ -214,7 +220,7 @@ async fn past(app: &App, notes: &Notes, access: &Access, id: &str, body: &Value)
         nested.or_else(|| body["before"]["checkpoint_id"].as_str())
     });
     // Branches share their past, so a checkpoint of another branch counts by its record.
-    let before = before.map(|checkpoint| place_of(&thread, checkpoint)).transpose()?;
+    let before = before.map(|checkpoint| find_checkpoint(&thread, checkpoint)).transpose()?;
     let before = before.map_or(u64::MAX, |place| place.record);
     let limit = limit_of(body, "limit", 10, 100);
     let history = app.service().whole_history(session).await?;
@@ -224,7 +230,7 @@ async fn past(app: &App, notes: &Notes, access: &Access, id: &str, body: &Value)
     for at in places.take(limit) {
         let record = fold.points[at].record;
         let now = app.service().snapshot(session, Some(record), access.language).await?;
-        let state = Stated { thread: &thread.id, session, fold: &fold, at: Some(at) }.view(&now);
+        let state = ThreadState { thread: &thread.id, session, fold: &fold, at: Some(at) }.view(&now);
         states.push(selected(state, &selection(body)));
     }
     Ok(Json(Value::Array(states)))
@@ -248,7 +254,7 @@ pub(super) async fn update(
     let state = values.get("state").ok_or_else(|| bad("`values` is {state: ...}"))?;
     let mut session = thread.session()?.to_owned();
     if let Some(checkpoint) = named_checkpoint(&body) {
-        let place = place_of(&thread, checkpoint)?;
+        let place = find_checkpoint(&thread, checkpoint)?;
         session = super::begin::branch(&app, &notes, &thread, &place, access.id_of_key("branch")).await?;
     }
     let by = access.caller.by(CHANNEL);

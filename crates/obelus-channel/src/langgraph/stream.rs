@@ -13,8 +13,8 @@ use obelus_kernel::session::TurnEnd;
 use obelus_runtime::{EventBody, EventNumber, SessionEvent};
 use serde_json::{Value, json};
 
-use super::fold::{Added, MODEL};
-use super::follow::{Followed, Step};
+use super::fold::{AddedMessage, MODEL};
+use super::follow::{FollowedRun, Step};
 use super::state::interrupts_of;
 use super::{bad, runs};
 use crate::ChannelError;
@@ -102,7 +102,7 @@ impl FrameId {
 
 /// Creates the frames of a run.
 struct Framer {
-    followed: Followed,
+    followed: FollowedRun,
     modes: Modes,
     /// Frames up to this one were already sent.
     seen: Option<FrameId>,
@@ -112,7 +112,7 @@ struct Framer {
 }
 
 /// A run as frames.
-pub(super) fn frames(followed: Followed, modes: Modes, seen: Option<FrameId>) -> Response {
+pub(super) fn frames(followed: FollowedRun, modes: Modes, seen: Option<FrameId>) -> Response {
     let framer = Framer { followed, modes, seen, written: String::new(), is_over: false };
     let first = match seen {
         Some(_) => Bytes::from_static(b": open\n\n"),
@@ -158,9 +158,9 @@ impl Framer {
         }
     }
 
-    async fn of_event(&mut self, event: &SessionEvent, added: Vec<Added>) -> Vec<(&'static str, Value)> {
+    async fn of_event(&mut self, event: &SessionEvent, added: Vec<AddedMessage>) -> Vec<(&'static str, Value)> {
         let mut all = Vec::new();
-        for Added { node, message } in &added {
+        for AddedMessage { node, message } in &added {
             if self.modes.has("updates") {
                 all.push(("updates", json!({*node: {"messages": [message]}})));
             }

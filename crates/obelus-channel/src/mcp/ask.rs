@@ -14,7 +14,7 @@ use crate::types::{AnswerBody, QuestionRow};
 pub(super) const KEY: &str = "question";
 
 /// A person's answer.
-pub(super) struct Given {
+pub(super) struct ElicitedAnswer {
     pub(super) question: String,
     pub(super) digest: String,
     /// None if the person did not decide: the question stays open.
@@ -40,7 +40,7 @@ pub(super) fn ask(question: &QuestionRow) -> Value {
 }
 
 /// The person's answer in this request, if it has one.
-pub(super) fn given(params: &Value) -> Result<Option<Given>, ChannelError> {
+pub(super) fn given(params: &Value) -> Result<Option<ElicitedAnswer>, ChannelError> {
     let Some(state) = params["requestState"].as_str() else { return Ok(None) };
     let bad = || ChannelError::BadRequest("`requestState` is not from this server".to_owned());
     let state = URL_SAFE_NO_PAD.decode(state).map_err(|_| bad())?;
@@ -54,7 +54,7 @@ pub(super) fn given(params: &Value) -> Result<Option<Given>, ChannelError> {
         }
         _ => None,
     };
-    Ok(Some(Given { question: of("question")?, digest: of("digest")?, answer }))
+    Ok(Some(ElicitedAnswer { question: of("question")?, digest: of("digest")?, answer }))
 }
 
 fn answer(about: &str, content: &Value) -> Result<AnswerBody, ChannelError> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::ask::{self, Given};
-use super::tools::{Done, row, text};
+use super::ask::{self, ElicitedAnswer};
+use super::tools::{ToolAnswer, row, text};
 use super::{CHANNEL, Client};
 use crate::ChannelError;
 use crate::http::{Access, App};
@@ -24,7 +24,7 @@ pub(super) async fn talk(
     args: &Value,
     params: &Value,
     client: &Client,
-) -> Result<Done, ChannelError> {
+) -> Result<ToolAnswer, ChannelError> {
     access.needs(Role::Operator)?;
     // The message was sent with the first request; this one has the person's answer.
     if let Some(given) = ask::given(params)? {
@@ -42,32 +42,37 @@ pub(super) async fn talk(
     };
     app.service().say(&session, message, access.input_id()).await?;
     let seconds = args["wait_seconds"].as_u64().unwrap_or(USUAL).clamp(1, LONGEST);
-    came_of(app, access, &session, seconds, client).await
+    turn_result(app, access, &session, seconds, client).await
 }
 
 /// Gives a person's answer, and waits for the result.
-pub(super) async fn go_on(app: &App, access: &Access, given: &Given, client: &Client) -> Result<Done, ChannelError> {
+pub(super) async fn go_on(
+    app: &App,
+    access: &Access,
+    given: &ElicitedAnswer,
+    client: &Client,
+) -> Result<ToolAnswer, ChannelError> {
     access.needs(Role::Operator)?;
     let session = given.question.split(':').next().unwrap_or_default();
     match &given.answer {
         // The question stays in the inbox.
-        None => Ok(Done::Result(self::session(app, access, session).await?)),
+        None => Ok(ToolAnswer::Result(self::session(app, access, session).await?)),
         Some(answer) => {
             let by = access.caller.by(CHANNEL);
             app.service().answer(&given.question, answer.clone(), &by, Some(&given.digest), None).await?;
-            came_of(app, access, session, USUAL, client).await
+            turn_result(app, access, session, USUAL, client).await
         }
     }
 }
 
 /// The result of a turn when it rests, or its progress. A question is put to the person, if the client can ask.
-pub(super) async fn came_of(
+pub(super) async fn turn_result(
     app: &App,
     access: &Access,
     id: &str,
     seconds: u64,
     client: &Client,
-) -> Result<Done, ChannelError> {
+) -> Result<ToolAnswer, ChannelError> {
     tokio::select! {
         rested = app.service().rested(id, access.language) => drop(rested?),
         () = tokio::time::sleep(Duration::from_secs(seconds)) => {}
@@ -75,8 +80,8 @@ pub(super) async fn came_of(
     }
     let view = app.service().session(id, access.language).await?;
     match view.questions.first().filter(|_| client.can_elicit) {
-        Some(question) => Ok(Done::Asks(ask::ask(question))),
-        None => Ok(Done::Result(session(app, access, id).await?)),
+        Some(question) => Ok(ToolAnswer::Asks(ask::ask(question))),
+        None => Ok(ToolAnswer::Result(session(app, access, id).await?)),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::tokens::Role;
 use crate::types::{AnswerBody, InboxFilter, QuestionRow};
 
 /// The answer of a tool: a result, or a question to the client's user.
-pub(super) enum Done {
+pub(super) enum ToolAnswer {
     Result(Value),
     Asks(Value),
 }
@@ -83,7 +83,7 @@ pub(super) async fn call(app: &App, access: &Access, params: &Value, client: &Cl
         "list_agents" => agents(app, access).await,
         "talk" => talk::talk(app, access, args, params, client).await,
         "read_session" => match text(args, "session") {
-            Ok(session) => talk::session(app, access, session).await.map(Done::Result),
+            Ok(session) => talk::session(app, access, session).await.map(ToolAnswer::Result),
             Err(error) => Err(error),
         },
         "read_state" => state(app, args).await,
@@ -92,8 +92,8 @@ pub(super) async fn call(app: &App, access: &Access, params: &Value, client: &Cl
         _ => return Err(RpcError::new(INVALID_PARAMS, "there is no such tool")),
     };
     Ok(match done {
-        Ok(Done::Asks(asks)) => asks,
-        Ok(Done::Result(value)) => {
+        Ok(ToolAnswer::Asks(asks)) => asks,
+        Ok(ToolAnswer::Result(value)) => {
             json!({"content": [{"type": "text", "text": value.to_string()}], "structuredContent": value, "isError": false})
         }
         Err(error) => failed(access, &error),
@@ -123,15 +123,15 @@ pub(super) fn text<'a>(args: &'a Value, name: &str) -> Result<&'a str, ChannelEr
     })
 }
 
-async fn agents(app: &App, access: &Access) -> Result<Done, ChannelError> {
+async fn agents(app: &App, access: &Access) -> Result<ToolAnswer, ChannelError> {
     let agents = app.service().agents(access.language).await?;
     let row = |agent: &crate::types::AgentRow| json!({"name": agent.name, "description": agent.description});
     let rows: Vec<Value> = agents.iter().filter(|agent| agent.ok).map(row).collect();
-    Ok(Done::Result(json!({"agents": rows})))
+    Ok(ToolAnswer::Result(json!({"agents": rows})))
 }
 
-async fn state(app: &App, args: &Value) -> Result<Done, ChannelError> {
-    Ok(Done::Result(json!({"state": app.service().state(text(args, "session")?, None).await?})))
+async fn state(app: &App, args: &Value) -> Result<ToolAnswer, ChannelError> {
+    Ok(ToolAnswer::Result(json!({"state": app.service().state(text(args, "session")?, None).await?})))
 }
 
 /// A question for clients.
@@ -144,11 +144,11 @@ pub(super) fn row(question: &QuestionRow) -> Value {
     })
 }
 
-async fn questions(app: &App, access: &Access, args: &Value) -> Result<Done, ChannelError> {
+async fn questions(app: &App, access: &Access, args: &Value) -> Result<ToolAnswer, ChannelError> {
     let of = |name: &str| args[name].as_str().map(str::to_owned);
     let filter = InboxFilter { session: of("session"), agent: of("agent"), ..InboxFilter::default() };
     let open = app.service().inbox(filter, access.language).await?;
-    Ok(Done::Result(json!({"questions": open.iter().map(row).collect::<Vec<_>>()})))
+    Ok(ToolAnswer::Result(json!({"questions": open.iter().map(row).collect::<Vec<_>>()})))
 }
 
 /// Answers a question. If the client can ask its user, the user is asked again and decides.
@@ -158,7 +158,7 @@ async fn decide(
     args: &Value,
     params: &Value,
     client: &Client,
-) -> Result<Done, ChannelError> {
+) -> Result<ToolAnswer, ChannelError> {
     access.needs(Role::Operator)?;
     if let Some(given) = ask::given(params)? {
         return talk::go_on(app, access, &given, client).await;
@@ -168,10 +168,10 @@ async fn decide(
     let question = app.service().question(id, access.language).await?;
     let is_plain = matches!(answer, AnswerBody::Approve { .. } | AnswerBody::Deny { .. });
     if client.can_elicit && is_plain && question.status == "requested" && question.digest == digest {
-        return Ok(Done::Asks(ask::ask(&question)));
+        return Ok(ToolAnswer::Asks(ask::ask(&question)));
     }
     app.service().answer(id, answer, &access.caller.by(CHANNEL), Some(digest), access.input_id()).await?;
-    talk::came_of(app, access, &question.session, talk::USUAL, client).await
+    talk::turn_result(app, access, &question.session, talk::USUAL, client).await
 }
 
 fn answer_of(args: &Value) -> Result<AnswerBody, ChannelError> {

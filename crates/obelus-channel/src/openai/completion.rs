@@ -21,9 +21,9 @@ use super::codes::{answer_in, code_of, mark_of, mistyped, shown, verb_of};
 use super::request::ChatRequest;
 use crate::ChannelError;
 use crate::http::{Access, App, Failure, Json, JsonBody};
-use crate::langgraph::begin::Begun;
-use crate::langgraph::fold::{Added, MODEL};
-use crate::langgraph::follow::{Followed, Step};
+use crate::langgraph::begin::StartedRun;
+use crate::langgraph::fold::{AddedMessage, MODEL};
+use crate::langgraph::follow::{FollowedRun, Step};
 use crate::service::lines_visible;
 use crate::tokens::Role;
 use crate::types::QuestionRow;
@@ -69,7 +69,7 @@ pub(super) async fn create(
 /// The source of the agent's text.
 enum Source {
     /// A run that is being followed.
-    Run(Box<Followed>),
+    Run(Box<FollowedRun>),
     /// A text without a turn.
     Words(String),
     Over,
@@ -95,14 +95,14 @@ async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str)
             app.service().answer(&question.id, answer, &by, digest, access.input_id()).await?
         }
     };
-    let begun = Begun {
+    let begun = StartedRun {
         thread: session.to_owned(),
         session: session.to_owned(),
         assistant: request.model.clone(),
         record: taken.record,
         after: EventNumber { record: taken.record, part: 0 },
     };
-    Ok(Source::Run(Box::new(Followed::open(app, access, &begun, None).await?)))
+    Ok(Source::Run(Box::new(FollowedRun::open(app, access, &begun, None).await?)))
 }
 
 /// What is said to words that look like an answer and have no code; none where they are words for the agent.
@@ -180,7 +180,7 @@ impl Saying {
     }
 
     /// Adds the text of an event.
-    fn take(&mut self, event: &SessionEvent, added: &[Added]) -> String {
+    fn take(&mut self, event: &SessionEvent, added: &[AddedMessage]) -> String {
         match &event.body {
             EventBody::Used { used, .. } => {
                 self.used.add(*used);

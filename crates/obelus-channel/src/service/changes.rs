@@ -45,7 +45,7 @@ impl Changes {
                 return Some(change);
             }
             match self.news.next().await? {
-                HostNews::Made { session } => self.look(&session).await,
+                HostNews::Made { session } => self.add_session(&session).await,
                 HostNews::Removed { session } => {
                     self.statuses.remove(&*session);
                     self.agents.remove(&*session);
@@ -92,12 +92,12 @@ impl Changes {
                 | EventBody::Rested { .. }
         );
         if moves {
-            self.look(session).await;
+            self.add_session(session).await;
         }
     }
 
     /// Reads the status of a session, and reports it if it has changed.
-    async fn look(&mut self, session: &Arc<str>) {
+    async fn add_session(&mut self, session: &Arc<str>) {
         let Ok(status) = self.service.read(session, SessionStatus::of).await else { return };
         if self.statuses.insert(session.to_string(), status) != Some(status) {
             let agent = self.agent(session).await;

@@ -37,7 +37,7 @@ impl Service {
         self.read_at(id, at, move |session| {
             let language = service.language_of(session, wanted);
             let steps = steps.map(|steps| steps_view(&steps, session.node()));
-            Maker::of(session, &name, language).view(steps)
+            PlanViewBuilder::of(session, &name, language).view(steps)
         })
         .await
     }
@@ -50,7 +50,7 @@ impl Service {
 }
 
 /// Builds the view of a session's plan.
-struct Maker<'a> {
+struct PlanViewBuilder<'a> {
     session: &'a Session,
     id: &'a str,
     language: Language,
@@ -62,7 +62,7 @@ struct Maker<'a> {
     plan_question: Option<String>,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> PlanViewBuilder<'a> {
     fn of(session: &'a Session, id: &'a str, language: Language) -> Self {
         let open: Vec<Question> = session.questions().into_iter().filter(Question::is_open).collect();
         let whole = |question: &Question| format!("{id}:{}", question.id);

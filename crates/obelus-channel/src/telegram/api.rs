@@ -210,7 +210,7 @@ pub(super) struct Update {
 #[derive(Debug)]
 pub(super) enum Content {
     Message(Box<Incoming>),
-    Press(Box<Press>),
+    ButtonPress(Box<ButtonPress>),
     /// Other content, or unreadable.
     Other,
 }
@@ -221,9 +221,8 @@ impl Update {
         let message = || Incoming::deserialize(&update["message"]).map(|message| Content::Message(Box::new(message)));
         let content = match update.get("callback_query").is_some() {
             false => message(),
-            true => {
-                serde_json::from_value(update["callback_query"].take()).map(|press| Content::Press(Box::new(press)))
-            }
+            true => serde_json::from_value(update["callback_query"].take())
+                .map(|press| Content::ButtonPress(Box::new(press))),
         };
         Some(Self { id, content: content.unwrap_or(Content::Other) })
     }
@@ -263,7 +262,7 @@ pub(super) struct Chat {
 
 /// A pressed button.
 #[derive(Debug, Deserialize)]
-pub(super) struct Press {
+pub(super) struct ButtonPress {
     pub(super) id: String,
     pub(super) from: Sender,
     #[serde(default)]

@@ -19,7 +19,7 @@ const LONGEST_LABEL: usize = 60;
 const ASIDE: usize = 1_000;
 
 /// What stands on an open card beside the question.
-pub(super) enum Face {
+pub(super) enum CardFace {
     /// The answers.
     Answers,
     /// A no was pressed, and a reason may follow.
@@ -56,7 +56,7 @@ fn text_of(text: &str, language: Language) -> String {
 pub(super) fn open_card(
     row: &QuestionRow,
     text: &str,
-    face: &Face,
+    face: &CardFace,
     token: &str,
     is_group: bool,
     language: Language,
@@ -67,10 +67,10 @@ pub(super) fn open_card(
         json!({"text": label, "callback_data": format!("{token}:{}", action.name())})
     };
     let (more, mut keys) = match face {
-        Face::Answers => answers(row, language, key),
-        Face::Denying => (words.give_reason.to_owned(), vec![vec![key(words.deny_now, Action::DenyNow)]]),
-        Face::Consents => consents(row, language, key),
-        Face::Fields(fields) => {
+        CardFace::Answers => answers(row, language, key),
+        CardFace::Denying => (words.give_reason.to_owned(), vec![vec![key(words.deny_now, Action::DenyNow)]]),
+        CardFace::Consents => consents(row, language, key),
+        CardFace::Fields(fields) => {
             let named = fields.iter().take(MOST_FIELDS).enumerate();
             let label = |field: &FormFieldView| format!("{}: {}", field.label, one_line(&field.typed));
             let keys = named.map(|(index, field)| vec![key(&label(field), Action::Field(index))]).collect();
@@ -80,20 +80,20 @@ pub(super) fn open_card(
             };
             (format!("{}{rest}", words.which_field), keys)
         }
-        Face::Field(field) => {
+        CardFace::Field(field) => {
             let how = if is_group { words.give_field_in_group } else { words.give_field };
             let choices = choices_of(field, language).into_iter().enumerate();
             let keys = choices.map(|(index, (label, _))| vec![key(&label, Action::Choice(index))]).collect();
             (fill(how, &[&field.label, &beginning(&one_line(&field.typed), 200)]), keys)
         }
-        Face::Edited => {
+        CardFace::Edited => {
             let keys = vec![vec![key(words.approve_edit, Action::Approve)], vec![key(words.edit_more, Action::Edit)]];
             (words.edited.to_owned(), keys)
         }
     };
     match face {
-        Face::Answers => {}
-        Face::Edited => keys.push(vec![key(words.drop_edit, Action::Back)]),
+        CardFace::Answers => {}
+        CardFace::Edited => keys.push(vec![key(words.drop_edit, Action::Back)]),
         _ => keys.push(vec![key(words.back, Action::Back)]),
     }
     let text = text_of(text, language);

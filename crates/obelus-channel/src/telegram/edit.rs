@@ -8,7 +8,7 @@ use obelus_words::fill;
 
 use super::Bot;
 use super::action::Action;
-use super::card::{self, Face};
+use super::card::{self, CardFace};
 use super::intake::From;
 use super::state::{Card, Edit};
 use crate::ChannelError;
@@ -16,7 +16,7 @@ use crate::types::{AnswerBody, FormFieldView, PreviewRequest, PreviewView, Quest
 
 /// An open question as its card shows it.
 pub(super) struct Shown {
-    pub(super) face: Face,
+    pub(super) face: CardFace,
     /// The question as text, with the edit if there is one.
     pub(super) text: String,
     /// The digest of what is shown.
@@ -28,24 +28,24 @@ impl Bot {
     pub(super) async fn shown_on(&self, card: &Card, row: &QuestionRow, language: Language) -> Shown {
         let plain = |face| Shown { face, text: card::plain(&row.text, &row.id), digest: row.digest.clone() };
         let face = match () {
-            () if card.is_denying => Face::Denying,
-            () if card.is_consenting && !row.consents.is_empty() => Face::Consents,
-            () => Face::Answers,
+            () if card.is_denying => CardFace::Denying,
+            () if card.is_consenting && !row.consents.is_empty() => CardFace::Consents,
+            () => CardFace::Answers,
         };
         let Some(edit) = &card.edit else { return plain(face) };
         let Ok(form) = self.service.form(&row.id, Some(language)).await else { return plain(face) };
         let field = edit.place.as_ref().and_then(|place| form.fields.iter().find(|field| field.place == *place));
         let face = match (field, edit.is_choosing || edit.typed.is_empty()) {
-            (Some(field), _) => Face::Field(Box::new(field.clone())),
-            (None, true) => Face::Fields(form.fields),
-            (None, false) => Face::Edited,
+            (Some(field), _) => CardFace::Field(Box::new(field.clone())),
+            (None, true) => CardFace::Fields(form.fields),
+            (None, false) => CardFace::Edited,
         };
         if edit.typed.is_empty() {
             return plain(face);
         }
         match self.preview(&row.id, edit, language).await.map(|preview| (preview.text, preview.digest)) {
             Ok((Some(text), Some(digest))) => Shown { face, text: card::plain(&text, &row.id), digest },
-            _ => plain(Face::Answers),
+            _ => plain(CardFace::Answers),
         }
     }
 
@@ -113,7 +113,7 @@ impl Bot {
             let edit = card.edit.as_ref();
             card.chat == from.chat && edit.is_some_and(|edit| edit.place.is_some() && edit.by == from.user)
         };
-        self.book.look(|saved| saved.cards.iter().find(|(_, card)| waits(card)).map(|(token, _)| token.clone()))
+        self.state_file.read(|saved| saved.cards.iter().find(|(_, card)| waits(card)).map(|(token, _)| token.clone()))
     }
 
     /// The next words of a user in a chat are words again, and not the value of a field.

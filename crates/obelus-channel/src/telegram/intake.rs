@@ -11,7 +11,7 @@ use obelus_words::fill;
 use serde_json::{Value, json};
 
 use super::action::{Action, read_data};
-use super::api::{Backoff, Content, Incoming, Press, Sender, Update};
+use super::api::{Backoff, ButtonPress, Content, Incoming, Sender, Update};
 use super::card;
 use super::state::{Card, Talk};
 use super::words::language_of;
@@ -66,7 +66,7 @@ impl Bot {
     pub(super) async fn poll(self: &Arc<Self>) -> Result<(), TelegramError> {
         let mut backoff = Backoff::new();
         loop {
-            let offset = self.book.look(|saved| saved.offset_at(system_clock()));
+            let offset = self.state_file.read(|saved| saved.offset_at(system_clock()));
             match self.api.updates(offset, POLL).await {
                 Ok(updates) => {
                     backoff = Backoff::new();
@@ -84,12 +84,12 @@ impl Bot {
 
     async fn take(self: &Arc<Self>, update: Update) {
         // An update is repeated until its id is confirmed.
-        if self.book.look(|saved| saved.offset_at(system_clock()).is_some_and(|offset| update.id < offset)) {
+        if self.state_file.read(|saved| saved.offset_at(system_clock()).is_some_and(|offset| update.id < offset)) {
             return;
         }
         match update.content {
             Content::Message(message) => self.message(update.id, *message).await,
-            Content::Press(press) => self.press(update.id, *press).await,
+            Content::ButtonPress(press) => self.press(update.id, *press).await,
             Content::Other => {}
         }
         self.keep(|saved| {
@@ -175,14 +175,14 @@ impl Bot {
 
     /// Stops the turn of a user's session. Without a session there is nothing to stop.
     async fn stop_talk(&self, from: &From) {
-        let session = self.book.look(|saved| saved.session_of(from.user, from.chat));
-        if self.book.look(|saved| saved.talks.contains_key(&session)) {
+        let session = self.state_file.read(|saved| saved.session_of(from.user, from.chat));
+        if self.state_file.read(|saved| saved.talks.contains_key(&session)) {
             let _ = self.service.stop(&session, Some(&from.input_id())).await;
         }
     }
 
     fn card_at(&self, chat: i64, message: i64) -> Option<String> {
-        self.book.look(|saved| saved.card_at(chat, message).map(|(token, _)| token.clone()))
+        self.state_file.read(|saved| saved.card_at(chat, message).map(|(token, _)| token.clone()))
     }
 
     /// Sends a message to the user's session. The user is told if it is refused.
@@ -221,8 +221,8 @@ impl Bot {
 
     /// The session of a user, created if necessary, and shown in the chat.
     async fn talk_of(self: &Arc<Self>, from: &From) -> Result<String, ChannelError> {
-        let session = self.book.look(|saved| saved.session_of(from.user, from.chat));
-        if !self.book.look(|saved| saved.talks.contains_key(&session)) {
+        let session = self.state_file.read(|saved| saved.session_of(from.user, from.chat));
+        if !self.state_file.read(|saved| saved.talks.contains_key(&session)) {
             let lang = Some(from.language.code().to_owned());
             let new = NewSession {
                 agent: self.config.agent.clone(),
@@ -258,7 +258,7 @@ impl Bot {
 
     /// Takes words to a card as the reason of a no, or as the value that was asked for. Whether they were one.
     async fn answer_in_words(self: &Arc<Self>, from: &From, token: &str, text: &str) -> bool {
-        let Some(card) = self.book.look(|saved| saved.cards.get(token).cloned()) else { return false };
+        let Some(card) = self.state_file.read(|saved| saved.cards.get(token).cloned()) else { return false };
         let Ok(row) = self.service.question(&card.question, Some(from.language)).await else { return false };
         let asks_field = card.edit.as_ref().is_some_and(|edit| edit.place.is_some());
         let answer = match () {
@@ -281,7 +281,7 @@ impl Bot {
         true
     }
 
-    async fn press(self: &Arc<Self>, update: i64, press: Press) {
+    async fn press(self: &Arc<Self>, update: i64, press: ButtonPress) {
         let language = language_of(self.config.lang, press.from.language_code.as_deref());
         let words = &language.words().bot;
         if press.from.is_bot || !self.config.allow.contains(&press.from.id) {
@@ -289,7 +289,7 @@ impl Bot {
         }
         self.remember(&press.from);
         let known = read_data(&press.data).and_then(|(token, action)| {
-            Some((token, action, self.book.look(|saved| saved.cards.get(token).cloned())?))
+            Some((token, action, self.state_file.read(|saved| saved.cards.get(token).cloned())?))
         });
         let Some((token, action, card)) = known else { return self.answer_press(&press.id, words.used) };
         // A process that ended right after sending the card did not store its message id.

@@ -20,7 +20,7 @@ pub(super) struct Pace(Mutex<HashMap<i64, Instant>>);
 impl Pace {
     /// Waits until a chat may be sent a message.
     pub(super) async fn turn(&self, chat: i64) {
-        tokio::time::sleep_until(self.book(chat)).await;
+        tokio::time::sleep_until(self.reserve(chat)).await;
     }
 
     /// When a chat may next be sent a message.
@@ -29,7 +29,7 @@ impl Pace {
         booked.get(&chat).copied().unwrap_or_else(Instant::now)
     }
 
-    fn book(&self, chat: i64) -> Instant {
+    fn reserve(&self, chat: i64) -> Instant {
         let now = Instant::now();
         let mut booked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if booked.len() > MANY {
@@ -51,12 +51,12 @@ mod tests {
     #[test]
     fn a_chat_is_sent_one_message_a_second_and_chats_do_not_wait_for_each_other() {
         let pace = Pace::default();
-        let first = pace.book(1);
-        assert_eq!(pace.book(1) - first, IN_PRIVATE);
-        assert_eq!(pace.book(1) - first, IN_PRIVATE * 2);
-        assert!(pace.book(2) - first < IN_PRIVATE, "another chat is free");
-        let group = pace.book(-5);
-        assert_eq!(pace.book(-5) - group, IN_GROUP);
+        let first = pace.reserve(1);
+        assert_eq!(pace.reserve(1) - first, IN_PRIVATE);
+        assert_eq!(pace.reserve(1) - first, IN_PRIVATE * 2);
+        assert!(pace.reserve(2) - first < IN_PRIVATE, "another chat is free");
+        let group = pace.reserve(-5);
+        assert_eq!(pace.reserve(-5) - group, IN_GROUP);
         assert_eq!(pace.free_at(1) - first, IN_PRIVATE * 3);
     }
 }

@@ -149,12 +149,12 @@ fn place_of(user: i64, chat: i64) -> String {
 }
 
 /// The file and its content.
-pub(super) struct Book {
+pub(super) struct BotStateFile {
     path: PathBuf,
     saved: Mutex<Saved>,
 }
 
-impl Book {
+impl BotStateFile {
     /// Reads the file in a folder. Data of another bot are discarded.
     pub(super) fn open(folder: &Path, bot: i64) -> Result<Self, String> {
         let path = folder.join(FILE);
@@ -171,8 +171,8 @@ impl Book {
     }
 
     /// Reads the data.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&Saved) -> T) -> T {
-        look(&self.lock())
+    pub(super) fn read<T>(&self, read: impl FnOnce(&Saved) -> T) -> T {
+        read(&self.lock())
     }
 
     /// Changes the data. They are durable when this returns; after an error the change is only in memory.
@@ -227,14 +227,14 @@ mod tests {
             is_consenting: false,
             edit: Some(Edit { place: Some("sum".to_owned()), by: 5, ..Edit::default() }),
         };
-        let book = Book::open(&folder, 1).unwrap();
-        book.change(|saved| saved.cards.insert("t".to_owned(), card.clone())).unwrap();
-        book.change(|saved| saved.offset = 12).unwrap();
-        let again = Book::open(&folder, 1).unwrap();
-        assert_eq!(again.look(|saved| saved.card_at(5, 7).map(|(_, card)| card.clone())), Some(card));
-        assert_eq!(again.look(|saved| saved.offset), 12);
-        let other = Book::open(&folder, 2).unwrap();
-        assert_eq!(other.look(|saved| (saved.cards.len(), saved.offset, saved.bot)), (0, 0, 2));
+        let state_file = BotStateFile::open(&folder, 1).unwrap();
+        state_file.change(|saved| saved.cards.insert("t".to_owned(), card.clone())).unwrap();
+        state_file.change(|saved| saved.offset = 12).unwrap();
+        let again = BotStateFile::open(&folder, 1).unwrap();
+        assert_eq!(again.read(|saved| saved.card_at(5, 7).map(|(_, card)| card.clone())), Some(card));
+        assert_eq!(again.read(|saved| saved.offset), 12);
+        let other = BotStateFile::open(&folder, 2).unwrap();
+        assert_eq!(other.read(|saved| (saved.cards.len(), saved.offset, saved.bot)), (0, 0, 2));
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
     fn a_damaged_file_is_refused() {
         let folder = folder("damaged");
         fs::write(folder.join(FILE), "{\"bot\": 1, \"off").unwrap();
-        assert!(Book::open(&folder, 1).err().unwrap().contains("telegram.json"));
+        assert!(BotStateFile::open(&folder, 1).err().unwrap().contains("telegram.json"));
     }
 
     #[test]

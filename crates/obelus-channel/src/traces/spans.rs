@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 /// Facts about a session.
 #[derive(Clone, Debug, Default)]
-pub(super) struct About {
+pub(super) struct SessionFacts {
     pub(super) session: String,
     pub(super) agent: String,
     pub(super) model: Option<String>,
@@ -38,7 +38,7 @@ impl Open {
 
 /// Creates the spans of one session.
 pub(super) struct Spans {
-    about: About,
+    about: SessionFacts,
     /// The trace and span of the running turn.
     turn: Option<(String, Open)>,
     chat: Option<Open>,
@@ -50,7 +50,7 @@ const INTERNAL: u8 = 1;
 const CLIENT: u8 = 3;
 
 impl Spans {
-    pub(super) fn new(about: About) -> Self {
+    pub(super) fn new(about: SessionFacts) -> Self {
         Self { about, turn: None, chat: None, calls: BTreeMap::new() }
     }
 

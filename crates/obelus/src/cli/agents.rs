@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Format, Mode, StoreAt};
+use super::{Format, Mode, StoreArgs};
 
 /// List, show and check agents. An agent is a folder with an `agent.yaml`.
 #[derive(Subcommand)]
@@ -102,7 +102,7 @@ pub(crate) struct Pin {
     #[arg(long, short)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) store: StoreAt,
+    pub(crate) store: StoreArgs,
 }
 
 /// Log in to an MCP server of an agent.
@@ -128,7 +128,7 @@ pub(crate) struct Login {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,
     #[command(flatten)]
-    pub(crate) store: StoreAt,
+    pub(crate) store: StoreArgs,
 }
 
 /// Explain an agent's policy.
@@ -161,7 +161,7 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "S")]
     pub(crate) session: Option<String>,
     #[command(flatten)]
-    pub(crate) store: StoreAt,
+    pub(crate) store: StoreArgs,
     /// Print `{verdict, reasons, spoken: [{by, says, why}], tool, effect, mode, notes}`.
     #[arg(long)]
     pub(crate) json: bool,

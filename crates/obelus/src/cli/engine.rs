@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 /// The engine of the sessions.
 #[derive(Args, Clone)]
-pub(crate) struct EngineAt {
+pub(crate) struct EngineArgs {
     /// Where sessions are stored and run: in this process with its store, or in a Restate cluster with its workers.
     #[arg(long, value_enum, default_value = "embedded", value_name = "E")]
     pub(crate) engine: EngineName,
@@ -40,7 +40,7 @@ Examples:
   obelus serve --engine restate --restate http://127.0.0.1:8080        the HTTP API in front")]
 pub(crate) struct WorkerArgs {
     #[command(flatten)]
-    pub(crate) engine: EngineAt,
+    pub(crate) engine: EngineArgs,
     /// The address at which the cluster reaches the worker. Workers of one machine may share it. Anyone who reaches it can
     /// start calls, so keep it in a private network.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9080")]
@@ -56,5 +56,5 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) agents: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) store: super::StoreAt,
+    pub(crate) store: super::StoreArgs,
 }

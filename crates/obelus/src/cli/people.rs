@@ -2,16 +2,16 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{ServerAt, StoreAt};
+use super::{ServerArgs, StoreArgs};
 
 /// List the open questions of all saved sessions.
 #[derive(Args)]
 #[command(after_help = "Example:\n  obelus inbox --json | jq -r '.[].id'")]
 pub(crate) struct Inbox {
     #[command(flatten)]
-    pub(crate) store: StoreAt,
+    pub(crate) store: StoreArgs,
     #[command(flatten)]
-    pub(crate) server: ServerAt,
+    pub(crate) server: ServerArgs,
     /// Print `[{id, about, session, call, description, reasons, schema?, asked_by?, requested_at, expires_at, digest, view}]`.
     #[arg(long)]
     pub(crate) json: bool,
@@ -39,9 +39,9 @@ pub(crate) struct Answer {
     #[command(subcommand)]
     pub(crate) verb: Verb,
     #[command(flatten)]
-    pub(crate) store: StoreAt,
+    pub(crate) store: StoreArgs,
     #[command(flatten)]
-    pub(crate) server: ServerAt,
+    pub(crate) server: ServerArgs,
     /// Print one JSON document, as `obelus run` does.
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -124,9 +124,9 @@ pub(crate) struct Approve {
     /// The question's id: SESSION:QUESTION.
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) store: StoreAt,
+    pub(crate) store: StoreArgs,
     #[command(flatten)]
-    pub(crate) server: ServerAt,
+    pub(crate) server: ServerArgs,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
@@ -142,9 +142,9 @@ pub(crate) struct Deny {
     #[arg(long, default_value = "declined")]
     pub(crate) reason: String,
     #[command(flatten)]
-    pub(crate) store: StoreAt,
+    pub(crate) store: StoreArgs,
     #[command(flatten)]
-    pub(crate) server: ServerAt,
+    pub(crate) server: ServerArgs,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{How, Mode};
+use super::{Mode, RunOptions};
 
 /// Check, draw, simulate or run a plan.
 #[derive(Subcommand)]
@@ -53,7 +53,7 @@ pub(crate) struct RunPlan {
     #[command(flatten)]
     pub(crate) plan: PlanFile,
     #[command(flatten)]
-    pub(crate) how: How,
+    pub(crate) how: RunOptions,
     /// Print one JSON document: `{schema, context, solution, ends, …}`.
     #[arg(long)]
     pub(crate) json: bool,

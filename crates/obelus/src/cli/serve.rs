@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::StoreAt;
+use super::StoreArgs;
 
 /// Serve agents over HTTP.
 ///
@@ -63,7 +63,7 @@ pub(crate) struct Serve {
     pub(crate) insecure_store: bool,
     #[cfg(feature = "restate")]
     #[command(flatten)]
-    pub(crate) engine: super::EngineAt,
+    pub(crate) engine: super::EngineArgs,
     /// Milliseconds that the head of a request, its body, and a client that reads nothing may take. For tests.
     #[arg(long, value_name = "MS", hide = true)]
     pub(crate) head_timeout: Option<u64>,
@@ -75,7 +75,7 @@ pub(crate) struct Serve {
     #[arg(long, hide = true)]
     pub(crate) openapi: bool,
     #[command(flatten)]
-    pub(crate) store: StoreAt,
+    pub(crate) store: StoreArgs,
 }
 
 /// Tokens for `obelus serve`.
@@ -93,7 +93,7 @@ pub(crate) enum Tokens {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
     },
     /// List the tokens.
     #[command(after_help = "Example:\n  obelus tokens list --store work")]
@@ -102,7 +102,7 @@ pub(crate) enum Tokens {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
     },
     /// Remove a token. A running server refuses it from now on.
     #[command(after_help = "Example:\n  obelus tokens rm anna --store work")]
@@ -110,7 +110,7 @@ pub(crate) enum Tokens {
         /// Its name.
         name: String,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
     },
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 
 /// The server whose sessions are used.
 #[derive(Args, Clone, Default)]
-pub(crate) struct ServerAt {
+pub(crate) struct ServerArgs {
     /// Use the sessions of this server, such as https://agents.example.test, instead of those of a store.
     #[arg(long, value_name = "URL", conflicts_with = "store", global = true)]
     pub(crate) server: Option<String>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{Mode, NoServer, ServerAt, StoreAt};
+use super::{Mode, NoServer, ServerArgs, StoreArgs};
 
 /// List, show and manage saved sessions.
 #[derive(Subcommand)]
@@ -13,9 +13,9 @@ pub(crate) enum Sessions {
     #[command(after_help = "Example:\n  obelus sessions list --store work")]
     List {
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
-        server: ServerAt,
+        server: ServerArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -38,9 +38,9 @@ Examples:
         #[arg(long, value_name = "I", requires = "why")]
         instance: Option<String>,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
-        server: ServerAt,
+        server: ServerArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -51,9 +51,9 @@ Examples:
         /// The session.
         id: String,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
-        server: ServerAt,
+        server: ServerArgs,
         /// Print the journal, one JSON line per record.
         #[arg(long)]
         json: bool,
@@ -78,7 +78,7 @@ Examples:
         #[arg(long, value_enum, value_name = "M")]
         mode: Option<Mode>,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
         server: NoServer,
         /// Print `{session, state}`.
@@ -100,11 +100,11 @@ Examples:
         out: Option<PathBuf>,
         #[cfg(feature = "restate")]
         #[command(flatten)]
-        engine: super::EngineAt,
+        engine: super::EngineArgs,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
-        server: ServerAt,
+        server: ServerArgs,
     },
     /// Import an exported session.
     ///
@@ -121,9 +121,9 @@ Examples:
         name: Option<String>,
         #[cfg(feature = "restate")]
         #[command(flatten)]
-        engine: super::EngineAt,
+        engine: super::EngineArgs,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
         server: NoServer,
     },
@@ -142,9 +142,9 @@ Examples:
         #[arg(long, value_name = "SEQ")]
         at: Option<u64>,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
-        server: ServerAt,
+        server: ServerArgs,
     },
     /// Go back to the last rest of a session that this version cannot continue.
     ///
@@ -159,7 +159,7 @@ Examples:
         #[arg(long, value_name = "FILE")]
         save: PathBuf,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
         server: NoServer,
     },
@@ -174,9 +174,9 @@ Examples:
         #[arg(long, value_name = "ID")]
         revoke: Option<String>,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
-        server: ServerAt,
+        server: ServerArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -187,9 +187,9 @@ Examples:
         /// The session.
         id: String,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
-        server: ServerAt,
+        server: ServerArgs,
     },
     /// Resume a paused session and run it to the end of its turn.
     #[command(after_help = "Example:\n  obelus sessions resume letters")]
@@ -197,9 +197,9 @@ Examples:
         /// The session.
         id: String,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
-        server: ServerAt,
+        server: ServerArgs,
         /// Print one JSON document, as `obelus run` does.
         #[arg(long)]
         json: bool,
@@ -219,9 +219,9 @@ Examples:
         #[arg(long, conflicts_with = "dry_run")]
         shrink: bool,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
-        server: ServerAt,
+        server: ServerArgs,
     },
     /// Remove a session and its journal, its state file and its log.
     #[command(after_help = "Example:\n  obelus sessions rm letters")]
@@ -232,8 +232,8 @@ Examples:
         #[arg(long, short)]
         yes: bool,
         #[command(flatten)]
-        store: StoreAt,
+        store: StoreArgs,
         #[command(flatten)]
-        server: ServerAt,
+        server: ServerArgs,
     },
 }

@@ -12,11 +12,11 @@ use super::agents;
 use super::host::{Notices, connector, host_of};
 use super::people::{IMPORT_OF, Narrator};
 use super::run::{load_agent, on};
-use crate::cli::StoreAt;
+use crate::cli::StoreArgs;
+use crate::command_error::wrong;
 use crate::input;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
-use crate::trouble::wrong;
 
 /// An import.
 pub(crate) struct Import<'a> {
@@ -28,7 +28,7 @@ pub(crate) struct Import<'a> {
     pub(crate) mode: Option<Mode>,
 }
 
-pub(crate) fn adopt(store: &SqliteStore, at: &StoreAt, import: &Import<'_>, as_json: bool) -> Result<Exit> {
+pub(crate) fn adopt(store: &SqliteStore, at: &StoreArgs, import: &Import<'_>, as_json: bool) -> Result<Exit> {
     let Import { file, agent, session, mode } = *import;
     let name = input::name(file);
     let id = match session {

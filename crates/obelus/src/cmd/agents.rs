@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::faults::bindings_and_model;
 use super::host::{Notices, connector};
 use super::run::{load_agent, on};
-use crate::cli::{Agents, Format, StoreAt};
+use crate::cli::{Agents, Format, StoreArgs};
 use crate::input;
 use crate::language::{fill, words_of};
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
@@ -296,7 +296,7 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
 
 /// The prompts of a session's model after each of these messages, including the tools of its MCP servers.
 pub(super) async fn asked_of(mut spec: SessionSpec, say: &[String]) -> Result<AskedPrompts> {
-    let connector = connector(&StoreAt { store: None }, &Notices::default());
+    let connector = connector(&StoreArgs { store: None }, &Notices::default());
     let connections = connector.begin(&mut spec, None).await?;
     if let Some(services) = &connections.services {
         services.close().await;

@@ -5,7 +5,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `talk` | the conversation: turns, commands, how it ends |
-//! | `first` | the first line, by which an agent of several languages chooses one |
+//! | `first_input` | the first line, by which an agent of several languages chooses one |
 //! | `terminal`, `lines` | the user's side: a person at a terminal, or lines of stdin |
 //! | `editor`, `keyboard` | the line editor; single keys, and a terminal that is closed |
 //! | `screen` | output, and the redrawn part of the screen |
@@ -24,7 +24,7 @@ mod commands;
 mod cost;
 mod editor;
 mod events;
-mod first;
+mod first_input;
 mod keyboard;
 mod lines;
 mod outline;
@@ -49,19 +49,19 @@ use super::agents;
 use super::holder::Holder;
 use super::host::{Notices, connector, host_of, store_folder, tell_changes, tell_reopened, told};
 use super::run::{load_agent, on};
-use crate::cli::{Chat, How};
+use crate::cli::{Chat, RunOptions};
+use crate::command_error::wrong;
 use crate::language::{Words, fill, mode_means, words_of};
 use crate::output::Exit;
-use crate::trouble::wrong;
 use editor::Editor;
-use first::{First, UserSide};
+use first_input::{FirstInput, UserSide};
 pub(crate) use question::{lines as question_lines, styled};
 use screen::{Part, Surface};
 pub(crate) use talk::Work;
-use talk::{Talk, Worked};
+use talk::{Talk, WorkResult};
 use terminal::Terminal;
 pub(crate) use text::Line;
-pub(crate) use tour::Move;
+pub(crate) use tour::TourStep;
 pub(crate) use why::lines as why_lines;
 
 /// The requested conversation.
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         notices.tell(move |words| screen.lock().complain(words));
         if let Some(mode) = opened.mode
             && mode != talk.mode().await?
-            && let Worked::Left = talk.work(Work::Tell(Input::Mode { mode })).await?
+            && let WorkResult::Left = talk.work(Work::Tell(Input::Mode { mode })).await?
         {
             return Ok(Exit::Interrupted);
         }
@@ -160,13 +160,13 @@ pub(crate) async fn attend(
     phrases: &'static Words,
     work: Vec<Work>,
 ) -> Result<bool> {
-    let talk = Talk::new(handle.clone(), String::new(), session, phrases, Surface::Beside).await?;
+    let talk = Talk::new(handle.clone(), String::new(), session, phrases, Surface::Stderr).await?;
     let has_colours = talk.screen.lock().has_colours();
     Terminal::new(talk, Editor::new(None, has_colours)).attend(work).await
 }
 
 /// Runs a scripted conversation and shows it.
-pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
+pub(crate) fn tour(args: &Chat, moves: &[TourStep]) -> Result<Exit> {
     on(async {
         let Some(opened) = open(args, &Notices::default(), true, &mut UserSide::Script).await? else {
             return Ok(Exit::Done);
@@ -259,7 +259,7 @@ async fn open(args: &Chat, notices: &Notices, is_alone: bool, side: &mut UserSid
     let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
     let goes_on = store.last_turn_input(id)?.is_some();
     // The journal has the mode; the model may change at any time.
-    let mut spec = told(spec, &How { mode: None, ..args.how.clone() })?;
+    let mut spec = told(spec, &RunOptions { mode: None, ..args.how.clone() })?;
     spec.local.unattended = is_alone;
     let handle = host.open_with(id, spec).await?;
     tell_reopened(&handle).await?;
@@ -278,7 +278,7 @@ async fn begun(args: &Chat, side: &mut UserSide) -> Result<Option<(SessionSpec, 
     // The mode of a stored session is set by an input: the file's setting and a person's choice are kept apart
     // (POL-9).
     let mode = args.how.mode.filter(|_| args.how.session.is_none());
-    let how = How { mode, ..args.how.clone() };
+    let how = RunOptions { mode, ..args.how.clone() };
     let make = |said: Option<&str>| {
         let spec = SessionSpec::from_agent(load_agent(&folder, said)?);
         told(spec, &how).context(words_of(None).starting.not_started)
@@ -289,10 +289,10 @@ async fn begun(args: &Chat, side: &mut UserSide) -> Result<Option<(SessionSpec, 
         return Ok(Some((spec, None)));
     }
     match side.first(&folder, &spec, args.how.session.as_deref()).await? {
-        First::Left => Ok(None),
-        First::Line(None) => Ok(Some((spec, None))),
-        First::Line(Some(line)) if line.starts_with('/') => Ok(Some((spec, Some(line)))),
-        First::Line(Some(line)) => Ok(Some((make(Some(&line))?, Some(line)))),
+        FirstInput::Left => Ok(None),
+        FirstInput::Line(None) => Ok(Some((spec, None))),
+        FirstInput::Line(Some(line)) if line.starts_with('/') => Ok(Some((spec, Some(line)))),
+        FirstInput::Line(Some(line)) => Ok(Some((make(Some(&line))?, Some(line)))),
     }
 }
 

@@ -16,7 +16,7 @@ use obelus_runtime::files::AgentCatalogue;
 use obelus_runtime::{SqliteStore, Store as _};
 
 use super::host::store_folder;
-use crate::cli::{Cli, Completions, StoreAt};
+use crate::cli::{Cli, Completions, StoreArgs};
 use crate::output::{self, Exit};
 
 /// Set to the name of a shell by its script.
@@ -106,7 +106,7 @@ fn store() -> Option<SqliteStore> {
         return None;
     }
     let store = option(&words, "--store").map(|typed| unquoted(&typed, std::env::var("HOME").ok().as_deref()));
-    let folder = store_folder(&StoreAt { store: store.map(PathBuf::from) }).ok()?;
+    let folder = store_folder(&StoreArgs { store: store.map(PathBuf::from) }).ok()?;
     SqliteStore::open_read_only(&folder).ok()
 }
 

@@ -9,8 +9,8 @@ use obelus_runtime::Secret;
 use obelus_sandbox::{Portal, PortalLanguage, SandboxOptions};
 use obelus_words::TourWords;
 
-use super::chat::{self, Move};
-use crate::cli::{Chat, How, Mode, ServerAt, StoreAt};
+use super::chat::{self, TourStep};
+use crate::cli::{Chat, Mode, RunOptions, ServerArgs, StoreArgs};
 use crate::language::{Language, fill, wanted, words_of};
 use crate::output::{self, BOLD, DIM, Exit};
 
@@ -42,28 +42,28 @@ pub(crate) struct Demo {
     #[arg(long)]
     no_server: bool,
     #[command(flatten)]
-    store: StoreAt,
+    store: StoreArgs,
 }
 
 /// The model of the demo.
 const MODEL: &str = "playbook:@bundled/crm/playbook.yaml";
 
 /// Five messages: reading, creating, a risky change, a denial, and a batch with one question for all.
-fn tour(words: &TourWords) -> [Move; 13] {
+fn tour(words: &TourWords) -> [TourStep; 13] {
     [
-        Move::Tell(words.reading),
-        Move::Say(words.ask_stages),
-        Move::Tell(words.creating),
-        Move::Say(words.create_deal),
-        Move::Tell(words.risky),
-        Move::Say(words.change_amount),
-        Move::Yes,
-        Move::Tell(words.denial),
-        Move::Say(words.move_deal),
-        Move::No(words.not_yet),
-        Move::Tell(words.batch),
-        Move::Say(words.hand_over),
-        Move::Yes,
+        TourStep::Tell(words.reading),
+        TourStep::Say(words.ask_stages),
+        TourStep::Tell(words.creating),
+        TourStep::Say(words.create_deal),
+        TourStep::Tell(words.risky),
+        TourStep::Say(words.change_amount),
+        TourStep::Yes,
+        TourStep::Tell(words.denial),
+        TourStep::Say(words.move_deal),
+        TourStep::No(words.not_yet),
+        TourStep::Tell(words.batch),
+        TourStep::Say(words.hand_over),
+        TourStep::Yes,
     ]
 }
 
@@ -80,13 +80,13 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
     Secret::provide("BITRIX_WEBHOOK_URL", Secret::new(portal.base_url()));
     let code = if language == PortalLanguage::English { "en" } else { "ru" };
     #[cfg(feature = "serve")]
-    let server = (!args.no_server).then(|| runtime.block_on(serve_beside(code))).transpose()?;
+    let server = (!args.no_server).then(|| runtime.block_on(start_demo_server(code))).transpose()?;
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let plays_itself = args.tour || !is_terminal;
     let session = args.store.store.is_some().then(|| "demo".to_owned());
     let conversation = Chat {
         agent: Some("crm".to_owned()),
-        how: How {
+        how: RunOptions {
             model: Some(MODEL.to_owned()),
             mode: Some(Mode::Full),
             activities: None,
@@ -97,7 +97,7 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
             store: args.store,
         },
         events: None,
-        server: ServerAt::default(),
+        server: ServerArgs::default(),
     };
     let words = &words.running;
     output::note(&format!("{BOLD}{}{BOLD:#} {}", words.sandbox, portal.page_url()));
@@ -122,7 +122,7 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
 
 /// Starts a server for the same agent and portal, and prints its address.
 #[cfg(feature = "serve")]
-async fn serve_beside(code: &str) -> Result<super::serve::beside::Beside> {
+async fn start_demo_server(code: &str) -> Result<super::serve::demo_server::DemoServer> {
     let phrases = words_of(Some(code));
     let prepare = |mut spec: obelus_runtime::SessionSpec| {
         spec.settings.mode = Mode::Full.into();
@@ -130,7 +130,7 @@ async fn serve_beside(code: &str) -> Result<super::serve::beside::Beside> {
         spec.model = Some(obelus_runtime::specs::ChosenModel { model, folder: std::path::PathBuf::new() });
         spec
     };
-    let server = super::serve::beside::Beside::start(phrases.language, prepare).await?;
+    let server = super::serve::demo_server::DemoServer::start(phrases.language, prepare).await?;
     let token = server.token_file().display().to_string();
     output::note(&fill(phrases.serving.beside, &[server.address(), &token]));
     output::note(&fill(phrases.serving.console, &[&format!("{BOLD}{}{BOLD:#}", server.console())]));
@@ -138,10 +138,10 @@ async fn serve_beside(code: &str) -> Result<super::serve::beside::Beside> {
 }
 
 /// Prints example messages.
-fn suggest(head: &str, moves: &[Move]) {
+fn suggest(head: &str, moves: &[TourStep]) {
     output::note(&format!("{DIM}{head}{DIM:#}"));
     for step in moves {
-        if let Move::Say(words) = step {
+        if let TourStep::Say(words) = step {
             output::note(&format!("  {words}"));
         }
     }

@@ -5,7 +5,7 @@ use obelus_restate::{Cluster, ClusterError, Registered, RestateStore, Worker};
 use obelus_runtime::{Connector, Host};
 
 use super::host::{Notices, connector};
-use crate::cli::{EngineAt, EngineName, WorkerArgs};
+use crate::cli::{EngineArgs, EngineName, WorkerArgs};
 use crate::language::{fill, words_of};
 use crate::output::{self, DIM, Exit};
 
@@ -13,20 +13,20 @@ use crate::output::{self, DIM, Exit};
 const ADMIN_PORT: u16 = 9070;
 
 /// A host of the sessions in a cluster.
-pub(crate) fn host(at: &EngineAt, connector: impl Connector) -> Result<Host> {
+pub(crate) fn host(at: &EngineArgs, connector: impl Connector) -> Result<Host> {
     let store = RestateStore::new(cluster(at, Cluster::for_people)?);
     Ok(Host::builder(connector).store(store.shared()).workers(store.workers()).build())
 }
 
 /// Refuses the address of a cluster that would be ignored.
-pub(crate) fn check(at: &EngineAt) -> Result<()> {
+pub(crate) fn check(at: &EngineArgs) -> Result<()> {
     if at.engine != EngineName::Restate && at.restate.is_some() {
         bail!("{}", words_of(None).serving.restate_without_engine);
     }
     Ok(())
 }
 
-fn cluster(at: &EngineAt, made: impl Fn(&str, &str) -> Result<Cluster, ClusterError>) -> Result<Cluster> {
+fn cluster(at: &EngineArgs, made: impl Fn(&str, &str) -> Result<Cluster, ClusterError>) -> Result<Cluster> {
     let ingress = at.restate.as_deref().unwrap_or_default();
     let admin = at.restate_admin.clone().unwrap_or_else(|| admin_of(ingress));
     made(ingress, &admin).context("--restate")

@@ -13,7 +13,7 @@ use obelus_runtime::files::Places;
 use obelus_runtime::{Activities, SessionSpec};
 use serde_json::Map;
 
-use crate::cli::How;
+use crate::cli::RunOptions;
 
 /// An error in a file.
 pub(crate) struct SpecProblem {
@@ -27,7 +27,7 @@ pub(crate) struct SpecProblem {
 
 impl SpecProblem {
     /// Whether other arguments of the command replace what is wrong or add what is missing.
-    pub(crate) fn is_mended_by(&self, how: &How) -> bool {
+    pub(crate) fn is_mended_by(&self, how: &RunOptions) -> bool {
         match self.rule {
             Some("TOOL-3" | "TOOL-7") => how.activities.is_some(),
             Some("POL-3") => how.mcp.is_some(),
@@ -39,7 +39,7 @@ impl SpecProblem {
 
 /// Refuses a request for a model with an error that would stop it later, or leave it unprotected. Unknown annotations
 /// are left to `plan check`.
-pub(crate) fn must_be_sound(spec: &SessionSpec, text: &str, how: &How) -> Result<()> {
+pub(crate) fn must_be_sound(spec: &SessionSpec, text: &str, how: &RunOptions) -> Result<()> {
     let stops =
         |problem: &SpecProblem| !matches!(problem.rule, Some("TOOL-1" | "TOOL-4")) && !problem.is_mended_by(how);
     match problems_of(spec, None).into_iter().find(stops) {

@@ -26,10 +26,10 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::host::tell_reopened;
-use super::people::{Begun, Narrator};
+use super::people::{Narrator, RunningCalls};
+use crate::command_error::Declined;
 use crate::language::{Words, fill, words_of};
 use crate::output::{self, visible};
-use crate::trouble::Declined;
 
 /// The longest request, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -155,7 +155,7 @@ async fn tell_what_came(
     let look = |session: &Session| (Narrator::of(session), session.paused().is_some());
     let (look, is_paused) = handle.inspect(look).await?;
     let look = look.with_pages(handle.pictures());
-    let mut begun = Begun::default();
+    let mut begun = RunningCalls::default();
     while !is_paused && let Some(event) = events.next().await {
         let line = match &event.body {
             EventBody::AgentSaid { text } => Some(visible(text)),

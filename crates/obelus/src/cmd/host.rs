@@ -15,14 +15,14 @@ use obelus_runtime::{Activities, Host, SessionHandle, SessionSpec, SqliteStore};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
-use crate::cli::{How, StoreAt};
+use crate::cli::{RunOptions, StoreArgs};
 use crate::input;
 use crate::language::{Words, chosen, fill, words_of, words_of_session};
 use crate::output::{self, DIM, visible};
 
 /// Applies the command line's options, which override the file. Errors in them are reported here, while their source
 /// is known.
-pub(crate) fn told(mut spec: SessionSpec, how: &How) -> Result<SessionSpec> {
+pub(crate) fn told(mut spec: SessionSpec, how: &RunOptions) -> Result<SessionSpec> {
     if let Some(mode) = how.mode {
         spec.settings.mode = mode.into();
     }
@@ -85,7 +85,7 @@ impl Notices {
 }
 
 /// The connector of a command's sessions. Logins to MCP servers are stored in the store's folder, if there is one.
-pub(crate) fn connector(store: &StoreAt, notices: &Notices) -> StandardConnector {
+pub(crate) fn connector(store: &StoreArgs, notices: &Notices) -> StandardConnector {
     let notices = notices.clone();
     let connector = StandardConnector::new().with_language(chosen()).with_notices(move |notice| notices.take(notice));
     match store_folder(store) {
@@ -156,7 +156,7 @@ fn folder_of(path: &Path) -> PathBuf {
 }
 
 /// The folder of the store: the given one, else from the environment.
-pub(crate) fn store_folder(said: &StoreAt) -> Result<PathBuf> {
+pub(crate) fn store_folder(said: &StoreArgs) -> Result<PathBuf> {
     if let Some(folder) = &said.store {
         return Ok(folder.clone());
     }

@@ -72,9 +72,9 @@ fn quoted(path: &str) -> String {
 
 /// The running calls, so that the line of an end can name the call.
 #[derive(Default)]
-pub(crate) struct Begun(BTreeMap<CallId, Arc<Value>>);
+pub(crate) struct RunningCalls(BTreeMap<CallId, Arc<Value>>);
 
-impl Begun {
+impl RunningCalls {
     /// The line for a call that begins or ends (ASK-7): with its result or its error.
     pub(crate) fn line(&mut self, event: &EventBody, look: &Narrator) -> Option<String> {
         let (titles, language) = (&look.titles, look.phrases.language);

@@ -2,17 +2,17 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `look` | inbox, list, show, log |
+//! | `inspect` | inbox, list, show, log |
 //! | `copy` | a copy of a session, which is told like one of a store |
 //! | `answer` | answers, pause, resume, fork, rm |
-//! | `keep` | export, consents, prune |
+//! | `lifecycle` | export, consents, prune |
 //! | `talk` | a conversation, line by line |
 //! | `server_file` | the file by which a server is found beside its store |
 
 mod answer;
 mod copy;
-mod keep;
-mod look;
+mod inspect;
+mod lifecycle;
 pub(super) mod server_file;
 mod talk;
 
@@ -29,11 +29,11 @@ use serde_json::Value;
 use super::chat::styled;
 use super::host::store_folder;
 use super::run::on;
-use super::sessions::look::{read, why};
-use crate::cli::{Command, NoServer, ServerAt, Sessions, StoreAt, Verb};
+use super::sessions::inspect::{read, why};
+use crate::cli::{Command, NoServer, ServerArgs, Sessions, StoreArgs, Verb};
+use crate::command_error::Declined;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
-use crate::trouble::Declined;
 use copy::SessionCopy;
 
 /// How long the last events of a turn may take to arrive.
@@ -74,7 +74,7 @@ pub(super) fn run(command: &Command) -> Result<Option<Exit>> {
 async fn perform(client: &Client, command: &Command) -> Result<Exit> {
     match command {
         Command::Chat(args) => talk::converse(client, args).await,
-        Command::Inbox(args) => look::inbox(client, args.json, args.details).await,
+        Command::Inbox(args) => inspect::inbox(client, args.json, args.details).await,
         Command::Answer(args) => answer::answer(client, &args.id, &args.verb, args.digest.as_deref(), args.json).await,
         Command::Approve(args) => {
             let verb = Verb::Approve { also: None, agreed: None, until: None };
@@ -83,25 +83,25 @@ async fn perform(client: &Client, command: &Command) -> Result<Exit> {
         Command::Deny(args) => {
             answer::answer(client, &args.id, &Verb::Deny { reason: args.reason.clone() }, None, args.json).await
         }
-        Command::Sessions(Sessions::List { json, .. }) => look::list(client, *json).await,
+        Command::Sessions(Sessions::List { json, .. }) => inspect::list(client, *json).await,
         Command::Sessions(Sessions::Show { id, at, why: Some(expr), instance, json, .. }) => {
             let session = read(&SessionCopy::of(client, id).await?.store, id, *at)?;
             why(&session, expr, instance.as_deref(), *json)
         }
-        Command::Sessions(Sessions::Show { id, at, json, .. }) => look::show(client, id, *at, *json).await,
-        Command::Sessions(Sessions::Log { id, json, .. }) => look::log(client, id, *json).await,
+        Command::Sessions(Sessions::Show { id, at, json, .. }) => inspect::show(client, id, *at, *json).await,
+        Command::Sessions(Sessions::Log { id, json, .. }) => inspect::log(client, id, *json).await,
         Command::Sessions(Sessions::Pause { id, .. }) => answer::pause(client, id).await,
         Command::Sessions(Sessions::Resume { id, json, .. }) => answer::resume(client, id, *json).await,
         Command::Sessions(Sessions::Fork { id, new, at, .. }) => answer::fork(client, id, new, *at).await,
         Command::Sessions(Sessions::Rm { id, yes, .. }) => answer::remove(client, id, *yes).await,
         Command::Sessions(Sessions::Export { id, plan, out, .. }) => {
-            keep::carry(client, id, *plan, out.as_deref()).await
+            lifecycle::carry(client, id, *plan, out.as_deref()).await
         }
         Command::Sessions(Sessions::Consents { id, revoke, json, .. }) => {
-            keep::consents_of(client, id, revoke.as_deref(), *json).await
+            lifecycle::consents_of(client, id, revoke.as_deref(), *json).await
         }
         Command::Sessions(Sessions::Prune { days, dry_run, shrink, .. }) => {
-            keep::prune(client, *days, *dry_run, *shrink).await
+            lifecycle::prune(client, *days, *dry_run, *shrink).await
         }
         _ => Err(anyhow!(words_of(None).serving.not_remote)),
     }
@@ -116,7 +116,7 @@ fn at_the_store(server: &NoServer, command: &str) -> Result<Option<Exit>> {
 }
 
 /// The client of the server that is named, or of the one that holds the store; none where there is none.
-fn client(at: &ServerAt, held: Option<&StoreAt>) -> Result<Option<Client>> {
+fn client(at: &ServerArgs, held: Option<&StoreArgs>) -> Result<Option<Client>> {
     let language = Some(words_of(None).language);
     if let Some(address) = &at.server {
         return Ok(Some(Client::new(address, token(at)?, language).context("--server")?));
@@ -131,7 +131,7 @@ fn client(at: &ServerAt, held: Option<&StoreAt>) -> Result<Option<Client>> {
     }
 }
 
-fn token(at: &ServerAt) -> Result<Secret> {
+fn token(at: &ServerArgs) -> Result<Secret> {
     match &at.token_file {
         Some(file) => {
             let text = read_text(file).with_context(|| format!("--token-file {}", file.display()))?;
@@ -169,7 +169,7 @@ async fn tell_turn(client: &Client, turn: &Value, words: &str, as_json: bool) ->
         if !words.is_empty() {
             output::answer(&visible(words));
         }
-        waiting.iter().for_each(|row| look::tell_question(client, row));
+        waiting.iter().for_each(|row| inspect::tell_question(client, row));
     }
     Ok(match text(turn, "ends") {
         "output" => Exit::Done,

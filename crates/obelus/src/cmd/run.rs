@@ -25,13 +25,13 @@ use super::faults::must_be_sound;
 use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_reopened, told};
 use super::people::by_in_words;
 use super::plan::give_input;
-use crate::cli::{How, Run, RunPlan};
+use crate::cli::{Run, RunOptions, RunPlan};
+use crate::command_error::{in_words, wrong};
 use crate::input;
 use crate::language::{fill, wanted, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
-use crate::trouble::{in_words, wrong};
 pub(crate) use outcome::is_proposal_of;
-pub(crate) use play::{Begin, Stage, play};
+pub(crate) use play::{Begin, SessionRun, play};
 pub(crate) use show::Shown;
 
 pub(crate) fn request(args: &Run) -> Result<Exit> {
@@ -93,10 +93,10 @@ pub(crate) fn load_agent_in(path: &Path, language: Option<&str>) -> Result<Agent
     })
 }
 
-fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Shown) -> Result<Exit> {
+fn run(spec: SessionSpec, begin: Input, how: &RunOptions, images: &[PathBuf], shown: Shown) -> Result<Exit> {
     // The mode of a stored session is set by an input: the file's setting and a person's choice are kept apart
     // (POL-9).
-    let kept_how = How { mode: None, ..how.clone() };
+    let kept_how = RunOptions { mode: None, ..how.clone() };
     let mut spec = told(spec, if how.session.is_some() { &kept_how } else { how })?;
     spec.unbound_tools().iter().for_each(|fault| output::warning(&visible(&fault.text)));
     let connector = connector(&how.store, &Notices::default());
@@ -106,7 +106,7 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
             let host = Host::new(connector);
             let handle = host.create_temporary("run", spec).await?;
             attach(&handle, images).await?;
-            play(Stage { host, handle, folder: None }, Begin::With(begin), shown).await
+            play(SessionRun { host, handle, folder: None }, Begin::With(begin), shown).await
         });
     };
     let store = SqliteStore::open(&store_folder(&how.store)?)?;
@@ -139,7 +139,7 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
             set_mode(&handle, mode).await?;
         }
         attach(&handle, images).await?;
-        play(Stage { host, handle, folder: Some(store.folder().to_owned()) }, begin, shown).await
+        play(SessionRun { host, handle, folder: Some(store.folder().to_owned()) }, begin, shown).await
     })
 }
 

@@ -1,6 +1,6 @@
 //! `obelus serve` and `obelus tokens`
 
-pub(super) mod beside;
+pub(super) mod demo_server;
 mod hooks;
 mod telegram;
 

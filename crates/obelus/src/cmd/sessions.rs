@@ -4,18 +4,18 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `look`, `story` | list, show, log, inbox; events as text |
+//! | `inspect`, `event_texts` | list, show, log, inbox; events as text |
 //! | `transfer` | export, import, fork, back |
-//! | `as_plan`, `lifted` | export as a plan, whose inputs are the user's literals |
+//! | `as_plan`, `plan_inputs` | export as a plan, whose inputs are the user's literals |
 //! | `consents` | standing consents: list, give, revoke |
-//! | `keep` | pause, resume, prune |
+//! | `lifecycle` | pause, resume, prune |
 
 mod as_plan;
 pub(super) mod consents;
-mod keep;
-mod lifted;
-pub(super) mod look;
-mod story;
+mod event_texts;
+pub(super) mod inspect;
+mod lifecycle;
+mod plan_inputs;
 pub(super) mod transfer;
 
 use anyhow::{Result, anyhow, bail};
@@ -31,13 +31,13 @@ use super::adopt::Import;
 use super::chat::question_lines;
 use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
 use super::people::{AT_COMMAND_LINE, by_in_words};
-use super::run::{Begin, Shown, Stage, on, play};
+use super::run::{Begin, SessionRun, Shown, on, play};
 #[cfg(feature = "restate")]
 use crate::cli::EngineName;
-use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreAt, Verb};
+use crate::cli::{Answer, Approve, Deny, Inbox, Sessions, StoreArgs, Verb};
+use crate::command_error::{Declined, wrong};
 use crate::language::{Words, fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
-use crate::trouble::{Declined, wrong};
 
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
     #[cfg(feature = "restate")]
@@ -45,12 +45,12 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         super::engine::check(engine)?;
     }
     match args {
-        Sessions::List { store, json, .. } => look::list(store, *json),
+        Sessions::List { store, json, .. } => inspect::list(store, *json),
         Sessions::Show { id, at, why: Some(expr), instance, store, json, .. } => {
-            look::why(&look::read(&look::open_for(store, id)?, id, *at)?, expr, instance.as_deref(), *json)
+            inspect::why(&inspect::read(&inspect::open_for(store, id)?, id, *at)?, expr, instance.as_deref(), *json)
         }
-        Sessions::Show { id, at, store, json, .. } => look::show(&look::open_for(store, id)?, id, *at, *json),
-        Sessions::Log { id, store, json, .. } => look::log(&look::open_for(store, id)?, id, *json),
+        Sessions::Show { id, at, store, json, .. } => inspect::show(&inspect::open_for(store, id)?, id, *at, *json),
+        Sessions::Log { id, store, json, .. } => inspect::log(&inspect::open_for(store, id)?, id, *json),
         #[cfg(feature = "restate")]
         Sessions::Export { id, plan: false, out, engine, .. } if engine.engine == EngineName::Restate => {
             transfer::export(&super::engine::host(engine, StandardConnector::new())?, id, out.as_deref())
@@ -60,18 +60,18 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
             transfer::import(&super::engine::host(engine, StandardConnector::new())?, file, name.as_deref())
         }
         Sessions::Export { id, plan: true, out, store, .. } => {
-            as_plan::export(&look::open_for(store, id)?, id, out.as_deref())
+            as_plan::export(&inspect::open_for(store, id)?, id, out.as_deref())
         }
         Sessions::Export { id, out, store, .. } => {
-            transfer::export(&viewer(&look::open_for(store, id)?), id, out.as_deref())
+            transfer::export(&viewer(&inspect::open_for(store, id)?), id, out.as_deref())
         }
         Sessions::Import { file, name, store, .. } => transfer::import(&viewer(&open(store)?), file, name.as_deref()),
         Sessions::Fork { id, new, at, store, .. } => transfer::fork_at(&open(store)?, id, new, *at),
         Sessions::Back { id, save, store, .. } => transfer::back(&open(store)?, id, save),
         Sessions::Consents { id, revoke, store, json, .. } => consents::run(id, revoke.as_deref(), store, *json),
-        Sessions::Pause { id, store, .. } => keep::pause(id, store),
-        Sessions::Resume { id, store, json, .. } => keep::resume(id, store, *json),
-        Sessions::Prune { days, dry_run, shrink, store, .. } => keep::prune(store, *days, *dry_run, *shrink),
+        Sessions::Pause { id, store, .. } => lifecycle::pause(id, store),
+        Sessions::Resume { id, store, json, .. } => lifecycle::resume(id, store, *json),
+        Sessions::Prune { days, dry_run, shrink, store, .. } => lifecycle::prune(store, *days, *dry_run, *shrink),
         Sessions::Adopt { file, agent, session, mode, store, json, .. } => {
             let import = Import { file, agent, session: session.as_deref(), mode: mode.map(Into::into) };
             super::adopt::adopt(&open(store)?, store, &import, *json)
@@ -101,17 +101,17 @@ fn must_have_no_questions(host: &Host, id: &str) -> Result<()> {
     }
 }
 
-fn open(store: &StoreAt) -> Result<SqliteStore> {
+fn open(store: &StoreArgs) -> Result<SqliteStore> {
     Ok(SqliteStore::open(&store_folder(store)?)?)
 }
 
 /// A session as it is now, for reading.
-pub(crate) fn read_session(store: &StoreAt, id: &str) -> Result<Session> {
-    look::read(&look::open_for(store, id)?, id, None)
+pub(crate) fn read_session(store: &StoreArgs, id: &str) -> Result<Session> {
+    inspect::read(&inspect::open_for(store, id)?, id, None)
 }
 
 /// Opens a session of a store, to continue it.
-async fn opened(store: &SqliteStore, at: &StoreAt, id: &str) -> Result<(Host, SessionHandle)> {
+async fn opened(store: &SqliteStore, at: &StoreArgs, id: &str) -> Result<(Host, SessionHandle)> {
     let host = host_of(store, connector(at, &Notices::default()));
     let handle = host.open(id).await?;
     tell_reopened(&handle).await?;
@@ -119,7 +119,7 @@ async fn opened(store: &SqliteStore, at: &StoreAt, id: &str) -> Result<(Host, Se
 }
 
 pub(crate) fn inbox(args: &Inbox) -> Result<Exit> {
-    look::inbox(args)
+    inspect::inbox(args)
 }
 
 pub(crate) fn approve(args: &Approve) -> Result<Exit> {
@@ -175,8 +175,8 @@ fn show_edit(args: &Answer, params: &serde_json::Map<String, Value>) -> Result<O
         return Ok(None);
     }
     let (name, number) = parts(&args.id)?;
-    let store = look::open_for(&args.store, name)?;
-    let session = look::read(&store, name, None)?;
+    let store = inspect::open_for(&args.store, name)?;
+    let session = inspect::read(&store, name, None)?;
     let language = words_of_session(&session).language;
     let pages = Some(PageNotes::folder(store.folder(), name));
     let view = QuestionView::edited(&session, &number, params, pages, language).map_err(|refused| {
@@ -197,15 +197,15 @@ fn parts(id: &str) -> Result<(&str, QuestionId)> {
 }
 
 /// The texts for a session: in its agent's language, if it can be read.
-fn phrases_for(store: &StoreAt, id: &str) -> &'static Words {
-    let session = look::open_for(store, id).and_then(|store| look::read(&store, id, None));
+fn phrases_for(store: &StoreArgs, id: &str) -> &'static Words {
+    let session = inspect::open_for(store, id).and_then(|store| inspect::read(&store, id, None));
     session.map_or_else(|_| words_of(None), |session| words_of_session(&session))
 }
 
 /// An open question.
-fn asked(id: &str, store: &StoreAt) -> Result<Question> {
+fn asked(id: &str, store: &StoreArgs) -> Result<Question> {
     let (name, number) = parts(id)?;
-    let session = look::read(&look::open_for(store, name)?, name, None)?;
+    let session = inspect::read(&inspect::open_for(store, name)?, name, None)?;
     let phrases = words_of_session(&session);
     let answering = &phrases.answering;
     let declined =
@@ -229,12 +229,12 @@ fn asked(id: &str, store: &StoreAt) -> Result<Question> {
 
 /// Gives a stored session a person's decision, and runs it until it rests; if another process holds the store, that
 /// one does.
-fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreAt, as_json: bool) -> Result<Exit> {
+fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreArgs, as_json: bool) -> Result<Exit> {
     let (session, question) = parts(id)?;
     // Refuse an invalid answer before anything is written.
     asked(id, store)?;
     let input = Input::Decide { question: question.to_owned(), decision, by: AT_COMMAND_LINE.to_owned(), digest };
-    let Some(open) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
+    let Some(open) = lifecycle::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&open, store, session).await?;
         let look = |session: &Session| (session.paused().map(str::to_owned), words_of_session(session));
@@ -248,7 +248,7 @@ fn decide(id: &str, decision: Decision, digest: Option<String>, store: &StoreAt,
             }
             return Ok(Exit::Done);
         }
-        let stage = Stage { host, handle, folder: Some(open.folder().to_owned()) };
+        let stage = SessionRun { host, handle, folder: Some(open.folder().to_owned()) };
         play(stage, Begin::GoingOn(Some(input)), Shown { as_json, is_plan: false }).await
     })
 }

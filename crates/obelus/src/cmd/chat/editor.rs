@@ -46,7 +46,7 @@ pub(crate) struct Editor {
 }
 
 /// The prompt before the line.
-pub(crate) struct Face {
+pub(crate) struct LinePrompt {
     pub(crate) agent: String,
     pub(crate) mode: Mode,
     /// The number of open questions as text; empty if there are none.
@@ -99,7 +99,7 @@ impl Editor {
     }
 
     /// Reads a message or a command. Blocks.
-    pub(crate) fn words(&mut self, face: &Face) -> io::Result<Typed> {
+    pub(crate) fn words(&mut self, face: &LinePrompt) -> io::Result<Typed> {
         self.interrupt.store(false, Ordering::Relaxed);
         let typed = typed(self.words.read_line(face).map_err(io::Error::other)?);
         // Save at once, in case the process is killed.
@@ -163,7 +163,7 @@ fn styled(style: Style, text: &str, has_colours: bool) -> String {
     if has_colours { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
 
-impl Prompt for Face {
+impl Prompt for LinePrompt {
     fn render_prompt_left(&self) -> Cow<'_, str> {
         let agent = styled(DIM, &visible(&self.agent), self.has_colours);
         let mode = styled(colour(self.mode), self.mode.name(), self.has_colours);
@@ -233,7 +233,8 @@ mod tests {
 
     #[test]
     fn the_mode_stands_before_every_line() {
-        let face = |has_colours| Face { agent: "notes".into(), mode: Mode::Canary, waits: String::new(), has_colours };
+        let face =
+            |has_colours| LinePrompt { agent: "notes".into(), mode: Mode::Canary, waits: String::new(), has_colours };
         assert_eq!(face(false).render_prompt_left(), "notes canary");
         assert!(face(true).render_prompt_left().contains("canary"));
     }

@@ -11,8 +11,8 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::talk::Talk;
+use crate::command_error::wrong;
 use crate::language::fill;
-use crate::trouble::wrong;
 
 /// The session's bindings of portal events.
 fn bindings(session: &Session) -> Value {

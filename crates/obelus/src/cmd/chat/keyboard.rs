@@ -76,9 +76,9 @@ pub(super) fn forget_typed() {
 }
 
 /// Switches echo and line mode off, so that typed keys do not appear until they are read. Ctrl-C stays a signal.
-pub(super) struct Quiet(Option<Termios>);
+pub(super) struct QuietInput(Option<Termios>);
 
-impl Quiet {
+impl QuietInput {
     pub(super) fn begin() -> Self {
         let before = tcgetattr(io::stdin()).ok();
         if let Some(before) = &before {
@@ -92,7 +92,7 @@ impl Quiet {
     }
 }
 
-impl Drop for Quiet {
+impl Drop for QuietInput {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);

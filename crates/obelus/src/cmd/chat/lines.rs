@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use super::commands::{Command, parse};
 use super::question;
 use super::screen::Part;
-use super::talk::{News, Talk, Work, Worked};
+use super::talk::{News, Talk, Work, WorkResult};
 use super::text::{Line, PLAIN};
 use crate::language::{fill, words_of};
 use crate::output::{DIM, Exit};
@@ -18,7 +18,7 @@ pub(crate) async fn converse(
     mut lines: mpsc::Receiver<Result<String>>,
     mut first: Option<String>,
 ) -> Result<Exit> {
-    if let Worked::Left = talk.work(Work::Resume).await? {
+    if let WorkResult::Left = talk.work(Work::Resume).await? {
         return Ok(Exit::Interrupted);
     }
     let mut told = Vec::new();
@@ -30,7 +30,7 @@ pub(crate) async fn converse(
             Some(line) = async { first.take() } => Some(Ok(line)),
             line = lines.recv() => line,
             news = listener.news() => {
-                if let Worked::Left = take_in(&mut talk, news, &mut told).await? {
+                if let WorkResult::Left = take_in(&mut talk, news, &mut told).await? {
                     return Ok(Exit::Interrupted);
                 }
                 continue;
@@ -44,9 +44,9 @@ pub(crate) async fn converse(
         }
         let worked = match parse(&line, talk.phrases) {
             None => talk.work(Work::Say(line)).await?,
-            Some(Err(words)) => Worked::Refused(words),
+            Some(Err(words)) => WorkResult::Refused(words),
             Some(Ok(Command::Quit)) => break,
-            Some(Ok(Command::Approve(_))) => Worked::Refused(needs_terminal(&talk, "/approve")),
+            Some(Ok(Command::Approve(_))) => WorkResult::Refused(needs_terminal(&talk, "/approve")),
             Some(Ok(Command::Deny(id, reason))) => deny(&mut talk, id, reason).await?,
             Some(Ok(Command::Mode(Some(mode)))) => talk.change_mode(mode).await?,
             Some(Ok(Command::Image(path))) => {
@@ -60,9 +60,9 @@ pub(crate) async fn converse(
             }
         };
         match worked {
-            Worked::Rested => tell_questions(&mut talk, &mut told).await?,
-            Worked::Refused(words) => talk.screen.lock().complain(&words),
-            Worked::Left => return Ok(Exit::Interrupted),
+            WorkResult::Rested => tell_questions(&mut talk, &mut told).await?,
+            WorkResult::Refused(words) => talk.screen.lock().complain(&words),
+            WorkResult::Left => return Ok(Exit::Interrupted),
         }
     }
     finish(&mut talk, &mut told).await?;
@@ -91,11 +91,11 @@ async fn finish(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
 }
 
 /// Shows what happened while no line was typed.
-async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<QuestionId>) -> Result<Worked> {
+async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<QuestionId>) -> Result<WorkResult> {
     let worked = match news {
         News::Rested(reply) => {
             talk.rested(&reply);
-            Worked::Rested
+            WorkResult::Rested
         }
         News::Told(event) => talk.work(Work::Watch(event)).await?,
     };
@@ -104,9 +104,9 @@ async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<QuestionId>) -> Res
 }
 
 /// Denies a question. This needs no terminal, because it lets nothing run.
-async fn deny(talk: &mut Talk, id: String, reason: Option<String>) -> Result<Worked> {
+async fn deny(talk: &mut Talk, id: String, reason: Option<String>) -> Result<WorkResult> {
     let Some(question) = talk.open().await?.into_iter().find(|question| question.id.to_string() == id) else {
-        return Ok(Worked::Refused(fill(talk.phrases.errors.no_question, &[&id])));
+        return Ok(WorkResult::Refused(fill(talk.phrases.errors.no_question, &[&id])));
     };
     let reason = reason.unwrap_or_else(|| talk.phrases.ask.no_reason.to_owned());
     let digest = question.digest();

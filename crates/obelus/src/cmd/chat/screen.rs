@@ -11,7 +11,7 @@ use obelus_runtime::people::{Titles, how_it_ended, result_in_words};
 use obelus_runtime::sessions::StepView;
 use serde_json::Value;
 
-use super::steps::{Look, Steps};
+use super::steps::{StepContext, Steps};
 use super::text::{Line, PLAIN, paragraphs};
 use crate::cmd::people::file_news;
 use crate::language::{Words, fill};
@@ -46,7 +46,7 @@ pub(crate) enum Surface {
     /// A terminal.
     Terminal,
     /// A terminal on stderr: the result is printed elsewhere.
-    Beside,
+    Stderr,
 }
 
 /// The screen, or a plain stream of lines without a terminal.
@@ -86,7 +86,7 @@ impl Shared {
 impl Screen {
     pub(crate) fn shared(surface: Surface, titles: Titles, mode: Mode, phrases: &'static Words) -> Shared {
         let choice = match surface {
-            Surface::Beside => anstream::AutoStream::choice(&std::io::stderr()),
+            Surface::Stderr => anstream::AutoStream::choice(&std::io::stderr()),
             Surface::Lines | Surface::Terminal => anstream::AutoStream::choice(&std::io::stdout()),
         };
         Shared(Arc::new(Mutex::new(Self {
@@ -125,7 +125,7 @@ impl Screen {
             // The answer is complete, and its calls are running.
             self.writing.clear();
         }
-        let look = Look { phrases: self.phrases, titles: &self.titles, mode: self.mode };
+        let look = StepContext { phrases: self.phrases, titles: &self.titles, mode: self.mode };
         self.steps.see(steps, &look);
         if self.is_terminal {
             self.draw();
@@ -219,7 +219,7 @@ impl Screen {
         let steps = self.due(true);
         self.write(Part::Steps, &steps);
         self.keep_written(reply);
-        if let Some(reply) = reply.filter(|_| self.surface != Surface::Beside) {
+        if let Some(reply) = reply.filter(|_| self.surface != Surface::Stderr) {
             match &reply.output {
                 Value::Null => {}
                 Value::String(words) if reply.said.contains(words) => {}
@@ -284,12 +284,12 @@ impl Screen {
         self.steps.all(&self.look())
     }
 
-    fn look(&self) -> Look<'_> {
-        Look { phrases: self.phrases, titles: &self.titles, mode: self.mode }
+    fn look(&self) -> StepContext<'_> {
+        StepContext { phrases: self.phrases, titles: &self.titles, mode: self.mode }
     }
 
     fn due(&mut self, all: bool) -> Vec<Line> {
-        let look = Look { phrases: self.phrases, titles: &self.titles, mode: self.mode };
+        let look = StepContext { phrases: self.phrases, titles: &self.titles, mode: self.mode };
         self.steps.write(all, &look)
     }
 
@@ -387,7 +387,7 @@ impl Screen {
     fn put(&self, text: &str) {
         // A closed pipe is not an error.
         let _ = match self.surface {
-            Surface::Beside => std::io::stderr().lock().write_all(text.as_bytes()),
+            Surface::Stderr => std::io::stderr().lock().write_all(text.as_bytes()),
             Surface::Lines | Surface::Terminal => {
                 let mut out = std::io::stdout().lock();
                 out.write_all(text.as_bytes()).and_then(|()| out.flush())

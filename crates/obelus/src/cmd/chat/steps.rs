@@ -69,7 +69,7 @@ impl Steps {
     }
 
     /// Updates the statuses of the calls.
-    pub(crate) fn see(&mut self, steps: &[StepView], look: &Look<'_>) {
+    pub(crate) fn see(&mut self, steps: &[StepView], look: &StepContext<'_>) {
         for step in steps {
             let report = &step.report;
             if self.asked.is_joined(report) {
@@ -114,7 +114,7 @@ impl Steps {
 
     /// The lines of steps whose status changed since they were last printed; marks them as printed. Without `all`, only
     /// steps in a final status.
-    pub(crate) fn write(&mut self, all: bool, look: &Look<'_>) -> Vec<Line> {
+    pub(crate) fn write(&mut self, all: bool, look: &StepContext<'_>) -> Vec<Line> {
         let is_due = |step: &Shown| step.written != Some(step.status) && (all || is_final(step.status));
         let mut lines = Vec::new();
         let mut written = Vec::new();
@@ -136,7 +136,7 @@ impl Steps {
     }
 
     /// The steps that are not printed yet, one line each.
-    pub(crate) fn live(&self, look: &Look<'_>, spinner: &str) -> Vec<Line> {
+    pub(crate) fn live(&self, look: &StepContext<'_>, spinner: &str) -> Vec<Line> {
         let is_live = |row: &Row<'_>| row.of.iter().any(|(_, step)| step.written != Some(step.status));
         let rows = self.rows();
         let told = rows.iter().filter(|row| is_live(row)).flat_map(|row| self.lines(row, look, Some(spinner)));
@@ -145,7 +145,7 @@ impl Steps {
     }
 
     /// All steps of the turn.
-    pub(crate) fn all(&self, look: &Look<'_>) -> Vec<Line> {
+    pub(crate) fn all(&self, look: &StepContext<'_>) -> Vec<Line> {
         self.rows().iter().flat_map(|row| self.lines(row, look, None)).collect()
     }
 
@@ -166,7 +166,7 @@ impl Steps {
         rows
     }
 
-    fn lines(&self, row: &Row<'_>, look: &Look<'_>, spinner: Option<&str>) -> Vec<Line> {
+    fn lines(&self, row: &Row<'_>, look: &StepContext<'_>, spinner: Option<&str>) -> Vec<Line> {
         let (_, step) = row.of[0];
         let told = self.told(row.first, step);
         if row.of.len() > 1 {
@@ -177,7 +177,7 @@ impl Steps {
     }
 
     /// One line for a step of many instances, and one for each instance that did not succeed.
-    fn over_instances(&self, row: &Row<'_>, look: &Look<'_>, spinner: Option<&str>) -> Vec<Line> {
+    fn over_instances(&self, row: &Row<'_>, look: &StepContext<'_>, spinner: Option<&str>) -> Vec<Line> {
         let (_, step) = row.of[0];
         let status = the_least(row.of.iter().map(|(_, step)| step.status));
         let done = row.of.iter().filter(|(_, step)| step.status == CallStatus::Done).count();
@@ -214,7 +214,7 @@ impl Steps {
 }
 
 /// What is needed to describe steps.
-pub(crate) struct Look<'a> {
+pub(crate) struct StepContext<'a> {
     pub(crate) phrases: &'a Words,
     pub(crate) titles: &'a Titles,
     pub(crate) mode: Mode,

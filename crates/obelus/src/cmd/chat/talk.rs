@@ -66,7 +66,7 @@ pub(crate) enum Work {
 }
 
 /// The result of the work.
-pub(crate) enum Worked {
+pub(crate) enum WorkResult {
     /// The turn rests.
     Rested,
     /// It was refused; the reason as text.
@@ -176,7 +176,7 @@ impl Talk {
     }
 
     /// Runs a turn to its end. Ctrl-C stops the turn; a second Ctrl-C ends the conversation at once.
-    pub(crate) async fn work(&mut self, work: Work) -> Result<Worked> {
+    pub(crate) async fn work(&mut self, work: Work) -> Result<WorkResult> {
         let paused = self.handle.inspect(|session| session.paused().map(str::to_owned)).await?;
         if let (Some(by), Some(session)) = (paused, self.session.clone()) {
             return self.note_while_paused(work, &by, &session).await;
@@ -233,25 +233,25 @@ impl Talk {
         worked: Option<Result<(), Refused>>,
         about: Option<About>,
         rested: Option<&Reply>,
-    ) -> Result<Worked> {
+    ) -> Result<WorkResult> {
         match worked {
             None => {
                 self.screen.lock().end(None);
-                Ok(Worked::Left)
+                Ok(WorkResult::Left)
             }
             Some(Ok(())) => {
                 if let Some(reply) = rested {
                     self.ended = Some(reply.ends);
                 }
                 self.screen.lock().end(rested);
-                Ok(Worked::Rested)
+                Ok(WorkResult::Rested)
             }
             Some(Err(refused)) => {
                 self.screen.lock().end(None);
                 let words = refused_in_words(&refused, about, self.phrases.language);
                 match refused.code == NOT_DURABLE {
                     true => bail!("{words}"),
-                    false => Ok(Worked::Refused(words)),
+                    false => Ok(WorkResult::Refused(words)),
                 }
             }
         }
@@ -261,14 +261,14 @@ impl Talk {
     pub(crate) fn put_off(&self, question: &QuestionId) -> String {
         let ask = &self.phrases.ask;
         match (self.surface, &self.session) {
-            (Surface::Beside, Some(session)) => fill(ask.put_off_kept, &[&format!("{session}:{question}")]),
-            (Surface::Beside, None) => ask.put_off_lost.to_owned(),
+            (Surface::Stderr, Some(session)) => fill(ask.put_off_kept, &[&format!("{session}:{question}")]),
+            (Surface::Stderr, None) => ask.put_off_lost.to_owned(),
             (Surface::Lines | Surface::Terminal, _) => ask.put_off.to_owned(),
         }
     }
 
     /// Changes the mode, and prints its meaning.
-    pub(crate) async fn change_mode(&mut self, mode: Mode) -> Result<Worked> {
+    pub(crate) async fn change_mode(&mut self, mode: Mode) -> Result<WorkResult> {
         let worked = self.work(Work::Tell(Input::Mode { mode })).await?;
         let lines = self.mode_lines().await?;
         self.screen.lock().write(Part::Note, &lines);
@@ -447,16 +447,16 @@ impl Talk {
     }
 
     /// Gives an input to a paused session, which takes it but starts nothing, so there is no wait (DUR-11).
-    async fn note_while_paused(&mut self, work: Work, by: &str, session: &str) -> Result<Worked> {
+    async fn note_while_paused(&mut self, work: Work, by: &str, session: &str) -> Result<WorkResult> {
         if matches!(work, Work::Resume | Work::Watch(_)) {
-            return Ok(Worked::Rested);
+            return Ok(WorkResult::Rested);
         }
         match tell(&self.handle.with_id(InputId::drawn()), work).await {
             Ok(()) => {
                 self.screen.lock().note(&fill(self.phrases.kept.noted, &[&by_in_words(by, self.phrases), session]));
-                Ok(Worked::Rested)
+                Ok(WorkResult::Rested)
             }
-            Err(refused) => Ok(Worked::Refused(refused_in_words(&refused, None, self.phrases.language))),
+            Err(refused) => Ok(WorkResult::Refused(refused_in_words(&refused, None, self.phrases.language))),
         }
     }
 

@@ -14,11 +14,11 @@ use obelus_runtime::{EventBody, system_clock};
 
 use super::approve::{Asked, Pressed, Typing};
 use super::commands::{Command, parse};
-use super::editor::{Editor, Face, Typed};
-use super::keyboard::{Quiet, TerminalClosed, closed, forget_typed, is_closed, read_key};
+use super::editor::{Editor, LinePrompt, Typed};
+use super::keyboard::{QuietInput, TerminalClosed, closed, forget_typed, is_closed, read_key};
 use super::question;
 use super::screen::{Part, Surface};
-use super::talk::{News, Talk, Work, Worked};
+use super::talk::{News, Talk, Work, WorkResult};
 use super::text::{Line, PLAIN};
 use crate::language::fill;
 use crate::output::Exit;
@@ -42,7 +42,7 @@ pub(crate) struct Terminal {
     /// An input from elsewhere, or a rest, to be processed next.
     news: Option<News>,
     /// While it exists, typed keys are not echoed.
-    _quiet: Quiet,
+    _quiet: QuietInput,
 }
 
 /// The result of asking a question.
@@ -67,7 +67,7 @@ impl Terminal {
             broke_off: None,
             is_told_to_end: false,
             news: None,
-            _quiet: Quiet::begin(),
+            _quiet: QuietInput::begin(),
         }
     }
 
@@ -80,7 +80,7 @@ impl Terminal {
         }
     }
 
-    /// `first` was typed before there was a session.
+    /// `first_input` was typed before there was a session.
     async fn until_left(mut self, first: Option<String>) -> Result<Exit> {
         if let Some(exit) = self.work(Work::Resume).await? {
             return Ok(exit);
@@ -123,9 +123,9 @@ impl Terminal {
     async fn attend_to(&mut self, work: Vec<Work>) -> Result<bool> {
         for work in work {
             match self.talk.work(work).await? {
-                Worked::Rested => {}
-                Worked::Refused(words) => bail!("{words}"),
-                Worked::Left => return Ok(true),
+                WorkResult::Rested => {}
+                WorkResult::Refused(words) => bail!("{words}"),
+                WorkResult::Left => return Ok(true),
             }
         }
         Ok(self.ask_what_is_open().await? == Some(Exit::Interrupted))
@@ -142,7 +142,7 @@ impl Terminal {
     }
 
     async fn leave(&mut self) -> Result<Exit> {
-        if self.talk.surface == Surface::Beside {
+        if self.talk.surface == Surface::Stderr {
             return self.talk.exit().await;
         }
         let phrases = self.talk.phrases;
@@ -201,14 +201,14 @@ impl Terminal {
         Ok(self.after(worked))
     }
 
-    fn after(&mut self, worked: Worked) -> Option<Exit> {
+    fn after(&mut self, worked: WorkResult) -> Option<Exit> {
         match worked {
-            Worked::Rested => None,
-            Worked::Refused(words) => {
+            WorkResult::Rested => None,
+            WorkResult::Refused(words) => {
                 self.talk.screen.lock().complain(&words);
                 None
             }
-            Worked::Left => Some(Exit::Interrupted),
+            WorkResult::Left => Some(Exit::Interrupted),
         }
     }
 
@@ -288,7 +288,7 @@ impl Terminal {
                 Pressed::Later => return Ok(Answered::Later),
                 Pressed::Leave => return Ok(Answered::Leave),
                 // A run has nothing else to continue with.
-                Pressed::BreakOff if self.talk.surface == Surface::Beside || self.breaks_off_again() => {
+                Pressed::BreakOff if self.talk.surface == Surface::Stderr || self.breaks_off_again() => {
                     return Ok(Answered::Ended);
                 }
                 Pressed::BreakOff => return Ok(Answered::Later),
@@ -360,7 +360,7 @@ impl Terminal {
             ),
         };
         let has_colours = self.talk.screen.lock().has_colours();
-        let face = Face { agent: self.talk.agent.clone(), mode: self.talk.mode().await?, waits, has_colours };
+        let face = LinePrompt { agent: self.talk.agent.clone(), mode: self.talk.mode().await?, waits, has_colours };
         editor.questions(open.into_iter().map(|question| question.id.to_string()).collect());
         let interrupt = editor.interrupt();
         self.make_room();

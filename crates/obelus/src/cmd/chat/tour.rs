@@ -5,13 +5,13 @@ use obelus_kernel::session::Decision;
 
 use super::lines::tell_questions;
 use super::screen::Part;
-use super::talk::{Talk, Work, Worked};
+use super::talk::{Talk, Work, WorkResult};
 use super::text::{Line, PLAIN};
 use crate::language::fill;
 use crate::output::{BOLD, DIM};
 
 /// One step of the tour.
-pub(crate) enum Move {
+pub(crate) enum TourStep {
     /// A heading.
     Tell(&'static str),
     /// A message of the user.
@@ -23,30 +23,30 @@ pub(crate) enum Move {
 }
 
 /// Plays the moves in order.
-pub(super) async fn play(talk: &mut Talk, moves: &[Move]) -> Result<()> {
+pub(super) async fn play(talk: &mut Talk, moves: &[TourStep]) -> Result<()> {
     let mut told = Vec::new();
     for step in moves {
         let worked = match step {
-            Move::Tell(words) => {
+            TourStep::Tell(words) => {
                 talk.screen.lock().write(Part::Note, &[Line::of(DIM, *words)]);
                 continue;
             }
-            Move::Say(words) => {
+            TourStep::Say(words) => {
                 talk.screen.lock().write(Part::Note, &[you(talk).own(PLAIN, *words)]);
                 let worked = talk.work(Work::Say((*words).to_owned())).await?;
                 tell_questions(talk, &mut told).await?;
                 worked
             }
-            Move::Yes => decide(talk, talk.phrases.running.yes, &Decision::Approve { only: None }).await?,
-            Move::No(reason) => {
+            TourStep::Yes => decide(talk, talk.phrases.running.yes, &Decision::Approve { only: None }).await?,
+            TourStep::No(reason) => {
                 let shown = fill(talk.phrases.running.no_because, &[reason]);
                 decide(talk, &shown, &Decision::Deny { reason: (*reason).to_owned() }).await?
             }
         };
         match worked {
-            Worked::Rested => {}
-            Worked::Refused(words) => bail!("{}", fill(talk.phrases.tour.stuck, &[&words])),
-            Worked::Left => bail!("{}", talk.phrases.tour.broken_off),
+            WorkResult::Rested => {}
+            WorkResult::Refused(words) => bail!("{}", fill(talk.phrases.tour.stuck, &[&words])),
+            WorkResult::Left => bail!("{}", talk.phrases.tour.broken_off),
         }
     }
     talk.handle.finished().await?;
@@ -59,7 +59,7 @@ fn you(talk: &Talk) -> Line {
 }
 
 /// Answers all open questions.
-async fn decide(talk: &mut Talk, shown: &str, decision: &Decision) -> Result<Worked> {
+async fn decide(talk: &mut Talk, shown: &str, decision: &Decision) -> Result<WorkResult> {
     let line = you(talk).own(PLAIN, shown.to_owned()).own(DIM, talk.phrases.running.by_the_tour);
     talk.screen.lock().write(Part::Note, &[line]);
     let open = talk.open().await?;
@@ -68,11 +68,11 @@ async fn decide(talk: &mut Talk, shown: &str, decision: &Decision) -> Result<Wor
     }
     for question in open {
         let (digest, decision) = (question.digest(), decision.clone());
-        if let other @ (Worked::Refused(_) | Worked::Left) =
+        if let other @ (WorkResult::Refused(_) | WorkResult::Left) =
             talk.work(Work::Decide { question: question.id, decision, digest }).await?
         {
             return Ok(other);
         }
     }
-    Ok(Worked::Rested)
+    Ok(WorkResult::Rested)
 }

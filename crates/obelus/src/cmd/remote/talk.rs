@@ -173,7 +173,7 @@ impl Remote<'_> {
         while let Some(id) = waiting.first().cloned() {
             let path = format!("/api/v1/questions/{}", encoded(&id));
             let row = self.client.get(&path).await?;
-            super::look::tell_question(self.client, &row);
+            super::inspect::tell_question(self.client, &row);
             if !self.is_terminal {
                 return Ok(Exit::Waiting);
             }

@@ -12,14 +12,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::super::chat::{Work, attend};
 use super::super::holder::Holder;
-use super::super::people::{Begun, Narrator};
+use super::super::people::{Narrator, RunningCalls};
 use super::Shown;
+use crate::command_error::Declined;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit};
-use crate::trouble::Declined;
 
 /// A session and its surroundings.
-pub(crate) struct Stage {
+pub(crate) struct SessionRun {
     pub(crate) host: Host,
     pub(crate) handle: SessionHandle,
     /// The store's folder, if the session is stored.
@@ -52,8 +52,8 @@ impl Begin {
 }
 
 /// Runs a session until it rests, and prints the result. A stored session can be answered from elsewhere meanwhile.
-pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exit> {
-    let Stage { host, handle, folder } = stage;
+pub(crate) async fn play(stage: SessionRun, begin: Begin, shown: Shown) -> Result<Exit> {
+    let SessionRun { host, handle, folder } = stage;
     let has_people = shown.has_people();
     let session = folder.as_ref().map(|_| handle.id().to_owned());
     let served = folder.and_then(|folder| match Holder::open(host.clone(), &folder) {
@@ -158,7 +158,7 @@ async fn is_asked(handle: &SessionHandle) -> Result<bool, Refused> {
 /// a second one ends the wait.
 struct Watch {
     look: Narrator,
-    begun: Begun,
+    begun: RunningCalls,
     handle: SessionHandle,
     events: Subscription,
     shown: Shown,
@@ -179,7 +179,17 @@ impl Watch {
         let events = handle.subscribe(None);
         let look = handle.inspect(move |session| Narrator::about_to_hear(session, words.as_deref())).await?;
         let look = look.with_pages(handle.pictures());
-        Ok(Self { look, begun: Begun::default(), handle, events, shown, session, interrupt, terminate, times: 0 })
+        Ok(Self {
+            look,
+            begun: RunningCalls::default(),
+            handle,
+            events,
+            shown,
+            session,
+            interrupt,
+            terminate,
+            times: 0,
+        })
     }
 
     /// Waits for something, and shows events until then.

@@ -7,7 +7,7 @@ use obelus_runtime::EventBody;
 use obelus_runtime::people::{QuestionView, undone, why_it_ended};
 use serde_json::{Value, json};
 
-use super::super::people::{Begun, Narrator, file_news};
+use super::super::people::{Narrator, RunningCalls, file_news};
 use super::outcome::{CallOutcome, is_undone, outcomes};
 use crate::language::fill;
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
@@ -26,7 +26,7 @@ impl Shown {
     }
 
     /// Shows an event. `elsewhere` is the session, if it can be answered elsewhere but not here.
-    pub(super) fn event(self, event: &EventBody, look: &Narrator, begun: &mut Begun, elsewhere: Option<&str>) {
+    pub(super) fn event(self, event: &EventBody, look: &Narrator, begun: &mut RunningCalls, elsewhere: Option<&str>) {
         match (self.as_json, event) {
             // Programs too must be told that edits were refused.
             (_, EventBody::Files { news }) => output::note(&file_news(news, look.phrases)),

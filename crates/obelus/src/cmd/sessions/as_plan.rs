@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::super::host::viewer;
 use super::super::run::is_proposal_of;
-use super::lifted::Inputs;
-use super::look;
+use super::inspect;
+use super::plan_inputs::Inputs;
 use super::transfer::write_new;
 use crate::language::{fill, words_of_session};
 use crate::output::{self, Exit, visible};
@@ -26,7 +26,7 @@ const OF_THEN: [&str; 5] =
 pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result<Exit> {
     let host = viewer(store);
     let spec = host.spec(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-    let session = look::read(store, id, None)?;
+    let session = inspect::read(store, id, None)?;
     let words = &words_of_session(&session).kept;
     let calls = done_calls(&session, &host.history(id)?);
     if calls.is_empty() {

@@ -11,21 +11,21 @@ use serde_json::{Value, json};
 
 use super::super::people::{AT_COMMAND_LINE, consent_lines};
 use super::super::run::on;
-use super::{keep, look, opened, parts, phrases_for};
-use crate::cli::{AlsoFor, Answer, StoreAt};
+use super::{inspect, lifecycle, opened, parts, phrases_for};
+use crate::cli::{AlsoFor, Answer, StoreArgs};
 use crate::language::{fill, words_of, words_of_session};
 use crate::output::{self, Exit, visible};
 
-pub(super) fn run(id: &str, revoke: Option<&str>, at: &StoreAt, as_json: bool) -> Result<Exit> {
+pub(super) fn run(id: &str, revoke: Option<&str>, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     if let Some(revoke) = revoke {
         return take_back(id, revoke, at);
     }
-    list(&look::open_for(at, id)?, id, as_json)
+    list(&inspect::open_for(at, id)?, id, as_json)
 }
 
 /// The consents of a session of a store.
 pub(in crate::cmd) fn list(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
-    let session = look::read(store, id, None)?;
+    let session = inspect::read(store, id, None)?;
     let phrases = words_of_session(&session);
     if as_json {
         let row = |consent: &StandingConsent| {
@@ -46,11 +46,11 @@ pub(in crate::cmd) fn list(store: &SqliteStore, id: &str, as_json: bool) -> Resu
     Ok(Exit::Done)
 }
 
-fn take_back(id: &str, consent: &str, at: &StoreAt) -> Result<Exit> {
+fn take_back(id: &str, consent: &str, at: &StoreArgs) -> Result<Exit> {
     let number = consent.strip_prefix('c').unwrap_or(consent).parse().ok();
     let number: u64 = number.with_context(|| fill(words_of(None).answering.no_consent, &[consent]))?;
     let input = Input::Revoke { consent: number, by: AT_COMMAND_LINE.to_owned() };
-    let Some(store) = keep::open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
+    let Some(store) = lifecycle::open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
         let told = handle.with_id(InputId::drawn()).tell(input).await;
@@ -71,7 +71,7 @@ pub(super) fn offered(
 ) -> Result<Option<Decision>> {
     super::asked(&args.id, &args.store)?;
     let (name, number) = parts(&args.id)?;
-    let session = look::read(&look::open_for(&args.store, name)?, name, None)?;
+    let session = inspect::read(&inspect::open_for(&args.store, name)?, name, None)?;
     let phrases = words_of_session(&session);
     let until =
         until.map(|text| Time::parse(text).with_context(|| fill(phrases.answering.no_time, &[text]))).transpose()?;

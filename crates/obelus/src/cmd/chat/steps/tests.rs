@@ -9,7 +9,7 @@ fn report(place: Place, call: Value, status: CallStatus) -> CallReport {
     CallReport { place, call: Arc::new(call), status, error: None }
 }
 
-fn see(steps: &mut Steps, calls: &[CallReport], look: &Look<'_>) {
+fn see(steps: &mut Steps, calls: &[CallReport], look: &StepContext<'_>) {
     let view = |report: &CallReport| StepView {
         place: report.place,
         report: report.clone(),
@@ -25,9 +25,9 @@ fn told(lines: &[Line]) -> Vec<String> {
     lines.iter().map(|line| line.plain().trim().to_owned()).collect()
 }
 
-fn with_look<T>(mode: Mode, see: impl FnOnce(&Look<'_>) -> T) -> T {
+fn with_look<T>(mode: Mode, see: impl FnOnce(&StepContext<'_>) -> T) -> T {
     let titles = Titles::of(&context(json!([])), "ru");
-    see(&Look { phrases: words_of(Some("ru")), titles: &titles, mode })
+    see(&StepContext { phrases: words_of(Some("ru")), titles: &titles, mode })
 }
 
 #[test]

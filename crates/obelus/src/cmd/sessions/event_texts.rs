@@ -15,7 +15,7 @@ use crate::language::fill;
 use crate::output::{BOLD, DIM, YELLOW, visible};
 
 /// Describes the events of a session, in order.
-pub(super) struct Story<'a> {
+pub(super) struct EventTexts<'a> {
     look: &'a Narrator,
     /// The agent's name.
     agent: String,
@@ -23,7 +23,7 @@ pub(super) struct Story<'a> {
     calls: BTreeMap<CallId, Arc<Value>>,
 }
 
-impl<'a> Story<'a> {
+impl<'a> EventTexts<'a> {
     pub(super) fn new(look: &'a Narrator, agent: &str) -> Self {
         Self { look, agent: visible(agent), calls: BTreeMap::new() }
     }

@@ -9,7 +9,7 @@ use obelus_runtime::SessionSpec;
 use obelus_runtime::people::Titles;
 use tokio::sync::mpsc;
 
-use super::editor::{Editor, Face, Typed};
+use super::editor::{Editor, LinePrompt, Typed};
 use super::keyboard::{TerminalClosed, closed};
 use super::screen::{Part, Screen, Surface};
 use super::text::Line;
@@ -31,7 +31,7 @@ pub(super) enum UserSide {
 }
 
 /// What was typed before there is a session.
-pub(super) enum First {
+pub(super) enum FirstInput {
     /// A line; none if it need not be read.
     Line(Option<String>),
     /// The person left.
@@ -45,16 +45,21 @@ impl UserSide {
     }
 
     /// The first line, if a new agent needs it. The greeting is shown before.
-    pub(super) async fn first(&mut self, folder: &Path, spec: &SessionSpec, kept_as: Option<&str>) -> Result<First> {
+    pub(super) async fn first(
+        &mut self,
+        folder: &Path,
+        spec: &SessionSpec,
+        kept_as: Option<&str>,
+    ) -> Result<FirstInput> {
         if chosen().is_some() || !speaks_several(folder) {
-            return Ok(First::Line(None));
+            return Ok(FirstInput::Line(None));
         }
         match self {
-            Self::Script => Ok(First::Line(None)),
+            Self::Script => Ok(FirstInput::Line(None)),
             Self::Lines(lines) => loop {
                 match lines.recv().await.transpose()? {
                     Some(line) if line.trim().is_empty() => {}
-                    line => return Ok(First::Line(line)),
+                    line => return Ok(FirstInput::Line(line)),
                 }
             },
             Self::Terminal(editor) => at_terminal(editor, spec, kept_as).await,
@@ -69,7 +74,11 @@ fn speaks_several(folder: &Path) -> bool {
 }
 
 /// Greets, and reads a line at a terminal.
-async fn at_terminal(editor: &mut Option<Box<Editor>>, spec: &SessionSpec, kept_as: Option<&str>) -> Result<First> {
+async fn at_terminal(
+    editor: &mut Option<Box<Editor>>,
+    spec: &SessionSpec,
+    kept_as: Option<&str>,
+) -> Result<FirstInput> {
     let phrases: &'static Words = words_of(spec.language.as_deref());
     let mode: Mode = spec.settings.mode;
     let screen = Screen::shared(Surface::Terminal, Titles::of(&spec.context, phrases.code), mode, phrases);
@@ -77,10 +86,10 @@ async fn at_terminal(editor: &mut Option<Box<Editor>>, spec: &SessionSpec, kept_
     let mut broke_off = false;
     loop {
         let has_colours = screen.lock().has_colours();
-        let face = Face { agent: spec.agent.clone(), mode, waits: String::new(), has_colours };
+        let face = LinePrompt { agent: spec.agent.clone(), mode, waits: String::new(), has_colours };
         screen.lock().before_prompt();
         screen.lock().hold();
-        let Some(mut reader) = editor.take() else { return Ok(First::Left) };
+        let Some(mut reader) = editor.take() else { return Ok(FirstInput::Left) };
         let reading = tokio::task::spawn_blocking(move || {
             let typed = reader.words(&face);
             (reader, typed)
@@ -95,12 +104,12 @@ async fn at_terminal(editor: &mut Option<Box<Editor>>, spec: &SessionSpec, kept_
         };
         match typed {
             Typed::Line(line) if line.trim().is_empty() => {}
-            Typed::Line(line) => return Ok(First::Line(Some(line))),
+            Typed::Line(line) => return Ok(FirstInput::Line(Some(line))),
             Typed::BreakOff if !broke_off => {
                 broke_off = true;
                 screen.lock().write(Part::Note, &[Line::of(crate::output::DIM, phrases.chat.again_to_quit)]);
             }
-            Typed::BreakOff | Typed::Leave | Typed::Interrupted => return Ok(First::Left),
+            Typed::BreakOff | Typed::Leave | Typed::Interrupted => return Ok(FirstInput::Left),
         }
     }
 }

@@ -13,14 +13,14 @@ use super::super::chat::why_lines;
 use super::super::host::{store_folder, viewer};
 use super::super::people::{Narrator, by_in_words};
 use super::super::spent::in_words;
-use super::story::Story;
-use crate::cli::{Inbox, StoreAt};
+use super::event_texts::EventTexts;
+use crate::cli::{Inbox, StoreArgs};
 use crate::input;
 use crate::language::{Language, Words, fill, words_of, words_of_session};
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 
 /// Opens a store for reading; none if there is no store yet. An older one is migrated.
-pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
+pub(super) fn open(at: &StoreArgs) -> Result<Option<SqliteStore>> {
     let folder = store_folder(at)?;
     match SqliteStore::open_read_only(&folder) {
         Ok(store) => Ok(Some(store)),
@@ -42,7 +42,7 @@ pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
 }
 
 /// The same; a missing store is an error.
-pub(super) fn open_for(at: &StoreAt, id: &str) -> Result<SqliteStore> {
+pub(super) fn open_for(at: &StoreArgs, id: &str) -> Result<SqliteStore> {
     Ok(open(at)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?)
 }
 
@@ -126,7 +126,7 @@ fn agent_of(store: &SqliteStore, id: &str) -> String {
     if spec.agent.is_empty() { spec.name } else { spec.agent }
 }
 
-pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
+pub(super) fn list(at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let listed: Vec<Listed> = match open(at)? {
         Some(store) => store.list()?.into_iter().map(|row| Listed::of(&store, row)).collect(),
         None => Vec::new(),
@@ -181,7 +181,7 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
     let status = status_in_words(SessionStatus::of(session), phrases);
     let head = fill(phrases.kept.head, &[&visible(&agent), status, session.settings().mode.name()]);
     output::answer(&format!("{BOLD}{}{BOLD:#}  {head}", visible(id)));
-    let mut story = Story::new(&look, &agent);
+    let mut story = EventTexts::new(&look, &agent);
     if let Some(by) = session.paused() {
         output::answer(&format!("{YELLOW}{}{YELLOW:#}", fill(phrases.story.paused, &[&by_in_words(by, phrases)])));
     }
@@ -248,7 +248,7 @@ pub(in crate::cmd) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Resul
     } else {
         let session = read(store, id, None)?;
         let look = narrator(store, id, &session);
-        let mut story = Story::new(&look, &agent_of(store, id));
+        let mut story = EventTexts::new(&look, &agent_of(store, id));
         for event in viewer(store).history(id)? {
             if let Some(line) = story.tell(&event.body) {
                 output::answer(&format!("{DIM}{:>5} {}{DIM:#} {line}", event.number.record, event.at));

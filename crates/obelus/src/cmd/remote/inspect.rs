@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::copy::SessionCopy;
 use super::text;
 use crate::cmd::sessions;
-use crate::cmd::sessions::look::status_in_words;
+use crate::cmd::sessions::inspect::status_in_words;
 use crate::language::words_of;
 use crate::output::{self, BOLD, DIM, Exit, visible};
 
@@ -115,13 +115,13 @@ pub(super) async fn list(client: &Client, as_json: bool) -> Result<Exit> {
 
 pub(super) async fn show(client: &Client, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
     if !as_json {
-        return sessions::look::show(&SessionCopy::of(client, id).await?.store, id, at, false);
+        return sessions::inspect::show(&SessionCopy::of(client, id).await?.store, id, at, false);
     }
     let path = format!("/api/v1/sessions/{}", encoded(id));
     let session = client.get(&path).await?;
     if at.is_some() {
-        let past = sessions::look::read(&SessionCopy::of(client, id).await?.store, id, at)?;
-        let mut shown = sessions::look::shown(&past, id);
+        let past = sessions::inspect::read(&SessionCopy::of(client, id).await?.store, id, at)?;
+        let mut shown = sessions::inspect::shown(&past, id);
         shown["status"] = SessionStatus::of(&past).name().into();
         shown["agent"] = session["agent"].clone();
         output::json(&shown);
@@ -142,7 +142,7 @@ pub(super) async fn show(client: &Client, id: &str, at: Option<u64>, as_json: bo
 /// The journal of a session: record by record as JSON, or what happened in words.
 pub(super) async fn log(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
     if !as_json {
-        return sessions::look::log(&SessionCopy::of(client, id).await?.store, id, false);
+        return sessions::inspect::log(&SessionCopy::of(client, id).await?.store, id, false);
     }
     let (mut after, mut told) = ("0".to_owned(), 0);
     loop {

@@ -10,7 +10,7 @@ use obelus_runtime::system_clock;
 use serde_json::Value;
 
 use super::copy::SessionCopy;
-use super::look::{rows, status_of};
+use super::inspect::{rows, status_of};
 use super::text;
 use crate::cmd::sessions::consents;
 use crate::cmd::sessions::transfer::write_new;

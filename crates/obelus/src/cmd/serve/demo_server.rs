@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// A server that runs beside another command.
-pub(in crate::cmd) struct Beside {
+pub(in crate::cmd) struct DemoServer {
     address: String,
     /// The one-time link to its console.
     console: String,
@@ -25,7 +25,7 @@ pub(in crate::cmd) struct Beside {
     running: JoinHandle<()>,
 }
 
-impl Beside {
+impl DemoServer {
     /// Starts a server at a free port of this machine. `prepare` changes the specs of sessions.
     pub(in crate::cmd) async fn start(
         language: Language,

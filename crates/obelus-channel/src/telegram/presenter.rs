@@ -42,14 +42,14 @@ impl Bot {
         });
         // Users who are no longer allowed are shown nothing.
         let is_allowed = |talk: &Talk| self.config.allow.contains(&talk.user);
-        let talks = self.book.look(|saved| saved.talks.clone());
+        let talks = self.state_file.read(|saved| saved.talks.clone());
         talks.iter().filter(|(_, talk)| is_allowed(talk)).for_each(|(session, _)| self.show(session));
     }
 
     /// Starts showing a session, unless it is already shown.
     pub(super) fn show(self: &Arc<Self>, session: &str) {
         if self.memory().shown.insert(session.to_owned()) {
-            let speaker = Speaker {
+            let speaker = SessionPresenter {
                 bot: Arc::clone(self),
                 session: session.to_owned(),
                 language: self.language_of(session),
@@ -66,7 +66,7 @@ impl Bot {
 }
 
 /// Shows one session.
-struct Speaker {
+struct SessionPresenter {
     bot: Arc<Bot>,
     session: String,
     chat: i64,
@@ -80,7 +80,7 @@ struct Speaker {
     is_at_work: bool,
 }
 
-impl Speaker {
+impl SessionPresenter {
     async fn run(mut self) {
         while let Some(talk) = self.talk() {
             self.chat = talk.chat;
@@ -101,7 +101,7 @@ impl Speaker {
     }
 
     fn talk(&self) -> Option<Talk> {
-        self.bot.book.look(|saved| saved.talks.get(&self.session).cloned())
+        self.bot.state_file.read(|saved| saved.talks.get(&self.session).cloned())
     }
 
     /// Shows events until some were missed, or the session is unloaded.
@@ -231,7 +231,7 @@ impl Speaker {
         self.is_at_work = false;
         let known = self.token_of(question);
         let has_message = |token: &String| {
-            self.bot.book.look(|saved| saved.cards.get(token).is_some_and(|card| card.message.is_some()))
+            self.bot.state_file.read(|saved| saved.cards.get(token).is_some_and(|card| card.message.is_some()))
         };
         match known {
             Some(token) if has_message(&token) => self.bot.refresh_card(&token).await,
@@ -271,7 +271,8 @@ impl Speaker {
         if card::is_long(&text) {
             self.bot.send_whole(self.chat, &text).await;
         }
-        let (text, keyboard) = card::open_card(&row, &text, &card::Face::Answers, &token, self.chat < 0, self.language);
+        let (text, keyboard) =
+            card::open_card(&row, &text, &card::CardFace::Answers, &token, self.chat < 0, self.language);
         match self.bot.send(self.chat, &text, Some(&keyboard)).await {
             Ok(message) => {
                 self.bot.keep(|saved| saved.cards.get_mut(&token).map(|card| card.message = Some(message)));
@@ -282,7 +283,7 @@ impl Speaker {
 
     fn token_of(&self, question: &QuestionId) -> Option<String> {
         let id = format!("{}:{question}", self.session);
-        self.bot.book.look(|saved| saved.card_of(&id).map(|(token, _)| token.clone()))
+        self.bot.state_file.read(|saved| saved.card_of(&id).map(|(token, _)| token.clone()))
     }
 
     /// Stores that everything up to an event was shown.

@@ -10,13 +10,13 @@ use serde_json::Value;
 use super::super::holder::tell_holder;
 use super::super::host::{store_folder, viewer};
 use super::super::people::AT_COMMAND_LINE;
-use super::super::run::{Begin, Shown, Stage, on, play};
+use super::super::run::{Begin, SessionRun, Shown, on, play};
 use super::opened;
-use crate::cli::StoreAt;
+use crate::cli::StoreArgs;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit};
 
-pub(super) fn pause(id: &str, at: &StoreAt) -> Result<Exit> {
+pub(super) fn pause(id: &str, at: &StoreArgs) -> Result<Exit> {
     let input = Input::Pause { by: AT_COMMAND_LINE.to_owned() };
     let Some(store) = open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     on(async {
@@ -29,7 +29,7 @@ pub(super) fn pause(id: &str, at: &StoreAt) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-pub(super) fn resume(id: &str, at: &StoreAt, as_json: bool) -> Result<Exit> {
+pub(super) fn resume(id: &str, at: &StoreArgs, as_json: bool) -> Result<Exit> {
     let input = Input::Resume { by: AT_COMMAND_LINE.to_owned() };
     let Some(store) = open_or_tell(id, at, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
@@ -37,13 +37,13 @@ pub(super) fn resume(id: &str, at: &StoreAt, as_json: bool) -> Result<Exit> {
         if handle.inspect(|session| session.paused().is_none()).await? {
             bail!("{}", fill(super::phrases_for(at, id).kept.not_paused, &[id]));
         }
-        let stage = Stage { host, handle, folder: Some(store.folder().to_owned()) };
+        let stage = SessionRun { host, handle, folder: Some(store.folder().to_owned()) };
         play(stage, Begin::Resumed(input), Shown { as_json, is_plan: false }).await
     })
 }
 
 /// Opens the store; if another process holds it, that one gets the input, and none is returned.
-pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool) -> Result<Option<SqliteStore>> {
+pub(super) fn open_or_tell(id: &str, at: &StoreArgs, input: &Input, as_json: bool) -> Result<Option<SqliteStore>> {
     let folder = store_folder(at)?;
     match SqliteStore::open(&folder) {
         Ok(store) => Ok(Some(store)),
@@ -64,7 +64,7 @@ pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool)
 }
 
 /// Removes sessions that have been done for `days` days. Waiting, running and paused sessions stay.
-pub(super) fn prune(at: &StoreAt, days: u64, dry: bool, shrink: bool) -> Result<Exit> {
+pub(super) fn prune(at: &StoreArgs, days: u64, dry: bool, shrink: bool) -> Result<Exit> {
     let store = SqliteStore::open(&store_folder(at)?)?;
     let limit =
         Time(system_clock().0.saturating_sub(i64::try_from(days.saturating_mul(86_400_000)).unwrap_or(i64::MAX)));
