@@ -112,10 +112,10 @@ async fn a_record_that_was_deleted_before_the_snapshot_is_missed_when_the_sessio
             drop((host, store));
             store = SqliteStore::open(&folder.0).unwrap();
         }
-        assert!(open(&store).look("s", None).is_ok());
+        assert!(open(&store).view("s", None).is_ok());
         spoil(&folder.0, "DELETE FROM record WHERE seq = 10");
         let host = open(&store);
-        for error in [host.open("s").await.err(), host.look("s", None).err()] {
+        for error in [host.open("s").await.err(), host.view("s", None).err()] {
             let text = error.map(|error| error.to_string()).unwrap_or_default();
             assert!(text.contains("`s`") && text.contains("records of it are missing"), "{name}: {text}");
         }
