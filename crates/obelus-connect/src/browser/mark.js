@@ -38,7 +38,8 @@
     const box = node.getBoundingClientRect(), { visibility, pointerEvents } = style(node);
     return box.width > 0 && box.height > 0 && visibility === 'visible' && pointerEvents !== 'none';
   };
-  const named = (node) => ['aria-label', 'aria-labelledby', 'title', 'alt'].some((name) => attribute(node, name))
+  // A title is no name where the letter of an icon stands before it.
+  const named = (node) => ['aria-label', 'aria-labelledby', 'alt'].some((name) => attribute(node, name))
     || words(node) !== '' || [...node.querySelectorAll('[alt], [aria-label]')].some((inner) => attribute(inner, 'alt') || attribute(inner, 'aria-label'));
   // What is known of a control without words: what its author wrote for people or tests, else a guess by the names of its
   // icon, its picture, its class or where it leads.
@@ -85,7 +86,7 @@
   for (const node of active.filter(isShown)) {
     if (isControl(node)) {
       const says = node.matches('label, option, iframe, object, embed, video, audio, input[type=submit], input[type=button], input[type=reset]');
-      if (!says && !named(node) && !node.labels?.length && !attribute(node, 'placeholder') && !node.isContentEditable) set(node, 'aria-label', hint(node));
+      if (!says && !named(node) && !node.labels?.length && !attribute(node, 'placeholder') && !node.isContentEditable) set(node, 'aria-label', attribute(node, 'title') || hint(node));
       continue;
     }
     // What holds controls, or a text of several parts, is shown by its parts; a press on one of them reaches it.
@@ -93,6 +94,6 @@
     if (words(node).length > 80 && [...node.children].some((child) => blocks.test(style(child).display))) continue;
     const bare = !named(node);
     set(node, 'role', 'button');
-    if (bare) set(node, 'aria-label', hint(node));
+    if (bare) set(node, 'aria-label', attribute(node, 'title') || hint(node));
   }
 })()

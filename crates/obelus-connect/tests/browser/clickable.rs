@@ -25,6 +25,7 @@ async fn opr_14_words_icons_and_signs_that_react_are_elements_with_a_name_or_a_h
         ("words inside", "inline"),
         ("(slice)", "slice"),
         ("(trash)", "trash"),
+        ("Save it", "saved"),
     ] {
         assert_eq!(page.elements().iter().filter(|element| element.name == name).count(), 1, "{name}");
         let done = harness.do_press("button", name).await;
