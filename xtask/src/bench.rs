@@ -88,6 +88,13 @@ const PARTS: [Part; 9] = [
     Part { name: "operator", rows: operator::rows, examples: &["operator"], is_quick: false },
 ];
 
+/// The packages of the examples.
+const EXAMPLES: [(&str, &[&str]); 3] = [
+    ("obelus-runtime", &["chain", "durable", "peer"]),
+    ("obelus-kernel", &["cost"]),
+    ("obelus-connect", &["operator"]),
+];
+
 /// The arguments of the command.
 #[derive(Debug, Default, PartialEq)]
 struct Arguments {
@@ -163,22 +170,25 @@ fn restate() -> Result<()> {
     step("steps a second on Restate, beside a bare service", cargo(&measure).arg("--nocapture"))
 }
 
-/// Builds the program, then the examples. They are built separately, because together the program would get the
-/// features of tests.
+/// Builds the program as users install it, then the examples separately: together, the program would get the features
+/// of tests.
 fn build(parts: &[&Part]) -> Result<()> {
-    let release = ["build", "--release", "--quiet", "--workspace"];
-    step("building `obelus` for release", cargo(&release).args(["--bin", "obelus"]))?;
-    let mut examples: Vec<&str> = parts.iter().flat_map(|part| part.examples).copied().collect();
-    examples.sort_unstable();
-    examples.dedup();
-    if examples.is_empty() {
-        return Ok(());
+    let release = ["build", "--release", "--quiet"];
+    step("building `obelus` for release", cargo(&release).args(["--package", "obelus", "--bin", "obelus"]))?;
+    for (package, all) in EXAMPLES {
+        let is_wanted = |example: &&str| parts.iter().any(|part| part.examples.contains(example));
+        let examples: Vec<&str> = all.iter().copied().filter(is_wanted).collect();
+        if examples.is_empty() {
+            continue;
+        }
+        let mut build = cargo(&release);
+        build.args(["--package", package]);
+        for example in &examples {
+            build.args(["--example", example]);
+        }
+        step(&format!("building {} for release", examples.join(", ")), &mut build)?;
     }
-    let mut build = cargo(&release);
-    for example in &examples {
-        build.args(["--example", example]);
-    }
-    step(&format!("building {} for release", examples.join(", ")), &mut build)
+    Ok(())
 }
 
 impl Run {
@@ -277,7 +287,7 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, HELP, PARTS, figures_of, grouped, median, read};
+    use super::{Arguments, EXAMPLES, HELP, PARTS, figures_of, grouped, median, read};
 
     #[test]
     fn numbers_are_grouped_by_thousands() {
@@ -301,6 +311,12 @@ mod tests {
         assert_eq!(read(&["kill", "--json", "--quick"]).unwrap(), Arguments { parts, quick: true, json: true });
         let error = read(&["--fast"]).unwrap_err().to_string();
         assert!(error.contains("`--fast`") && error.contains("--help"), "{error}");
+    }
+
+    #[test]
+    fn every_example_of_a_part_is_built() {
+        let known = |example: &&str| EXAMPLES.iter().any(|(_, all)| all.contains(example));
+        assert!(PARTS.iter().flat_map(|part| part.examples).all(|example| known(example)));
     }
 
     #[test]
