@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn every_example_of_a_part_is_built() {
         let known = |example: &&str| EXAMPLES.iter().any(|(_, all)| all.contains(example));
-        assert!(PARTS.iter().flat_map(|part| part.examples).all(|example| known(example)));
+        assert!(PARTS.iter().flat_map(|part| part.examples).all(known));
     }
 
     #[test]

@@ -106,8 +106,8 @@ phrases! {
             "to answer: obelus approve {} · obelus deny {} --reason REASON";
         how_input: "ответить: obelus answer {} value ОТВЕТ", "to answer: obelus answer {} value ANSWER";
         how_doubt:
-            "ответить: obelus answer {} happened · obelus answer {} did-not",
-            "to answer: obelus answer {} happened · obelus answer {} did-not";
+            "ответить: obelus answer {} happened [--result JSON] · obelus answer {} did-not",
+            "to answer: obelus answer {} happened [--result JSON] · obelus answer {} did-not";
         held_by: "хранилище занято ({})", "the store is held by {}";
         no_question: "в сессии «{}» нет вопроса «{}»", "the session `{}` has no question `{}`";
         not_an_id:
