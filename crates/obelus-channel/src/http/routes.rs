@@ -138,7 +138,7 @@ mod tests {
 
     /// Everything that a caller may send, in the path, the query, headers and bodies. None of it is an address that the
     /// server calls (docs/server.md, "Addresses that the server calls"): whoever adds one checks what it resolves to.
-    const FIELDS: &str = "about after agent at code consent decision digest error id idempotency-key instance kind lang \
+    const FIELDS: &str = "about after agent at code consent decision digest error id idempotency-key input instance kind lang \
         last-event-id limit look mode only params path question reason result say session state status text timeout to \
         typed until value wait";
 

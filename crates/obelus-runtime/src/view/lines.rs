@@ -165,7 +165,8 @@ impl Text<'_> {
         self.marks.always();
         for call in view.calls.iter().filter(|call| call.is_open) {
             let mut line = ViewLine::of(Tone::Plain, format!("  {:>3}. ", call.index + 1));
-            if let Some(instance) = &call.instance {
+            // A record names the instance better than its technical name.
+            if let (Some(instance), None) = (&call.instance, &call.record) {
                 line = line.shown(Tone::Strong, instance).with(Tone::Plain, "  ");
             }
             let rows = call.record.iter().chain(&call.rows);
