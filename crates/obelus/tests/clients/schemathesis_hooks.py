@@ -64,6 +64,9 @@ def map_body(context, body):
     if isinstance(body, dict) and "agent" in body and DRAW.random() < 0.5:
         body["agent"] = "notes"
         body["id"] = f"made{DRAW.randrange(10**9)}"
+        # This agent takes no input.
+        if DRAW.random() < 0.7:
+            body.pop("input", None)
     if isinstance(body, dict) and isinstance(body.get("timeout"), int):
         body["timeout"] = 1
     return body
