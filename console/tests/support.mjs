@@ -162,9 +162,13 @@ export async function say(page, text) {
  */
 export async function decide(page, press) {
   for (let tries = 0; tries < 10; tries += 1) {
-    const answered = page.waitForResponse((response) => response.request().method() === 'POST' && /\/answer(\?|$)/.test(response.url()));
+    const isAnswer = (response) => response.request().method() === 'POST' && /\/answer(\?|$)/.test(response.url());
+    // A press while the card is being drawn again does nothing.
+    const answered = page.waitForResponse(isAnswer, { timeout: 15_000 }).catch(() => null);
     await press();
-    if ((await answered).ok()) return;
+    const response = await answered;
+    if (response === null) continue;
+    if (response.ok()) return;
     await page.getByText('The question has changed while you looked at it').first().waitFor();
   }
   throw new Error('the question changed each time it was answered');
