@@ -74,7 +74,7 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
         Some("en") => (PortalLanguage::English, Language::English.words()),
         _ => (PortalLanguage::Russian, Language::Russian.words()),
     };
-    let moves = tour(&words.tour);
+    let steps = tour(&words.tour);
     let options = SandboxOptions { listen: args.listen, rate: false, language, ..SandboxOptions::default() };
     let portal = runtime.block_on(Portal::start(options))?;
     Secret::provide("BITRIX_WEBHOOK_URL", Secret::new(portal.base_url()));
@@ -102,9 +102,9 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
     let words = &words.running;
     output::note(&format!("{BOLD}{}{BOLD:#} {}", words.sandbox, portal.page_url()));
     let ended = if plays_itself {
-        chat::tour(&conversation, &moves)
+        chat::tour(&conversation, &steps)
     } else {
-        suggest(words.no_key_needed, &moves);
+        suggest(words.no_key_needed, &steps);
         if !args.no_open {
             open_in_browser(portal.page_url());
             #[cfg(feature = "serve")]
@@ -138,9 +138,9 @@ async fn start_demo_server(code: &str) -> Result<super::serve::demo_server::Demo
 }
 
 /// Prints example messages.
-fn suggest(head: &str, moves: &[TourStep]) {
+fn suggest(head: &str, steps: &[TourStep]) {
     output::note(&format!("{DIM}{head}{DIM:#}"));
-    for step in moves {
+    for step in steps {
         if let TourStep::Say(words) = step {
             output::note(&format!("  {words}"));
         }

@@ -97,7 +97,7 @@ async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<QuestionId>) -> Res
             talk.rested(&reply);
             WorkResult::Rested
         }
-        News::Told(event) => talk.work(Work::Watch(event)).await?,
+        News::Event(event) => talk.work(Work::Watch(event)).await?,
     };
     tell_questions(talk, told).await?;
     Ok(worked)

@@ -80,7 +80,7 @@ pub(crate) enum News {
     /// Running work started a turn, which rests again.
     Rested(Box<Reply>),
     /// An input came from elsewhere.
-    Told(Arc<SessionEvent>),
+    Event(Arc<SessionEvent>),
 }
 
 /// Listens to a session while the person types.
@@ -94,7 +94,7 @@ impl Listener<'_> {
     pub(crate) async fn news(&mut self) -> News {
         while let Some(event) = self.events.next().await {
             if event.body.is_from_outside() {
-                return News::Told(event);
+                return News::Event(event);
             }
             self.screen.lock().event(&event.body);
             if let EventBody::Rested { reply } = &event.body {

@@ -251,7 +251,7 @@ impl Terminal {
     /// Handles what came while the person was typing: an input from elsewhere, or an expiry.
     async fn take_in(&mut self) -> Result<Option<Exit>> {
         match self.news.take() {
-            Some(News::Told(event)) => {
+            Some(News::Event(event)) => {
                 // The event of a service describes itself.
                 if !matches!(event.body, EventBody::Happened { .. }) {
                     self.talk.screen.lock().note(self.talk.phrases.chat.told_elsewhere);
