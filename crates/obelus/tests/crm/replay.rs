@@ -94,10 +94,14 @@ impl<'a> Talk<'a> {
         assert!(!is_over, "it ended before it showed `{text}`: {}", self.shown());
     }
 
-    /// Waits for a question, answers it from another process, and returns it.
+    /// Waits for a question that names its record, answers it from another process, and returns it.
     fn decide(&mut self, number: usize, answer: &[&str]) -> Value {
         self.shows(&format!("obelus answer s:q{number} approve"));
-        let open = run(&mut self.office.obelus(&["inbox", "--json"]), b"").json();
+        let mut open = Value::Null;
+        wait_for("the title of the record, also of one that is to be deleted", || {
+            open = run(&mut self.office.obelus(&["inbox", "--json"]), b"").json();
+            open[0]["view"]["calls"][0]["record"]["value"].as_str().is_some_and(|record| record.contains('«'))
+        });
         let [question] = &open.as_array().expect("a list")[..] else { panic!("not one question: {open}") };
         assert_eq!(question["id"], format!("s:q{number}"));
         self.office.answers(&format!("q{number}"), answer).exits(0);
