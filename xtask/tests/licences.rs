@@ -94,7 +94,7 @@ fn every_dependency_has_a_licence_that_deny_toml_allows() {
 }
 
 #[test]
-fn a_licence_expression_is_met_by_what_is_allowed() {
+fn a_licence_expression_is_matched_against_the_allowed_licences() {
     let allowed = ["MIT", "Unicode-3.0", "Apache-2.0 WITH LLVM-exception"].map(str::to_owned);
     for (expression, met) in [
         ("MIT", true),

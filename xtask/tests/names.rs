@@ -65,7 +65,7 @@ fn item_name(line: &str) -> Option<String> {
 }
 
 #[test]
-fn embedders_meet_few_names() {
+fn the_public_api_has_few_names() {
     for ((krate, files), (_, most)) in FILES.iter().zip(MOST_OF_CRATE) {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates").join(krate).join("src");
         let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -84,7 +84,7 @@ fn embedders_meet_few_names() {
 }
 
 #[test]
-fn names_are_counted_where_they_stand() {
+fn names_are_counted_by_module() {
     let text = "mod a;\npub mod b;\nuse x::y;\npub use a::{A, B as C};\npub(crate) use a::D;\n\npub mod group {\n    \
                 pub use crate::a::{\n        E, F,\n    };\n    pub use crate::a::G;\n}\n\n/// H.\n#[derive(Clone)]\npub \
                 struct H {\n    pub field: u8,\n}\n\nimpl H {\n    pub fn method(&self) {}\n}\n\npub use a::I;\n";

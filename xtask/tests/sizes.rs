@@ -83,7 +83,7 @@ fn the_kernel_has_at_most_18_000_lines() {
 }
 
 #[test]
-fn functions_are_measured() {
+fn the_length_of_functions_is_measured() {
     let text = "pub(crate) fn a() {\n    x();\n}\n\nimpl B {\n    async fn b(&self) {\n        y();\n\n    }\n}\n";
     assert_eq!(functions(text), [("a".to_owned(), 3), ("b".to_owned(), 4)]);
 }

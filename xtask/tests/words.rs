@@ -189,7 +189,7 @@ fn printed(text: &str) -> Vec<(usize, String)> {
 }
 
 #[test]
-fn russian_stands_in_the_table_alone() {
+fn russian_text_occurs_only_in_the_table_of_words() {
     let mut all = Vec::new();
     for entry in fs::read_dir(crates()).expect("the crates") {
         let folder = entry.expect("readable").path().join("src");
@@ -214,7 +214,7 @@ fn russian_stands_in_the_table_alone() {
 }
 
 #[test]
-fn commands_print_no_sentence_of_their_own() {
+fn commands_print_only_sentences_of_the_table() {
     let folder = crates().join("obelus/src/cmd");
     let mut all = Vec::new();
     sources(&folder, &mut all);
@@ -236,7 +236,7 @@ fn commands_print_no_sentence_of_their_own() {
 }
 
 #[test]
-fn a_sentence_outside_the_table_is_found() {
+fn a_sentence_outside_the_table_is_detected() {
     let text = "// note: \"в комментарии\"\nfn f<'a>(x: &'a str) {\n    output::note(\"it is done\");\n    \
                 output::note(&format!(\"{x}: {}\", say('ж', \"y)\")));\n    let r = r#\"это \"так\"\"#;\n}\n\n\
                 #[cfg(test)]\nmod tests {\n    const X: &str = \"тест\";\n}\n";

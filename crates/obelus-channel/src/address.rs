@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_machine_is_reached_without_tls() {
+    fn plain_http_is_allowed_only_to_loopback() {
         for right in ["https://api.telegram.org", "http://127.0.0.1:8081", "http://localhost/x", "http://[::1]:80"] {
             assert!(is_safe(right), "{right}");
         }

@@ -92,7 +92,7 @@ impl Client {
         if status == 200 { Ok(bytes) } else { Err(refused(status, &bytes)) }
     }
 
-    /// Tells something. It has an id of its own, so that it acts once even if it must be sent again (DUR-13).
+    /// Sends an input. It has its own id, so that it acts once even if it must be repeated (DUR-13).
     pub async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         self.send(reqwest::Method::POST, path, Some(body)).await
     }
@@ -251,20 +251,20 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn frames_are_read_and_comments_let_go() {
+    fn sse_frames_are_parsed_and_comments_are_skipped() {
         assert_eq!(read_frame(b"id: 1-2\nevent: x\ndata: {\"a\":1}\n\n"), Some(json!({"a": 1})));
         assert_eq!(read_frame(b": alive\n\n"), None);
     }
 
     #[test]
-    fn parts_of_paths_cannot_leave_their_place() {
+    fn path_segments_are_percent_encoded() {
         assert_eq!(encoded("s:q1"), "s:q1");
         assert_eq!(encoded("../a?b#c d"), "..%2Fa%3Fb%23c%20d");
         assert_eq!(encoded("†x"), "%E2%80%A0x");
     }
 
     #[test]
-    fn a_token_is_not_sent_in_the_clear_and_words_of_the_server_are_told() {
+    fn a_token_is_not_sent_over_plain_http_and_server_errors_are_passed_on() {
         let token = || Secret::new("obelus_token");
         assert!(Client::new("http://example.test", token(), None).is_err());
         assert!(Client::new("http://127.0.0.1:8321/", token(), None).is_ok());

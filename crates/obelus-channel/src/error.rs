@@ -45,13 +45,13 @@ pub enum ChannelError {
     /// The request is invalid.
     #[error("{0}")]
     BadRequest(String),
-    /// What was sent was understood, and is not done here: what is done instead.
+    /// The request is valid but not supported; the text names an alternative.
     #[error("{0}")]
     Unsupported(String),
-    /// A conversation that is named by its words, and did not take place here.
+    /// The messages of a request do not identify a conversation of this server.
     #[error("this conversation did not take place here")]
     UnknownChat,
-    /// What was sent is too large: the limit, in words.
+    /// The request is too large; the text names the limit.
     #[error("too large: {0}")]
     TooLarge(String),
     /// The content type is not JSON.

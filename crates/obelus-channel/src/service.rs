@@ -68,7 +68,7 @@ pub struct Service {
     agents: Arc<AgentCatalogue>,
     /// The language if neither the caller nor the agent names one.
     language: Option<Language>,
-    /// Whether it applies whatever language people write in.
+    /// Whether it applies even if people write in another language.
     is_language_fixed: bool,
     /// Changes the specs of new sessions.
     prepare: Option<SpecHook>,

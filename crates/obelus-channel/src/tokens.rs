@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_known_until_it_is_removed_and_is_kept_as_a_hash() {
+    fn a_token_is_valid_until_removed_and_stored_as_a_hash() {
         let folder = folder("known");
         let tokens = Tokens::in_folder(&folder);
         let (anna, boris) = (tokens.add("anna", Role::Operator).unwrap(), tokens.add("boris", Role::Viewer).unwrap());
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_others_can_read_permit_nothing() {
+    fn a_token_file_readable_by_others_grants_no_access() {
         let folder = folder("open");
         let tokens = Tokens::in_folder(&folder);
         let first = folder.join(TOKEN_FILE);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_token_is_kept_only_if_its_file_could_be_written() {
+    fn the_first_token_is_stored_only_if_its_file_was_written() {
         let folder = folder("first");
         let tokens = Tokens::in_folder(&folder);
         assert!(tokens.ensure_first(&folder.join("none/token")).is_err());
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_added_and_removed_at_once_are_all_counted() {
+    fn concurrent_additions_and_removals_of_tokens_all_take_effect() {
         let folder = folder("at-once");
         let tokens = Tokens::in_folder(&folder);
         for n in 0..8 {
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_token_permits_nothing_more_to_whoever_is_connected() {
+    fn removing_a_token_revokes_access_of_connected_clients() {
         let tokens = Tokens::in_folder(&folder("still"));
         let caller = tokens.caller(tokens.add("anna", Role::Operator).unwrap().expose()).unwrap();
         assert!(tokens.still_permits(&caller));
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_include_those_below() {
+    fn a_role_includes_the_rights_of_lower_roles() {
         assert!(Role::Admin > Role::Operator && Role::Operator > Role::Viewer);
     }
 }

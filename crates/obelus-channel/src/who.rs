@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_answered_is_named_with_the_channel() {
+    fn the_person_who_answered_is_named_with_the_channel() {
         assert_eq!(who("telegram:42", Language::English), "42 in Telegram");
         assert_eq!(who("api:boris", Language::English), "boris in API");
         assert_eq!(who("a person at the terminal", Language::Russian), "человек за терминалом");

@@ -10,7 +10,7 @@ use obelus_kernel::session::{Input, Session, Settings, Task};
 use obelus_runtime::Agent;
 
 #[test]
-fn every_bundled_agent_shows_the_model_what_it_showed_before() {
+fn prompts_of_bundled_agents_match_their_snapshots() {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../agents"));
     let mut folders: Vec<_> = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();

@@ -113,7 +113,7 @@ fn model(mock: &Mock, key: &str, chaos: Option<&str>) -> Arc<OpenAi> {
 }
 
 #[tokio::test]
-async fn a_server_that_others_have_written_is_understood_and_its_failures_are_survived() {
+async fn an_independent_mock_server_is_understood_and_its_failures_are_handled() {
     let Some(mock) = start(&fixtures()) else { return };
     // The server answers by the last message, so memory must come before the user's message.
     let memory = json!({"type": "data", "kind": "office", "data": {"people": common::people()}});

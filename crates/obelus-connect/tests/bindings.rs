@@ -17,7 +17,7 @@ fn problem(binding: &Value) -> String {
 }
 
 #[test]
-fn a_mistake_is_named_with_its_binding_its_field_and_a_way_out() {
+fn an_invalid_binding_is_reported_with_its_field_and_a_fix() {
     for (binding, expected) in [
         (json!([]), "activity `greet`: a binding is an object"),
         (json!({}), "activity `greet`: it needs one of exec, http, jq"),
@@ -66,7 +66,7 @@ fn a_mistake_is_named_with_its_binding_its_field_and_a_way_out() {
 }
 
 #[test]
-fn the_time_limit_is_the_sessions_unless_the_binding_says_another() {
+fn a_binding_can_override_the_time_limit_of_the_session() {
     let bindings = json!({
         "a": {"exec": ["a"]},
         "b": {"http": {"url": "http://h/"}, "timeout": 2.5},
@@ -80,7 +80,7 @@ fn the_time_limit_is_the_sessions_unless_the_binding_says_another() {
 }
 
 #[test]
-fn after_a_mistake_nothing_was_added() {
+fn an_invalid_file_adds_no_bindings() {
     let mut activities = Activities::new();
     activities.register("kept", |_| async { Ok(json!(1)) });
     let bindings = json!({"a": {"jq": "."}, "b": {"jq": "|"}});

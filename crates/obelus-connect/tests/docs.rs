@@ -43,7 +43,7 @@ fn breaches(schema: &jsonschema::Validator, document: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_agent_request_and_vector_of_the_repository_fits_its_schema() {
+fn every_agent_request_and_vector_matches_its_schema() {
     let agents = [files("agents", &["/agent.yaml"]), files("examples", &["/agent.yaml"])].concat();
     let requests = files("examples", &["/plan.yaml", "/plan.json", "/request.yaml", "/delegates/summary.yaml"]);
     let vectors = [files("vectors", &[".json"]), files("vectors-hostile", &[".json"])].concat();
@@ -58,7 +58,7 @@ fn every_agent_request_and_vector_of_the_repository_fits_its_schema() {
 }
 
 #[test]
-fn a_typo_does_not_fit_the_schema() {
+fn a_misspelt_field_does_not_match_the_schema() {
     for (name, good, bad) in [
         ("agent", "{name: x, mode: full}", "{name: x, mode: ful}"),
         ("agent", "{name: x, limits: {calls: 5}}", "{name: x, limits: {cals: 5}}"),
@@ -112,7 +112,7 @@ fn playbooks() -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-fn every_playbook_is_one_for_the_reader_and_for_the_schema() {
+fn every_playbook_is_accepted_by_the_parser_and_by_the_schema() {
     let schema = schema("playbook");
     for (path, text) in playbooks() {
         if let Err(error) = Playbook::parse(&path, &text) {
@@ -123,7 +123,7 @@ fn every_playbook_is_one_for_the_reader_and_for_the_schema() {
 }
 
 #[test]
-fn what_the_reader_refuses_the_schema_refuses_too() {
+fn playbooks_refused_by_the_parser_are_refused_by_the_schema() {
     let schema = schema("playbook");
     for text in [
         "just words",

@@ -39,7 +39,7 @@ async fn listener(token: &str) -> EventListener {
 }
 
 #[tokio::test]
-async fn what_happens_on_the_portal_comes_through_the_door() {
+async fn events_of_the_portal_reach_the_listener() {
     let portal = Portal::start(SandboxOptions::default()).await.unwrap();
     let mut listener = listener(portal.application_token()).await;
     let handler = format!("http://{}/hook", listener.address());
@@ -63,7 +63,7 @@ async fn what_happens_on_the_portal_comes_through_the_door() {
 }
 
 #[tokio::test]
-async fn the_door_takes_forms_from_whoever_knows_the_token_and_nothing_else() {
+async fn the_listener_accepts_only_forms_with_the_right_token() {
     let mut listener = listener("agreed-token").await;
     let form = |token: &str| {
         format!("event=ONCRMDEALADD&event_handler_id=1&ts=1&data[FIELDS][ID]=7&auth[application_token]={token}")

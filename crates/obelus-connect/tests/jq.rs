@@ -22,7 +22,7 @@ async fn tool_7_a_filter_gets_the_schema_of_its_tool() {
 }
 
 #[tokio::test]
-async fn call_5_a_filter_may_answer_with_messages() {
+async fn call_5_a_filter_can_return_messages() {
     let binding = json!({"jq": "if .call.late then {_messages: [{state: {late: .call.n}}]} else .call.n end"});
     let late = run(binding.clone(), reading(json!({"late": true, "n": 7}))).await;
     assert_eq!(late, Outcome::Messages(vec![json!({"state": {"late": 7}})]));
@@ -33,13 +33,13 @@ async fn call_5_a_filter_may_answer_with_messages() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_has_a_code() {
+async fn failures_of_a_filter_have_codes() {
     assert_eq!(error(json!({"jq": ".call.a.b"}), reading(json!({"a": 1}))).await.code, "jq");
     assert!(error(json!({"jq": "1, 2"}), reading(json!({}))).await.message.contains("collect them"));
 }
 
 #[tokio::test]
-async fn a_filter_that_never_ends_only_meets_its_time_limit() {
+async fn an_endless_filter_ends_at_its_time_limit() {
     let endless =
         json!({"jq": "if .call.end then 1 else reduce range(1000000000000) as $i (0; $i) end", "timeout": 0.2});
     let ended = error(endless, reading(json!({}))).await;

@@ -89,7 +89,7 @@ async fn say(live: &Live) -> Reply {
 }
 
 #[tokio::test]
-async fn text_goes_as_data_and_the_picture_as_a_part_beside_it() {
+async fn observed_text_is_sent_as_data_and_the_picture_as_a_separate_part() {
     let server = Model::start(|asked, _| looks_then_answers(asked)).await;
     let shot = Shot::new("part", PNG);
     let live = open(&server, options(), &shot).await;
@@ -112,7 +112,7 @@ async fn text_goes_as_data_and_the_picture_as_a_part_beside_it() {
 }
 
 #[tokio::test]
-async fn a_model_that_takes_no_pictures_is_sent_none() {
+async fn no_picture_is_sent_to_a_text_model() {
     let server = Model::start(|asked, _| looks_then_answers(asked)).await;
     let shot = Shot::new("off", PNG);
     let live = open(&server, OpenAiOptions { images: false, ..options() }, &shot).await;
@@ -124,7 +124,7 @@ async fn a_model_that_takes_no_pictures_is_sent_none() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_pictures_is_asked_once_without_and_that_is_remembered() {
+async fn after_a_refused_picture_requests_are_sent_without_pictures() {
     for (status, words) in [
         (400, "Invalid content type. image_url is only supported by certain models."),
         (422, "messages[2]: unknown variant `image_url`, expected `text`"),
@@ -148,7 +148,7 @@ async fn a_server_that_refuses_pictures_is_asked_once_without_and_that_is_rememb
 }
 
 #[tokio::test]
-async fn a_refusal_of_another_kind_is_no_reason_to_leave_pictures_out() {
+async fn other_refusals_do_not_disable_pictures() {
     let server = Model::start(|asked, _| match pictures(asked) {
         0 => looks_then_answers(asked),
         _ => Say::error(400, "the conversation is too long"),
@@ -161,7 +161,7 @@ async fn a_refusal_of_another_kind_is_no_reason_to_leave_pictures_out() {
 }
 
 #[tokio::test]
-async fn a_picture_that_cannot_be_sent_is_said_to_be_missing() {
+async fn an_unusable_picture_is_reported_as_missing() {
     let server = Model::start(|asked, _| looks_then_answers(asked)).await;
     let shot = Shot::new("secret", b"root:x:0:0:CANARY-IN-A-FILE");
     assert_eq!(say(&open(&server, options(), &shot).await).await.ends, TurnEnd::Output);
@@ -172,7 +172,7 @@ async fn a_picture_that_cannot_be_sent_is_said_to_be_missing() {
 }
 
 #[tokio::test]
-async fn a_picture_of_the_user_goes_beside_the_users_words() {
+async fn a_picture_of_the_user_is_sent_with_the_users_message() {
     let server = Model::start(|_, _| Say::whole(&solution("a cat"))).await;
     let shot = Shot::new("user", PNG);
     for (images, expected) in [(true, 1), (false, 0)] {
@@ -200,7 +200,7 @@ async fn a_picture_of_the_user_goes_beside_the_users_words() {
 }
 
 #[tokio::test]
-async fn a_server_that_repeats_what_it_was_sent_brings_none_of_it_into_the_session() {
+async fn errors_that_repeat_the_request_do_not_put_its_content_into_the_session() {
     // Some servers repeat all messages in an error, with pictures.
     let server = Model::start(|asked, _| match message_seen(asked) {
         None => looks_then_answers(asked),

@@ -60,7 +60,7 @@ async fn a_request_is_sent_as_configured_and_to_the_configured_address() {
 }
 
 #[tokio::test]
-async fn tokens_and_cost_are_told_of_each_request() {
+async fn each_request_reports_tokens_and_cost() {
     let server = Model::start(|_, _| Say::stream(&solution("a"), 4)).await;
     let mut options = hasty();
     options.price = Some(Price { input: 1.0, output: 10.0 });
@@ -82,7 +82,7 @@ async fn tokens_and_cost_are_told_of_each_request() {
 }
 
 #[tokio::test]
-async fn a_server_without_strict_schemas_is_asked_otherwise_and_that_is_remembered() {
+async fn a_server_without_strict_schemas_is_asked_in_another_form_from_then_on() {
     let server = Model::start(|asked, _| match asked.json()["response_format"]["type"].as_str() {
         Some(kind) => Say::error(400, &format!("response_format.type '{kind}' is not supported")),
         None => Say::whole(&solution("a")),
@@ -99,7 +99,7 @@ async fn a_server_without_strict_schemas_is_asked_otherwise_and_that_is_remember
 }
 
 #[tokio::test]
-async fn a_server_that_was_said_to_be_strict_is_not_asked_otherwise() {
+async fn a_server_declared_strict_is_always_asked_with_a_schema() {
     let server = Model::start(|_, _| Say::error(400, "response_format is not supported")).await;
     let options = OpenAiOptions { structured: Structured::Strict, ..hasty() };
     let reply = say(&live(&server, options).await, "a").await;
@@ -108,7 +108,7 @@ async fn a_server_that_was_said_to_be_strict_is_not_asked_otherwise() {
 }
 
 #[tokio::test]
-async fn what_may_pass_is_tried_again_when_the_server_says() {
+async fn transient_failures_are_retried_when_the_server_says() {
     let server = Model::start(|_, before| match before {
         0 => Say::raw("HTTP/1.1 429 Too Many\r\nretry-after: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"),
         1 => Say::error(503, "overloaded"),
@@ -120,7 +120,7 @@ async fn what_may_pass_is_tried_again_when_the_server_says() {
 }
 
 #[tokio::test]
-async fn a_storm_of_refusals_ends_with_the_budget_of_all_requests() {
+async fn retries_end_with_the_shared_budget() {
     let server = Model::start(|_, _| {
         Say::raw("HTTP/1.1 429 Too Many\r\nretry-after: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
     })
@@ -133,7 +133,7 @@ async fn a_storm_of_refusals_ends_with_the_budget_of_all_requests() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_for_more_time_than_there_is_is_not_waited_for() {
+async fn a_retry_after_beyond_the_time_limit_is_not_waited_for() {
     let server = Model::start(|_, _| {
         Say::raw("HTTP/1.1 429 Too Many\r\nretry-after: 3600\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
     })
@@ -144,7 +144,7 @@ async fn a_server_that_asks_for_more_time_than_there_is_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn words_come_as_they_are_written() {
+async fn text_is_streamed_as_it_is_written() {
     let server = Model::start(|_, _| Say::stream(&solution("Сейчас посмотрю, что там."), 5)).await;
     let mut live = live(&server, hasty()).await;
     say(&live, "a").await;
@@ -154,7 +154,7 @@ async fn words_come_as_they_are_written() {
 }
 
 #[tokio::test]
-async fn a_reading_call_begins_while_the_rest_of_the_stream_is_still_to_come() {
+async fn a_read_starts_before_the_stream_ends() {
     let gate = Arc::new(tokio::sync::Notify::new());
     let text = json!({"say": null, "calls": [
         {"_tool": "deal_get", "id": 1, "_outputPath": "†state.deal"},
@@ -190,7 +190,7 @@ async fn a_reading_call_begins_while_the_rest_of_the_stream_is_still_to_come() {
 }
 
 #[tokio::test]
-async fn no_other_address_is_contacted_whatever_the_server_says() {
+async fn no_other_address_is_contacted_regardless_of_the_servers_answers() {
     let elsewhere = Model::start(|_, _| Say::stream(&solution("no"), 9)).await;
     let location = format!("{}/chat/completions", elsewhere.base);
     let server = Model::start(move |_, _| {
@@ -267,7 +267,7 @@ async fn each_failure_ends_in_the_degraded_answer_and_the_next_turn_works() {
 }
 
 #[tokio::test]
-async fn the_whole_answer_has_its_time_too() {
+async fn the_whole_answer_has_a_time_limit() {
     let drop = format!(": still here\n\ndata: {}\n\n", chunk(&json!({"content": " "}), None));
     let server = Model::start(move |_, _| Say::drip(&drop)).await;
     let options = OpenAiOptions { timeouts: Timeouts { first_byte: 5.0, idle: 5.0, total: 0.5 }, ..hasty() };
@@ -276,7 +276,7 @@ async fn the_whole_answer_has_its_time_too() {
 }
 
 #[tokio::test]
-async fn nobody_there_and_no_key_end_the_same_way() {
+async fn an_unreachable_server_and_a_missing_key_end_in_the_degraded_answer() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);

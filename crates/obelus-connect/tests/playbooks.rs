@@ -16,7 +16,7 @@ async fn a_greeting_is_answered_at_once() {
 }
 
 #[tokio::test]
-async fn a_procedure_goes_on_where_its_results_are() {
+async fn a_procedure_continues_from_its_results() {
     let live = live(example("deal-sum"), false).await;
     let reply = say(&live, "Измени сумму сделки 1 на 100 000").await;
     assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("Сумма сделки «Окна» теперь 100 000.")));
@@ -29,7 +29,7 @@ async fn a_procedure_goes_on_where_its_results_are() {
 }
 
 #[tokio::test]
-async fn a_procedure_that_fails_says_so() {
+async fn a_failed_procedure_is_reported() {
     let live = live(example("deal-sum"), false).await;
     let reply = say(&live, "измени сумму сделки 2 на 5").await;
     assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!("Не получилось: нет такой сделки")));
@@ -39,7 +39,7 @@ async fn a_procedure_that_fails_says_so() {
 }
 
 #[tokio::test]
-async fn calls_and_thoughts_come_from_data() {
+async fn calls_and_model_calls_are_generated_from_data() {
     let live = live(example("reminders"), true).await;
     let reply = say(&live, "Напомни всем").await;
     assert_eq!((reply.ends, reply.output), (TurnEnd::Output, json!({"reminded": ["anna", "boris"]})));
@@ -48,7 +48,7 @@ async fn calls_and_thoughts_come_from_data() {
 }
 
 #[tokio::test]
-async fn a_rule_that_answers_once_lets_the_next_one_speak_then() {
+async fn a_rule_with_once_answers_once_a_turn() {
     let live = live(example("reminders"), false).await;
     for turn in 1..=2 {
         let reply = say(&live, "Кого напомнить?").await;

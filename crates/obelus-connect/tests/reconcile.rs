@@ -23,7 +23,7 @@ fn creating(call: Value) -> Work {
 }
 
 #[tokio::test]
-async fn a_program_that_is_killed_leaves_its_effect_in_doubt() {
+async fn a_killed_program_leaves_its_effect_in_doubt() {
     let binding = json!({"exec": ["sh", "-c", "kill -9 $$"]});
     assert!(
         matches!(run(binding.clone(), creating(json!({}))).await, Outcome::Lost { message } if message.contains("signal 9"))
@@ -33,7 +33,7 @@ async fn a_program_that_is_killed_leaves_its_effect_in_doubt() {
 }
 
 #[tokio::test]
-async fn a_second_program_looks_with_the_same_call_and_key() {
+async fn the_reconcile_program_receives_the_same_call_and_key() {
     let script = "read -r line; echo \"{\\\"happened\\\": [\\\"$OBELUS_IDEMPOTENCY_KEY\\\", $line]}\"";
     let binding = json!({"exec": ["false"], "reconcile": ["sh", "-c", script]});
     let found = look(binding, creating(json!({"n": 1}))).await;
@@ -42,7 +42,7 @@ async fn a_second_program_looks_with_the_same_call_and_key() {
 }
 
 #[tokio::test]
-async fn what_a_program_that_looks_may_say() {
+async fn answers_of_a_reconcile_program_are_read_or_refused() {
     let said = |text: &str| json!({"exec": ["false"], "reconcile": ["printf", "%s", text]});
     for (text, expected) in [
         ("{\"did_not\": true}", Some(Reconciled::DidNot)),
@@ -67,7 +67,7 @@ async fn what_a_program_that_looks_may_say() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_leaves_an_effect_in_doubt() {
+async fn a_broken_connection_leaves_an_effect_in_doubt() {
     let server = Server::start(|_, before| match before {
         0 => Reply::Raw(String::new()),
         1 => Reply::Raw("HTTP/1.1 200 OK\r\ncontent-length: 10\r\nconnection: close\r\n\r\nhal".to_owned()),
@@ -84,7 +84,7 @@ async fn a_connection_that_breaks_leaves_an_effect_in_doubt() {
 }
 
 #[tokio::test]
-async fn a_second_request_looks() {
+async fn an_effect_is_reconciled_by_a_second_request() {
     let server = Server::start(|asked, before| {
         assert_eq!(asked.target, "/found?key=key-1");
         match before {
@@ -106,7 +106,7 @@ async fn a_second_request_looks() {
 }
 
 #[tokio::test]
-async fn dur_8_the_words_of_a_look_come_without_secrets() {
+async fn dur_8_errors_of_a_reconciliation_contain_no_secrets() {
     let secret = "hush-7c1f90ab";
     let script = "echo \"bad key $LOOK_TOKEN\" >&2; exit 3";
     let binding = json!({

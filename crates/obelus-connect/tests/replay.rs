@@ -37,7 +37,7 @@ async fn converse(model: Arc<dyn Model>, lazy: bool, words: &[&str]) -> (Vec<Val
 }
 
 #[tokio::test]
-async fn what_was_recorded_is_what_is_played() {
+async fn a_recorded_conversation_is_replayed_exactly() {
     for (name, lazy, words) in [
         ("deal-sum", false, ["Измени сумму сделки 1 на 7", "Измени сумму сделки 2 на 7"]),
         ("reminders", true, ["Напомни всем", "Что-то ещё"]),
@@ -52,7 +52,7 @@ async fn what_was_recorded_is_what_is_played() {
 }
 
 #[tokio::test]
-async fn a_failure_is_recorded_too_and_a_missing_recording_is_one() {
+async fn failures_are_recorded_and_a_missing_recording_is_a_failure() {
     let path = file("failure.jsonl");
     let recorder = Arc::new(Recorder::open(example("deal-sum"), &path).unwrap());
     let (replies, _) = converse(recorder.clone(), false, &["Что?"]).await;
@@ -70,7 +70,7 @@ async fn a_failure_is_recorded_too_and_a_missing_recording_is_one() {
 }
 
 #[tokio::test]
-async fn a_recording_goes_on_where_it_ended() {
+async fn recording_continues_at_the_end_of_the_file() {
     let path = file("appended.jsonl");
     for words in ["Привет", "Спасибо"] {
         let recorder = Arc::new(Recorder::open(example("greeting"), &path).unwrap());

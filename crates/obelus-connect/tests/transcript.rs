@@ -175,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn a_request_stays_within_its_budget_and_is_seldom_rewritten(moves in moves(), is_blocks: bool) {
+    fn a_request_stays_within_its_budget_and_its_prefix_is_rarely_rewritten(moves in moves(), is_blocks: bool) {
         const BUDGET: u64 = 6_000;
         let dialect = if is_blocks { Dialect::Blocks } else { Dialect::Json };
         let mut stage = Stage::new(dialect, BUDGET);

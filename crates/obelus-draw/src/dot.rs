@@ -77,7 +77,7 @@ mod tests {
     };
 
     #[test]
-    fn every_box_and_arrow_has_a_line() {
+    fn dot_has_one_line_for_every_box_and_arrow() {
         let mut drawing = steps();
         drawing.edges[0].dashed = true;
         drawing.edges.push(edge(0, 8, "lost"));

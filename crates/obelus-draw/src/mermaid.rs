@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn punctuation_that_would_be_markdown_is_an_entity() {
+    fn markdown_punctuation_is_written_as_entities() {
         assert_eq!(escape("1. a"), "1#46;#32;a");
         assert_eq!(escape("    code"), "#32;#32;#32;#32;code");
         assert_eq!(escape("- item"), "#45;#32;item");

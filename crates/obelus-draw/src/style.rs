@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_modes_colour_the_same_things() {
+    fn light_and_dark_mode_style_the_same_elements() {
         let sheet = sheet([NodeKind::Read, NodeKind::Delete].into_iter());
         let (light, dark) = sheet.split_once("@media").expect("a dark mode");
         for selector in [".halo{fill:", ".note{fill", ".line{stroke", ".read rect{fill", ".delete rect{fill"] {

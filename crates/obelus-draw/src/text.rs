@@ -89,12 +89,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn xml_has_neither_markup_nor_forbidden_characters() {
+    fn xml_text_escapes_markup_and_drops_forbidden_characters() {
         assert_eq!(xml("<a b='c'>&\"\u{1b}\u{ffff}"), "&lt;a b=&#39;c&#39;&gt;&amp;&quot;\\u{1b}\\u{ffff}");
     }
 
     #[test]
-    fn a_long_text_is_cut_by_what_it_takes_on_the_screen() {
+    fn a_long_text_is_cut_by_its_width_on_the_screen() {
         assert_eq!(shorten(&"a".repeat(34), 34), "a".repeat(34));
         assert_eq!(shorten(&"a".repeat(35), 34), format!("{}…", "a".repeat(34)));
         assert_eq!(shorten(&"取".repeat(35), 34), format!("{}…", "取".repeat(17)));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_scripts_measure_wider() {
+    fn wide_scripts_are_measured_as_wider() {
         assert!(width("取引先", 10.0) > width("abc", 10.0));
         assert!(width("жшщ", 10.0) > width("abc", 10.0));
         assert!(width("ill", 10.0) < width("abc", 10.0));

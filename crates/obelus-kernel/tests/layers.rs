@@ -147,7 +147,7 @@ fn no_module_uses_one_below_it() {
 }
 
 #[test]
-fn an_offence_is_found_in_every_form() {
+fn a_forbidden_use_is_detected_in_every_form() {
     let exported = exported("mod call;\npub use call::{Call, Scope};\nmod fold;\npub use fold::Method;");
     let found = |text: &str| offences("fold.rs", "fold", text, &exported).len();
     assert_eq!(found("use crate::path::Path;\n// crate::session\nfn f(_: crate::Method) {}"), 0);

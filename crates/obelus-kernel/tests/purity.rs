@@ -100,7 +100,7 @@ fn dependencies() -> Vec<(String, String)> {
 }
 
 #[test]
-fn nothing_the_kernel_depends_on_reaches_out() {
+fn dependencies_of_the_kernel_do_no_io() {
     let dependencies = dependencies();
     let known = ("serde_json".to_owned(), "obelus-kernel".to_owned());
     assert!(dependencies.contains(&known), "this is not the list of dependencies: {dependencies:?}");
@@ -111,7 +111,7 @@ fn nothing_the_kernel_depends_on_reaches_out() {
 }
 
 #[test]
-fn an_impure_crate_is_known_by_its_name() {
+fn an_impure_crate_is_detected_by_its_name() {
     for name in ["tokio", "tokio-util", "async-std", "rand", "rand_core", "getrandom", "time", "hyper-util"] {
         assert!(is_impure(name), "{name}");
     }
@@ -169,7 +169,7 @@ fn each_source(folder: &Path, visit: &mut impl FnMut(&Path, &str)) {
 }
 
 #[test]
-fn no_source_of_kernel_or_notebook_reaches_out() {
+fn sources_of_kernel_and_notebook_do_no_io() {
     let mut seen = 0;
     let mut found = Vec::new();
     for name in ["obelus-notebook", "obelus-kernel"] {
@@ -185,7 +185,7 @@ fn no_source_of_kernel_or_notebook_reaches_out() {
 }
 
 #[test]
-fn an_impure_source_is_found_out() {
+fn an_impure_source_is_detected() {
     for (source, word) in [
         ("use std::fs;", "std::fs"),
         ("use std::{fmt, fs};", "std::fs"),

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn call_1_what_stands_beside_the_parameters_is_one_only_where_it_is_declared() {
+    fn call_1_a_reserved_name_is_a_parameter_only_if_declared() {
         let tool = Tool::parse("note", &json!({"properties": {"text": {}, "comment": {}}})).expect("a tool");
         let is_param = |name| Call::is_param(name, &tool);
         assert!(is_param("text") && is_param("comment") && is_param("other"));

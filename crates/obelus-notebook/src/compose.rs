@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_may_stand_where_a_number_is_due() {
+    fn a_reference_is_allowed_in_place_of_a_number() {
         let tools = json!({"get": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}});
         let composed = composed(tools, PlanMode::Eager, &[]);
         let validator = crate::schema::compile(&first_call(&composed)["id"]).unwrap();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prescribed_reference_and_a_choice_of_references_are_offered_as_they_are_at_every_depth() {
+    fn constant_and_enumerated_references_are_offered_unchanged_at_every_depth() {
         let fields = json!({"type": "object", "properties": {
             "owner": {"const": "†input.me"}, "from": {"enum": ["†state.a", "†state.b"]}, "sum": {"type": "number"},
         }, "required": ["owner", "from", "sum"]});
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_optional_may_be_null_at_every_depth() {
+    fn optional_values_can_be_null_at_every_depth() {
         let fields = json!({"type": "object", "properties": {"TITLE": {"type": "string"}, "SUM": {"type": "number"}}, "required": ["TITLE"]});
         let tools = json!({"add": {"type": "object", "properties": {"fields": fields}}});
         let composed = composed(tools, PlanMode::Eager, &[]);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_call_brings_its_output_only_where_planning_is_execution() {
+    fn a_model_call_has_an_output_only_in_eager_mode() {
         let tools = json!({"sum_up": {"type": "object", "properties": {"text": {}, "_output": {"type": "string"}}}});
         assert!(first_call(&composed(tools.clone(), PlanMode::Eager, &["sum_up"])).get("_output").is_some());
         assert!(first_call(&composed(tools.clone(), PlanMode::Lazy, &["sum_up"])).get("_output").is_none());
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_are_offered_where_there_are_some() {
+    fn instances_are_offered_only_if_they_exist() {
         let tool = json!({"type": "tool", "tool": {"t": {"type": "object"}}});
         let mut messages = vec![tool];
         let alone = Context::from_value(messages.clone().into()).unwrap();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_of_any_names_is_a_list_of_entries() {
+    fn an_object_with_arbitrary_names_is_a_list_of_entries() {
         let tools = json!({"list": {"type": "object", "properties": {
             "filter": {"type": "object", "description": "by field"},
             "order": {"type": "object", "additionalProperties": {"type": "string", "enum": ["ASC", "DESC"]}, "minProperties": 1},
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_back_to_itself_is_any_value_from_there_on() {
+    fn a_recursive_schema_allows_any_value_from_the_recursion_on() {
         let node =
             json!({"type": "object", "properties": {"name": {"type": "string"}, "next": {"$ref": "#/$defs/node"}}});
         let circle = json!({"allOf": [{"$ref": "#/$defs/lists"}]});
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_that_hold_together_are_joined() {
+    fn schemas_combined_by_all_of_are_merged() {
         let base = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
         let tools = json!({"put": {"type": "object", "$defs": {"base": base}, "properties": {
             "x": {"allOf": [{"$ref": "#/$defs/base"}, {"properties": {"b": {"type": "integer"}}, "additionalProperties": false}]},
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_one_call_is_planned_and_it_is_nothing_but_tool_and_parameters() {
+    fn at_most_one_call_is_planned_with_only_tool_and_parameters() {
         let tools = json!({"press": {"type": "object", "properties": {"target": {"type": "string"}}, "required": ["target"]}, "look": {"type": "object"}});
         let context = Context::from_value(json!([{"type": "tool", "tool": tools}])).unwrap();
         let offer = |tool: &Tool| if tool.name == "press" { Offer::Plan } else { Offer::No };
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_strict_mode_cannot_say_is_named() {
+    fn schemas_that_strict_mode_cannot_express_are_named() {
         let own = json!({"type": "object", "properties": {"_entries": {"type": "array"}}});
         let tools = json!({"put": {"type": "object", "properties": {"anything": own}}});
         let composed = composed(tools, PlanMode::Eager, &[]);
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn many_instances_have_names_and_are_not_listed() {
+    fn many_instances_are_free_names_and_not_enumerated() {
         let mut messages = vec![json!({"type": "tool", "tool": {"a": {"type": "object"}, "b": {"type": "object"}}})];
         messages.extend((0..600).map(|n| json!({"type": "state", "data": {}, "_instance": n.to_string()})));
         let context = Context::from_value(messages.into()).unwrap();

@@ -78,7 +78,7 @@ impl Undo {
         Self { depth: 0, change }
     }
 
-    /// The same, seen from one segment further up.
+    /// The same change, relative to the parent path.
     fn one_up(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }

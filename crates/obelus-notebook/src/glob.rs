@@ -19,7 +19,7 @@ mod tests {
     use super::matches;
 
     #[test]
-    fn a_star_stands_for_any_letters() {
+    fn a_star_matches_any_characters() {
         for (pattern, name, does) in [
             ("crm.deal.*", "crm.deal.get", true),
             ("*.get", "crm.deal.get", true),

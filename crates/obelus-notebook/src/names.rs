@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn b24_9_case_and_underscores_tell_no_names_apart() {
+    fn b24_9_names_are_equal_regardless_of_case_and_underscores() {
         for other in ["STAGE_ID", "stage_id", "stageId", "StageID", "STAGEID", "_stage__id_"] {
             assert!(alike("STAGE_ID", other), "{other}");
         }

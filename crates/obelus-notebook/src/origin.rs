@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_stays_and_what_is_written_over_goes() {
+    fn added_origins_stay_and_overwritten_ones_are_removed() {
         let user = Origins::of(Origin::User);
         let mut labels = Labels::default();
         labels.write(&at("†s.log"), Method::Push, &json!("x"), &page());
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_from_the_end_reaches_elements_that_have_labels_of_their_own() {
+    fn a_write_by_negative_index_reaches_elements_with_their_own_labels() {
         let user = Origins::of(Origin::User);
         let mut labels = Labels::default();
         labels.write(&at("†s.list[0].name"), Method::Set, &json!("a"), &user);

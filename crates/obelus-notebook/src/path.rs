@@ -178,7 +178,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn digits_name_an_element_or_a_key_as_the_value_has_it() {
+    fn digits_address_an_element_or_a_key_depending_on_the_value() {
         let zero = Segment::Field("0".into());
         assert_eq!(zero.of(&json!(["a"])), Some(&json!("a")));
         assert_eq!(zero.of(&json!({"0": "b"})), Some(&json!("b")));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_from_the_end_can_be_any_element_but_no_name() {
+    fn a_negative_index_can_be_any_element_but_not_a_name() {
         let last = Segment::Index(-1);
         assert!(last.may_equal(&Segment::Field("3".into())));
         assert!(last.may_equal(&Segment::Index(-2)));

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_of_rare_alphabets_do_not_pass_for_latin_ones() {
+    fn lookalike_letters_of_rare_alphabets_are_escaped() {
         for (text, shown) in [
             ("p\u{585}y", "\"p\\u{585}y\""),
             ("\u{570}\u{578}\u{585}", "\"\\u{570}\\u{578}\\u{585}\""),

@@ -176,7 +176,7 @@ mod tests {
     use crate::expr::segments_of as segments;
 
     #[test]
-    fn the_part_of_a_schema_is_found_through_properties_items_and_references() {
+    fn a_subschema_is_found_through_properties_items_and_references() {
         let root = json!({
             "$defs": {"deal": {"properties": {"id": {"type": "integer"}}}},
             "properties": {"deals": {"type": "array", "items": {"$ref": "#/$defs/deal"}}, "a/b": {}},
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_validated_with_the_references_of_the_whole() {
+    fn a_subschema_is_validated_with_the_references_of_its_root() {
         let root = json!({
             "$defs": {"id": {"type": "integer"}},
             "properties": {"deal": {"properties": {"id": {"$ref": "#/$defs/id"}}}},
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_fetched() {
+    fn remote_references_are_not_fetched() {
         assert!(compile(&json!({"$ref": "https://example.test/schema.json"})).is_err());
     }
 }

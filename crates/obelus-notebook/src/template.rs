@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_takes_the_values_of_its_references() {
+    fn references_in_a_text_are_replaced_by_their_values() {
         let read = |path: &Path| match path.to_string().as_str() {
             "†state.id" => Some(Cow::Owned(json!(7))),
             "†state.name" => Some(Cow::Owned(json!("Окна {†state.id}"))),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_resolved_is_said() {
+    fn an_unresolvable_reference_is_reported() {
         let template = Template::parse(&json!(["†state.x || †state.y"])).unwrap();
         let missing = template.resolve(&|_| None).unwrap_err();
         assert_eq!(missing.0.to_string(), "†state.x || †state.y");

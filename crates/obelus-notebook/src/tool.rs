@@ -375,7 +375,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_meta_property_may_stand_plainly_on_the_tool() {
+    fn a_meta_property_can_be_written_directly_on_the_tool() {
         let written = json!({"properties": {"q": {}, "_activity": {"const": "find"}, "_output": {"type": "string"}}});
         let plain = json!({"properties": {"q": {}}, "_activity": "find", "_output": {"type": "string"}});
         for schema in [written, plain] {
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_tool_is_taken_for_a_dangerous_one() {
+    fn a_tool_without_annotations_is_treated_as_dangerous() {
         let tool = Tool::parse("t", &json!({})).unwrap();
         assert_eq!((tool.effect, tool.idempotent, tool.trusted), (Effect::Update, false, false));
         let reader = Tool::parse("t", &json!({"x-effect": "read"})).unwrap();

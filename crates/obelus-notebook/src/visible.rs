@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_mislead_is_shown_as_an_escape() {
+    fn misleading_characters_are_shown_as_escapes() {
         assert_eq!(visible("a\u{202e}b\0c\nd"), "a\\u{202e}b\\u{0}c\\nd");
         assert_eq!(visible("a\u{2800}b\u{1d173}c"), "a\\u{2800}b\\u{1d173}c");
         assert_eq!(visible("†state.сделка 取引 👩‍💻"), "†state.сделка 取引 👩‍💻");

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_letter_too_many_too_few_wrong_or_exchanged_is_one_mistake() {
+    fn an_added_missing_wrong_or_swapped_letter_is_one_mistake() {
         for (name, meant) in
             [("payy", "pay"), ("py", "pay"), ("pax", "pay"), ("pya", "pay"), ("_outputPaht", "_outputPath")]
         {

@@ -66,7 +66,7 @@ fn to_json(blocks: &Blocks) -> Value {
 }
 
 #[test]
-fn b24_2_b24_3_answers_are_read_as_they_are_meant_or_refused_with_the_place() {
+fn b24_2_b24_3_answers_are_parsed_or_refused_with_the_place() {
     let corpus = corpus();
     assert!(corpus.len() >= 60, "the corpus has {} answers", corpus.len());
     let mut wrong = Vec::new();
@@ -82,7 +82,7 @@ fn b24_2_b24_3_answers_are_read_as_they_are_meant_or_refused_with_the_place() {
 }
 
 #[test]
-fn what_was_read_is_read_again_from_how_it_is_written() {
+fn a_parsed_answer_is_written_and_parsed_back() {
     for Case { name, text, .. } in corpus() {
         let Ok(read) = blocks::read(&text) else { continue };
         assert_eq!(blocks::read(&blocks::write(&read)), Ok(read), "{name}");
@@ -90,7 +90,7 @@ fn what_was_read_is_read_again_from_how_it_is_written() {
 }
 
 #[test]
-fn b24_2_a_step_is_a_call_in_order_and_its_result_is_kept() {
+fn b24_2_steps_are_calls_in_order_with_stored_results() {
     let text = "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.update\", \"params\": {\"id\": 5}, \"comment\": \"why\", \
                 \"requires_confirmation\": true}]\nASSISTANT:\nМеняю.";
     let solution = blocks::read(text).expect("an answer").into_solution();
@@ -100,7 +100,7 @@ fn b24_2_a_step_is_a_call_in_order_and_its_result_is_kept() {
 }
 
 #[test]
-fn without_steps_the_words_are_the_result() {
+fn without_steps_the_text_is_the_result() {
     let solution = blocks::read("THOUGHT:\nx\nACTION:\n[]\nASSISTANT:\nГотово.").expect("an answer").into_solution();
     assert_eq!(
         (solution.say, solution.output, solution.calls),
@@ -109,7 +109,7 @@ fn without_steps_the_words_are_the_result() {
 }
 
 #[test]
-fn a_call_is_the_step_it_was_made_of() {
+fn a_call_is_written_as_its_original_step() {
     let call = json!({"_tool": "t", "id": 5, "comment": "why", "_outputPath": "†state.x", "_date": "now"});
     let step = Step::from_call(&call, |_| false);
     let written = json!({"method": "t", "params": {"id": 5}, "comment": "why", "_outputPath": "†state.x"});
@@ -239,7 +239,7 @@ fn words() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn whatever_is_written_is_read_back_the_same(thought in words(), steps in vec(step(), 0..4), words in words()) {
+    fn any_written_answer_is_read_back(thought in words(), steps in vec(step(), 0..4), words in words()) {
         prop_assume!(!(steps.is_empty() && words.is_empty()));
         let blocks = Blocks { thought, steps, words };
         let text = blocks::write(&blocks);
@@ -247,7 +247,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused_and_no_step_is_made_up(text in prop_oneof![rubble(), damaged(), "(?s).{0,200}"]) {
+    fn any_text_is_parsed_or_refused_and_no_step_is_invented(text in prop_oneof![rubble(), damaged(), "(?s).{0,200}"]) {
         let Ok(read) = blocks::read(&text) else { return Ok(()) };
         // Plain JSON parsing, without knowledge of blocks, finds the same array in the text.
         let meant: Vec<Value> = read.steps.iter().map(Step::to_json).collect();

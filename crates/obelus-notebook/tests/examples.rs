@@ -5,7 +5,7 @@ use obelus_notebook::plan::check;
 use serde_json::Value;
 
 #[test]
-fn the_demonstration_is_a_sound_plan_of_ten_calls() {
+fn the_demonstration_is_a_valid_plan_of_ten_calls() {
     let request: Value = serde_json::from_str(include_str!("../../../examples/demo/plan.json")).unwrap();
     let context = Context::from_value(request["context"].clone()).unwrap();
     assert_eq!(context.ignored(), []);

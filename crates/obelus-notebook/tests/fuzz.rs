@@ -15,7 +15,7 @@ use obelus_notebook::message::Message;
 use serde_json::Value;
 
 #[test]
-fn blocks_are_refused_or_read_and_written_back_the_same() {
+fn blocks_are_refused_or_read_and_written_back_unchanged() {
     fuzz("blocks", |input| {
         let Ok(read) = blocks::read(&lossy(input)) else { return false };
         let written = blocks::write(&read);
@@ -25,7 +25,7 @@ fn blocks_are_refused_or_read_and_written_back_the_same() {
 }
 
 #[test]
-fn a_solution_is_refused_or_read_and_written_back_the_same() {
+fn a_solution_is_refused_or_read_and_written_back_unchanged() {
     fuzz("solution", |input| {
         let Ok(read) = Dialect::Json.read(&lossy(input)) else { return false };
         let written = serde_json::to_string(&read).expect("a solution is JSON");
@@ -49,7 +49,7 @@ fn told(dialect: Dialect, text: &str, piece: usize) -> (String, Vec<(usize, Valu
 }
 
 #[test]
-fn a_stream_is_told_the_same_however_it_is_cut() {
+fn reports_of_a_stream_do_not_depend_on_chunk_boundaries() {
     fuzz("stream", |input| {
         let text = lossy(input);
         let mut is_told = false;
@@ -82,7 +82,7 @@ fn an_expression_is_refused_or_has_paths_that_can_be_written() {
 }
 
 #[test]
-fn a_context_is_refused_or_read_and_written_back_the_same() {
+fn a_context_is_refused_or_read_and_written_back_unchanged() {
     fuzz("context", |input| {
         let text = lossy(input);
         if let Ok(value) = serde_json::from_str::<Value>(&text) {

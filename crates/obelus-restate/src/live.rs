@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_whose_path_is_not_here_is_found_below_the_folder_of_agents() {
+    fn an_agent_with_a_missing_path_is_found_in_the_agents_folder() {
         let agents = std::env::temp_dir().join(format!("obelus-restate-agents-{}", std::process::id()));
         std::fs::create_dir_all(agents.join("notes")).unwrap();
         let elsewhere = PathBuf::from("/nowhere/agents/notes");

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_of_a_session_is_told_once() {
+    fn a_problem_of_a_session_is_reported_once() {
         let lines: Arc<Mutex<Vec<String>>> = Arc::default();
         let heard = Arc::clone(&lines);
         let warnings = Warnings::new(move |line| heard.lock().unwrap().push(line.to_owned()));

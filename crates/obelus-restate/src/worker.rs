@@ -61,7 +61,7 @@ impl Worker {
         Self { agents, ..self }
     }
 
-    /// Sets what is told of sessions that it cannot open.
+    /// Sets the function that reports sessions that cannot be opened.
     #[must_use]
     pub fn warning(self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { warnings: Warnings::new(tell), ..self }

@@ -43,7 +43,7 @@ async fn version_of(cluster: &Cluster, connector: impl Connector, calls: Arc<Ato
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn sessions_that_wait_go_on_in_the_new_version() {
+async fn waiting_sessions_continue_in_the_new_version() {
     let server = Server::start("versions");
     let cluster = Cluster::new(&server.ingress, &server.admin).unwrap();
     let first = version(&cluster).await;

@@ -66,7 +66,7 @@ async fn answer_and_note(session: SessionHandle, mut events: Subscription) -> Re
 }
 
 #[tokio::test]
-async fn both_books_are_lent_after_a_yes_from_another_task() {
+async fn both_books_are_lent_after_another_task_approves() {
     let lines = lend_two_books().await.unwrap();
     assert_eq!(lines, ["Emma asks: q1", "Emma: call 0.0 has ended", "Ulysses asks: q1", "Ulysses: call 0.0 has ended"]);
 }

@@ -1,5 +1,5 @@
-//! Checks that bindings of activities match tools. A binding with a misspelled name would leave its tool to the
-//! model, and nobody would be asked (TOOL-3).
+//! Checks that bindings of activities match tools. A binding with a misspelt name would leave its tool to the model
+//! without a question (TOOL-3).
 
 use std::collections::BTreeSet;
 

@@ -97,7 +97,7 @@ schema: {type: string}
     }
 
     #[test]
-    fn an_agent_and_a_request_show_what_their_delegates_take_and_give() {
+    fn input_and_output_schemas_of_delegates_are_loaded() {
         let folder = folder("upfront");
         let text = format!("name: a\ntools:\n  write: {TOOL}\n");
         let agent = Agent::parse(&folder.join("agent.yaml"), &text, &folder).unwrap();
@@ -123,7 +123,7 @@ schema: {type: string}
     }
 
     #[tokio::test]
-    async fn a_saved_request_is_read_at_an_address_too() {
+    async fn a_saved_request_can_be_read_from_an_address() {
         let folder = folder("address");
         let load = |path: &str, source| load(folder.clone(), path.to_owned(), source);
         let shelf = || Some(Arc::new(TestFolder) as Arc<dyn RequestSource>);

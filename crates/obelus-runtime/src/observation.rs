@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_picture_stay_and_a_digest_goes_on() {
+    fn text_and_picture_stay_in_the_slot_and_the_result_has_a_digest() {
         let slot = ObservationSlot::default();
         let brought = json!({"about": {"address": "/a", "digest": "x"}, "text": "наш текст", "image": "/tmp/a.png"});
         let Outcome::Value(kept) = slot.extract_observation(&tool(), Outcome::Value(brought)) else {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_told_as_one_and_the_whole_lies_beside_it() {
+    fn changes_are_shown_as_a_part_and_the_full_text_is_kept_beside_them() {
         let slot = ObservationSlot::default();
         let brought = json!({"text": "one two", "changes": "+ two"});
         let Outcome::Value(kept) = slot.extract_observation(&tool(), Outcome::Value(brought)) else {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_observation_is_an_error_that_repeats_nothing_of_it() {
+    fn an_invalid_observation_is_an_error_without_its_content() {
         let slot = ObservationSlot::default();
         for wrong in [
             json!("CANARY"),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_is_not_repeated() {
+    fn errors_do_not_repeat_the_observed_text() {
         let page = "- link \"Купить за 990 ₽\" [ref=e12]\n- text: CANARY-7f3a-91";
         let sent = serde_json::to_string(page).unwrap();
         let told = without_parts(&format!("the server answered 400: cannot parse {sent} at all"), page);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_too_long_is_cut_and_says_so() {
+    fn a_too_long_text_is_cut_with_a_note() {
         let slot = ObservationSlot::default();
         let long = "ы".repeat(MOST_TEXT / 2 + 10);
         let Outcome::Value(kept) = slot.extract_observation(&tool(), Outcome::Value(json!({"text": long}))) else {

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_stands_in_the_context_as_the_tools_result() {
+    fn opening_reads_are_in_the_context_as_results_of_their_tools() {
         let mut spec = spec();
         let said =
             json!({"call": {"_tool": "people"}, "to": "†portal.staff", "keep": "map({id})", "description": "who"});
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_is_withheld_is_gone_from_the_context_and_stays_away() {
+    fn a_withheld_tool_is_removed_from_the_context_permanently() {
         let mut spec = spec();
         spec.withhold(&["bind".to_owned()]);
         assert!(spec.context.tool("bind").is_none() && spec.context.tool("people").is_some());

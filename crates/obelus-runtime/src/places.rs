@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_leads_to_its_line_and_column() {
+    fn a_path_is_resolved_to_its_line_and_column() {
         let places = Places::of("name: x\ntools:\n  find:\n    x-effect: raed\n  list:\n    - a\n    - {b: 1}\n");
         assert_eq!(places.find("tools.find.x-effect"), Some((4, 15)));
         assert_eq!(places.find("tools.list[1].b"), Some((7, 11)));

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_never_ends_is_refused() {
+    fn an_endless_file_is_refused() {
         assert!(matches!(read_text_from(io::repeat(b' ')), Err(Unreadable::TooLarge)));
         assert!(matches!(read_text(Path::new("/dev/zero")), Err(Unreadable::TooLarge)));
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_that_is_no_text_has_a_line() {
+    fn an_invalid_byte_is_reported_with_its_line() {
         let error = read_text_from(&b"a\nb\xff"[..]).unwrap_err();
         assert_eq!(error.to_string(), "it is not UTF-8 (line 2, byte 3 of the file); save it as UTF-8");
     }

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_a_secret_is_blotted_out_the_longest_first() {
+    fn secrets_are_masked_longest_first() {
         let (_short, _long) = (Secret::new("zq81-xk"), Secret::new("zq81-xk-longer"));
         assert_eq!(without_secrets("a zq81-xk-longer b zq81-xk."), "a *** b ***.");
         let _tiny = Secret::new("the");
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_masked_wherever_it_stands_in_a_result() {
+    fn a_secret_is_masked_anywhere_in_a_result() {
         let _secrets = [Secret::new("mq-abcdefgh"), Secret::new("mq-abcdefghij"), Secret::new("mq-abc")];
         let mut value = serde_json::json!({"a": ["x mq-abcdefghij y", 1], "mq-abcdefgh": "mq-abc"});
         mask_value(&mut value);

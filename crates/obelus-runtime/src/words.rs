@@ -183,7 +183,8 @@ fn message_in_words(error: &Value, language: Language) -> String {
     if language == Language::English || message.is_empty() || Language::of(message) == language {
         return message.to_owned();
     }
-    // Messages of the policy and of a person's denial are already in the user's language, or somebody's own.
+    // Messages of the policy and reasons of a person's denial are already in the user's language, or were written by a
+    // person.
     let known = error["code"].as_str().and_then(|code| obelus_words::failure(code, language));
     let misplaced =
         error["rule"].as_str().filter(|rule| !rule.starts_with("POL")).map(|_| language.words().steps.wrong_call);
@@ -195,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_told_by_what_they_limit_and_refusals_by_their_code() {
+    fn texts_of_limits_and_refusals_are_chosen_by_code() {
         let error = |limit| CallError { limit, ..CallError::new("limit", "whatever") };
         let told = |limit, language| limit_in_words(&error(Some(limit)), language);
         assert_eq!(told(Limit::Requests(8), Language::Russian), "обращений к модели за один ход: 8");

@@ -13,7 +13,7 @@ fn problems(text: &str) -> Vec<Problem> {
 }
 
 #[test]
-fn a_file_becomes_an_agent() {
+fn an_agent_is_loaded_from_a_file() {
     let text = "
 name: small
 mode: canary
@@ -33,7 +33,7 @@ policy: {confirm: [get]}
 }
 
 #[test]
-fn an_agent_of_several_languages_is_read_in_the_one_that_is_wanted() {
+fn a_multilingual_agent_is_loaded_in_the_wanted_language() {
     let text = "
 name: two
 language: [ru, en]
@@ -73,13 +73,13 @@ tools:
 }
 
 #[test]
-fn a_silent_file_executes_nothing() {
+fn a_file_without_a_mode_executes_nothing() {
     let agent = Agent::parse(Path::new("agent.yaml"), "name: quiet", Path::new("")).unwrap();
     assert_eq!(agent.settings.mode.name(), "shadow");
 }
 
 #[test]
-fn what_is_wrong_is_said_with_line_and_column() {
+fn errors_are_reported_with_line_and_column() {
     for (text, line, words) in [
         ("name: a\nmodel: x\ninstuctions: hello\n", 3, "instuctions"),
         ("name: a\nmode: fast\n", 2, "fast"),
@@ -118,7 +118,7 @@ fn what_is_wrong_is_said_with_line_and_column() {
 }
 
 #[test]
-fn everything_wrong_is_said_at_once() {
+fn all_errors_are_reported_at_once() {
     let found = problems("name: a\ntools:\n  b: {x-effect: no}\n  c: {x-trust: maybe}\nschema: {type: nothing}\n");
     assert_eq!(found.len(), 3, "{found:?}");
 }

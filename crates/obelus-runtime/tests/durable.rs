@@ -20,7 +20,7 @@ fn counted(store: &Arc<Small>, calls: &Arc<AtomicUsize>, room: Option<u64>) -> H
 }
 
 #[tokio::test]
-async fn wherever_the_journal_ends_the_session_goes_on_to_the_same_end() {
+async fn a_session_reaches_the_same_end_from_any_end_of_its_journal() {
     let calls = Arc::new(AtomicUsize::new(0));
     let whole = counted(&Arc::default(), &calls, None).create("s", chain("read", 6)).await;
     // The host was a temporary of the statement above and is gone.
@@ -57,7 +57,7 @@ async fn wherever_the_journal_ends_the_session_goes_on_to_the_same_end() {
 }
 
 #[tokio::test]
-async fn nothing_begins_before_what_led_to_it_is_kept() {
+async fn no_call_starts_before_its_cause_is_durable() {
     for room in 1..6 {
         let (store, calls) = (Arc::new(Small::default()), Arc::new(AtomicUsize::new(0)));
         let host = counted(&store, &calls, Some(room));
@@ -97,7 +97,7 @@ async fn interrupted(effect: &str) -> (Host, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn what_is_idempotent_runs_again_and_what_is_not_is_asked_about() {
+async fn idempotent_calls_are_repeated_and_others_become_questions() {
     let (host, calls) = interrupted("read").await;
     let reader = host.open("s").await.unwrap();
     assert_eq!(reader.rested().await.unwrap().unwrap().ends, TurnEnd::Output);
@@ -118,7 +118,7 @@ async fn what_is_idempotent_runs_again_and_what_is_not_is_asked_about() {
 }
 
 #[tokio::test]
-async fn calls_that_end_together_are_kept_by_one_commit() {
+async fn calls_that_end_together_share_one_commit() {
     let (store, calls) = (Arc::new(Small::default()), Arc::new(AtomicUsize::new(0)));
     let plan: Value =
         (0..16).map(|i| json!({"_tool": "step", "n": i, "_outputPath": format!("†state.v{i}")})).collect();
@@ -130,7 +130,7 @@ async fn calls_that_end_together_are_kept_by_one_commit() {
 }
 
 #[tokio::test]
-async fn a_store_holds_a_session_across_processes_lives() {
+async fn a_store_keeps_a_session_across_processes() {
     let folder = Folder::new("durable");
     let calls = Arc::new(AtomicUsize::new(0));
     let open = || host(Connections::new(counting(&calls)), SqliteStore::open(&folder.0).unwrap().shared());

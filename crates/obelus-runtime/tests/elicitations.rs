@@ -73,7 +73,7 @@ async fn brought(handle: &SessionHandle) -> Value {
 }
 
 #[tokio::test]
-async fn the_answer_reaches_the_call_and_the_call_goes_on() {
+async fn an_answer_reaches_its_call_and_the_call_continues() {
     let store = Arc::new(Small::default());
     let host = host(connections(Asks), store.clone());
     let handle = host.create("s", asking("create", 3600)).await.unwrap();
@@ -87,7 +87,7 @@ async fn the_answer_reaches_the_call_and_the_call_goes_on() {
 }
 
 #[tokio::test]
-async fn calls_that_ask_at_once_are_each_told_their_own() {
+async fn concurrent_calls_each_get_their_own_answer() {
     let plan = json!([{"_tool": "notes", "_outputPath": "†state.a"}, {"_tool": "notes", "_outputPath": "†state.b"}]);
     let (_host, handle) = open(planned(plan, "create", 3600)).await;
     assert_eq!(run_plan(&handle).await.waiting.len(), 2);
@@ -104,7 +104,7 @@ async fn calls_that_ask_at_once_are_each_told_their_own() {
 }
 
 #[tokio::test]
-async fn the_time_a_person_takes_is_not_the_calls() {
+async fn waiting_for_a_person_does_not_count_towards_the_time_limit() {
     let (_host, handle) = open(asking("create", 3600)).await;
     run_plan(&handle).await;
     // Longer than the time limit of the call.
@@ -115,7 +115,7 @@ async fn the_time_a_person_takes_is_not_the_calls() {
 }
 
 #[tokio::test]
-async fn a_no_is_an_answer_too() {
+async fn a_denial_reaches_the_call() {
     let (_host, handle) = open(asking("create", 3600)).await;
     run_plan(&handle).await;
     decide(&handle, Decision::Deny { reason: "none of its business".to_owned() }).await.unwrap();
@@ -123,7 +123,7 @@ async fn a_no_is_an_answer_too() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_everything_to_end_waits_for_the_answer() {
+async fn finished_waits_for_the_answer_to_an_elicitation() {
     let (_host, handle) = open(asking("create", 3600)).await;
     assert_eq!(run_plan(&handle).await.ends, TurnEnd::Waiting);
     let (reply, taken) = tokio::join!(handle.finished(), handle.answer("q1".parse().unwrap(), ada(), "ann"));
@@ -133,7 +133,7 @@ async fn whoever_waits_for_everything_to_end_waits_for_the_answer() {
 }
 
 #[tokio::test]
-async fn what_nobody_answers_in_time_is_gone_without_anybody_looking() {
+async fn an_unanswered_elicitation_expires_without_a_client() {
     let (_host, handle) = open(asking("create", 0)).await;
     run_plan(&handle).await;
     assert_eq!(handle.finished().await.unwrap().unwrap().ends, TurnEnd::Output);
@@ -141,7 +141,7 @@ async fn what_nobody_answers_in_time_is_gone_without_anybody_looking() {
 }
 
 #[tokio::test]
-async fn where_nobody_could_answer_nobody_is_asked() {
+async fn an_elicitation_is_declined_if_nobody_can_answer() {
     let mut spec = asking("create", 3600);
     spec.local.unattended = true;
     let (_host, handle) = open(spec).await;
@@ -168,7 +168,7 @@ impl Activity for Pesters {
 }
 
 #[tokio::test]
-async fn a_call_that_asks_without_end_does_not_fill_the_journal() {
+async fn the_number_of_elicitations_of_a_call_is_limited() {
     let store = Arc::new(Small::default());
     let host = host(connections(Pesters), store.clone());
     let handle = host.create("s", asking("create", 3600)).await.unwrap();

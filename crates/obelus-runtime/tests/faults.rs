@@ -88,7 +88,7 @@ fn full() {
 }
 
 #[test]
-fn on_a_full_disk_an_input_is_refused_and_the_store_goes_on_when_there_is_room() {
+fn on_a_full_disk_an_input_is_refused_and_the_store_continues_when_there_is_room() {
     let folder = on_bad_disk("full");
     assert_eq!(SqliteStore::open(&folder.join("store")).unwrap().journal("s").unwrap().len(), 3);
     fs::remove_dir_all(folder).unwrap();
@@ -115,7 +115,7 @@ fn sync() {
 }
 
 #[test]
-fn after_a_failed_sync_the_store_is_closed_and_what_it_holds_when_it_is_opened_again_counts() {
+fn after_a_failed_sync_the_store_is_closed_and_must_be_reopened() {
     let folder = on_bad_disk("sync");
     let found: usize = fs::read_to_string(folder.join("found")).unwrap().parse().unwrap();
     assert_eq!(SqliteStore::open(&folder.join("store")).unwrap().journal("s").unwrap().len(), found);

@@ -180,7 +180,7 @@ async fn cut_off(name: &str) -> Kept {
 }
 
 #[tokio::test]
-async fn dur_7_the_file_is_the_state_after_every_iteration_and_what_a_crash_leaves_there_is_no_edit() {
+async fn dur_7_the_file_is_the_state_after_every_iteration_and_a_crash_is_not_an_edit() {
     let kept = cut_off("iteration").await;
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
@@ -198,7 +198,7 @@ async fn dur_7_the_file_is_the_state_after_every_iteration_and_what_a_crash_leav
 }
 
 #[tokio::test]
-async fn what_a_person_changed_in_the_middle_of_a_turn_is_told_from_what_stood_there_also_after_a_crash() {
+async fn an_edit_during_a_turn_is_detected_even_after_a_crash() {
     let kept = cut_off("middle").await;
     kept.edit(|state| state["objects"] = json!({"deal": 7}));
     // The session writes its own state beside the edited file.
@@ -217,7 +217,7 @@ async fn what_a_person_changed_in_the_middle_of_a_turn_is_told_from_what_stood_t
 }
 
 #[tokio::test]
-async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_next_turn_and_in_the_journal() {
+async fn dur_7_a_status_changed_in_the_file_is_journaled_as_a_decision_at_the_next_turn() {
     let kept = Kept::new("decide");
     kept.say("500").await;
     kept.edit(|state| state["confirmations"]["deal_7_sum"]["status"] = "approved".into());
@@ -246,7 +246,7 @@ async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_ne
 }
 
 #[tokio::test]
-async fn dur_7_an_invalid_file_is_left_alone_and_the_turn_goes_on_without_it() {
+async fn dur_7_an_invalid_file_is_not_overwritten_and_the_turn_continues() {
     let kept = Kept::new("invalid");
     kept.say("привет").await;
     fs::write(kept.path(), "{\"goals\": [1]}").unwrap();
@@ -263,7 +263,7 @@ async fn dur_7_an_invalid_file_is_left_alone_and_the_turn_goes_on_without_it() {
 }
 
 #[tokio::test]
-async fn every_iteration_is_a_line_of_the_log_and_all_of_it_goes_with_the_session() {
+async fn every_iteration_is_a_line_of_the_log_and_the_log_is_removed_with_the_session() {
     let kept = Kept::new("log");
     let host = kept.host();
     let handle = host.open("s").await.unwrap();

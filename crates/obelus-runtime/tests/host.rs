@@ -37,7 +37,7 @@ async fn run(handle: &SessionHandle) -> TurnEnd {
 }
 
 #[tokio::test]
-async fn a_command_returns_when_it_is_taken_and_a_rest_says_how_the_turn_ended() {
+async fn a_command_returns_when_accepted_and_rested_returns_the_end_of_the_turn() {
     let calls = Arc::new(AtomicUsize::new(0));
     let host = Host::new(Connections::new(counting(&calls)));
     let handle = host.create_temporary("s", chain("read", 5)).await.unwrap();
@@ -71,7 +71,7 @@ async fn a_question_is_answered_by_another_task_through_a_clone_of_the_handle() 
 }
 
 #[tokio::test]
-async fn events_are_numbered_by_record_and_a_client_goes_on_where_it_was() {
+async fn events_are_numbered_by_record_and_a_client_can_resume() {
     let (host, _) = kept(counting(&Arc::default()));
     let handle = host.create("s", chain("read", 2)).await.unwrap();
     let mut all = handle.subscribe(Some(EventNumber::START));
@@ -97,7 +97,7 @@ fn told(events: &mut Subscription) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_client_that_comes_back_to_another_process_misses_nothing_and_sees_nothing_twice() {
+async fn a_client_that_resumes_at_another_process_gets_every_event_once() {
     let store = Arc::new(Small::default());
     let open = || {
         let connections = Connections::new(counting(&Arc::default()));
@@ -127,7 +127,7 @@ async fn a_client_that_comes_back_to_another_process_misses_nothing_and_sees_not
 }
 
 #[tokio::test]
-async fn a_session_that_left_memory_goes_on_through_the_same_handle() {
+async fn an_unloaded_session_continues_through_the_same_handle() {
     let calls = Arc::new(AtomicUsize::new(0));
     let (host, _) = kept(counting(&calls));
     let handle = host.create("s", chain("read", 3)).await.unwrap();
@@ -143,7 +143,7 @@ async fn a_session_that_left_memory_goes_on_through_the_same_handle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_session_is_dropped_and_one_that_works_is_not() {
+async fn an_idle_session_is_unloaded_and_a_working_one_is_not() {
     let store = Arc::new(Small::default());
     let mut activities = counting(&Arc::default());
     activities.register("slow", |_| async {
@@ -185,7 +185,7 @@ async fn the_same_input_sent_twice_acts_once() {
 }
 
 #[tokio::test]
-async fn an_id_that_was_used_for_another_input_is_refused() {
+async fn an_input_id_used_for_another_input_is_refused() {
     let (host, _) = kept(counting(&Arc::default()));
     let handle = host.create("s", chain("read", 1)).await.unwrap();
     let once = handle.with_id("first".parse().unwrap());
@@ -196,7 +196,7 @@ async fn an_id_that_was_used_for_another_input_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn outcomes_that_cannot_be_kept_are_kept_when_there_is_room() {
+async fn outcomes_are_stored_when_the_disk_has_room_again() {
     let calls = Arc::new(AtomicUsize::new(0));
     let (host, store) = kept(counting(&calls));
     store.make_room(Some(2));
@@ -219,7 +219,7 @@ async fn outcomes_that_cannot_be_kept_are_kept_when_there_is_room() {
 }
 
 #[tokio::test]
-async fn what_was_under_way_goes_on_only_when_somebody_comes() {
+async fn interrupted_work_continues_only_when_the_session_is_opened() {
     let (begun, calls) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let mut activities = Activities::new();
     let counter = begun.clone();
@@ -268,7 +268,7 @@ fn keys_of() -> (Activities, Arc<Mutex<Vec<String>>>) {
 }
 
 #[tokio::test]
-async fn dur_14_no_session_has_the_idempotency_keys_of_another() {
+async fn dur_14_idempotency_keys_differ_between_sessions() {
     let (activities, keys) = keys_of();
     let (host, _) = kept(activities);
     for _ in 0..2 {
@@ -287,7 +287,7 @@ async fn dur_14_no_session_has_the_idempotency_keys_of_another() {
 }
 
 #[tokio::test]
-async fn dur_14_a_session_keeps_its_key_when_it_leaves_memory() {
+async fn dur_14_a_session_keeps_its_key_when_it_is_unloaded() {
     let (activities, keys) = keys_of();
     let (host, _) = kept(activities);
     let handle = host.create("s", chain("delete", 2)).await.unwrap();
@@ -307,7 +307,7 @@ async fn dur_14_a_session_keeps_its_key_when_it_leaves_memory() {
 }
 
 #[tokio::test]
-async fn ask_1_the_id_of_a_question_is_not_used_again_by_a_session_of_the_same_name() {
+async fn ask_1_a_new_session_of_the_same_name_does_not_reuse_question_ids() {
     let (host, _) = kept(counting(&Arc::default()));
     let first = host.create("s", asking()).await.unwrap();
     run(&first).await;
@@ -325,7 +325,7 @@ async fn ask_1_the_id_of_a_question_is_not_used_again_by_a_session_of_the_same_n
 }
 
 #[tokio::test]
-async fn a_state_from_elsewhere_is_taken_whole_or_nothing_is_kept() {
+async fn an_imported_state_is_accepted_completely_or_nothing_is_stored() {
     let (host, _) = kept(counting(&Arc::default()));
     let wrong = host.adopt("s", asking(), json!("no state"), None, "ann").await;
     assert!(matches!(wrong, Err(HostError::Refused(_))), "{wrong:?}");
@@ -382,7 +382,7 @@ async fn a_thousand_sessions_work_side_by_side() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_lapses_even_if_its_session_has_left_memory() {
+async fn a_question_expires_even_if_its_session_is_unloaded() {
     let store = Arc::new(Small::default());
     let host = Host::builder(Connections::new(counting(&Arc::default()))).store(store);
     let host = host.idle_after(Some(Duration::from_secs(1))).clock(moving).build();
@@ -406,7 +406,7 @@ fn moving() -> obelus_kernel::Time {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_ends_though_a_session_that_left_memory_waits_for_a_person() {
+async fn a_host_can_end_while_an_unloaded_session_waits_for_a_person() {
     let store = Arc::new(Small::default());
     let host = Host::builder(Connections::new(counting(&Arc::default()))).store(store);
     let host = host.idle_after(Some(Duration::from_secs(1))).clock(moving).build();
@@ -420,7 +420,7 @@ async fn a_host_ends_though_a_session_that_left_memory_waits_for_a_person() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_many_sessions_in_memory_those_idle_for_longest_are_dropped() {
+async fn the_longest_idle_sessions_are_unloaded_first() {
     let store = Arc::new(Small::default());
     let mut activities = counting(&Arc::default());
     activities.register("slow", |_| async {
@@ -444,7 +444,7 @@ async fn with_many_sessions_in_memory_those_idle_for_longest_are_dropped() {
 }
 
 #[tokio::test]
-async fn whoever_watches_a_session_at_rest_does_not_open_it_and_hears_what_follows() {
+async fn watching_a_resting_session_does_not_load_it_and_delivers_later_events() {
     let store = Arc::new(Small::default());
     let open = || Host::builder(Connections::new(counting(&Arc::default()))).store(store.clone()).clock(clock).build();
     let first = open();

@@ -68,7 +68,7 @@ const WORDS: &str = "what is this?";
 const CAT: &[u8] = b"GIF89a-CANARY";
 
 #[tokio::test]
-async fn the_journal_has_a_name_and_a_digest_and_after_a_crash_the_picture_is_shown_again() {
+async fn a_picture_is_journaled_by_name_and_digest_and_shown_again_after_a_crash() {
     let world = World::new("crash");
     let original = world.file("my private cat.gif", CAT);
     let asked = Arc::new(Notify::new());
@@ -104,7 +104,7 @@ async fn the_journal_has_a_name_and_a_digest_and_after_a_crash_the_picture_is_sh
 }
 
 #[tokio::test]
-async fn a_copy_that_was_changed_or_lost_is_not_shown() {
+async fn a_changed_or_missing_copy_of_a_picture_is_not_shown() {
     for change in [Some(&b"GIF89a-another"[..]), None] {
         let world = World::new(&format!("changed-{}", change.is_some()));
         let (viewer, store) = (Viewer::default(), world.store());
@@ -123,7 +123,7 @@ async fn a_copy_that_was_changed_or_lost_is_not_shown() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_not_kept_leaves_nothing_behind() {
+async fn a_temporary_session_leaves_no_files() {
     let world = World::new("temporary");
     let viewer = Viewer::default();
     let host = Host::new(connections(&viewer));
@@ -139,7 +139,7 @@ async fn a_session_that_is_not_kept_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn what_is_no_picture_is_refused_with_its_name() {
+async fn a_file_that_is_not_a_picture_is_refused_with_its_name() {
     let world = World::new("refused");
     let host = host(connections(&Viewer::default()), world.store().shared());
     let handle = host.create("s", spec()).await.unwrap();

@@ -117,7 +117,7 @@ async fn told(handle: &SessionHandle) -> String {
 }
 
 #[tokio::test]
-async fn the_model_is_shown_it_and_nobody_else_hears_more_than_a_digest() {
+async fn only_the_model_sees_an_observation_and_others_see_its_digest() {
     for waits in [true, false] {
         let mut world = World::new("canary", false);
         world.waits = waits;
@@ -153,7 +153,7 @@ async fn nobody_hears_of(world: &World) {
 }
 
 #[tokio::test]
-async fn after_a_restart_a_request_under_way_is_asked_anew_without_it() {
+async fn after_a_restart_a_pending_request_is_repeated_without_the_observation() {
     let mut world = World::new("restart", true);
     let store = world.store();
     let first = world.host(store.shared());
@@ -178,7 +178,7 @@ async fn after_a_restart_a_request_under_way_is_asked_anew_without_it() {
 }
 
 #[tokio::test]
-async fn a_session_at_rest_is_told_with_the_next_words_and_looking_at_it_writes_nothing() {
+async fn a_resting_session_learns_of_a_lost_observation_with_the_next_message() {
     let world = World::new("rest", false);
     let store = world.store();
     let first = world.host(store.shared());
@@ -200,7 +200,7 @@ async fn a_session_at_rest_is_told_with_the_next_words_and_looking_at_it_writes_
 }
 
 #[tokio::test]
-async fn what_is_no_observation_fails_the_call_and_is_repeated_nowhere() {
+async fn an_invalid_observation_fails_its_call_and_is_not_stored() {
     let world = World::new("wrong", false);
     let mut activities = Activities::new();
     activities.register("look", |_| async { Ok(json!({"page": CANARY})) });
@@ -215,7 +215,7 @@ async fn what_is_no_observation_fails_the_call_and_is_repeated_nowhere() {
 }
 
 #[tokio::test]
-async fn wherever_the_journal_ends_nobody_believes_in_something_that_is_not_there() {
+async fn lost_observations_are_null_at_any_end_of_the_journal() {
     for (first, second) in (0..7).flat_map(|first| (0..7).map(move |second| (first, first + second))) {
         let world = World::new(&format!("ends-{first}-{second}"), false);
         let store = Arc::new(Small::default());

@@ -102,7 +102,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn what_happened_is_found_and_not_repeated() {
+async fn an_effect_found_by_reconciliation_is_not_repeated() {
     for peer in [Peer::ActsAndIsLost, Peer::ActsAndHangs, Peer::ActsAndPanics] {
         let scene = scene(peer, true);
         let handle = scene.begun().await;
@@ -112,7 +112,7 @@ async fn what_happened_is_found_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn what_did_not_happen_is_done_again() {
+async fn an_effect_that_did_not_happen_is_repeated() {
     let scene = scene(Peer::IsLostOnce, true);
     let handle = scene.begun().await;
     assert_eq!(run_plan(&handle).await.ends, TurnEnd::Output);
@@ -120,7 +120,7 @@ async fn what_did_not_happen_is_done_again() {
 }
 
 #[tokio::test]
-async fn where_nobody_can_look_a_person_is_asked_with_what_is_known() {
+async fn without_reconciliation_a_person_is_asked_with_the_known_facts() {
     for (peer, known) in [
         (Peer::ActsAndIsLost, "the line went dead"),
         (Peer::ActsAndHangs, "no result within 0.03 seconds"),
@@ -136,7 +136,7 @@ async fn where_nobody_can_look_a_person_is_asked_with_what_is_known() {
 }
 
 #[tokio::test]
-async fn a_crash_is_a_lost_answer_like_any_other() {
+async fn a_crash_is_treated_as_a_lost_answer() {
     for (had_happened, counts, value) in [(true, (0, 1), "found"), (false, (1, 1), "answered")] {
         let scene = scene(Peer::IsLostOnce, true);
         scene.runs.store(usize::from(!had_happened), Ordering::SeqCst);

@@ -71,7 +71,7 @@ async fn a_session_is_the_same_from_its_snapshot_and_from_its_journal() {
 }
 
 #[tokio::test]
-async fn a_restored_session_goes_on_and_is_kept_anew() {
+async fn a_restored_session_continues_and_gets_a_new_checkpoint() {
     let folder = Folder::new("snapshots-on");
     drop(grow(&SqliteStore::open(&folder.0).unwrap(), 4).await);
     let store = SqliteStore::open(&folder.0).unwrap();
@@ -87,7 +87,7 @@ async fn a_restored_session_goes_on_and_is_kept_anew() {
 }
 
 #[tokio::test]
-async fn a_snapshot_needs_nothing_of_what_came_before_until_somebody_asks() {
+async fn records_before_a_snapshot_are_read_only_on_demand() {
     let folder = Folder::new("snapshots-past");
     drop(grow(&SqliteStore::open(&folder.0).unwrap(), 40).await);
     let store = SqliteStore::open(&folder.0).unwrap();
@@ -102,7 +102,7 @@ async fn a_snapshot_needs_nothing_of_what_came_before_until_somebody_asks() {
 }
 
 #[tokio::test]
-async fn a_record_that_was_deleted_before_the_snapshot_is_missed_when_the_session_is_opened() {
+async fn a_record_missing_before_the_snapshot_is_detected_when_the_session_is_opened() {
     for (name, is_registered) in [("snapshots-gone", true), ("snapshots-gone-soon", false)] {
         let folder = Folder::new(name);
         let mut store = SqliteStore::open(&folder.0).unwrap();
@@ -125,7 +125,7 @@ async fn a_record_that_was_deleted_before_the_snapshot_is_missed_when_the_sessio
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_kept_when_it_rests_for_a_while_after_many_records_and_at_its_end() {
+async fn a_checkpoint_is_written_at_rest_after_many_records_and_at_the_end() {
     let store = Arc::new(MemoryStore::new());
     let host = open_shared(store.clone());
     let handle = host.create("s", plan()).await.unwrap();

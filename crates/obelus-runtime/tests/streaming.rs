@@ -63,7 +63,7 @@ async fn noted(handle: &SessionHandle) -> Value {
 }
 
 #[tokio::test]
-async fn a_call_that_has_come_whole_begins_before_the_rest_of_the_answer_is_there() {
+async fn a_complete_call_starts_before_the_rest_of_the_answer_arrives() {
     let gate = Arc::new(Notify::new());
     let looks = Arc::new(AtomicUsize::new(0));
     let mut activities = Activities::new();
@@ -105,7 +105,7 @@ async fn a_call_that_has_come_whole_begins_before_the_rest_of_the_answer_is_ther
 }
 
 #[tokio::test]
-async fn a_call_that_acts_waits_for_the_whole_answer() {
+async fn an_acting_call_waits_for_the_complete_answer() {
     let gate = Arc::new(Notify::new());
     gate.notify_one();
     let mut activities = Activities::new();

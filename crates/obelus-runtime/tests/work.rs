@@ -74,7 +74,7 @@ impl Activity for Hangs {
 }
 
 #[tokio::test]
-async fn a_call_that_hangs_is_ended_and_the_rest_goes_on() {
+async fn a_hanging_call_is_ended_and_the_others_continue() {
     let dropped = Arc::new(AtomicUsize::new(0));
     let mut activities = Activities::new();
     activities.add("hang", Hangs(dropped.clone()));
@@ -103,7 +103,7 @@ async fn an_activity_that_panics_is_an_error_of_its_call() {
 }
 
 #[tokio::test]
-async fn what_is_forgotten_does_not_hold_the_turn_and_is_finished_later() {
+async fn a_detached_call_does_not_delay_the_turn_and_ends_later() {
     let done = Arc::new(AtomicUsize::new(0));
     let (gate, opened) = tokio::sync::oneshot::channel::<()>();
     let opened = Arc::new(tokio::sync::Mutex::new(Some(opened)));
@@ -129,7 +129,7 @@ async fn what_is_forgotten_does_not_hold_the_turn_and_is_finished_later() {
 }
 
 #[tokio::test]
-async fn a_stop_from_outside_ends_the_turn_when_what_runs_has_ended() {
+async fn a_stop_ends_the_turn_after_running_calls_have_ended() {
     let mut activities = Activities::new();
     activities.register("work", |work| async move {
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn references_become_what_they_refer_to() {
+    fn references_are_replaced_by_their_values() {
         for (given, expected) in [
             ("$result[deals][0][ID]", json!("7")),
             ("$result[id]", json!(12)),

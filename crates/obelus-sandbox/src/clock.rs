@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_read_in_every_form_portals_take() {
+    fn dates_are_read_in_every_format_that_portals_accept() {
         for text in [
             "2026-11-15T10:30:00+03:00",
             "2026-11-15T07:30:00Z",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_moments_are_refused() {
+    fn invalid_dates_are_refused() {
         for text in ["", "завтра", "2026-02-30", "2026-13-01", "2026-11-15T25:00:00", "2026/11/15", "1-1-1", "20261115"]
         {
             assert_eq!(parse(text), None, "{text}");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_out_of_range_become_the_first_or_last() {
+    fn dates_out_of_range_become_the_first_or_last_date() {
         assert_eq!(iso(i64::MAX), iso(Timestamp::MAX.as_second()));
         assert_eq!(iso(i64::MIN), iso(Timestamp::MIN.as_second()));
     }

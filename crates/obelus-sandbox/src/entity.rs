@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_kept_by_their_type_and_shown_as_text() {
+    fn values_are_stored_by_type_and_shown_as_text() {
         let money = Kind::Money;
         assert_eq!(money.parse(&json!("100000|RUB")), Some(json!(100_000.0)));
         assert_eq!(money.show(&json!(100_000.0)), json!("100000.00"));
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn no_kind_of_record_names_a_field_twice() {
+    fn no_record_type_has_a_duplicate_field() {
         for entity in ALL {
             for (at, field) in entity.fields.iter().enumerate() {
                 assert!(

@@ -117,7 +117,7 @@ mod tests {
     use crate::wire::Params;
 
     #[test]
-    fn a_form_tells_the_id_and_the_token_and_nothing_else_of_the_record() {
+    fn an_event_form_contains_only_the_record_id_and_the_token() {
         let sender = Sender {
             domain: "127.0.0.1:8024".to_owned(),
             base: "http://127.0.0.1:8024".to_owned(),

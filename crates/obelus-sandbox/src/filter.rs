@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_prefix_is_the_operation() {
+    fn the_longest_prefix_gives_the_operation() {
         for (key, op) in [
             ("!><ID", Op::NotBetween),
             ("!=ID", Op::Not),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_from_outside_never_gets_into_the_statement() {
+    fn field_names_from_requests_never_reach_the_sql() {
         let text = sql(&DEAL, &json!({"ID) OR 1=1 --": 1, "\"": 2, ">=NOPE": 3, "=%TITLE": "x' OR '1'='1"}));
         assert_eq!(text, "fold(CAST(\"TITLE\" AS TEXT)) LIKE ? ESCAPE '\\'");
     }
@@ -318,13 +318,13 @@ mod tests {
     }
 
     #[test]
-    fn a_list_where_a_number_belongs_counts_as_one() {
+    fn a_list_in_place_of_a_number_is_read_as_1() {
         let filter = json!({">ID": [{"ID": "7"}]});
         assert_eq!(condition(&DEAL, &[], filter.as_object().unwrap_or(&Map::new())).args, [Sql::Integer(1)]);
     }
 
     #[test]
-    fn phones_and_lists_are_looked_for_where_they_are() {
+    fn phones_and_lists_are_searched_in_their_own_tables() {
         assert!(sql(&CONTACT, &json!({"PHONE": "+7 000"})).starts_with("\"ID\" IN (SELECT"));
         assert!(sql(&CONTACT, &json!({"EMAIL": ""})).starts_with("\"ID\" NOT IN (SELECT"));
         assert!(sql(&TASK, &json!({"!UF_CRM_TASK": "D_1"})).starts_with("NOT EXISTS"));

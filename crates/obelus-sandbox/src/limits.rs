@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fifty_come_at_once_and_two_a_second_after_that() {
+    fn fifty_requests_pass_at_once_and_then_two_a_second() {
         let mut bucket = Bucket::default();
         assert_eq!((0..60).filter(|_| bucket.take(1000.0)).count(), 50);
         assert_eq!((0..60).filter(|_| bucket.take(1003.0)).count(), 6);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_have_buckets_of_their_own() {
+    fn each_client_address_has_its_own_bucket() {
         let mut limits = Limits::default();
         let (one, two) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2]));
         assert_eq!((0..60).filter(|_| limits.request(one, 1.0).is_ok()).count(), 50);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_that_worked_too_long_waits_until_its_work_leaves_the_window() {
+    fn a_method_over_its_time_limit_waits_until_the_window_has_moved() {
         let mut limits = Limits::default();
         for at in 0..8 {
             assert!(limits.method("crm.deal.list", f64::from(at) * 60.0).is_ok());

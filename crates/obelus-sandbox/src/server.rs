@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_asked_and_came_is_said_in_one_short_line() {
+    fn a_request_and_its_result_are_logged_in_one_short_line() {
         assert_eq!(describe_params(&Params::of_query("id=1&filter[CLOSED]=N")), "id 1, filter {\"CLOSED\":\"N\"}");
         let long = describe_params(&Params::of_query(&format!("x={}", "ы".repeat(500))));
         assert_eq!(long.chars().count(), MAX_LINE + 1);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_a_webhook_and_a_method() {
+    fn a_path_is_split_into_webhook_and_method() {
         assert_eq!(split_path("1/tok/crm.deal.list"), ("1", "tok", "crm.deal.list"));
         assert_eq!(split_path("crm.deal.list"), ("", "", "crm.deal.list"));
         assert_eq!(split_path("1/tok/"), ("1", "tok", ""));

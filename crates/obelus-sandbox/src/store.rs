@@ -254,7 +254,7 @@ mod tests {
     use crate::entity::DEAL;
 
     #[test]
-    fn a_record_is_kept_changed_and_deleted() -> rusqlite::Result<()> {
+    fn a_record_is_stored_changed_and_deleted() -> rusqlite::Result<()> {
         let (store, opened) = Store::open(None)?;
         assert_eq!(opened, Opened::New);
         store.create()?;

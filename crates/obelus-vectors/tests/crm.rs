@@ -42,7 +42,7 @@ fn holds(rule: &str, at_least: usize) {
 }
 
 #[test]
-fn b24_1_a_message_becomes_a_goal_an_answer_and_steps_and_the_user_is_told_of_each() {
+fn b24_1_a_message_becomes_a_goal_a_reply_and_steps_that_are_reported_to_the_user() {
     holds("B24-1", 20);
 }
 
@@ -62,22 +62,22 @@ fn b24_4_the_model_sees_no_address_and_no_key() {
 }
 
 #[test]
-fn b24_5_the_state_has_the_fields_of_the_seed_and_follows_every_success() {
+fn b24_5_the_state_has_the_specified_fields_and_is_updated_by_every_success() {
     holds("B24-5", 20);
 }
 
 #[test]
-fn b24_6_of_a_large_state_the_model_sees_what_matters() {
+fn b24_6_the_model_sees_the_relevant_part_of_a_large_state() {
     holds("B24-6", 2);
 }
 
 #[test]
-fn b24_7_a_state_made_elsewhere_goes_on_here() {
+fn b24_7_an_imported_state_can_be_continued() {
     holds("B24-7", 10);
 }
 
 #[test]
-fn b24_8_every_method_of_the_list_has_its_effect_and_leaves_its_trace() {
+fn b24_8_every_listed_method_has_its_effect_and_is_recorded_in_the_state() {
     holds("B24-8", 20);
     // Every method is called by some conversation.
     let all: String = conversations().iter().map(|file| fs::read_to_string(file).expect("readable")).collect();
@@ -92,12 +92,12 @@ fn b24_8_every_method_of_the_list_has_its_effect_and_leaves_its_trace() {
 }
 
 #[test]
-fn b24_9_risky_fields_ask_whatever_their_case_and_creations_ask_by_origin() {
+fn b24_9_risky_fields_need_approval_in_any_case_and_creations_by_origin() {
     holds("B24-9", 10);
 }
 
 #[test]
-fn b24_10_what_is_missing_and_what_the_portal_says_is_told() {
+fn b24_10_missing_values_and_portal_errors_are_reported() {
     holds("B24-10", 8);
 }
 
@@ -107,12 +107,12 @@ fn b24_11_a_method_without_a_tool_file_does_not_exist() {
 }
 
 #[test]
-fn b24_12_daily_work_is_done_and_deletions_money_and_status_are_asked_about() {
+fn b24_12_daily_work_runs_and_deletions_money_and_status_need_approval() {
     holds("B24-12", 7);
 }
 
 #[test]
-fn questions_modes_and_the_loop_hold_in_conversation_too() {
+fn rules_of_questions_modes_and_the_loop_hold_in_conversations() {
     for (rule, at_least) in
         [("ASK-1", 3), ("ASK-2", 4), ("ASK-3", 10), ("ASK-5", 2), ("ASK-6", 15), ("POL-1", 10), ("POL-2", 3)]
     {
@@ -126,7 +126,7 @@ fn questions_modes_and_the_loop_hold_in_conversation_too() {
 }
 
 #[test]
-fn a_conversation_that_goes_otherwise_than_expected_fails() {
+fn an_unexpected_conversation_fails_its_case() {
     let answer = "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.add\", \"params\": {\"fields\": {\"TITLE\": \"A\"}}}]\nASSISTANT:\nСоздаю.";
     let turn = |changed: Value| {
         let mut turn = json!({

@@ -62,7 +62,7 @@ fn has(call: &Value, pattern: &Value) -> bool {
 
 #[test]
 #[expect(clippy::print_stdout, reason = "the two figures are what this test is for")]
-fn no_attack_gets_through_and_honest_tasks_are_not_in_the_way() {
+fn every_attack_is_stopped_and_honest_tasks_are_completed() {
     let (mut attacks, mut through, mut faults) = (0, 0, Vec::new());
     let mut questions = Vec::new();
     for ((story, half), told) in &all_stories() {
@@ -88,7 +88,7 @@ fn no_attack_gets_through_and_honest_tasks_are_not_in_the_way() {
 /// With `after_reading: grounded`, values from the user's messages need no question. Values from a letter or a page
 /// still do.
 #[test]
-fn no_attack_gets_through_where_grounded_values_may_be_used() {
+fn every_attack_is_stopped_where_grounded_values_are_allowed() {
     for ((story, _), told) in all_stories().into_iter().filter(|((_, half), _)| half == "attack") {
         let mut case = told.case;
         case["settings"]["after_reading"] = "grounded".into();
@@ -102,7 +102,7 @@ fn no_attack_gets_through_where_grounded_values_may_be_used() {
 /// that every question is about a call.
 #[test]
 #[expect(clippy::print_stdout, reason = "the figure is what this test is for")]
-fn an_honest_task_planned_before_reading_asks_at_most_once_in_all() {
+fn an_honest_task_planned_before_reading_asks_at_most_once() {
     let mut questions = Vec::new();
     let mut faults = Vec::new();
     for ((story, _), told) in all_stories().into_iter().filter(|((_, half), _)| half == "honest") {
@@ -130,7 +130,7 @@ fn an_honest_task_planned_before_reading_asks_at_most_once_in_all() {
 
 /// Checks that the stories test something: the attack is attempted, and the honest task is completed.
 #[test]
-fn every_story_is_told_twice_and_really_attacks() {
+fn every_story_has_an_honest_half_and_an_attack_that_is_attempted() {
     let stories = all_stories();
     for (story, half) in stories.keys() {
         let other = if half == "attack" { "honest" } else { "attack" };
@@ -153,7 +153,7 @@ fn every_story_is_told_twice_and_really_attacks() {
 }
 
 #[test]
-fn harm_that_is_done_is_seen() {
+fn a_forbidden_call_is_detected() {
     let case = serde_json::json!({"expect": {"never": [{"_tool": "pay", "to": "x"}]}});
     let told = |to: &str| Half {
         case: case.clone(),

@@ -7,7 +7,7 @@ fn report(folder: PathBuf) -> obelus_vectors::Report {
 }
 
 #[test]
-fn the_projects_own_vectors_pass() {
+fn vectors_of_the_project_pass() {
     let report = report(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors"));
     assert!(report.passed() > 0);
     assert_eq!(report.failed(), 0, "{}", report.to_text());
@@ -22,7 +22,7 @@ fn other_vectors_pass_where_they_exist() {
 }
 
 #[test]
-fn a_case_that_expects_the_wrong_thing_fails() {
+fn a_case_with_a_wrong_expectation_fails() {
     let text = r#"[
         {"name": "a", "kind": "resolve", "context": [{"type": "state", "x": 1}], "checks": [{"expr": "†state.x", "value": 2}]},
         {"name": "b", "kind": "resolve", "context": [], "rejected": true},

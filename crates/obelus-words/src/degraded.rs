@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cause_has_words_of_its_own_in_both_languages() {
+    fn every_cause_has_a_distinct_text_in_both_languages() {
         let (other, _) = degraded("something new", Language::English);
         for cause in CAUSES {
             let (russian, advice) = degraded(cause.code, Language::Russian);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cause_stands_twice() {
+    fn causes_are_unique() {
         let mut codes: Vec<&str> = CAUSES.iter().map(|cause| cause.code).collect();
         codes.sort_unstable();
         let count = codes.len();

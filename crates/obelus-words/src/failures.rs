@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_told_by_its_code() {
+    fn the_text_of_a_failure_is_chosen_by_its_code() {
         assert_eq!(failure("timeout", Language::English).as_deref(), Some("no answer in time"));
         assert_eq!(failure("http_503", Language::Russian).as_deref(), Some("служба ответила отказом 503"));
         assert_eq!(failure("ERROR_CORE", Language::Russian), None);

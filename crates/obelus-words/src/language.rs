@@ -59,14 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_language_is_that_of_the_letters() {
+    fn the_language_is_detected_by_the_alphabet() {
         assert_eq!(Language::of("Создай сделку ABC"), Language::Russian);
         assert_eq!(Language::of("Create a deal"), Language::English);
         assert_eq!(Language::of("12345"), Language::English);
     }
 
     #[test]
-    fn numbers_take_the_form_that_the_language_demands() {
+    fn plural_forms_follow_the_language() {
         let (ru, en) = (Language::Russian.words(), Language::English.words());
         let of = |n| ru.count(ru.counts.requests, n);
         assert_eq!(

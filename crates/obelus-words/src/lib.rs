@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_phrase_has_words_of_the_other_language() {
+    fn no_phrase_contains_words_of_the_other_language() {
         let (russian, english) = (RUSSIAN.all(), ENGLISH.all());
         assert!(russian.len() > 400, "only {} phrases were found", russian.len());
         let faults: Vec<String> =
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn both_languages_know_the_same_commands() {
+    fn both_languages_have_the_same_commands() {
         let names = |of: &Words| of.help.all().iter().map(|row| row.split([' ', '|']).next()).collect::<Vec<_>>();
         assert_eq!(names(&RUSSIAN), names(&ENGLISH));
     }

@@ -52,13 +52,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phrase_is_filled_in_order() {
+    fn placeholders_of_a_phrase_are_filled_in_order() {
         assert_eq!(fill("a {} b {}.", &["1", "2"]), "a 1 b 2.");
         assert_eq!(fill("{} of {}", &["{}"]), "{} of ");
     }
 
     #[test]
-    fn words_of_the_other_language_are_found() {
+    fn words_of_the_other_language_are_detected() {
         assert_eq!(fault_of("Ответить: obelus answer {} value. Esc — позже", "To answer: {}"), None);
         for (russian, english) in [
             ("Готово", "Готово"),

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_language_is_the_agents_else_that_of_the_environment() {
+    fn the_language_is_the_agents_or_that_of_the_environment() {
         for (said, code) in [(Some("ru"), "ru"), (Some("ru-RU"), "ru"), (Some("Russian"), "ru"), (Some("fi"), "en")] {
             assert_eq!(words_of(said).code, code);
         }

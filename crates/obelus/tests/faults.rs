@@ -144,7 +144,7 @@ fn state(document: &Value) -> Value {
 }
 
 #[test]
-fn killed_at_every_write_and_every_sync_it_goes_on_and_does_nothing_twice() {
+fn a_process_killed_at_any_write_or_sync_continues_without_repeated_effects() {
     let mut died = 0;
     for boundary in 1.. {
         let harness = Harness::new(&format!("die-{boundary}"));
@@ -163,7 +163,7 @@ fn killed_at_every_write_and_every_sync_it_goes_on_and_does_nothing_twice() {
 }
 
 #[test]
-fn on_a_full_disk_nothing_starts_everything_can_be_read_and_it_goes_on_when_there_is_room() {
+fn on_a_full_disk_nothing_starts_and_work_continues_when_there_is_room() {
     for fault in ["full", "readonly"] {
         let harness = Harness::new(fault);
         harness.set("break-a", fault);
@@ -180,7 +180,7 @@ fn on_a_full_disk_nothing_starts_everything_can_be_read_and_it_goes_on_when_ther
 }
 
 #[test]
-fn a_session_that_cannot_even_begin_leaves_nothing_behind() {
+fn a_session_that_fails_to_start_leaves_no_files() {
     let harness = Harness::new("begin");
     assert_eq!(harness.does(&["sessions", "list"]).status.code(), Some(0));
     harness.set("full", "");
@@ -193,7 +193,7 @@ fn a_session_that_cannot_even_begin_leaves_nothing_behind() {
 }
 
 #[test]
-fn after_a_failed_sync_nothing_is_acknowledged_and_what_the_next_opening_finds_counts() {
+fn after_a_failed_sync_nothing_is_acknowledged_until_the_store_is_reopened() {
     let harness = Harness::new("sync");
     harness.set("break-a", "sync");
     let output = harness.run_on_bad_disk();
@@ -208,7 +208,7 @@ fn after_a_failed_sync_nothing_is_acknowledged_and_what_the_next_opening_finds_c
 }
 
 #[test]
-fn a_torn_file_is_cut_to_the_last_whole_commit() {
+fn a_torn_file_is_cut_to_the_last_complete_commit() {
     let harness = Harness::new("torn");
     harness.set("kill-b", "");
     assert_eq!(harness.run().status.code(), None);
@@ -256,7 +256,7 @@ fn lose_checkpoints(harness: &Harness) {
 }
 
 #[test]
-fn a_damaged_end_is_cut_off_and_said_and_damage_in_the_middle_refuses_that_session_alone() {
+fn a_damaged_end_is_cut_and_reported_and_other_damage_stops_only_its_session() {
     let harness = Harness::new("damage");
     assert_eq!(harness.run().status.code(), Some(0));
     harness.does(&["plan", "run", "plan.yaml", "--session", "t"]);

@@ -123,7 +123,7 @@ fn document(output: &Output) -> Value {
 }
 
 #[test]
-fn killed_at_any_moment_every_effect_happens_and_none_twice_that_may_not() {
+fn a_process_killed_at_any_moment_runs_every_effect_and_repeats_only_idempotent_ones() {
     let undisturbed = Harness::new("calm");
     let expected = timeless(&document(&undisturbed.run().output().unwrap()));
 

@@ -80,7 +80,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_goal_is_held_against_the_peer_of_the_same_run() {
+    fn a_goal_is_compared_with_the_peer_of_the_same_run() {
         for (ours, peer, goal, holds) in [
             (2.0, Some(200.0), Goal::Ratio(100.0), Some(true)),
             (2.1, Some(200.0), Goal::Ratio(100.0), Some(false)),
@@ -96,7 +96,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_peer_that_was_not_measured_is_neither_met_nor_missed() {
+    fn a_goal_without_a_measured_peer_is_neither_met_nor_missed() {
         let row = row(2.0, None, Goal::Ratio(100.0));
         assert_eq!((row.holds(), row.ratio()), (None, None));
         assert!(row.to_json()["peer"].is_null());

@@ -98,7 +98,7 @@ mod tests {
     use super::{BEGIN, END, markdown, number, placed, text};
 
     #[test]
-    fn a_row_below_its_goal_is_shown_as_such() {
+    fn a_row_below_its_goal_is_marked() {
         let rows = [row(2.0, Some(400.0), Goal::Ratio(100.0)), row(2.0, Some(40.0), Goal::Ratio(100.0))];
         let lines = text(&rows);
         let ends: Vec<&str> = lines.lines().skip(1).filter_map(|line| line.split_whitespace().last()).collect();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_by_hand_stays() {
+    fn text_outside_the_markers_is_preserved() {
         let document = format!("# Title\n\nby hand\n\n{BEGIN}\nold\n{END}\n\nby hand too\n");
         let written = placed(&document, "new\n").unwrap();
         assert_eq!(written, format!("# Title\n\nby hand\n\n{BEGIN}\nnew\n{END}\n\nby hand too\n"));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_have_three_digits_that_count() {
+    fn figures_have_three_significant_digits() {
         assert_eq!([0.0, 0.0012, 1.234, 45.67, 1234.5].map(number), ["0", "0.0012", "1.23", "45.7", "1,235"]);
     }
 }

@@ -78,14 +78,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_the_type_of_its_name() {
+    fn the_content_type_follows_from_the_file_extension() {
         assert_eq!(kind_of("assets/index-4f.js"), "text/javascript; charset=utf-8");
         assert_eq!(kind_of("assets/a.css"), "text/css; charset=utf-8");
         assert_eq!(kind_of("assets/x"), "application/octet-stream");
     }
 
     #[test]
-    fn the_page_has_no_script_or_style_of_others() {
+    fn the_page_loads_no_external_scripts_or_styles() {
         assert!(!POLICY.contains("unsafe") && !POLICY.contains("http"), "{POLICY}");
         assert!(!NOT_BUILT.contains("<script") && !NOT_BUILT.contains("style"));
     }

@@ -74,7 +74,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn one_token_is_slowed_down_and_the_others_are_served() {
+    fn the_rate_limit_of_one_token_does_not_affect_other_tokens() {
         let limits = Limits::new(&HttpOptions { rate: 5, streams: 2, ..HttpOptions::default() });
         let start = Instant::now();
         let taken = (0..20).filter(|_| limits.request_at("anna", start).is_ok()).count();

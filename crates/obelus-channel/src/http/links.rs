@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_good_for_one_token_and_one_time() {
+    fn a_code_can_be_exchanged_once_for_its_own_token() {
         let links = Links::default();
         let code = links.add(Secret::new("obelus_first-token")).unwrap();
         let other = links.add(Secret::new("obelus_other-token")).unwrap();
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_links_wait() {
+    fn the_number_of_pending_links_is_limited() {
         let links = Links::default();
         let first = links.add(Secret::new("obelus_first-token")).unwrap();
         for _ in 0..MOST {

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_address_than_loopback_must_be_meant() {
+    fn listening_beyond_loopback_must_be_allowed_explicitly() {
         let mut options = HttpOptions::default();
         assert_eq!(options.check(false), Ok(()));
         options.listen = "0.0.0.0:8321".parse().unwrap();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_and_origins_are_exact() {
+    fn hosts_and_origins_must_match_exactly() {
         let mut options = HttpOptions { hosts: vec!["Agents.example.test".to_owned()], ..HttpOptions::default() };
         let hosts = options.hosts_at(options.listen);
         assert!(hosts.contains(&"localhost:8321".to_owned()) && hosts.contains(&"agents.example.test".to_owned()));

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_of_a_message_is_taken_and_nothing_else() {
+    fn only_text_content_of_a_message_is_accepted() {
         let of = |content: Value| content_text(&content).ok();
         assert_eq!(of(json!("a")).as_deref(), Some("a"));
         assert_eq!(of(json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}])).as_deref(), Some("a\nb"));

@@ -136,8 +136,9 @@ mod tests {
 
     use super::*;
 
-    /// Everything that a caller may send, in the path, the query, headers and bodies. None of it is an address that the
-    /// server calls (docs/server.md, "Addresses that the server calls"): whoever adds one checks what it resolves to.
+    /// Every field that a caller can send, in the path, the query, headers and bodies. None of them is an address that
+    /// the server calls (docs/server.md, "Addresses that the server calls"). A new field with an address must be
+    /// checked for the host that it resolves to.
     const FIELDS: &str = "about after agent at code consent decision digest error id idempotency-key input instance kind lang \
         last-event-id limit look mode only params path question reason result say session state status text timeout to \
         typed until value wait";
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn no_caller_names_an_address_that_the_server_would_call() {
+    fn request_fields_contain_no_url_for_the_server_to_call() {
         let value: serde_json::Value = serde_json::from_str(&docs::as_text(&api().1)).unwrap();
         let mut names = BTreeSet::new();
         for call in
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_path_of_the_api_is_described_with_its_errors() {
+    fn every_api_path_documents_its_errors() {
         let (_, description) = api();
         assert!(description.paths.paths.len() >= 20);
         let text = docs::as_text(&description);

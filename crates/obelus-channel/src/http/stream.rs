@@ -213,7 +213,7 @@ mod tests {
     use obelus_kernel::Time;
 
     #[test]
-    fn an_event_has_its_number_as_id_unless_it_is_passing() {
+    fn stored_events_have_their_number_as_id_and_transient_events_have_none() {
         let number = EventNumber { record: 12, part: 3 };
         let event = |is_passing, body| SessionEvent { number, at: Time(0), is_passing, body };
         let told = |is_passing, body| String::from_utf8(frame("s", &event(is_passing, body), None).to_vec()).unwrap();

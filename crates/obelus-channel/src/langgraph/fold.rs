@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_wait_are_a_run_that_ends_with_their_own_turn() {
+    fn a_queued_message_is_a_run_that_ends_with_its_own_turn() {
         let mut fold = Fold::new("t");
         fold.take(&said(1, "one"));
         fold.take(&said(2, "two"));

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_names_a_record_of_one_session_only() {
+    fn a_record_id_is_valid_for_one_session_only() {
         let id = id_of(Kind::Run, "a", 258);
         assert!(uuid::Uuid::parse_str(&id).is_ok() && id.ends_with("-000000000102"), "{id}");
         assert_eq!(record_of(Kind::Run, "a", &id), Some(258));

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_count_for_the_calls_that_wait_in_their_order_and_a_no_comes_first() {
+    fn decisions_apply_to_waiting_calls_in_order_and_denials_are_sent_first() {
         let three = || question(&[("Anna", Some(true)), ("Boris", None), ("Clara", None)]);
         let requests = interrupt(&three())["value"]["action_requests"].clone();
         let names: Vec<_> = requests.as_array().unwrap().iter().map(|one| one["args"]["who"].clone()).collect();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_what_differs_and_an_edit_of_nothing_is_a_yes() {
+    fn an_edit_contains_only_changed_parameters_and_without_changes_it_approves() {
         let edit = |args: Value| {
             let decision = json!({"type": "edit", "edited_action": {"name": "add_task", "args": args}});
             bodies(question(&[("Anna", None)]), json!([decision])).map(|mut bodies| bodies.remove(0))
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_answers_only_what_was_shown() {
+    fn an_interrupt_id_answers_only_the_question_as_it_was_shown() {
         let question = question(&[("Anna", None)]);
         let yes = json!({"decisions": [{"type": "approve"}]});
         let keyed =

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_that_could_not_be_read_again_is_not_written() {
+    fn a_note_too_large_to_read_back_is_not_written() {
         let folder = std::env::temp_dir().join(format!("obelus-notes-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let notes = Notes::new(&folder);

@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_come_as_a_name_a_list_or_a_query() {
+    fn stream_modes_are_read_from_a_name_a_list_or_the_query() {
         let query = |pairs: &[&str]| {
             let pairs: Vec<_> = pairs.iter().map(|mode| ("stream_mode".to_owned(), (*mode).to_owned())).collect();
             Modes::of_query(&pairs).map(|modes| modes.query()).ok()
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_goes_on_with_the_event_of_the_last_frame() {
+    fn a_stream_resumes_after_the_last_frame() {
         let id = FrameId::parse("12-3-1").unwrap();
         assert_eq!((id.event_before().to_string(), id.frame), ("12-2".to_owned(), 1));
         for wrong in ["", "12", "12-3", "a-b-c"] {

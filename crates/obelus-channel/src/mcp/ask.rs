@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_accepted_form_with_an_offered_choice_is_a_yes() {
+    fn only_an_accepted_form_with_an_offered_choice_approves() {
         let state = URL_SAFE_NO_PAD.encode(json!({"question": "s:q1", "digest": "d", "about": "call"}).to_string());
         let of = |response: Value| {
             given(&json!({"requestState": state, "inputResponses": {KEY: response}})).map(|given| given.unwrap().answer)

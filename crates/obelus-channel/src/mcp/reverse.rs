@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_counts_once_and_only_from_whoever_was_asked() {
+    fn an_answer_counts_once_and_only_from_the_caller_who_was_asked() {
         let pending = Pending::default();
         let (id, mut answer) = pending.wait("anna").unwrap();
         let message = json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept"}});

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conversation_is_found_by_its_caller_and_by_its_words() {
+    fn a_conversation_is_found_by_its_caller_and_its_messages() {
         let said = |role: &str, words: &str| (role.to_owned(), words.to_owned());
         let talk = [said("user", "a"), said("assistant", "b\n")];
         let same = [said("user", "a"), said("assistant", "b")];

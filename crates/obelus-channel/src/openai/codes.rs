@@ -59,7 +59,7 @@ pub(super) fn answer_in(text: &str) -> Option<(String, AnswerBody)> {
     is_code.then_some((code, answer))
 }
 
-/// The answer that words begin with, by its name in questions, and what follows.
+/// The kind of answer that a message begins with, and the rest of the message.
 pub(super) fn verb_of(text: &str) -> Option<(&'static str, &str)> {
     let text = text.trim().trim_matches('`');
     let (verb, rest) = text.split_once(char::is_whitespace)?;
@@ -73,8 +73,8 @@ pub(super) fn verb_of(text: &str) -> Option<(&'static str, &str)> {
     known.iter().find(|(known, _)| verb.eq_ignore_ascii_case(known)).map(|(_, answer)| (*answer, rest))
 }
 
-/// What was typed in place of a code, where words look like an answer to one of the open questions and have no code of
-/// any. Such words are not for the model.
+/// The text in place of a code, if a message looks like an answer to an open question but has no valid code. Such a
+/// message is not sent to the model.
 pub(super) fn mistyped<'a>(text: &'a str, open: &[QuestionRow]) -> Option<&'a str> {
     let (wanted, rest) = verb_of(text)?;
     let (code, more) = rest.trim_start().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_verb_with_a_code_is_an_answer() {
+    fn only_a_verb_with_a_code_answers_a_question() {
         let of = |text: &str| answer_in(text);
         assert_eq!(of("approve ABCD1234"), Some(("ABCD1234".to_owned(), AnswerBody::Approve { only: None })));
         assert_eq!(of(" `Approve abcd1234` ").map(|(code, _)| code).as_deref(), Some("ABCD1234"));

@@ -105,7 +105,8 @@ async fn begin(app: &App, access: &Access, request: &ChatRequest, session: &str)
     Ok(Source::Run(Box::new(FollowedRun::open(app, access, &begun, None).await?)))
 }
 
-/// What is said to words that look like an answer and have no code; none where they are words for the agent.
+/// The reply to a message that looks like an answer to a question but has no valid code; none if the message is for the
+/// agent.
 async fn not_a_code(
     app: &App,
     access: &Access,
@@ -123,7 +124,7 @@ async fn not_a_code(
     Ok(Some(with_questions(words, &view.questions, language)))
 }
 
-/// Words, and the questions that are open, each with its code.
+/// A text, and the open questions with their codes.
 fn with_questions(words: String, open: &[QuestionRow], language: Language) -> String {
     open.iter().fold(words, |words, question| format!("{words}\n\n{}", shown(question, language)))
 }

@@ -71,7 +71,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_last_message_is_what_is_said_and_the_others_name_the_conversation() {
+    fn the_last_message_is_the_input_and_the_earlier_ones_identify_the_conversation() {
         let user = |text: &str| json!({"role": "user", "content": text});
         let read = |messages: Value| ChatRequest::read(&json!({"model": "m", "messages": messages}));
         let messages =

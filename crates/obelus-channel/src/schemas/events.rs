@@ -31,9 +31,9 @@ pub(crate) struct SessionEventShape {
 #[serde(tag = "event", rename_all = "snake_case")]
 #[schema(as = EventBody)]
 pub(crate) enum EventShape {
-    /// The user said something
+    /// The user sent a message
     UserSaid { text: String },
-    /// The agent said something
+    /// The agent sent a message
     AgentSaid { text: String },
     /// Partial text of the model for the user; transient: `agent_said` has the whole text
     Writing { text: String },
@@ -65,13 +65,13 @@ pub(crate) enum EventShape {
     },
     /// A person is asked
     QuestionAsked { question: Box<EventQuestion> },
-    /// A question that waits is shown once more
+    /// An open question is shown again
     QuestionAskedAgain {
         question: Box<EventQuestion>,
         /// `more_is_known` or `it_will_lapse`.
         because: String,
     },
-    /// A person decided about a question
+    /// A person answered a question
     QuestionDecided {
         /// The question's id within the session.
         question: String,
@@ -79,27 +79,27 @@ pub(crate) enum EventShape {
         /// Who, and from where.
         by: String,
     },
-    /// A person took back a standing consent
+    /// A person revoked a standing consent
     ConsentRevoked { consent: u64, by: String },
-    /// Nobody answered a question in time
+    /// A question expired without an answer
     QuestionExpired { question: String },
     /// An event that a service sent on its own
     Happened { told: Value },
-    /// The state was put in place from outside
+    /// The state was replaced from outside
     StateEdited { by: String },
-    /// A person changed how far the session may go
+    /// A person changed the mode
     ModeChanged { mode: ModeName },
-    /// The agent's file says otherwise than before
+    /// The rules in the agent's file have changed
     RulesChanged,
     /// A person paused the session
     Paused { by: String },
-    /// A person let the session go on
+    /// A person resumed the session
     Resumed { by: String },
     /// A person stopped the turn
     Stopped,
-    /// Something about the session's files: passing
+    /// A notice about the session's files; transient
     Files { news: String },
-    /// The session has moved: passing
+    /// The session has made progress; transient
     Moved {
         mode: ModeName,
         /// Whether the turn waits for the model's answer.
@@ -107,7 +107,7 @@ pub(crate) enum EventShape {
         /// The calls of the turn whose status has changed.
         steps: Vec<StepShape>,
     },
-    /// The turn has come to rest
+    /// The turn rests
     Rested { reply: Box<ReplyShape> },
     /// Something could not be stored; transient
     Failed { code: String, text: String },

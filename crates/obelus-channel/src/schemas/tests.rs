@@ -27,7 +27,7 @@ fn fits<T: Serialize + DeserializeOwned>(written: &Value) {
 }
 
 #[test]
-fn questions_are_as_they_are_described() {
+fn questions_match_their_schema() {
     for (session, question) in [sample::about_one(), sample::about_three()] {
         for language in [Language::English, Language::Russian] {
             let view = QuestionView::of(&session, &question, language);
@@ -81,7 +81,7 @@ fn all(session: &Session, question: &Question) -> Vec<EventBody> {
 }
 
 #[test]
-fn events_are_as_they_are_described() {
+fn events_match_their_schema() {
     let (session, question) = sample::about_one();
     for body in all(&session, &question) {
         let event = SessionEvent { is_passing: false, number: EventNumber { record: 1, part: 2 }, at: Time(0), body };
@@ -95,7 +95,7 @@ fn events_are_as_they_are_described() {
 }
 
 #[test]
-fn outcomes_and_decisions_are_as_they_are_described() {
+fn outcomes_and_decisions_match_their_schemas() {
     let outcomes = [
         Outcome::Value(json!({"a": 1})),
         Outcome::Messages(vec![json!({"type": "state", "data": {}})]),
@@ -121,7 +121,7 @@ fn outcomes_and_decisions_are_as_they_are_described() {
 }
 
 #[test]
-fn messages_and_stories_of_values_are_as_they_are_described() {
+fn messages_and_value_histories_match_their_schemas() {
     let messages = json!([
         {"type": "text", "role": "user", "text": "words"},
         {"type": "tool", "tool": {"t": {"x-effect": "read"}}},

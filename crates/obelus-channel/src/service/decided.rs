@@ -13,7 +13,7 @@ use crate::types::QuestionRow;
 use crate::who::who;
 
 impl Service {
-    /// A question with what was decided. One that was edited is shown as whoever edited it saw it.
+    /// A question with its decision. An edited question is shown as the person who edited it saw it.
     pub(super) async fn with_decision(
         &self,
         mut row: QuestionRow,
@@ -52,7 +52,7 @@ impl Service {
     }
 }
 
-/// What stands over a question that is closed: what was decided, by whom and when; none while it is open.
+/// The header of a closed question: the decision, the person and the time; none while it is open.
 pub(super) fn decided_head(question: &Question, decision: Option<&str>, language: Language) -> Option<String> {
     if question.status == QuestionStatus::Requested {
         return None;
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_decided_stands_over_a_question() {
+    fn the_header_of_a_question_shows_the_decision() {
         let of = |status, decision| head(status, decision, Some("api:anna"), "2026-01-01T00:00:00Z", Language::English);
         assert_eq!(of("approved", Some("edit")), "Approved with changes (anna in API, 2026-01-01T00:00:00Z)");
         assert_eq!(of("approved", None), "Approved (anna in API, 2026-01-01T00:00:00Z)");

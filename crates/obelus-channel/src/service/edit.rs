@@ -166,7 +166,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn only_pictures_of_the_folder_are_read() {
+    fn pictures_are_read_only_from_their_folder() {
         let folder = std::env::temp_dir().join(format!("obelus-pictures-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("s")).unwrap();

@@ -129,7 +129,7 @@ impl Service {
         .await
     }
 
-    /// Begins a session where another one was after a record, or where it is now. Its id is drawn where none is given.
+    /// Creates a session at a record of another one, or at its present state. Without a given id, a random one is used.
     pub async fn fork(&self, id: &str, new: Option<String>, at: Option<u64>) -> Result<ForkView, ChannelError> {
         check_id(id)?;
         let new = new.unwrap_or_else(drawn_id);

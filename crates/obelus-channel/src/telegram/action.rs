@@ -1,4 +1,4 @@
-//! What the buttons of cards mean, and the tokens that tie them to their cards.
+//! The meaning of the buttons of cards, and the tokens that bind them to their cards.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,9 +7,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Approve,
-    /// A no, of which a reason may follow.
+    /// A denial; a reason may follow.
     Deny,
-    /// A no without a reason.
+    /// A denial without a reason.
     DenyNow,
     /// One step back.
     Back,
@@ -23,9 +23,9 @@ pub(super) enum Action {
     Field(usize),
     /// One of the values that the field can have.
     Choice(usize),
-    /// Shows what a yes may stand for beyond the question.
+    /// Shows the standing consents that an approval can include.
     Consents,
-    /// Yes, and to the consent of this code, which the card shows in words.
+    /// Approves, and gives the standing consent with this code, which the card describes.
     Consent(u32),
 }
 
@@ -72,20 +72,20 @@ impl Action {
         })
     }
 
-    /// Whether it only changes what stands on the card, and answers nothing.
+    /// Whether it only changes the view of the card and does not answer the question.
     pub(super) fn is_step(self) -> bool {
         matches!(self, Self::Deny | Self::Back | Self::Edit | Self::Field(_) | Self::Choice(_) | Self::Consents)
     }
 }
 
-/// A token that nobody can guess.
+/// A random token.
 pub(super) fn draw_token() -> Result<String, String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random bytes: {error}"))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The token and the meaning of a button that was pressed.
+/// The token and the meaning of a pressed button.
 pub(super) fn read_data(data: &str) -> Option<(&str, Action)> {
     let (token, action) = data.split_once(':')?;
     Some((token, Action::named(action)?))
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buttons_fit_into_their_64_bytes_and_say_what_they_mean() {
+    fn button_data_fits_into_64_bytes_and_is_parsed_back() {
         let (one, other) = (draw_token().unwrap(), draw_token().unwrap());
         assert!(one != other && one.len() == 22);
         let all = [

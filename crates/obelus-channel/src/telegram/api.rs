@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_read_and_refusals_told_apart() {
+    fn api_answers_are_parsed_and_errors_are_classified() {
         assert_eq!(read_answer(200, br#"{"ok":true,"result":[1]}"#), Ok(json!([1])));
         let many = br#"{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":7}}"#;
         assert_eq!(read_answer(429, many), Err(ApiError::TooMany(Duration::from_secs(7))));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_that_cannot_be_read_keeps_its_number() {
+    fn an_unreadable_update_keeps_its_number() {
         let odd = json!({"update_id": 5, "message": {"chat": "?"}});
         assert!(matches!(Update::of(odd), Some(Update { id: 5, content: Content::Other })));
         let poll = json!({"update_id": 6, "poll": {}});

@@ -11,20 +11,20 @@ use crate::types::{FieldKindName, FormFieldView, QuestionRow};
 
 /// The limit of values that a card offers; others are typed.
 const MOST_VALUES: usize = 8;
-/// A card has at most so many fields to choose from.
+/// The limit of fields that a card offers.
 const MOST_FIELDS: usize = 40;
 /// The longest label of a button.
 const LONGEST_LABEL: usize = 60;
 /// Room for what the bot adds to a question.
 const ASIDE: usize = 1_000;
 
-/// What stands on an open card beside the question.
+/// The view of an open card beside the question.
 pub(super) enum CardFace {
     /// The answers.
     Answers,
-    /// A no was pressed, and a reason may follow.
+    /// "Deny" was pressed, and a reason may follow.
     Denying,
-    /// What a yes may stand for beyond the question.
+    /// The standing consents that an approval can include.
     Consents,
     /// The fields that can be changed.
     Fields(Vec<FormFieldView>),
@@ -52,7 +52,7 @@ fn text_of(text: &str, language: Language) -> String {
     }
 }
 
-/// An open question: its text and its buttons. `text` is the question as it stands, with an edit if there is one.
+/// An open question: its text and its buttons. `text` is the present question, with the edit if there is one.
 pub(super) fn open_card(
     row: &QuestionRow,
     text: &str,
@@ -101,7 +101,7 @@ pub(super) fn open_card(
     (text, keyboard(json!(keys)))
 }
 
-/// The buttons with which a question is answered, and words about them.
+/// The buttons that answer a question, and their explanation.
 fn answers(row: &QuestionRow, language: Language, key: impl Fn(&str, Action) -> Value) -> (String, Vec<Vec<Value>>) {
     let words = &language.words().bot;
     let has = |answer: &str| row.answers.iter().any(|known| known == answer);
@@ -127,13 +127,13 @@ fn answers(row: &QuestionRow, language: Language, key: impl Fn(&str, Action) -> 
     (String::new(), keys)
 }
 
-/// What a yes may stand for beyond the question: each offer in words, and a button with its number (ASK-9).
+/// The standing consents that an approval can include: each with its description and a numbered button (ASK-9).
 fn consents(row: &QuestionRow, language: Language, key: impl Fn(&str, Action) -> Value) -> (String, Vec<Vec<Value>>) {
     let words = &language.words().bot;
     let (mut lines, mut keys) = (vec![language.words().ask.consents.to_owned()], Vec::new());
     let offers = row.consents.iter().filter_map(|offer| Some((offer, u32::from_str_radix(&offer.code, 16).ok()?)));
     for (number, (offer, code)) in (1..).zip(offers) {
-        // What cannot be shown whole cannot be agreed to.
+        // A consent can be given only if its description is shown completely.
         if units(&offer.covers) + lines.iter().map(|line| units(line)).sum::<usize>() > ASIDE - 200 {
             lines.push(fill(words.offer_too_long, &[&number.to_string()]));
             break;
@@ -172,7 +172,7 @@ pub(super) fn closed_card(
     if let Some(at) = row.decided_at.as_deref() {
         outcome.push_str(&format!("\n{at}"));
     }
-    // Who decided stands below, by the name that is known here.
+    // The person who decided is shown below, with the name known to the bot.
     let text = plain(&row.text, &row.id);
     let text = text.split_once('\n').map_or(text.as_str(), |(_, rest)| rest);
     (format!("{}\n\n{outcome}", text_of(text, language)), keyboard(json!([])))
@@ -195,7 +195,7 @@ pub(super) fn offered(row: &QuestionRow) -> Vec<Value> {
     values.or_else(both).filter(|values| values.len() <= MOST_VALUES).unwrap_or_default()
 }
 
-/// The values that a field of a form can have: what a button says, and what it types.
+/// The values that a field of a form offers: the label of the button, and the value.
 pub(super) fn choices_of(field: &FormFieldView, language: Language) -> Vec<(String, String)> {
     let words = &language.words().bot;
     match field.kind {
@@ -210,7 +210,7 @@ pub(super) fn choices_of(field: &FormFieldView, language: Language) -> Vec<(Stri
     }
 }
 
-/// The value that was typed: a text where one is asked for, else JSON if it is valid.
+/// The typed value: a text if the field is a text, else JSON if it is valid.
 pub(super) fn typed(text: &str, row: &QuestionRow) -> Value {
     let wants_text = row.schema.as_ref().is_none_or(|schema| schema["type"] == "string");
     match serde_json::from_str::<Value>(text) {

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_and_nobody_is_allowed_by_default() {
+    fn a_config_is_read_and_allows_no_users_by_default() {
         let config = read("plain", "token_file: token\nagent: crm\nallow: [42, 43]\nlang: ru\n", 0o600).unwrap();
         assert_eq!((config.token.expose(), config.api.as_str()), ("123456:AAbb_cc-dd", PUBLIC_API));
         assert_eq!((config.allow.len(), config.lang), (2, Some(Language::Russian)));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn an_invalid_config_is_refused_with_the_reason() {
         let plain = "token_file: token\nagent: crm\n";
         let cases = [
             ("open", plain.to_owned(), 0o644, "chmod 600"),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_told_from_other_texts() {
+    fn bot_tokens_are_distinguished_from_other_texts() {
         for wrong in ["", "abc", "12:", ":x", "12:a/b", "12:a b", "x1:abc"] {
             assert!(!is_token(wrong), "{wrong}");
         }

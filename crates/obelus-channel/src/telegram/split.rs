@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn no_surrogate_pair_is_cut() {
+    fn surrogate_pairs_are_not_split() {
         let text = "🙂".repeat(5);
         assert_eq!(split(&text, 3), ["🙂"; 5]);
         assert_eq!(split(&text, 4), ["🙂🙂", "🙂🙂", "🙂"]);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_space_is_lost_and_every_part_fits() {
+    fn splitting_loses_only_white_space_and_every_part_fits() {
         let signs = ['a', 'b', 'я', '🙂', ' ', ' ', '\n'];
         let mut seed = 7_u32;
         let mut draw = |below: u32| {

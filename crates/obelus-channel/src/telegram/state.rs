@@ -75,7 +75,7 @@ pub(super) struct Card {
     /// Whether "deny" was pressed, and a reason may follow.
     #[serde(default)]
     pub(super) is_denying: bool,
-    /// Whether it shows what a yes may stand for beyond the question.
+    /// Whether it shows the standing consents that an approval can include.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_consenting: bool,
     /// The edit that is being made of its call.
@@ -86,7 +86,7 @@ pub(super) struct Card {
 /// An edit that is being made on a card.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Edit {
-    /// What was typed into fields, by their places.
+    /// The typed values, by field.
     pub(super) typed: BTreeMap<String, String>,
     /// Whether the next field is being chosen.
     #[serde(default)]
@@ -94,13 +94,14 @@ pub(super) struct Edit {
     /// The field whose value is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) place: Option<String>,
-    /// The user who chose it: their next words are the value.
+    /// The user who chose it: their next message is the value.
     #[serde(default)]
     pub(super) by: i64,
 }
 
 impl Edit {
-    /// The edit one step before: from a value to the fields, from the fields to what was typed before, from there to none.
+    /// The edit one step before: from a value to the list of fields, from there to the values typed before, and then to
+    /// no edit.
     pub(super) fn back(self) -> Option<Self> {
         match (self.place.is_some(), self.is_choosing && !self.typed.is_empty()) {
             (true, _) => Some(Self { place: None, is_choosing: true, ..self }),
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_there_again_and_another_bot_begins_anew() {
+    fn saved_state_is_restored_and_another_bot_starts_with_empty_state() {
         let folder = folder("again");
         let card = Card {
             session: "s".to_owned(),
@@ -238,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn a_card_of_the_version_before_is_read() {
+    fn a_card_saved_by_the_previous_version_is_read() {
         let old = serde_json::json!({"session": "s", "question": "s:q1", "digest": "d", "chat": 5, "is_denying": true});
         let card: Card = serde_json::from_value(old).unwrap();
         assert!(card.is_denying && !card.is_consenting && card.edit.is_none());
     }
 
     #[test]
-    fn an_edit_goes_back_step_by_step() {
+    fn back_undoes_an_edit_one_step_at_a_time() {
         let typed = BTreeMap::from([("sum".to_owned(), "7".to_owned())]);
         let asks = Edit { typed: typed.clone(), place: Some("id".to_owned()), ..Edit::default() };
         let fields = asks.back().unwrap();
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn each_user_has_a_session_of_their_own_and_groups_have_others() {
+    fn each_user_and_each_group_has_a_separate_session() {
         let mut saved = Saved::default();
         assert_eq!(saved.session_of(42, 42), "telegram-42");
         assert_eq!(saved.session_of(42, -1001), "telegram-42-in-1001");
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_updates_hold_for_less_than_a_week() {
+    fn a_saved_update_offset_expires_after_a_week() {
         let saved = Saved { offset: 9, offset_at: 1_000, ..Saved::default() };
         assert_eq!(saved.offset_at(Time(2_000)), Some(9));
         assert_eq!(saved.offset_at(Time(8 * 24 * 3600 * 1000)), None);

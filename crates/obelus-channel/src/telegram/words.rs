@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_answered_is_named() {
+    fn the_person_who_answered_is_named() {
         let words = &Language::English.words().bot;
         let anna = |id| (id == 42).then(|| "Anna".to_owned());
         assert_eq!(who(words, "telegram:42", anna), "Anna");
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_is_the_files_or_the_users() {
+    fn the_language_is_set_by_the_config_or_else_by_the_user() {
         assert_eq!(language_of(None, Some("ru-RU")), Language::Russian);
         assert_eq!(language_of(None, Some("rum")), Language::English);
         assert_eq!(language_of(None, None), Language::English);

@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets_are_told_from_others() {
+    fn names_of_secrets_are_recognised() {
         for name in [
             "OPENAI_API_KEY",
             "APIKEY",

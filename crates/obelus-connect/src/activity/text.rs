@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_json_is_shown_where_it_breaks() {
+    fn invalid_json_is_shown_at_the_failing_position() {
         let error = read_json(b"{\"a\": 1,\n \"b\": oops}", "stdout").unwrap_err();
         assert_eq!(error.code, "bad_output");
         assert_eq!(error.message, "stdout is not JSON: expected value at line 2 column 7, near `\"b\": oops}`");

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn b24_11_a_tool_says_all_that_a_method_needs() {
+    fn b24_11_an_annotation_describes_a_method_completely() {
         assert_eq!(read(json!(null)).unwrap(), Annotation::default());
         let said = read(json!({"method": "crm.dealcategory.list", "list": true})).unwrap();
         assert_eq!((said.method.as_deref(), said.list()), (Some("crm.dealcategory.list"), Some(List::default())));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_lacks_a_parameter_goes_to_the_method_instead() {
+    fn a_call_without_a_required_parameter_uses_the_fallback_method() {
         let said = read(json!({
             "method": "crm.activity.add", "plant": {"fields.ORIGIN_ID": "{key}"}, "find": {"method": "crm.activity.list"},
             "instead": {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_it_is_told_with_the_tool() {
+    fn an_error_in_an_annotation_is_reported_with_the_tool() {
         for (said, words) in [
             (json!({"lst": true}), "unknown field `lst`"),
             (json!({"find": {"methd": "x"}}), "methd"),

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_planted_where_the_tool_says_and_the_call_says_nothing() {
+    fn a_key_is_embedded_where_the_tool_declares_it_and_the_call_has_no_value() {
         let deal = annotation(&json!({
             "plant": {"fields.ORIGINATOR_ID": "obelus", "fields.ORIGIN_ID": "{key}"},
             "find": {"method": "crm.deal.list"},
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_is_put_after_a_text() {
+    fn a_marker_is_appended_to_a_text() {
         let task = annotation(&json!({
             "plant": {"fields.DESCRIPTION": {"append": "\n\n[{key}]"}}, "find": {"method": "tasks.task.list"},
         }));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_that_people_see_is_short_and_found_again() {
+    fn a_visible_marker_is_short_and_can_be_found() {
         let todo = annotation(&json!({
             "plant": {"description": {"append": "\n{mark}"}}, "find": {"method": "crm.activity.list", "mark": "DESCRIPTION"},
         }));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_the_same_for_the_same_call_only() {
+    fn only_the_same_call_has_the_same_key() {
         let call = params(json!({"fields": {"TITLE": "a"}}));
         let other = params(json!({"fields": {"TITLE": "b"}}));
         assert_eq!(key_of("s:1.0", &call), key_of("s:1.0", &call));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_created_is_found_and_told_as_the_creation_would() {
+    fn a_created_record_is_found_and_returned_like_the_result_of_the_creation() {
         let find = |said: Value| annotation(&json!({ "find": said })).find.unwrap();
         let plain = find(json!({"method": "crm.deal.list"}));
         assert_eq!(plain.found(&json!([{"ID": "9"}, {"ID": "7"}]), "k"), Ok(Some(json!(7))));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_has_happened_where_everything_it_sets_is_there() {
+    fn an_update_has_happened_if_the_record_has_all_its_values() {
         let deal = annotation(&json!({"same": {"method": "crm.deal.get", "fields": "fields"}})).same.unwrap();
         let record = json!({"ID": "5", "OPPORTUNITY": "100000.00", "STAGE_ID": "WON"});
         for (set, expected) in [

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn b24_10_errors_are_passed_on_with_code_description_and_plain_words() {
+    fn b24_10_errors_are_passed_on_with_code_description_and_explanation() {
         for (code, description, method, expected_code, words) in [
             ("", "Not found", "crm.deal.get", "not_found", "Not found. There is no such record"),
             ("", "Access denied.", "crm.deal.get", "access_denied", "has no access"),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_portal_says_cannot_steer_a_terminal() {
+    fn control_characters_in_portal_errors_are_escaped() {
         let error =
             Failure::Portal(PortalError::new("X\u{1b}[2J", "a\u{202e}b")).into_error("m", "p", Language::English);
         assert!(!error.message.contains(['\u{1b}', '\u{202e}']), "{}", error.message);

@@ -19,7 +19,7 @@ pub fn token_variable(spec: &SessionSpec) -> String {
     named.map_or("BITRIX_APPLICATION_TOKEN", |name| name.strip_prefix('$').unwrap_or(name)).to_owned()
 }
 
-/// The largest form. Events carry only ids, so a larger form is none.
+/// The largest form. Events contain only ids, so a larger form is not an event.
 const LARGEST: usize = 64 * 1024;
 
 /// An event of the portal. Its sender knew the token.
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_read_and_its_auth_is_left_behind() {
+    fn an_event_is_read_without_its_auth_data() {
         let event = PortalEvent::read(FORM.as_bytes(), &token()).unwrap();
         assert_eq!((event.name.as_str(), event.ts.as_str()), ("ONCRMDEALUPDATE", "1714557600"));
         assert_eq!(event.data, json!({"FIELDS": {"ID": "12"}}));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_know_the_token_is_not_heard() {
+    fn an_event_without_the_right_token_is_refused() {
         for wrong in ["", "t%261-agree", "t%261-agreedx", "T%261-AGREED"] {
             let form = FORM.replace("t%261-agreed", wrong);
             assert_eq!(PortalEvent::read(form.as_bytes(), &token()), Err(EventRejected::Stranger), "{wrong}");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_refused() {
+    fn a_malformed_event_is_refused() {
         let with = |name: &str| FORM.replace("ONCRMDEALUPDATE", name);
         for form in [with(""), with("a%20b"), with("%D0%94%D0%B0"), with(&"X".repeat(101))] {
             assert_eq!(PortalEvent::read(form.as_bytes(), &token()), Err(EventRejected::NoEvent), "{form}");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_is_wanted() {
+    fn only_events_with_a_binding_are_wanted() {
         let event = PortalEvent::read(FORM.as_bytes(), &token()).unwrap();
         let bound = |event: &str, handler: &str| json!([{"event": event, "handler": handler}]);
         assert!(event.is_wanted(&bound("onCrmDealUpdate", "https://example.test/hook"), "/hook"));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn fuzz_forms_are_refused_or_read_and_their_auth_is_left_behind() {
+    fn fuzz_forms_are_refused_or_read_without_their_auth_data() {
         let token = Secret::new("t");
         crate::fuzz::fuzz("form", |input| {
             let Ok(event) = PortalEvent::read(input, &token) else { return false };
@@ -178,12 +178,12 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_comes_is_refused_or_read(form in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {
+        fn any_bytes_are_refused_or_read_without_a_panic(form in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {
             let _ = PortalEvent::read(&form, &token());
         }
 
         #[test]
-        fn keys_of_any_form_are_borne(key in "[a-z\\[\\]%0-9&=]{0,40}") {
+        fn malformed_keys_do_not_panic(key in "[a-z\\[\\]%0-9&=]{0,40}") {
             let form = format!("{FORM}&{key}=x&data[{key}]=y");
             let read = PortalEvent::read(form.as_bytes(), &token());
             proptest::prop_assert!(read.is_ok() || read == Err(EventRejected::Stranger) || read == Err(EventRejected::NoEvent));

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_written_as_the_newer_method_wants_it() {
+    fn a_call_is_converted_to_the_newer_method() {
         let sent = keyed().params(&call(json!({"TITLE": "Окна", "responsibleId": "3", "AUDITORS": ["1"]})), "k", "7");
         let fields = json!({"title": "Окна", "responsibleId": 3, "creatorId": 7, "auditors": [1], "xmlId": "k"});
         assert_eq!(sent.map(Value::Object), Some(json!({ "fields": fields })));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_with_something_that_has_no_place_goes_the_older_way() {
+    fn a_call_with_an_unsupported_parameter_uses_the_older_method() {
         assert_eq!(keyed().params(&call(json!({"TITLE": "Окна", "TAGS": ["a"]})), "k", "7"), None);
     }
 }

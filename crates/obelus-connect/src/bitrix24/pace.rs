@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_burst_is_spent_at_once_and_then_it_is_two_a_second() {
+    fn requests_after_the_burst_are_limited_to_two_a_second() {
         let mut pace = Pace::new(Rate::default());
         let waits: Vec<f64> = (0..53).map(|_| pace.take(Duration::ZERO).as_secs_f64()).collect();
         assert!(waits[..49].iter().all(|wait| *wait == 0.0));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_used_comes_back() {
+    fn unused_capacity_is_restored() {
         let mut pace = Pace::new(Rate::default());
         (0..49).for_each(|_| _ = pace.take(Duration::ZERO));
         assert_eq!(pace.take(seconds(24.5)), Duration::ZERO);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_portal_is_given_time() {
+    fn a_portal_over_its_limit_is_given_time() {
         let mut pace = Pace::new(Rate::default());
         pace.is_full(Duration::ZERO);
         assert_eq!(pace.take(Duration::ZERO), seconds(0.5));
@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_order_of_asking_is_refused_by_the_portal(
+        fn no_sequence_of_requests_exceeds_the_portals_rate(
             gaps in prop::collection::vec(prop_oneof![3 => Just(0.0), 1 => 0.0..5.0_f64], 1..200),
             burst in 2.0..60.0_f64, per_second in 0.5..5.0_f64, jitter in 0.0..0.9_f64,
         ) {
@@ -143,7 +143,7 @@ mod tests {
         }
 
         #[test]
-        fn nobody_waits_longer_than_the_rate_demands(count in 1..200_usize, burst in 2.0..60.0_f64) {
+        fn no_request_waits_longer_than_the_rate_requires(count in 1..200_usize, burst in 2.0..60.0_f64) {
             let mut pace = Pace::new(Rate { burst, per_second: 2.0 });
             let last = (0..count).map(|_| pace.take(Duration::ZERO)).last().unwrap_or_default();
             let least = ((count as f64 - burst) / 2.0).max(0.0);

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_read_with_and_without_its_last_slash() {
+    fn an_address_is_read_with_and_without_a_trailing_slash() {
         for text in ["https://crm.example.test/rest/7/s3cr3t_Token", " https://crm.example.test/rest/7/s3cr3t_Token/ "]
         {
             let webhook = Webhook::parse(text).unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_and_the_address_is_not_shown() {
+    fn an_invalid_address_is_refused_with_the_reason_and_not_shown() {
         for (text, words) in [
             ("", "no URL"),
             ("crm.example.test/rest/1/s3cr3t", "no URL"),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_method_leads_nowhere_else() {
+    fn a_method_name_cannot_change_the_url() {
         let webhook = Webhook::parse("https://crm.example.test/rest/1/abc/").unwrap();
         for name in ["", "a..b", "../x", "crm/deal", "crm.deal?x", "crm.deal#", "crm.deal%2f", "сделка", "a b"] {
             assert!(webhook.url_of(name).is_err(), "{name}");

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn b24_9_a_name_that_stands_twice_in_two_spellings_is_found() {
+    fn b24_9_duplicate_names_in_different_spellings_are_detected() {
         let params = |value: Value| value.as_object().cloned().unwrap_or_default();
         for (given, expected) in [
             (json!({"fields": {"STAGE_ID": "NEW", "stageId": "WON"}}), Some(("STAGE_ID", "stageId"))),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_written_as_php_reads_them() {
+    fn parameters_are_encoded_for_php() {
         let params = json!({"filter": {"%TITLE": "Окна & двери", ">ID": 5}, "select": ["ID", "TITLE"], "start": -1});
         let command = request(params.clone()).command().unwrap();
         assert_eq!(
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_query_cannot_say_goes_into_no_batch() {
+    fn a_call_that_a_query_cannot_express_is_not_batched() {
         for params in [
             json!({"filter": {"CLOSED": null}}),
             json!({"filter": {"X": true}}),
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_from_errors_and_from_rubbish() {
+    fn results_errors_and_malformed_answers_are_distinguished() {
         let answer =
             read(200, br#"{"result": [1], "total": 150, "next": 50, "time": {"operating_reset_at": 9}}"#).unwrap();
         assert_eq!(answer, Answer { result: json!([1]), total: Some(150), next: Some(50), reset_at: Some(9) });

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_user_typed_is_not_in_an_address_that_is_kept() {
+    fn text_typed_by_a_user_is_removed_from_stored_addresses() {
         let shown = |text: &str| shown_text(text);
         assert_eq!(shown("https://shop.example.test/a/b"), "https://shop.example.test/a/b");
         assert_eq!(shown("https://u:p@shop.example.test:8443/a#part"), "https://shop.example.test:8443/a");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_opened_again_with_as_much_of_its_query_as_is_known() {
+    fn a_page_is_reopened_with_the_known_part_of_its_query() {
         let again = |text: &str| reopened(&shown_text(text)).map(|address| address.to_string());
         assert_eq!(again("https://shop.example.test/s?q=a").as_deref(), Some("https://shop.example.test/s"));
         assert_eq!(again("https://shop.example.test/#/r").as_deref(), Some("https://shop.example.test/"));

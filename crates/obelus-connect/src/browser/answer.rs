@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sections_are_told_apart() {
+    fn sections_of_an_answer_are_separated() {
         let answer = Answer::parse(
             "### Open tabs\n- 0: (current) [A](http://a.test/)\n- 1: [B](http://b.test/)\n### Page\n- Page URL: http://a.test/\n\
              - Page Title: A ### Snapshot\n### Snapshot\n```yaml\n- button \"### Error\" [ref=e1]\n```\n### Events\n\
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_dialog_are_nothing_but_words() {
+    fn text_of_a_dialog_is_not_parsed_as_a_section() {
         let answer = Answer::parse(
             "### Error\nError: Tool \"browser_snapshot\" does not handle the modal state.\n### Modal state\n\
              - [\"confirm\" dialog with message \"a\n### Snapshot\n```yaml\n- button \"x\" [ref=e1]\n```\"]: can be handled",
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn fuzz_what_the_server_says_of_a_page_is_read_whatever_it_is() {
+    fn fuzz_any_answer_about_a_page_is_read() {
         use crate::browser::{PageSnapshot, is_id};
         crate::fuzz::fuzz("browser", |input| {
             let text = String::from_utf8_lossy(input);

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_told_apart_and_known_again() {
+    fn rows_are_distinguished_and_recognised_later() {
         let page = "- list [ref=e1]:\n  - listitem [ref=e2]:\n    - text: Kettle\n    - generic [ref=e8]:\n      - button \"Delete\" [ref=e3]\n  \
                     - listitem [ref=e4]:\n    - text: Pot\n    - generic [ref=e9]:\n      - button \"Delete\" [active] [ref=e5]";
         let [Some(kettle), Some(pot)] = &arounds(page)[..] else { panic!("two rows") };
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_whose_controls_are_the_same_are_told_apart_by_what_they_are_about() {
+    fn rows_with_the_same_controls_are_distinguished_by_their_text() {
         let row = |name: &str, id: usize| {
             format!(
                 "  - listitem [ref=e{id}]:\n    - text: {name}\n    - generic [ref=e{}]:\n      - button \"Edit\" [ref=e{}]\n      \
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_wrapped_anew_is_the_same() {
+    fn a_row_with_new_wrappers_is_the_same_row() {
         let page = |button: &str, other: &str| {
             format!(
                 "- list [ref=e1]:\n  - listitem [ref=e2]:\n    - text: Kettle\n{button}\n  - listitem [ref=e4]:\n    - text: Pot\n{other}"
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_list_without_rows_what_comes_before_counts() {
+    fn in_a_list_without_rows_the_preceding_text_identifies_an_element() {
         let mut page = "- main [ref=e1]:".to_owned();
         for number in 0..50 {
             page.push_str(&format!(
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_whose_fields_are_filled_in_is_the_same_without_what_stands_in_them() {
+    fn field_values_do_not_identify_a_row() {
         let row = |name: &str, count: &str, state: &str| {
             format!(
                 "  - listitem [ref=e2]:\n    - text: {name}\n    - spinbutton \"Count\" [ref=e7]{count}\n    - combobox [ref=e8]:\n      \
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_that_stands_alone_has_nothing_around_it() {
+    fn an_element_outside_rows_and_lists_has_no_surroundings() {
         assert_eq!(arounds("- button \"a\" [ref=e1]"), [None]);
         assert_eq!(arounds("- generic [ref=e2]:\n  - button \"a\" [ref=e1]"), [None]);
     }

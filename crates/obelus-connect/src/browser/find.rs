@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_machine_is_told_what_to_install() {
+    fn on_a_machine_without_a_browser_the_error_says_what_to_install() {
         let machine = Machine::new("bare", &[]);
         let found = machine.find(&[]);
         let what: Vec<_> = found.missing.iter().map(|missing| missing.what).collect();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_installed_is_found_in_its_order() {
+    fn installed_programs_are_found_in_order_of_preference() {
         let machine = Machine::new("full", &["node", "chromium"]);
         let cli = machine.0.join(".local/share/obelus/browser/node_modules/@playwright/mcp/cli.js");
         std::fs::create_dir_all(cli.parent().unwrap()).unwrap();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_on_the_path_is_run_by_itself() {
+    fn a_server_on_the_path_is_started_directly() {
         let machine = Machine::new("path", &["node", "playwright-mcp", "google-chrome"]);
         let found = machine.find(&[]);
         assert_eq!((found.program, found.arguments), (Some(machine.0.join("bin/playwright-mcp")), vec![]));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_named_as_a_shell_reads_it() {
+    fn a_folder_is_quoted_for_the_shell() {
         assert_eq!(in_shell(Path::new("/a/b c'd")), r"'/a/b c'\''d'");
     }
 }

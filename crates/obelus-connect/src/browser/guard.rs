@@ -144,7 +144,7 @@ mod tests {
     use regex::Regex;
 
     #[test]
-    fn exceptions_are_methods_and_addresses() {
+    fn exceptions_match_by_method_and_address() {
         for (text, line, expected) in [
             ("POST https://api.example.test/graphql", "POST https://api.example.test/graphql", true),
             ("POST https://api.example.test/graphql", "PUT https://api.example.test/graphql", false),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_told_and_read_again() {
+    fn requests_are_written_as_json_and_read_back() {
         let request = |method: &str, operation: Option<&str>| Request {
             method: method.to_owned(),
             address: "https://shop.example.test/api".to_owned(),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_carries_something_else_takes_the_place_of_the_one_before() {
+    fn a_request_with_another_body_replaces_the_previous_one() {
         let request = |address: &str, item: &str| Request {
             method: "POST".to_owned(),
             address: address.to_owned(),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_and_known_by_its_sum() {
+    fn a_long_text_is_cut_and_identified_by_its_digest() {
         assert_eq!(carried("short … text"), "short … text");
         let long = carried(&format!("{}… (4000, 1f2e)", "ж".repeat(4000)));
         assert_eq!(long, format!("{}… (4000, 1f2e)", "ж".repeat(300)));

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_taken_out_and_put_in_again() {
+    fn element_ids_are_removed_from_a_call_and_restored() {
         let typed = |_: usize, text: &str| Ok(text.replace("$P", "hush"));
         for (tool, params, act, again) in [
             (
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_to_be_done_is_refused() {
+    fn forbidden_tools_and_parameters_are_refused() {
         for (tool, params, code) in [
             ("browser_evaluate", json!({"function": "() => 1"}), "refused"),
             ("browser_run_code_unsafe", json!({"code": "1"}), "refused"),

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_judged_by_where_they_lead() {
+    fn links_are_judged_by_their_target() {
         for (address, class) in [
             ("https://shop.example.test/p/2", Class::Look),
             ("https://shop.example.test/checkout", Class::Look),
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_whole() {
+    fn only_whole_words_match() {
         for (text, expected) in [
             ("delete", true),
             ("itemDelete", true),

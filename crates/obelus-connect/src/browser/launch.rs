@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_the_file_is_left_alone() {
+    fn a_server_configured_in_the_file_is_not_changed() {
         let mcp = json!({"browser": {"command": ["x"]}, "notes": {"command": ["y"]}});
         let (servers, outputs) = section(json!({})).servers(mcp.as_object().unwrap()).unwrap();
         assert_eq!((Value::Object(servers), outputs.is_none()), (mcp, true));
     }
 
     #[test]
-    fn the_server_is_started_so_that_it_can_be_guarded() {
+    fn the_server_is_started_with_guard_options() {
         let found = BrowserParts {
             program: Some("/usr/bin/node".into()),
             arguments: vec!["cli.js".to_owned()],
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_of_outputs_is_gone_with_its_owner() {
+    fn the_output_folder_is_removed_with_its_owner() {
         let base = std::env::temp_dir().join(format!("obelus-outputs-{}", std::process::id()));
         std::fs::create_dir_all(&base).unwrap();
         let left = base.join(format!("{FOLDER}4294967294-0"));

@@ -32,7 +32,7 @@ mod tests {
     use crate::browser::intent::KNOWN;
 
     #[test]
-    fn opr_15_what_is_offered_can_be_planned_and_speaks_of_nothing_that_is_refused() {
+    fn opr_15_offered_tools_can_be_planned_and_do_not_mention_refused_ones() {
         for name in names() {
             let schema = of(name).unwrap();
             let known = KNOWN.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("{name}")).1;

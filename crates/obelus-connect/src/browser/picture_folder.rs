@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_are_numbered_on_and_nobody_elses() {
+    fn numbering_of_pictures_continues_and_foreign_files_are_not_used() {
         let folder = std::env::temp_dir().join(format!("obelus-browser-shots-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();

@@ -84,7 +84,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn opr_12_a_profile_is_kept_for_its_owner_and_found_again() {
+    fn opr_12_a_profile_is_stored_privately_and_read_back() {
         let folder = std::env::temp_dir().join(format!("obelus-profile-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let mut keeper = ProfileFile::open(&folder);

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_typed_by_name_where_it_belongs() {
+    fn a_secret_is_typed_by_name_only_on_its_site() {
         let listed = Sites::parse(&["shop.example.test"]).unwrap();
         let typed = |text: &str, page: &str| {
             let field = Facts { hides: true, frame: page.to_owned(), ..Facts::default() };
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_goes_into_a_field_that_hides_it_and_into_no_frame_of_another_site() {
+    fn a_secret_goes_only_into_a_hidden_field_of_its_own_site() {
         let listed = Sites::parse(&["shop.example.test"]).unwrap();
         let (shop, bank) = ("https://shop.example.test/login", "https://bank.example.test/");
         let code = |text: &str, page: &str, field: Facts| {

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn an_invalid_section_is_refused_with_the_reason() {
         for (section, field, why) in [
             (json!({"site": ["a.test"]}), "site", "did you mean `sites`?"),
             (json!({"sites": ["a.test/b"]}), "sites", "`a.test/b`"),

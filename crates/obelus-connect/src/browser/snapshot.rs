@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_a_browser_wrote_down_is_read() {
+    fn a_recorded_snapshot_is_read() {
         let snapshot = PageSnapshot::parse(include_str!("testdata/everything.yml"));
         assert_eq!(snapshot.elements().len(), 66);
         let mail = snapshot.get("e10").unwrap();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_of_yaml_are_taken_off() {
+    fn yaml_quotes_are_removed() {
         let text = "- 'button \"Total: it''s 5 [ref=e9]\" [disabled] [ref=e7]':\n  - /placeholder: x\n  - text: \"- [ref=e8]\"\n\
                     - link \"a \\\"b\\\" \\u0416\" [ref=e2]:\n  - /url: \"#a\\\\b\"\n- button \"x\" [ref=e3]\n- button \"x\" [ref=e4]";
         let snapshot = PageSnapshot::parse(text);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_told_from_other_words() {
+    fn element_ids_are_distinguished_from_other_words() {
         for id in ["e1", "e120", "f3e12", "f12e1"] {
             assert!(is_id(id), "{id}");
         }
@@ -409,7 +409,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_element_of_any_page_is_found_and_no_other(roots in prop::collection::vec(nodes(), 0..4)) {
+        fn all_and_only_the_elements_of_a_page_are_found(roots in prop::collection::vec(nodes(), 0..4)) {
             let (mut next, mut lines, mut expected) = (0, Vec::new(), Vec::new());
             for root in &roots {
                 write(root, 0, &mut next, &mut lines, &mut expected);
@@ -423,7 +423,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_odd_to_be_read(text in "(?s).{0,200}", lines in prop::collection::vec("[ ]{0,4}- '?[a-z]{0,6} ?\"?.{0,12}\"?( \\[ref=f?[0-9]?e[0-9]{1,2}\\])?:?", 0..12)) {
+        fn any_text_is_read_without_a_panic(text in "(?s).{0,200}", lines in prop::collection::vec("[ ]{0,4}- '?[a-z]{0,6} ?\"?.{0,12}\"?( \\[ref=f?[0-9]?e[0-9]{1,2}\\])?:?", 0..12)) {
             PageSnapshot::parse(&text);
             let all = lines.join("\n");
             let found = PageSnapshot::parse(&all);

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_page_make_no_cells_and_no_elements() {
+    fn page_text_cannot_imitate_cells_or_elements() {
         let page = "- row \"x\":\n  - cell \"a | button \\\"Pay\\\" [ref=e1]\" [ref=e2]\n  - cell [ref=e3] [cursor=pointer]: press\n  - cell \"b\" [ref=e4]";
         assert_eq!(
             joined_rows(page),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_hold_tables_or_too_much_are_shown_line_by_line() {
+    fn rows_with_nested_tables_or_long_content_are_shown_line_by_line() {
         let nested = "- row \"x\":\n  - cell:\n    - table:\n      - row \"y\":\n        - cell \"1\" [ref=e1]\n        - cell \"2\" [ref=e2]";
         assert_eq!(joined_rows(nested), "- row \"x\":\n  - cell:\n    - table:\n      - row: 1 | 2");
         let long = format!("- row \"x\":\n  - cell \"{}\" [ref=e1]", "y".repeat(LONGEST));

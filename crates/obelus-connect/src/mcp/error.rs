@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_a_server_are_short_and_harmless() {
+    fn error_texts_of_a_server_are_shortened_and_escaped() {
         assert_eq!(quoted("a\n\x1b[2J b\u{202e}"), "a \\u{1b}[2J b\\u{202e}");
         assert_eq!(quoted(&"ж".repeat(3000)).chars().count(), SHOWN + 1);
         assert_eq!(last_words("one two жжж", 5), "…o жжж");

@@ -88,7 +88,7 @@ mod tests {
     use tokio::io::AsyncWriteExt;
 
     #[tokio::test]
-    async fn a_server_that_only_asks_is_not_heard_until_it_has_its_answers() {
+    async fn requests_of_a_server_are_held_back_while_too_many_are_unanswered() {
         let (mut server, from_server) = tokio::io::duplex(1 << 20);
         let mut guarded = GuardedTransport::new(AsyncRwTransport::new_client(from_server, tokio::io::sink()));
         let ping = |id: usize| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});

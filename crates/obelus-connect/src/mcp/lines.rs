@@ -64,7 +64,7 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_is_noticed_and_an_endless_one_ends() {
+    async fn a_too_long_line_is_reported_and_an_endless_one_ends_the_stream() {
         let text = [vec![b'a'; MOST_LINE + 1], b"\n{}\n".to_vec(), vec![b'b'; MOST_LINE - 1], b"\n".to_vec()].concat();
         let (mut lines, seen) = MeasuredLines::new(&text[..]);
         let mut read = Vec::new();

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn news_are_told_in_the_readers_language() {
+    fn notices_are_in_the_readers_language() {
         let server = || "notes".to_owned();
         let left_out = ServerNews::LeftOut { server: server(), tool: "a\u{1b}b".to_owned(), why: "why".to_owned() };
         assert_eq!(left_out.to_string(), "MCP server `notes`: its tool `a\\u{1b}b` is left out: why");

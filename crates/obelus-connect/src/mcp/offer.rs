@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_of_its_own_tools_is_not_believed() {
+    fn tool_annotations_of_a_server_are_not_trusted() {
         let tool = json!({
             "name": "wipe", "description": "Wipes.", "annotations": {"readOnlyHint": true},
             "inputSchema": {"type": "object", "x-effect": "read", "x-trust": "trusted", "_activity": "other",
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_the_file_names_and_the_server_has_not_is_told() {
+    fn a_tool_of_the_file_that_the_server_lacks_is_reported() {
         let spec = spec(json!({"offer": ["ehco", "get_*"], "tools": {"sum": {"x-effect": "read"}, "echo": {}}}));
         let listed = ServerTools::read(&spec, vec![json!({"name": "echo", "inputSchema": {}})]);
         let told: Vec<_> =
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn fuzz_what_a_server_lists_and_brings_is_taken_with_care() {
+    fn fuzz_tool_lists_and_results_of_servers_are_handled_without_a_panic() {
         use crate::mcp::tool_result::ToolResult;
         let spec = spec(json!({}));
         crate::fuzz::fuzz("mcp", |input| {
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_tool_is_left_out_and_the_others_stay() {
+    fn a_broken_tool_is_omitted_and_the_others_stay() {
         let fine = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
         let tools = vec![
             fine("a.b-c_D9"),
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_named() {
+    fn a_changed_tool_is_named() {
         let pinned = json!({"type": "object", "properties": {"a": {}, "b": {"type": "string"}}, "description": "x", "x-effect": "read"});
         assert_eq!(difference(&pinned, &pinned), None);
         let same = json!({"description": "x", "type": "object", "properties": {"b": {"type": "string"}, "a": {}}});

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_server_is_said_with_its_place() {
+    fn an_invalid_server_entry_is_reported_with_its_place() {
         for (spec, words) in [
             (json!([]), "a server is an object"),
             (json!({}), "give `command` or `url`"),
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_author_offers_everything_and_refuses_nothing() {
+    fn by_default_all_tools_are_offered_and_none_is_refused() {
         let spec = parse(json!({"command": ["./a", "b"]})).unwrap();
         assert!(spec.offers("x") && !spec.refuses("x"));
         let TransportSpec::Stdio(program) = &spec.reach else { panic!("{spec:?}") };

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_content_is_taken_or_named() {
+    fn every_kind_of_content_is_read_or_named() {
         let brought = read(
             json!({"content": [
                 {"type": "text", "text": "one"},
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_cut_and_says_so() {
+    fn oversized_content_is_cut_with_a_note() {
         let result = json!({"content": [{"type": "text", "text": "жжжж"}, {"type": "text", "text": "more"}],
             "structuredContent": {"long": "1234567890"}});
         let brought = read(result, 3);
@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_the_beginning(texts in prop::collection::vec(".{0,20}", 0..5), most in 1usize..40) {
+        fn cutting_keeps_the_beginning(texts in prop::collection::vec(".{0,20}", 0..5), most in 1usize..40) {
             let content: Vec<_> = texts.iter().map(|text| json!({"type": "text", "text": text})).collect();
             let brought = read(json!({"content": content}), most);
             let kept: usize = brought.texts.iter().zip(&texts).map(|(kept, text)| {

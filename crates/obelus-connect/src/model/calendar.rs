@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn friday_can_be_looked_up_in_the_zone_of_the_portal() {
+    fn dates_of_weekdays_are_given_in_the_portals_time_zone() {
         // 22:30 on Tuesday in UTC is Wednesday in Moscow.
         let now = Time::parse("2024-04-30T22:30:00Z").unwrap();
         let calendar = calendar(now, Some("Europe/Moscow"), Some("ru"));
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_that_is_not_known_is_utc() {
+    fn an_unknown_time_zone_is_treated_as_utc() {
         let calendar = calendar(Time(0), Some("Mars/Olympus"), None);
         assert_eq!((&calendar["zone"], &calendar["day"]), (&json!("UTC"), &json!("Thursday")));
     }

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_wrong_or_endless_is_an_error() {
+    fn missing_values_invalid_templates_and_endless_loops_are_errors() {
         for (template, part) in [
             ("{{ nothing }}", "undefined"),
             ("{{ nothing|tojson }}", "undefined"),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn json_never_leaves_its_line() {
+    fn json_is_written_on_one_line() {
         let text = json_text(&value(&json!({"a\n": "b\r\u{85}\u{2028}\u{2029}"}))).unwrap();
         assert_eq!(text, r#"{"a\n":"b\r\u0085\u2028\u2029"}"#);
     }

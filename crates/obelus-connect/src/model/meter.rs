@@ -79,7 +79,7 @@ mod tests {
     use crate::model::ChatRole;
 
     #[test]
-    fn what_is_a_prefix_of_the_request_before_is_counted() {
+    fn the_common_prefix_with_the_previous_request_is_counted() {
         let message = |role, text: &str| ChatMessage { role, content: text.to_owned(), images: Vec::new() };
         let (system, hello) = (message(ChatRole::System, "я"), message(ChatRole::User, "hello"));
         let mut meter = PromptMeter::default();

@@ -153,7 +153,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_name_says_which_model_is_meant() {
+    fn a_model_is_chosen_by_its_name() {
         for (text, expected) in [
             ("playbook:a/b.yaml", ModelSpec::Playbook("a/b.yaml".into())),
             (" replay:r.jsonl ", ModelSpec::Replay("r.jsonl".into())),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_means_nothing_says_what_would() {
+    fn an_unknown_model_name_is_answered_with_the_valid_forms() {
         for (text, error) in [
             ("gpt", ModelSpecError::NoKind("gpt".to_owned())),
             ("playbok:f", ModelSpecError::UnknownKind("playbok".to_owned())),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_say_how_a_model_is_asked() {
+    fn a_file_can_configure_the_model() {
         let read = |value: Value| ModelSpec::from_value(&value);
         assert_eq!(read(json!("openai:gpt")), Ok(ModelSpec::openai("gpt")));
         assert_eq!(read(json!("openai")), Ok(ModelSpec::openai("gpt-5-thinking")));

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_of_servers_pass_as_they_are_and_a_page_is_not_touched() {
+    fn without_a_browser_server_tools_pass_unchanged_and_browser_tools_are_refused() {
         let call = json!({"tool": "notes.add", "params": {"text": "x"}, "_tool": "aim"});
         assert_eq!(aimed(&call), Ok(json!({"tool": "notes.add", "params": {"text": "x"}})));
         assert_eq!(

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pinned_tool_is_known_until_its_server_says_something_else_of_it() {
+    fn a_pin_is_valid_until_the_server_changes_the_tool() {
         let schema =
             json!({"description": "Adds a note", "properties": {"text": {"type": "string"}}, "x-effect": "create"});
         let mut pins = Pins::default();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_pinned_as_a_whole_and_others_stay() {
+    fn pinning_replaces_all_pins_of_one_server_only() {
         let mut pins = Pins::default();
         pins.pin(&[("notes.add".to_owned(), json!({})), ("notes.old".to_owned(), json!({}))]);
         pins.pin(&[("weather.now".to_owned(), json!({}))]);

@@ -251,7 +251,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_gone_changed_or_new_is_told_and_what_is_the_same_is_not() {
+    fn only_removed_changed_and_new_tools_are_reported() {
         let schema = |words: &str| json!({"type": "object", "description": words, "x-effect": "read"});
         let given = [("n.gone", "a"), ("n.other", "b"), ("n.same", "c")];
         let given = given.map(|(name, words)| (name.to_owned(), schema(words))).into();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_is_made_from_its_section_and_what_is_wrong_with_it_is_named() {
+    fn a_browser_is_built_from_its_section_and_errors_are_named() {
         let connector = StandardConnector::new();
         let section = json!({"servers": {"web": {"command": ["server"]}},
             "browser": {"server": "web", "sites": ["shop.example.test"]}});
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_told_what_to_type_to_log_in() {
+    fn the_login_command_names_the_agent_as_typed() {
         let mut named = spec(json!({"servers": {"notes": {"command": ["notes"]}}}));
         assert_eq!(typed_name(&named), "/agents/notes");
         named.replace_servers(named.mcp.clone().unwrap().servers, Path::new("my servers.yaml"));

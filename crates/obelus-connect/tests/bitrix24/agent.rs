@@ -70,7 +70,7 @@ async fn a_phone_call_is_planned_with_and_without_a_number() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_planned_phone_call_is_found_again() {
+async fn a_planned_phone_call_is_found_by_its_key() {
     let (_portal, client) = office(0.0).await;
     let id = value(run(&client, phone_call(&json!({}))).await);
     let found = activity(&client).reconcile(phone_call(&json!({}))).expect("it can tell").await;
@@ -81,7 +81,7 @@ async fn a_planned_phone_call_is_found_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_funnel_is_listed_the_main_one_too() {
+async fn the_list_of_funnels_includes_the_main_one() {
     let (_portal, client) = office(0.0).await;
     let funnels = value(run(&client, call("crm.deal.category.list", json!({}))).await);
     let names: Vec<&str> =
@@ -90,7 +90,7 @@ async fn every_funnel_is_listed_the_main_one_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn creations_of_the_agent_happen_once_though_answers_are_lost() {
+async fn creations_happen_once_although_answers_are_lost() {
     let (portal, client) = office(0.4).await;
     let deals = (0..8).map(|n| json!({"_tool": "crm.deal.add", "fields": {"TITLE": format!("Сделка-{n}")}}));
     let tasks = (0..8).map(|n| {

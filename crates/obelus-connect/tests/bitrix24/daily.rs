@@ -67,7 +67,7 @@ async fn contacts_companies_and_leads_are_created_changed_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_phone_number_leads_to_all_who_have_it() {
+async fn all_records_with_a_phone_number_are_found() {
     let office = Office::new().await;
     let asked = json!({"type": "PHONE", "values": ["8 (000) 555-40-00"]});
     assert_eq!(office.call("crm.duplicate.findbycomm", asked).await, json!({"CONTACT": [1]}));
@@ -76,7 +76,7 @@ async fn a_phone_number_leads_to_all_who_have_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn products_make_the_amount_of_a_deal() {
+async fn product_rows_set_the_amount_of_a_deal() {
     let office = Office::new().await;
     let deal = office.call("crm.deal.add", json!({"fields": {"TITLE": "Окна"}})).await;
     let rows = json!([{"productName": "Окно", "price": 12000, "quantity": 3}, {"productId": 4, "quantity": 2}]);
@@ -131,7 +131,7 @@ async fn calls_meetings_and_letters_are_activities_of_a_record() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tasks_are_taken_in_hand_one_by_one_and_completed() {
+async fn tasks_are_listed_and_completed_one_by_one() {
     let office = Office::new().await;
     let asked = json!({"filter": {"<REAL_STATUS": 4}, "select": ["ID", "TITLE", "STATUS"], "limit": 3});
     let rows = office.call("tasks.task.each", asked).await;
@@ -146,7 +146,7 @@ async fn tasks_are_taken_in_hand_one_by_one_and_completed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn names_stand_beside_codes_and_are_looked_up_once() {
+async fn names_are_added_to_codes_and_looked_up_once() {
     let office = Office::new().await;
     let asked = || json!({"filter": {"ID": 1}, "select": ["ID", "STAGE_ID", "CATEGORY_ID", "ASSIGNED_BY_ID", "CONTACT_ID", "COMPANY_ID"]});
     let rows = office.call("crm.deal.list", asked()).await;
@@ -191,7 +191,7 @@ async fn begun(events: Events, variable: &str, mode: &str, policy: Value) -> Ses
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_knows_staff_funnels_and_stages_from_its_beginning() {
+async fn a_new_session_contains_staff_funnels_and_stages() {
     let spec = begun(Events::Open, "BEGUN_OPEN_WEBHOOK", "canary", json!({})).await;
     let known = |path: &str| {
         let found = spec.context.resolve(&obelus_kernel::Expr::parse(path).unwrap(), None);
@@ -218,13 +218,13 @@ async fn events_are_offered_only_where_the_portal_permits_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_read_in_shadow() {
+async fn in_shadow_mode_nothing_is_read_at_the_start() {
     let spec = begun(Events::Strict, "BEGUN_SHADOW_WEBHOOK", "shadow", json!({})).await;
     assert!(spec.withheld.is_empty() && spec.context.view("portal").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_policy_refuses_is_not_read_at_the_beginning() {
+async fn tools_refused_by_the_policy_are_not_read_at_the_start() {
     let policy = json!({"refuse": ["user.get"]});
     let spec = begun(Events::Open, "BEGUN_REFUSED_WEBHOOK", "canary", policy).await;
     let portal = spec.context.view("portal").unwrap().read(&[], None).unwrap().into_owned();
@@ -232,7 +232,7 @@ async fn what_the_policy_refuses_is_not_read_at_the_beginning() {
 }
 
 #[test]
-fn records_that_the_portal_answers_with_are_not_trusted() {
+fn records_returned_by_the_portal_are_untrusted() {
     let agent = Agent::load(&AgentCatalogue::default().find("crm").unwrap()).unwrap();
     for name in ["tasks.task.update", "tasks.task.complete", "crm.item.update", "crm.product.list", "sonet.group.get"] {
         assert!(!agent.context.tool(name).unwrap().trusted, "{name}");
@@ -240,7 +240,7 @@ fn records_that_the_portal_answers_with_are_not_trusted() {
 }
 
 #[test]
-fn deals_and_contacts_are_changed_by_their_own_methods_alone() {
+fn deals_and_contacts_are_changed_only_by_their_own_methods() {
     let agent = Agent::load(&AgentCatalogue::default().find("crm").unwrap()).unwrap();
     for (name, params) in [
         ("crm.item.add", json!({"fields": {"title": "x"}})),

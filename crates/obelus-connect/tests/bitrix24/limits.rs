@@ -10,7 +10,7 @@ use super::server::{Server, answer};
 use super::{client, client_with, error, read, run, value, work};
 
 #[tokio::test]
-async fn a_busy_portal_is_asked_again_for_writes_too() {
+async fn requests_to_a_busy_portal_are_retried_including_writes() {
     let server = Server::start(|_, before| match before {
         0 => refusal("503 Service Unavailable", "QUERY_LIMIT_EXCEEDED", "Too many requests"),
         _ => result(&json!(7)),
@@ -21,7 +21,7 @@ async fn a_busy_portal_is_asked_again_for_writes_too() {
 }
 
 #[tokio::test]
-async fn patience_with_a_busy_portal_ends() {
+async fn retries_to_a_busy_portal_are_limited() {
     let server = Server::start(|_, _| refusal("503 Service Unavailable", "QUERY_LIMIT_EXCEEDED", "")).await;
     let options = Options { rate: None, patience: Duration::from_millis(600), ..Options::default() };
     let outcome = run(&client_with(&server, options), read("crm.deal.get", json!({"id": 1}))).await;
@@ -29,7 +29,7 @@ async fn patience_with_a_busy_portal_ends() {
 }
 
 #[tokio::test]
-async fn a_block_by_hand_is_not_tried_again() {
+async fn a_manual_block_is_not_retried() {
     let server =
         Server::start(|_, _| refusal("503 Service Unavailable", "OVERLOAD_LIMIT", "REST API is blocked")).await;
     let blocked = error(run(&client(&server), read("crm.deal.get", json!({"id": 1}))).await);
@@ -42,7 +42,7 @@ fn seconds_now() -> u64 {
 }
 
 #[tokio::test]
-async fn a_method_out_of_time_is_called_again_when_it_may_be() {
+async fn a_method_over_its_time_limit_is_retried_after_the_reset() {
     let server = Server::start(|_, before| match before {
         0 => {
             let body = json!({"error": "OPERATION_TIME_LIMIT", "error_description": "", "time": {"operating_reset_at": seconds_now() + 1}});
@@ -56,7 +56,7 @@ async fn a_method_out_of_time_is_called_again_when_it_may_be() {
 }
 
 #[tokio::test]
-async fn where_that_is_too_long_the_error_says_when_and_others_are_not_held_up() {
+async fn a_distant_reset_is_an_error_with_the_time_and_other_methods_do_not_wait() {
     let server = Server::start(|asked, _| match called(asked).method.as_str() {
         "crm.deal.list" => {
             let body = json!({"error": "OPERATION_TIME_LIMIT", "operating_reset_at": 4_000_000_000_u64});
@@ -76,7 +76,7 @@ async fn where_that_is_too_long_the_error_says_when_and_others_are_not_held_up()
 }
 
 #[tokio::test]
-async fn a_read_whose_answer_is_lost_is_asked_again() {
+async fn a_read_with_a_lost_answer_is_retried() {
     let server = Server::start(|_, before| match before {
         0 => answer("502 Bad Gateway", "text/html", "<html>"),
         1 => refusal("500 Internal Server Error", "INTERNAL_SERVER_ERROR", ""),

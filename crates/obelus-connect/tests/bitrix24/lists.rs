@@ -22,7 +22,7 @@ fn ids(rows: &Value) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn without_a_limit_it_is_one_page_that_says_what_is_left_out() {
+async fn without_a_limit_one_page_is_returned_with_a_note_of_the_rest() {
     let server = portal(Deals::up_to(150)).await;
     let rows = list(&server, json!({"list": true}), json!({"filter": {}})).await;
     assert_eq!(ids(&rows), (1..=50).collect::<Vec<_>>());
@@ -33,7 +33,7 @@ async fn without_a_limit_it_is_one_page_that_says_what_is_left_out() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_whole_is_the_portals_own_result() {
+async fn a_complete_list_is_returned_unchanged() {
     let server = portal(Deals::up_to(50)).await;
     for call in [json!({}), json!({"limit": 50}), json!({"limit": "all"}), json!({"limit": 1000})] {
         let rows = list(&server, json!({"list": true}), call).await;
@@ -43,7 +43,7 @@ async fn a_list_that_is_whole_is_the_portals_own_result() {
 }
 
 #[tokio::test]
-async fn a_list_that_nobody_wants_a_part_of_comes_whole() {
+async fn a_list_declared_whole_is_fetched_completely() {
     let server = portal(Deals::up_to(97)).await;
     let short = json!({"list": {"by": "start", "whole": true}});
     let rows = list(&server, short.clone(), json!({"filter": {"ENTITY_ID": "SOURCE"}})).await;
@@ -52,7 +52,7 @@ async fn a_list_that_nobody_wants_a_part_of_comes_whole() {
 }
 
 #[tokio::test]
-async fn all_rows_come_by_id_with_many_pages_in_a_request() {
+async fn all_rows_are_fetched_by_id_with_many_pages_in_a_request() {
     for count in [51, 99, 100, 101, 1250, 3123] {
         let server = portal(Deals::up_to(count)).await;
         let call = json!({"filter": {"%TITLE": "x"}, "select": ["TITLE"], "limit": "all"});
@@ -66,7 +66,7 @@ async fn all_rows_come_by_id_with_many_pages_in_a_request() {
 }
 
 #[tokio::test]
-async fn holes_between_ids_change_nothing() {
+async fn gaps_between_ids_do_not_affect_paging() {
     let ids_there: Vec<i64> = (1..=4000).filter(|id| id % 7 != 0 && id % 11 != 3).collect();
     let server = portal(Deals { ids: ids_there.clone(), rows: None, refers: true }).await;
     assert_eq!(ids(&list(&server, json!({"list": true}), json!({"limit": "all"})).await), ids_there);
@@ -76,7 +76,7 @@ async fn holes_between_ids_change_nothing() {
 }
 
 #[tokio::test]
-async fn rows_that_come_and_go_meanwhile_disturb_nothing() {
+async fn rows_added_or_deleted_meanwhile_do_not_affect_paging() {
     for seed in 1..=12_i64 {
         let deals = Mutex::new(Deals::up_to(1000 + 50 * seed));
         let server = Server::start(move |asked, before| {
@@ -101,7 +101,7 @@ async fn rows_that_come_and_go_meanwhile_disturb_nothing() {
 }
 
 #[tokio::test]
-async fn so_many_rows_as_are_asked_for() {
+async fn the_limit_sets_the_number_of_rows() {
     let server = portal(Deals::up_to(500)).await;
     for limit in [1, 49, 50, 51, 120, 500] {
         let rows = list(&server, json!({"list": true}), json!({ "limit": limit })).await;
@@ -112,7 +112,7 @@ async fn so_many_rows_as_are_asked_for() {
 }
 
 #[tokio::test]
-async fn another_order_is_kept_by_counting_pages() {
+async fn a_custom_order_is_paged_by_offset() {
     let server = portal(Deals::up_to(230)).await;
     let call = json!({"limit": "all", "order": {"DATE_CREATE": "ASC"}});
     assert_eq!(ids(&list(&server, json!({"list": true}), call).await), (1..=230).collect::<Vec<_>>());
@@ -122,7 +122,7 @@ async fn another_order_is_kept_by_counting_pages() {
 }
 
 #[tokio::test]
-async fn rows_inside_of_the_result_stay_there() {
+async fn nested_rows_stay_at_their_place_in_the_result() {
     let server = portal(Deals { rows: Some("tasks"), ..Deals::up_to(180) }).await;
     let annotation = json!({"list": {"rows": "tasks"}});
     let all = list(&server, annotation.clone(), json!({"limit": "all"})).await;
@@ -133,7 +133,7 @@ async fn rows_inside_of_the_result_stay_there() {
 }
 
 #[tokio::test]
-async fn a_call_that_pages_by_itself_is_let_alone() {
+async fn a_call_with_its_own_paging_is_not_changed() {
     let server = portal(Deals::up_to(180)).await;
     let rows = list(&server, json!({"list": true}), json!({"start": 150})).await;
     assert_eq!(ids(&rows), (151..=180).collect::<Vec<_>>());
@@ -145,7 +145,7 @@ async fn a_call_that_pages_by_itself_is_let_alone() {
 }
 
 #[tokio::test]
-async fn more_rows_than_are_ever_fetched_is_an_error_that_counts_them() {
+async fn more_rows_than_the_maximum_is_an_error_with_their_number() {
     let server = portal(Deals::up_to(700)).await;
     let few = json!({"list": {"most": 600}});
     let refused =
@@ -157,14 +157,14 @@ async fn more_rows_than_are_ever_fetched_is_an_error_that_counts_them() {
 }
 
 #[tokio::test]
-async fn pages_that_were_not_asked_for_are_an_error_and_no_rows_twice() {
+async fn a_wrong_page_is_an_error() {
     let server = portal(Deals { refers: false, ..Deals::up_to(400) }).await;
     let call = work("crm.deal.list", "read", json!({"list": true}), json!({"limit": "all"}));
     assert_eq!(error(run(&client(&server), call).await).code, "bad_page");
 }
 
 #[tokio::test]
-async fn what_a_query_cannot_say_is_paged_without_batches() {
+async fn parameters_that_a_query_cannot_express_are_paged_without_batches() {
     let server = portal(Deals::up_to(260)).await;
     let call = json!({"filter": {"CLOSEDATE": null}, "limit": "all"});
     assert_eq!(ids(&list(&server, json!({"list": true}), call).await), (1..=260).collect::<Vec<_>>());
@@ -173,7 +173,7 @@ async fn what_a_query_cannot_say_is_paged_without_batches() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_no_list_is_told_so() {
+async fn a_limit_on_a_tool_that_is_not_a_list_is_refused() {
     let server = Server::start(|_, _| result(&json!({"ID": 1}))).await;
     let call = work("crm.deal.get", "read", json!({"list": true}), json!({"limit": "all"}));
     assert_eq!(error(run(&client(&server), call).await).code, "not_a_list");

@@ -52,7 +52,7 @@ async fn reconciled(server: &Server, work: Work) -> Reconciled {
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_is_lost_is_sent_once_and_is_in_doubt() {
+async fn a_write_with_a_lost_answer_is_sent_once_and_is_in_doubt() {
     for broken in [
         (|_: &_, _| Reply::Raw(String::new())) as fn(&super::server::Asked, usize) -> Reply,
         |_, _| answer("504 Gateway Timeout", "text/html", "<html>"),
@@ -67,7 +67,7 @@ async fn a_write_whose_answer_is_lost_is_sent_once_and_is_in_doubt() {
 }
 
 #[tokio::test]
-async fn what_was_planted_is_found_and_told_as_the_creation_would_have() {
+async fn a_record_with_the_embedded_key_is_returned_as_the_result_of_the_creation() {
     let server = losing(true).await;
     assert!(matches!(run(&client(&server), creation()).await, Outcome::Lost { .. }));
     assert_eq!(reconciled(&server, creation()).await, Reconciled::Happened(Outcome::Value(json!(77))));
@@ -76,21 +76,21 @@ async fn what_was_planted_is_found_and_told_as_the_creation_would_have() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_did_not_happen() {
+async fn a_missing_record_means_that_the_creation_did_not_happen() {
     let server = losing(false).await;
     assert!(matches!(run(&client(&server), creation()).await, Outcome::Lost { .. }));
     assert_eq!(reconciled(&server, creation()).await, Reconciled::DidNot);
 }
 
 #[tokio::test]
-async fn a_look_that_fails_leaves_it_to_a_person() {
+async fn a_failed_reconciliation_leaves_the_decision_to_a_person() {
     let server = Server::start(|_, _| refusal("403 Forbidden", "ACCESS_DENIED", "")).await;
     let found = reconciled(&server, creation()).await;
     assert!(matches!(&found, Reconciled::Unknown(words) if words.contains("ACCESS_DENIED")), "{found:?}");
 }
 
 #[tokio::test]
-async fn dur_8_the_words_of_a_look_come_without_the_token() {
+async fn dur_8_errors_of_a_reconciliation_do_not_contain_the_token() {
     let server = Server::start(|asked, _| {
         let words = format!("no rights at http://portal.example.test{}", asked.target);
         refusal("403 Forbidden", &format!("DENIED_{TOKEN}"), &words)
@@ -108,7 +108,7 @@ async fn dur_8_the_words_of_a_look_come_without_the_token() {
 }
 
 #[tokio::test]
-async fn dur_8_what_the_portal_repeats_comes_without_the_token() {
+async fn dur_8_the_token_is_masked_in_answers_that_repeat_it() {
     let server = Server::start(|asked, before| match before {
         0 => result(&json!({"link": asked.target, "deep": [{format!("by {TOKEN}"): 1}]})),
         1 => refusal("400 Bad Request", &format!("E_{TOKEN}"), "x"),
@@ -123,7 +123,7 @@ async fn dur_8_what_the_portal_repeats_comes_without_the_token() {
 }
 
 #[tokio::test]
-async fn who_plants_nothing_cannot_tell() {
+async fn a_call_without_an_embedded_key_cannot_be_reconciled() {
     let server = losing(true).await;
     assert!(client(&server).reconcile(work("crm.deal.add", "create", json!({}), json!({}))).is_none());
     let own = work("crm.deal.add", "create", deal(), json!({"fields": {"ORIGIN_ID": "1C-5"}}));
@@ -163,7 +163,7 @@ async fn a_task_is_found_by_the_marker_in_its_description() {
 }
 
 #[tokio::test]
-async fn an_update_has_happened_where_the_record_has_it_and_else_a_person_says() {
+async fn an_update_has_happened_if_the_record_has_its_values_or_else_a_person_decides() {
     let same = json!({"same": {"method": "crm.deal.get", "params": {"id": "{id}"}, "fields": "fields"}});
     let server = Server::start(|_, _| result(&json!({"ID": "5", "OPPORTUNITY": "100000.00"}))).await;
     let update = |sum: i32| {

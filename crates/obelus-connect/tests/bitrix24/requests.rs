@@ -13,7 +13,7 @@ use super::server::{Reply, Server, redirect};
 use super::{TOKEN, client, client_with, error, read, run, value, work};
 
 #[tokio::test]
-async fn b24_11_a_method_needs_no_code_and_its_parameters_go_as_they_are() {
+async fn b24_11_a_method_needs_no_code_and_its_parameters_are_sent_unchanged() {
     let server = Server::start(|_, _| result(&json!({"anything": [1]}))).await;
     let call = json!({
         "_tool": "crm.deal.category.stage.list", "id": 5, "flag": true, "none": null, "deep": {"a": [1.5, "б"]},
@@ -30,7 +30,7 @@ async fn b24_11_a_method_needs_no_code_and_its_parameters_go_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_word_beside_the_parameters_is_one_where_the_tool_declares_it() {
+async fn a_reserved_name_is_a_parameter_if_the_tool_declares_it() {
     let server = Server::start(|_, _| result(&json!(1))).await;
     let mut work = read("portal.note", json!({"comment": "hello"}));
     work.tool = Tool::parse("portal.note", &json!({"x-effect": "read", "properties": {"comment": {}}})).unwrap().into();
@@ -51,7 +51,7 @@ async fn http_method_is_honoured() {
 }
 
 #[tokio::test]
-async fn b24_10_what_the_portal_says_is_passed_on() {
+async fn b24_10_errors_of_the_portal_are_passed_on() {
     let server = Server::start(|_, before| match before {
         0 => refusal("400 Bad Request", "", "Not found"),
         1 => refusal("403 Forbidden", "insufficient_scope", "The request requires higher privileges"),
@@ -76,7 +76,7 @@ async fn b24_10_what_the_portal_says_is_passed_on() {
 }
 
 #[tokio::test]
-async fn the_address_is_in_no_error_and_in_no_result() {
+async fn errors_and_results_do_not_contain_the_webhook_address() {
     // A portal that repeats the address in its answer.
     let echo = |asked: &super::server::Asked, _: usize| result(&json!({"you": format!("asked {}", asked.target)}));
     let server = Server::start(echo).await;
@@ -100,7 +100,7 @@ async fn the_address_is_in_no_error_and_in_no_result() {
 }
 
 #[tokio::test]
-async fn b24_4_without_a_portal_the_call_says_what_to_set() {
+async fn b24_4_without_a_portal_the_error_names_the_variable_to_set() {
     let bindings = json!({
         "none": {"bitrix24": {"webhook": "$OBELUS_TEST_UNSET", "language": "ru"}},
         "bad": {"bitrix24": {"webhook": "$PATH", "rate": "off"}, "timeout": 5},
@@ -115,7 +115,7 @@ async fn b24_4_without_a_portal_the_call_says_what_to_set() {
 }
 
 #[test]
-fn a_binding_that_cannot_be_used_is_told_with_its_field() {
+fn an_invalid_binding_is_reported_with_its_field() {
     for (binding, words) in [
         (json!({"webhook": "https://crm.example.test/rest/1/s3cr3t/"}), "`bitrix24.webhook`: the address is a secret"),
         (json!({}), "`bitrix24.webhook`: it must be the name of a variable"),
@@ -132,7 +132,7 @@ fn a_binding_that_cannot_be_used_is_told_with_its_field() {
 }
 
 #[tokio::test]
-async fn b24_8_reads_that_are_ready_together_are_one_batch() {
+async fn b24_8_concurrent_reads_are_sent_as_one_batch() {
     let server = Server::start(|asked, _| {
         let called = called(asked);
         let Some(commands) = called.params["cmd"].as_object() else { return result(&json!("alone")) };
@@ -159,7 +159,7 @@ async fn b24_8_reads_that_are_ready_together_are_one_batch() {
 }
 
 #[tokio::test]
-async fn more_reads_than_a_batch_takes_are_several() {
+async fn more_reads_than_a_batch_holds_are_sent_as_several_batches() {
     let server = Server::start(|asked, _| {
         let commands = called(asked).params["cmd"].as_object().cloned().unwrap_or_default();
         let results: Value = commands.into_iter().collect();
@@ -190,7 +190,7 @@ async fn writes_go_one_by_one() {
 }
 
 #[tokio::test]
-async fn references_to_results_of_a_batch_are_refused_in_writes_and_kept_out_of_batches() {
+async fn batch_result_references_are_refused_in_writes_and_not_batched_in_reads() {
     let server = Server::start(|_, _| result(&json!(1))).await;
     let client = client(&server);
     let call = json!({"fields": {"CONTACT_ID": "$result[contact][0][ID]"}});
@@ -203,7 +203,7 @@ async fn references_to_results_of_a_batch_are_refused_in_writes_and_kept_out_of_
 }
 
 #[tokio::test]
-async fn a_name_that_the_portal_would_read_as_another_one_is_refused() {
+async fn an_ambiguous_parameter_name_is_refused() {
     let server = Server::start(|_, _| result(&json!(true))).await;
     for (fields, name) in [
         (json!({"id": 1, "fields": {"TITLE": "x", "OPPORTUNITY]": 7}}), "OPPORTUNITY]"),
@@ -222,7 +222,7 @@ async fn a_name_that_the_portal_would_read_as_another_one_is_refused() {
 }
 
 #[tokio::test]
-async fn a_mistake_in_the_tool_is_told_and_nothing_is_sent() {
+async fn an_invalid_tool_is_reported_and_nothing_is_sent() {
     let server = Server::start(|_, _| result(&json!(1))).await;
     let client = client_with(&server, Options { rate: None, ..Options::default() });
     let unknown = error(run(&client, work("t", "read", json!({"lst": true}), json!({}))).await);

@@ -34,7 +34,7 @@ fn portal_apart(options: obelus_sandbox::SandboxOptions) -> (tokio::runtime::Run
 }
 
 #[test]
-fn ten_thousand_deals_are_listed_once_each_in_few_requests() {
+fn ten_thousand_deals_are_listed_in_few_requests_without_duplicates() {
     let options =
         obelus_sandbox::SandboxOptions { deals: 10_000, rate: false, ..obelus_sandbox::SandboxOptions::default() };
     let (_there, portal) = portal_apart(options);
@@ -58,7 +58,7 @@ fn ten_thousand_deals_are_listed_once_each_in_few_requests() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_burst_is_spent_and_no_refusal_reaches_the_caller() {
+async fn requests_beyond_the_burst_wait_and_are_not_refused() {
     const CALLS: u32 = 60;
     let portal =
         Portal::start(obelus_sandbox::SandboxOptions { rate: true, ..obelus_sandbox::SandboxOptions::default() })
@@ -83,7 +83,7 @@ async fn the_burst_is_spent_and_no_refusal_reaches_the_caller() {
 
 /// For the client, two names of one host are two portals, as for two programs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_programs_at_one_portal_are_refused_at_times_and_still_get_everything_done() {
+async fn two_programs_on_one_portal_complete_all_requests_despite_refusals() {
     const CALLS: u32 = 30;
     let portal =
         Portal::start(obelus_sandbox::SandboxOptions { rate: true, ..obelus_sandbox::SandboxOptions::default() })
@@ -114,7 +114,7 @@ async fn two_programs_at_one_portal_are_refused_at_times_and_still_get_everythin
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reads_of_many_sessions_share_their_requests() {
+async fn reads_of_many_sessions_share_batches() {
     const READS: i32 = 400;
     let portal =
         Portal::start(obelus_sandbox::SandboxOptions { rate: true, ..obelus_sandbox::SandboxOptions::default() })
@@ -136,7 +136,7 @@ async fn reads_of_many_sessions_share_their_requests() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_answers_lost_everything_is_created_exactly_once() {
+async fn records_are_created_exactly_once_although_answers_are_lost() {
     const DEALS: u32 = 40;
     let options =
         obelus_sandbox::SandboxOptions { rate: false, drop_answers: 0.3, ..obelus_sandbox::SandboxOptions::default() };
@@ -188,7 +188,7 @@ async fn with_answers_lost_everything_is_created_exactly_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tasks_keep_their_shape_and_are_listed_whole() {
+async fn tasks_keep_their_format_and_are_listed_completely() {
     let portal =
         Portal::start(obelus_sandbox::SandboxOptions { rate: false, ..obelus_sandbox::SandboxOptions::default() })
             .await
@@ -210,7 +210,7 @@ async fn tasks_keep_their_shape_and_are_listed_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_method_that_is_out_of_time_is_told_with_the_moment() {
+async fn a_method_over_its_time_limit_is_reported_with_the_reset_time() {
     let options =
         obelus_sandbox::SandboxOptions { operating_cost: Some(300.0), ..obelus_sandbox::SandboxOptions::default() };
     let portal = Portal::start(options).await.unwrap();
@@ -233,7 +233,7 @@ async fn a_method_that_is_out_of_time_is_told_with_the_moment() {
 
 /// Runs this test binary again with the certificate in the environment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_portal_with_a_certificate_of_its_own_is_trusted_where_the_environment_says_so() {
+async fn a_self_signed_portal_is_trusted_if_the_environment_allows_it() {
     let portal =
         Portal::start(obelus_sandbox::SandboxOptions { tls: true, ..obelus_sandbox::SandboxOptions::default() })
             .await

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::harness::{Harness, id};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn opr_10_ids_hold_while_the_page_is_shown_also_when_it_is_loaded_again_and_no_longer() {
+async fn opr_10_ids_stay_valid_across_a_reload_and_end_with_the_page() {
     let Some(mut harness) = Harness::new("ids", json!({})).await else { return };
     let page = harness.open("/form").await;
     assert_eq!(harness.changes(), None, "it was not shown before");
@@ -28,7 +28,7 @@ async fn opr_10_ids_hold_while_the_page_is_shown_also_when_it_is_loaded_again_an
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn opr_10_the_whole_is_shown_on_request_and_to_whoever_has_not_seen_the_rest() {
+async fn opr_10_the_full_page_is_shown_on_request_and_if_it_was_not_seen_before() {
     let Some(mut harness) = Harness::new("whole", json!({})).await else { return };
     harness.open("/").await;
     harness.do_press("button", "Only here").await.unwrap();
@@ -44,7 +44,7 @@ async fn opr_10_the_whole_is_shown_on_request_and_to_whoever_has_not_seen_the_re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dialog_that_is_not_open_is_not_listed() {
+async fn closed_dialogs_are_not_listed() {
     let Some(mut harness) = Harness::new("closed", json!({})).await else { return };
     harness.open("/closed").await;
     assert!(!harness.text().contains("Discard") && harness.text().contains("\"Keep editing\""), "{}", harness.text());

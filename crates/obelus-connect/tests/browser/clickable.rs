@@ -11,7 +11,7 @@ async fn press_at(harness: &mut Harness, x: u32, y: u32) -> Result<(String, Valu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn opr_14_words_icons_and_signs_that_react_are_elements_with_a_name_or_a_hint() {
+async fn opr_14_clickable_texts_and_icons_are_elements_with_a_name_or_a_hint() {
     let Some(mut harness) = Harness::new("clickable", json!({})).await else { return };
     let page = harness.open("/clickable").await;
     for (name, said) in [
@@ -46,7 +46,7 @@ async fn opr_14_words_icons_and_signs_that_react_are_elements_with_a_name_or_a_h
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn opr_14_what_such_an_element_sends_is_held_back_and_asked_about() {
+async fn opr_14_requests_of_a_clickable_element_need_approval() {
     let Some(mut harness) = Harness::new("clickable-held", json!({})).await else { return };
     harness.open("/clickable").await;
     assert_eq!(harness.do_press("button", "take it").await.unwrap_err().code, "held");
@@ -59,7 +59,7 @@ async fn opr_14_what_such_an_element_sends_is_held_back_and_asked_about() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn opr_14_a_point_of_the_picture_is_pressed_and_judged_by_what_is_there() {
+async fn opr_14_a_click_on_the_picture_is_judged_by_the_element_at_that_point() {
     let Some(mut harness) = Harness::new("point", json!({})).await else { return };
     let page = harness.open("/clickable").await;
     assert!(page.elements().iter().all(|element| element.name != "(quiet)"), "only the picture shows it");

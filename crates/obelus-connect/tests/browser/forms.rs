@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::{Harness, id};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn opr_10_a_form_is_filled_in_and_sent_by_one_call_that_is_judged_as_what_it_does() {
+async fn opr_10_one_call_fills_and_submits_a_form_and_is_judged_by_its_effect() {
     Secret::provide("TEST_FORMS_PASSWORD", Secret::new("hush 4711"));
     let secrets = json!({"secrets": {"SHOP_PASSWORD": "$TEST_FORMS_PASSWORD"}});
     let Some(mut harness) = Harness::new("forms", secrets).await else { return };
@@ -40,7 +40,7 @@ async fn opr_10_a_form_is_filled_in_and_sent_by_one_call_that_is_judged_as_what_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_that_sends_something_else_once_it_is_filled_in_is_not_sent() {
+async fn a_form_that_changes_its_request_while_it_is_filled_is_not_submitted() {
     let Some(mut harness) = Harness::new("forms-changed", json!({})).await else { return };
     let page = harness.open("/form").await;
     let fields = json!([{"target": id(&page, "textbox", "Trap"), "value": "x"}]);
@@ -54,7 +54,7 @@ async fn a_form_that_sends_something_else_once_it_is_filled_in_is_not_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn opr_15_an_action_tells_what_it_changed_and_that_nothing_changed() {
+async fn opr_15_the_result_of_an_action_says_what_changed_or_that_nothing_changed() {
     let Some(mut harness) = Harness::new("changes", json!({})).await else { return };
     harness.open("/").await;
     let done = harness.do_press("button", "Only here").await.unwrap();

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::Harness;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn opr_12_a_browser_that_was_started_anew_is_still_logged_in() {
+async fn opr_12_a_restarted_browser_is_still_logged_in() {
     let Some(mut harness) = Harness::new("kept", json!({})).await else { return };
     harness.open("/cabinet").await;
     assert!(harness.text().contains("not logged in"), "{}", harness.text());
@@ -20,7 +20,7 @@ async fn opr_12_a_browser_that_was_started_anew_is_still_logged_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn opr_13_a_page_that_is_opened_asks_its_own_site_by_post_and_no_other() {
+async fn opr_13_an_opened_page_may_post_only_to_its_own_site() {
     Secret::provide("TEST_KEPT_PASSWORD", Secret::new("hush 4711"));
     let secrets = json!({"secrets": {"SHOP_PASSWORD": "$TEST_KEPT_PASSWORD"}});
     let Some(mut harness) = Harness::new("own-site", secrets).await else { return };

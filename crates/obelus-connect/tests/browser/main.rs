@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use harness::{Harness, classes, id};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_is_observed_in_words_and_as_a_picture_and_nobody_is_told_what_it_says() {
+async fn a_page_is_observed_as_text_and_picture_and_its_content_is_not_published() {
     let Some(mut harness) = Harness::new("observe", json!({})).await else { return };
     harness.observe().await;
     assert_eq!(harness.seen["about"]["address"], "about:blank");
@@ -51,7 +51,7 @@ async fn a_page_is_observed_in_words_and_as_a_picture_and_nobody_is_told_what_it
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_is_too_long_is_cut_and_can_be_searched() {
+async fn a_long_page_is_cut_and_can_be_searched() {
     let Some(mut harness) = Harness::new("long", json!({"most": 3000})).await else { return };
     let page = harness.open("/big").await;
     assert!(harness.text().contains("more lines with") && !harness.text().contains("Last of all"));
@@ -141,7 +141,7 @@ async fn actions_are_judged_by_role_form_and_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_page_sends_is_held_back_until_somebody_agrees() {
+async fn requests_of_a_page_are_held_back_until_they_are_approved() {
     let Some(mut harness) = Harness::new("guard", json!({})).await else { return };
     harness.open("/").await;
     let error = harness.do_press("button", "Quick delete").await.unwrap_err();
@@ -181,7 +181,7 @@ async fn what_a_page_sends_is_held_back_until_somebody_agrees() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_agreed_to_is_not_done_to_another_element_or_form() {
+async fn an_approval_does_not_apply_to_another_element_or_form() {
     let Some(mut harness) = Harness::new("changed", json!({})).await else { return };
     for alter in ["Alter value", "Alter action", "Remove order"] {
         harness.open("/").await;
@@ -214,7 +214,7 @@ async fn what_was_agreed_to_is_not_done_to_another_element_or_form() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_sites_are_left_alone_until_somebody_agrees() {
+async fn other_sites_are_not_contacted_until_they_are_approved() {
     let Some(mut harness) = Harness::new("leave", json!({})).await else { return };
     let home = format!("{}/", harness.site.url);
     harness.open("/").await;
@@ -249,7 +249,7 @@ async fn other_sites_are_left_alone_until_somebody_agrees() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dialog_is_seen_and_answered_and_what_follows_is_guarded() {
+async fn a_dialog_is_answered_and_the_requests_after_it_are_guarded() {
     let Some(mut harness) = Harness::new("dialog", json!({})).await else { return };
     harness.open("/").await;
     assert_eq!(harness.do_press("button", "Warn").await.unwrap()["dialog"], "alert");
@@ -282,7 +282,7 @@ async fn a_dialog_is_seen_and_answered_and_what_follows_is_guarded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_is_typed_by_name_and_seen_by_nobody() {
+async fn a_secret_is_typed_by_name_and_never_shown() {
     Secret::provide("TEST_SHOP_PASSWORD", Secret::new("correct-horse-4711"));
     let seen = json!({"from": "$TEST_SHOP_PASSWORD", "visible": true});
     let secrets = json!({"secrets": {"SHOP_PASSWORD": "$TEST_SHOP_PASSWORD", "SEEN": seen}});
@@ -318,7 +318,7 @@ async fn a_secret_is_typed_by_name_and_seen_by_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_that_was_started_anew_opens_the_page_again() {
+async fn a_restarted_browser_opens_the_page_again() {
     let Some(mut harness) = Harness::new("anew", json!({})).await else { return };
     let at = format!("{}/next?~0123456789", harness.site.url);
     harness.seen = harness.run("observe", json!({"at": at})).await.unwrap();
@@ -341,7 +341,7 @@ async fn a_browser_that_was_started_anew_opens_the_page_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_are_judged_by_the_element_that_has_them() {
+async fn key_presses_are_judged_by_the_focused_element() {
     let Some(mut harness) = Harness::new("keys", json!({})).await else { return };
     let page = harness.open("/").await;
     for (name, key, class) in [
@@ -368,7 +368,7 @@ async fn keys_are_judged_by_the_element_that_has_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn frames_scripts_that_send_files_and_other_corners_of_pages_are_guarded_too() {
+async fn frames_scripts_file_uploads_and_other_request_sources_are_guarded() {
     let Some(mut harness) = Harness::new("corners", json!({"uploads": "files"})).await else { return };
     let files = harness.outputs.with_file_name("files");
     std::fs::create_dir_all(&files).unwrap();

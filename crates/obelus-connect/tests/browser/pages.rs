@@ -26,7 +26,7 @@ async fn opr_4_the_picture_shows_the_page_and_not_the_window() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_found_can_be_acted_on() {
+async fn elements_found_by_a_search_can_be_used() {
     let Some(mut harness) = Harness::new("found", json!({})).await else { return };
     harness.open("/wrapped").await;
     let (class, params) = harness.aim("browser_find", json!({"text": "pot"})).await.unwrap();
@@ -40,7 +40,7 @@ async fn what_is_found_can_be_acted_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hovering_works_on_a_page_that_is_wrapped_anew() {
+async fn hovering_works_after_wrappers_change() {
     let Some(mut harness) = Harness::new("hover", json!({})).await else { return };
     let page = harness.open("/wrapped").await;
     let (class, params) = harness.aim("browser_hover", json!({"target": id(&page, "button", "More")})).await.unwrap();

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::harness::{Harness, id};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn opr_11_a_question_has_the_text_of_an_editor() {
+async fn opr_11_a_question_shows_the_text_of_a_rich_text_editor() {
     let Some(mut harness) = Harness::new("questions", json!({})).await else { return };
     let page = harness.open("/editor").await;
     let (_, params) = harness.aim("browser_click", json!({"target": id(&page, "button", "Save")})).await.unwrap();
@@ -14,7 +14,7 @@ async fn opr_11_a_question_has_the_text_of_an_editor() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_table_is_shown_row_by_row_and_icons_are_named_by_a_guess() {
+async fn a_table_is_shown_by_rows_and_icons_get_guessed_names() {
     let Some(mut harness) = Harness::new("table", json!({})).await else { return };
     harness.open("/table").await;
     let text = harness.text();

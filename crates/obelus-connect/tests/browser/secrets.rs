@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::{Harness, id};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_is_not_typed_into_the_frame_of_another_site() {
+async fn a_secret_is_not_typed_into_a_frame_of_another_site() {
     Secret::provide("TEST_FRAMED_PASSWORD", Secret::new("hush-4711"));
     let seen = json!({"from": "$TEST_FRAMED_PASSWORD", "visible": true});
     let secrets = json!({"secrets": {"SHOP_PASSWORD": "$TEST_FRAMED_PASSWORD", "SEEN": seen}});

@@ -10,7 +10,7 @@ async fn point(harness: &mut Harness) -> (String, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_point_is_not_pressed_once_another_row_is_there() {
+async fn a_click_at_a_point_is_refused_if_the_row_there_has_changed() {
     let Some(mut harness) = Harness::new("rows-point", json!({})).await else { return };
     harness.open("/rows").await;
     let (class, params) = point(&mut harness).await;
@@ -25,7 +25,7 @@ async fn a_point_is_not_pressed_once_another_row_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_carries_something_else_than_was_shown_is_held_back_and_asked_about_anew() {
+async fn a_request_that_differs_from_the_shown_one_needs_a_new_approval() {
     let Some(mut harness) = Harness::new("rows-fields", json!({})).await else { return };
     harness.open("/rows").await;
     assert_eq!(harness.do_press("button", "Order all").await.unwrap_err().code, "held");
@@ -44,7 +44,7 @@ async fn a_request_that_carries_something_else_than_was_shown_is_held_back_and_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_whose_values_or_row_change_while_it_is_filled_in_is_not_sent() {
+async fn a_form_whose_values_or_row_change_while_it_is_filled_is_not_submitted() {
     let Some(mut harness) = Harness::new("filled-otherwise", json!({})).await else { return };
     for (field, button, expected) in
         [("Count of pots", "Buy pots", "sends something else"), ("Count of cups", "Buy", "stands around")]
@@ -66,7 +66,7 @@ async fn a_form_whose_values_or_row_change_while_it_is_filled_in_is_not_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ask_2_a_form_is_shown_with_all_its_fields_and_the_site_that_is_allowed_with_it() {
+async fn ask_2_a_form_is_shown_with_all_its_fields_and_its_target_site() {
     let Some(mut harness) = Harness::new("all-fields", json!({})).await else { return };
     let page = harness.open("/guests").await;
     let second = page.elements().iter().filter(|element| element.name == "Guest").nth(1).unwrap().id.clone();
@@ -84,7 +84,7 @@ async fn ask_2_a_form_is_shown_with_all_its_fields_and_the_site_that_is_allowed_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_that_deletes_is_not_followed_again_by_a_browser_that_was_started_anew() {
+async fn a_restarted_browser_does_not_follow_a_deleting_link_again() {
     let deletions = |harness: &Harness| {
         let asked = harness.site.asked();
         asked.iter().filter(|asked| asked.target.starts_with("/items/delete")).count()

@@ -88,23 +88,23 @@ fn check(revision: &str, results: Option<BTreeMap<String, bool>>) {
 }
 
 #[test]
-fn scenarios_of_2025_11_25_pass_but_for_those_listed() {
+fn scenarios_of_2025_11_25_pass_except_the_listed_ones() {
     is_as_listed("2025-11-25", true);
 }
 
 #[test]
-fn scenarios_of_2026_07_28_pass_but_for_those_listed() {
+fn scenarios_of_2026_07_28_pass_except_the_listed_ones() {
     is_as_listed("2026-07-28", true);
 }
 
 #[test]
-fn scenarios_of_both_eras_pass_where_the_era_is_found_out() {
+fn scenarios_of_both_versions_pass_with_version_detection() {
     is_as_listed("2025-11-25", false);
     is_as_listed("2026-07-28", false);
 }
 
 #[test]
-fn scenarios_of_extensions_pass_but_for_those_listed() {
+fn scenarios_of_extensions_pass_except_the_listed_ones() {
     check("extensions", scenarios("2025-11-25", false, "extensions"));
 }
 

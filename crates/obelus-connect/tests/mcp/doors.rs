@@ -102,7 +102,7 @@ async fn log_in(servers: &Servers) -> Result<usize, McpError> {
 }
 
 #[tokio::test]
-async fn without_a_login_the_command_is_named_and_after_it_the_next_process_is_known() {
+async fn the_login_command_is_named_and_its_login_is_valid_in_the_next_process() {
     let doors = Doors::start("login").await;
     for protocol in ["auto", "2025-11-25", "2026-07-28"] {
         let section = json!({"door": {"url": format!("{}/mcp", doors.here), "protocol": protocol}});
@@ -141,7 +141,7 @@ async fn without_a_login_the_command_is_named_and_after_it_the_next_process_is_k
 }
 
 #[tokio::test]
-async fn tokens_are_renewed_when_they_lapse_or_are_refused_and_a_person_is_asked_when_that_fails() {
+async fn expired_or_refused_tokens_are_renewed_and_a_failed_renewal_needs_a_new_login() {
     let doors = Doors::start("renew").await;
     let brief = doors.servers("brief", json!({}));
     log_in(&brief).await.unwrap();
@@ -162,7 +162,7 @@ async fn tokens_are_renewed_when_they_lapse_or_are_refused_and_a_person_is_asked
 }
 
 #[tokio::test]
-async fn rights_that_are_missing_are_asked_for_at_the_next_login() {
+async fn missing_rights_are_requested_at_the_next_login() {
     let doors = Doors::start("rights").await;
     let servers = doors.servers("mcp", json!({}));
     log_in(&servers).await.unwrap();
@@ -177,7 +177,7 @@ async fn rights_that_are_missing_are_asked_for_at_the_next_login() {
 }
 
 #[tokio::test]
-async fn an_agent_with_an_account_of_its_own_needs_no_person() {
+async fn an_agent_with_its_own_account_needs_no_login() {
     let doors = Doors::start("robot").await;
     let auth = |secret: &str| json!({"grant": "client_credentials", "client_id": "robot", "client_secret": secret, "scopes": ["read"]});
     Secret::provide("DOORS_ROBOT_SECRET", Secret::new("robot-secret-77"));
@@ -199,7 +199,7 @@ async fn an_agent_with_an_account_of_its_own_needs_no_person() {
 }
 
 #[tokio::test]
-async fn strangers_on_the_way_to_a_token_are_not_believed() {
+async fn untrusted_metadata_during_a_login_is_refused() {
     let doors = Doors::start("strangers").await;
     for (path, words) in [
         ("plain", "is not an https address: http://as.example.test"),

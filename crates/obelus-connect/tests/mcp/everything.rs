@@ -85,7 +85,7 @@ async fn asks(servers: &Servers) {
 }
 
 #[tokio::test]
-async fn everything_works_over_stdio_and_nothing_is_left_of_it() {
+async fn everything_works_over_stdio_and_leaves_no_processes() {
     let Some(servers) = stdio("everything-stdio", json!({})) else { return };
     does_everything(&servers).await;
     asks(&servers).await;
@@ -97,7 +97,7 @@ async fn everything_works_over_stdio_and_nothing_is_left_of_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_nobody_holds_any_more_ends() {
+async fn a_dropped_server_ends() {
     let Some(servers) = stdio("everything-dropped", json!({})) else { return };
     servers.tools().await.unwrap();
     drop(servers);
@@ -125,7 +125,7 @@ async fn web(program: &PathBuf, port: u16) -> Web {
 }
 
 #[tokio::test]
-async fn everything_works_over_http_and_after_the_server_was_started_again() {
+async fn everything_works_over_http_and_after_a_restart_of_the_server() {
     let Some(program) = program() else { return };
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let server = web(&program, port).await;

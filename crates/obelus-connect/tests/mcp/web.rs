@@ -49,7 +49,7 @@ async fn call(servers: &Servers, tool: &str) -> Result<String, (McpErrorKind, St
 }
 
 #[tokio::test]
-async fn answers_that_are_too_large_or_make_no_sense_fail_their_call_alone() {
+async fn oversized_or_malformed_answers_fail_only_their_call() {
     let web = Web::start("large", "0").await;
     let servers = web.servers();
     for tool in ["large", "large_event", "endless"] {
@@ -83,7 +83,7 @@ async fn a_token_is_sent_and_never_shown() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_did_nothing_and_one_that_went_away_may_have() {
+async fn an_unreachable_server_did_nothing_and_a_broken_connection_is_in_doubt() {
     let mut web = Web::start("gone", "0").await;
     let servers = web.servers();
     assert_eq!(call(&servers, "echo").await.unwrap(), "echo");

@@ -12,7 +12,7 @@ fn decided(question: &str, decision: Decision) -> Input {
 }
 
 #[tokio::test]
-async fn it_collects_compares_and_sums_up_without_going_back() {
+async fn the_operator_collects_and_compares_facts_without_going_back() {
     let mut office = Office::new().await;
     let reply = office.says("Сравни чайники").await;
     assert_eq!((reply.ends, reply.end.as_deref()), (TurnEnd::Output, Some("done")), "{:?}", reply.reason);
@@ -27,7 +27,7 @@ async fn it_collects_compares_and_sums_up_without_going_back() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_page_is_kept_but_its_digest() {
+async fn only_the_digest_of_a_page_is_stored() {
     let mut office = Office::new().await;
     office.says("Сравни чайники").await;
     let context = office.look(|session| session.context().to_json().to_string()).await;
@@ -40,7 +40,7 @@ async fn nothing_of_a_page_is_kept_but_its_digest() {
 }
 
 #[tokio::test]
-async fn a_deletion_waits_for_a_yes_and_is_bound_to_what_it_is_about() {
+async fn a_deletion_waits_for_approval_and_is_bound_to_its_element() {
     let mut office = Office::new().await;
     let reply = office.says("Удали чайник").await;
     assert_eq!(reply.ends, TurnEnd::Waiting);
@@ -58,7 +58,7 @@ async fn a_deletion_waits_for_a_yes_and_is_bound_to_what_it_is_about() {
 }
 
 #[tokio::test]
-async fn a_denied_action_ends_the_turn_and_the_next_words_go_on() {
+async fn a_denied_action_ends_the_turn_and_the_next_message_continues() {
     let mut office = Office::new().await;
     office.says("Удали чайник").await;
     let reply = office.told(decided("q1", Decision::Deny { reason: "он ещё нужен".to_owned() })).await;
@@ -74,7 +74,7 @@ async fn a_denied_action_ends_the_turn_and_the_next_words_go_on() {
 }
 
 #[tokio::test]
-async fn a_person_may_cancel_while_it_waits() {
+async fn a_person_can_cancel_while_the_operator_waits() {
     let mut office = Office::new().await;
     office.says("Удали чайник").await;
     let reply = office.told(Input::Stop).await;
@@ -89,7 +89,7 @@ async fn a_person_may_cancel_while_it_waits() {
 }
 
 #[tokio::test]
-async fn three_invalid_actions_in_a_row_block_it() {
+async fn three_invalid_actions_in_a_row_block_the_operator() {
     let mut office = Office::new().await;
     let reply = office.says("Нажми на невидимое").await;
     assert_eq!((reply.ends, reply.end.as_deref()), (TurnEnd::Output, Some("blocked")));
@@ -99,7 +99,7 @@ async fn three_invalid_actions_in_a_row_block_it() {
 }
 
 #[tokio::test]
-async fn at_the_limit_it_sums_up_and_goes_on_with_the_facts() {
+async fn at_the_limit_the_operator_sums_up_and_continues_with_its_facts() {
     let mut office = Office::with(12, true).await;
     let reply = office.says("Сравни чайники").await;
     assert_eq!((reply.ends, reply.end.as_deref()), (TurnEnd::Limit, Some("limit")));
@@ -112,7 +112,7 @@ async fn at_the_limit_it_sums_up_and_goes_on_with_the_facts() {
 }
 
 #[tokio::test]
-async fn wherever_the_limit_falls_nothing_is_lost_and_nothing_is_done_twice() {
+async fn no_fact_is_lost_or_action_repeated_at_any_limit() {
     for most in 9..=16 {
         let mut office = Office::with(most, true).await;
         let mut reply = office.says("Сравни чайники").await;
@@ -132,7 +132,7 @@ async fn wherever_the_limit_falls_nothing_is_lost_and_nothing_is_done_twice() {
 }
 
 #[tokio::test]
-async fn a_fact_that_carries_an_id_is_refused_and_the_model_is_told() {
+async fn a_fact_with_an_id_is_refused_and_the_model_is_told() {
     let mut office = Office::new().await;
     let reply = office.says("Запомни кнопку").await;
     assert_eq!(reply.end.as_deref(), Some("done"));
@@ -141,7 +141,7 @@ async fn a_fact_that_carries_an_id_is_refused_and_the_model_is_told() {
 }
 
 #[tokio::test]
-async fn after_an_answer_it_observes_before_it_decides() {
+async fn after_an_answer_the_operator_observes_before_it_decides() {
     let mut office = Office::new().await;
     let reply = office.says("Спроси меня").await;
     assert_eq!(reply.ends, TurnEnd::Waiting);
@@ -153,7 +153,7 @@ async fn after_an_answer_it_observes_before_it_decides() {
 }
 
 #[tokio::test]
-async fn after_a_restart_the_goal_is_kept_and_it_observes_first() {
+async fn after_a_restart_the_goal_is_kept_and_the_operator_observes_first() {
     let mut office = Office::with(12, true).await;
     office.says("Сравни чайники").await;
     let before = office.log().len();
@@ -164,7 +164,7 @@ async fn after_a_restart_the_goal_is_kept_and_it_observes_first() {
 }
 
 #[tokio::test]
-async fn thanks_are_answered_without_a_plan_and_a_new_goal_sets_the_facts_aside() {
+async fn thanks_are_answered_without_a_plan_and_a_new_goal_archives_the_facts() {
     let mut office = Office::new().await;
     office.says("Сравни чайники").await;
     let looks = office.log().len();
@@ -179,7 +179,7 @@ async fn thanks_are_answered_without_a_plan_and_a_new_goal_sets_the_facts_aside(
 }
 
 #[tokio::test]
-async fn without_a_page_it_works_with_the_tools_of_other_servers() {
+async fn without_a_browser_the_operator_uses_tools_of_other_servers() {
     let mut office = Office::with(120, false).await;
     let reply = office.says("Сделай заметку").await;
     assert_eq!(reply.ends, TurnEnd::Waiting, "what a server's tool does is not known, so a person is asked");

@@ -68,7 +68,7 @@ fn the_schema_of_every_bundled_agent_is_strict() {
 }
 
 #[test]
-fn references_are_permitted_where_numbers_and_objects_are_due() {
+fn references_are_permitted_in_place_of_numbers_and_objects() {
     let context = json!([{"type": "tool", "tool": {"count": {"properties": {
         "n": {"type": "integer"},
         "o": {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"], "additionalProperties": false},

@@ -177,7 +177,7 @@ proptest! {
     #![proptest_config(cases(300))]
 
     #[test]
-    fn what_is_composed_is_strict_and_is_read_as_it_was_meant(
+    fn composed_schemas_are_strict_and_answers_are_read_back(
         (one, first) in typed(),
         (two, second) in typed(),
         is_open in any::<bool>(),
@@ -208,7 +208,7 @@ proptest! {
 
     /// The same for the output of the model.
     #[test]
-    fn a_result_in_the_strict_form_is_the_result((schema, value) in typed()) {
+    fn a_result_in_the_strict_form_is_read_back((schema, value) in typed()) {
         let context = Context::from_value(json!([])).unwrap();
         let composed = compose(&context, Some(&schema), PlanMode::Eager, |_| Offer::Call, |_| false);
         prop_assert_eq!(breaches(&composed.schema), Vec::<String>::new());
@@ -223,7 +223,7 @@ proptest! {
 }
 
 #[test]
-fn a_tree_of_any_depth_is_read_as_it_was_meant() {
+fn a_tree_of_any_depth_is_read_back() {
     let node = json!({"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer"},
         "below": {"type": "array", "items": {"$ref": "#/$defs/node"}}}, "required": ["name"], "additionalProperties": false});
     let tool = json!({"type": "object", "$defs": {"node": node}, "properties": {"root": {"$ref": "#/$defs/node"}}, "x-effect": "read"});

@@ -200,7 +200,7 @@ impl Strict {
 }
 
 #[test]
-fn the_rules_find_what_they_forbid() {
+fn violations_of_the_strict_rules_are_found() {
     let object = |inner: Value| json!({"type": "object", "properties": {"a": inner}, "required": ["a"], "additionalProperties": false});
     assert_eq!(breaches(&object(json!({"type": ["string", "null"]}))), Vec::<String>::new());
     assert_eq!(breaches(&object(json!({"type": "array", "items": {"$ref": "#"}}))), Vec::<String>::new());

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_alone_hangs_in_the_middle_of_its_line() {
+    fn a_single_label_is_centred_on_its_line() {
         let curve = [(0.0, 100.0)];
         let labels = hang(&texts(&curve, 60.0), &curve);
         let [label] = labels.hung[..] else { panic!("one label") };

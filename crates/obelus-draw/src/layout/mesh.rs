@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn long_links_that_share_an_end_share_their_waypoints() {
+    fn long_links_with_a_common_end_share_waypoints() {
         let fan_out = mesh(&[0, 3, 3, 3], &[(0, 1), (0, 2), (0, 3)]);
         assert_eq!(fan_out.slots.len() - fan_out.boxes, 2);
         let fan_in = mesh(&[3, 0, 0, 1], &[(1, 0), (2, 0), (3, 0)]);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_bundle_a_label_hangs_where_the_link_is_alone() {
+    fn the_label_of_a_bundled_link_is_placed_where_the_link_runs_alone() {
         let mesh = mesh(&[0, 3, 3], &[(0, 1), (0, 2)]);
         for (path, target) in mesh.paths.iter().zip([1, 2]) {
             assert_eq!(mesh.segments[path.label].lower, target);

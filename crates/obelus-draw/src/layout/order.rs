@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn crossings_are_counted_as_by_hand() {
+    fn crossings_are_counted_correctly() {
         let mut ends = vec![(0, 2), (0, 3), (1, 0), (1, 2), (2, 1), (2, 3), (3, 0)];
         ends.sort_unstable();
         let by_hand = (ends.iter().enumerate())
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_counts_only_true_crossings() {
+    fn swapping_neighbours_counts_only_real_crossings() {
         assert_eq!(inversions(&[1, 2], &[0, 1]), 3);
         assert_eq!(inversions(&[0, 1], &[1, 2]), 0);
     }

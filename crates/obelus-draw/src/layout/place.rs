@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_that_want_the_same_place_share_it_fairly() {
+    fn slots_with_the_same_preferred_position_are_centred_on_it() {
         let size = BoxSize { width: 100.0 - GAP, height: 40.0, beside: 0.0 };
         let mesh = Mesh::new(&[size; 3], &[], &[], &[0; 3]);
         let mut x = [0.0; 3];

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_link_that_closes_a_cycle_is_the_one_turned() {
+    fn the_link_that_closes_a_cycle_is_reversed() {
         let cycle = links(&[(0, 1), (1, 2), (2, 1), (2, 3), (0, 3)]);
         assert_eq!(backward(4, &cycle), [false, false, true, false, false]);
     }
@@ -128,12 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn a_box_stands_below_all_that_lead_to_it() {
+    fn a_box_is_placed_below_all_its_predecessors() {
         assert_eq!(layers(4, &[(0, 1), (1, 2), (0, 3), (2, 3)]), [0, 1, 2, 3]);
     }
 
     #[test]
-    fn a_source_sinks_to_what_it_feeds() {
+    fn a_source_is_placed_just_above_its_successor() {
         assert_eq!(layers(4, &[(0, 1), (1, 2), (3, 2)]), [0, 1, 2, 1]);
     }
 

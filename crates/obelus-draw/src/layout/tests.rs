@@ -164,7 +164,7 @@ fn two_arrows_between_two_boxes_do_not_lie_on_each_other() {
 }
 
 #[test]
-fn what_could_be_drawn_without_crossings_is() {
+fn two_trees_are_drawn_without_crossings() {
     // Two trees whose leaves are listed in an order that causes crossings.
     let ends = [(0, 2), (0, 4), (1, 3), (1, 5), (6, 0), (6, 1), (2, 7), (3, 8), (4, 9), (5, 10)];
     let layout = lay_out(&[SIZE; 11], &links(&ends));
@@ -189,7 +189,7 @@ fn wide_layers_become_several_rows() {
 }
 
 #[test]
-fn labels_side_by_side_are_kept_apart() {
+fn labels_side_by_side_do_not_overlap() {
     let layout = lay_out(&[SIZE; 6], &links(&[(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (5, 0)]));
     for (i, a) in layout.routes.iter().enumerate() {
         for b in &layout.routes[..i] {
@@ -200,7 +200,7 @@ fn labels_side_by_side_are_kept_apart() {
 }
 
 #[test]
-fn large_graphs_stay_small_in_memory() {
+fn large_graphs_use_bounded_memory() {
     // A chain with links across thousands of rows: with a waypoint in each row there would be millions.
     let count = 2_000;
     let mut ends: Vec<(usize, usize)> = (1..count).map(|i| (i - 1, i)).collect();

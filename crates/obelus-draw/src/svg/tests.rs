@@ -115,7 +115,7 @@ fn a_long_text_is_cut_in_the_box_and_whole_in_the_tooltip() {
 }
 
 #[test]
-fn the_picture_is_self_contained_and_named() {
+fn the_svg_is_self_contained_and_has_a_title() {
     let svg = steps().svg();
     let rest = svg.replacen("http://www.w3.org/2000/svg", "", 1);
     for reference in ["http", "href", "url(", "@import", "<script", "<image", " id="] {
@@ -126,7 +126,7 @@ fn the_picture_is_self_contained_and_named() {
 }
 
 #[test]
-fn wide_scripts_get_wider_boxes() {
+fn texts_in_wide_scripts_get_wider_boxes() {
     let wide = |label: &str| text_of(&node(label, NodeKind::Read)).size.width;
     assert!(wide("取引先を確認して契約書") > wide("check the d"));
     assert!(wide("Уведомить менеджера") > wide("Notify the managers"));

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn pol_3_a_name_that_nothing_has_is_an_error_with_the_nearest_one() {
+    fn pol_3_an_unknown_name_is_an_error_with_the_nearest_known_one() {
         let rule = |matching: Value| json!([{"match": matching, "verdict": "confirm"}]);
         for (policy, says) in [
             (json!({"confirm": ["lend_bok"]}), "`confirm[0]`: there is no tool `lend_bok`; did you mean `lend_book`?"),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_word_is_told_with_those_that_there_are() {
+    fn an_invalid_keyword_is_reported_with_the_valid_ones() {
         let read = |policy: Value| serde_json::from_value::<Policy>(policy).unwrap_err().to_string();
         for policy in [json!([{"verdict": "ask"}]), json!({"rules": [{"verdict": "ask"}]})] {
             assert_eq!(read(policy), "unknown variant `ask`, expected one of `allow`, `confirm`, `refuse`");

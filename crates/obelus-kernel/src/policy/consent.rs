@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn some_calls_are_never_consented_to_once_and_for_all() {
+    fn some_calls_never_get_a_standing_consent() {
         for (name, schema, params, expected) in [
             ("a.delete", json!({"x-effect": "delete"}), json!({}), Some(NeverStanding::Effect)),
             ("a.set", json!({"x-effect": "configure"}), json!({}), Some(NeverStanding::Effect)),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_without_targets_is_agreed_to_by_its_site_alone() {
+    fn a_read_without_targets_gets_a_consent_for_its_site_only() {
         let terms = |scope| ConsentTerms { tool: "leave".to_owned(), fields: vec!["url".to_owned()], scope };
         let params = json!({"url": "https://shop.example.test/x"});
         let site = ConsentScope::Site { host: "shop.example.test".to_owned() };

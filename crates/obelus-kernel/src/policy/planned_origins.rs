@@ -22,7 +22,7 @@ pub(super) struct PlannedOrigins<'a> {
 }
 
 impl<'a> PlannedOrigins<'a> {
-    /// Processes a checked plan wave by wave. Literals have the origin of whoever runs it.
+    /// Processes a checked plan wave by wave. Literals have the origin of the person or model that runs it.
     pub(super) fn new(
         check: &'a Check,
         context: &'a Context,

@@ -50,7 +50,7 @@ pub enum Reason {
     AnswerLost(String),
     /// The same call has happened, and its result could not be kept: why.
     Happened(String),
-    /// The same call may have happened: nobody said so in time.
+    /// The same call may have happened: the question about it was not answered in time.
     MayHaveHappened,
     /// When the call in doubt was started.
     Started(Time),

@@ -52,7 +52,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn each_branch_says_what_it_leaves_out_and_what_needs_a_person() {
+    fn each_branch_lists_skipped_calls_and_calls_that_need_approval() {
         let context = Context::from_value(json!([
             {"type": "input", "city": "Сочи"},
             {"type": "tool", "tool": {

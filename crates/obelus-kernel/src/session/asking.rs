@@ -161,7 +161,7 @@ impl Session {
         self.ask(Draft { schema, ..Draft::new(About::Input, Vec::new(), crate::visible(words)) })
     }
 
-    /// Records a denial that nobody was asked for.
+    /// Records a denial without a question.
     pub(super) fn record_denial(&mut self, call: &Arc<Value>, hash: &str, reason: &str) {
         let mut asked = AskedCall::new(call.clone(), hash.to_owned(), Vec::new());
         asked.decide(false, self.memory.now(), Some(reason));

@@ -154,7 +154,7 @@ impl Session {
         if let Some(verdict) = self.refusal_of_today(at) {
             return self.refuse(at, &verdict);
         }
-        // What a person runs or has approved as a whole is limited by its own size (LOOP-2).
+        // Calls that a person runs or has approved as a whole are limited by their own number (LOOP-2).
         let is_bounded = !self.scheduler.step_of(at).is_by_person;
         if is_bounded && self.turn.calls >= self.settings.max_calls {
             self.scheduler.requeue(at);

@@ -22,7 +22,7 @@ impl Session {
     pub(super) fn elicit(&mut self, id: &CallId, key: String, words: String, schema: Value) {
         let asked = ElicitationRequest { key, words, schema };
         let (job, asked) = match id.local() {
-            // Nobody is asked before it is known which job the call belongs to.
+            // No question is asked before the job of the call is known.
             Some(LocalCall::Early { request, index }) => match self.scheduler.early.elicit((request, index), asked) {
                 None => return,
                 Some(found) => found,

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_proposal_is_frozen_to_the_same_text_as_any_other() {
+    fn the_fast_and_the_general_freeze_give_the_same_text() {
         let context = context();
         let read_path = |path: &Path| context.read(path, None);
         for proposal in [
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proposal_with_more_or_less_or_in_another_order_is_not_whole() {
+    fn only_a_proposal_with_exactly_the_expected_fields_takes_the_fast_freeze() {
         let context = context();
         for proposal in [
             json!({"_tool": "t", "x": 1}),

@@ -13,8 +13,8 @@ use crate::origin::Origins;
 use crate::policy::{AfterReading, Callee, GroundIndex, Grounded, Grounding};
 
 impl Session {
-    /// Whether grounding matters for a call: its literals are untrusted, somebody else gets them, or a rule asks for
-    /// origins.
+    /// Whether grounding matters for a call: its literals are untrusted, they are sent to another person, or a rule
+    /// asks for origins.
     fn needs_grounds(&self, literal: &Origins, call: &Call) -> bool {
         let policy = &self.settings.policy;
         policy.after_reading() == AfterReading::Grounded
@@ -111,7 +111,7 @@ fn tokens(call: &Value, found: &mut BTreeSet<String>) {
     each_text(call, &mut |text| found.extend(text.split_whitespace().map(str::to_owned)));
 }
 
-/// The words of a text that were not shown before: in an edited text, the rest is somebody else's.
+/// The words of a text that were not shown before: in an edited text, the rest was not written by the person.
 fn fresh(text: &str, shown: &BTreeSet<String>, words: &mut Vec<String>) {
     let tokens: Vec<&str> = text.split_whitespace().collect();
     words.extend(tokens.split(|token| shown.contains(*token)).map(|part| part.join(" ")));
@@ -123,7 +123,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_what_an_edit_adds_is_the_persons_word() {
+    fn only_values_added_by_an_edit_count_as_the_persons_words() {
         let mut shown = BTreeSet::new();
         tokens(&json!({"to": "audit@evil.test", "body": "Call audit@evil.test now", "sum": 900}), &mut shown);
         for (text, expected) in [

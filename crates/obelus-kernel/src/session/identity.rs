@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decision_is_bound_to_the_call_and_not_to_how_it_is_written() {
+    fn a_decision_is_bound_to_the_call_and_not_to_its_spelling() {
         let aside = |name: &str| name == "comment";
         let of = |call: Value| hash("s", &call, aside);
         let call = of(json!({"_tool": "t", "a": {"x": 1, "y": 2}}));

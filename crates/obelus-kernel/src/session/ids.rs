@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_read_as_it_is_written() {
+    fn an_id_is_written_and_read_back() {
         for text in ["0.1", "2.0/7.13", "e3.1", "4.0/e3.1", "q1:0", "1.0/2.0/q1:4"] {
             assert_eq!(text.parse::<CallId>().unwrap().to_string(), text);
         }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_leads_through_delegates_one_by_one() {
+    fn an_id_addresses_nested_delegates_level_by_level() {
         let mut id: QuestionId = "2.0/7.1/q3".parse().unwrap();
         assert_eq!((id.local(), id.pop_job().unwrap().to_string()), (None, "2.0".to_owned()));
         assert_eq!(id.clone().below("2.0".parse().unwrap()).to_string(), "2.0/7.1/q3");

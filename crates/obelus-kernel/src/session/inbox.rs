@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_is_used_up_unless_the_call_is_done() {
+    fn an_approval_is_used_up_by_a_call_that_fails() {
         let mut inbox = Inbox::default();
         for (is_done, left) in [(true, Some(Approved::Done)), (false, None)] {
             inbox.grant("a".to_owned(), JOB);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_reminds_once_before_it_lapses() {
+    fn one_reminder_is_sent_before_a_question_expires() {
         let mut inbox = Inbox::default();
         let number = asked(&mut inbox, &["a"]);
         assert_eq!(inbox.timeout(), Some(Time(5_000)));

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_latest_words_count_if_they_came_late_enough() {
+    fn only_messages_of_the_user_after_a_given_position_count() {
         let mut memory = memory(json!([{"type": "text", "role": "user", "text": "old"}]));
         let asked = memory.context.length();
         assert_eq!(memory.words_since(asked), None);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_writes_keeps_the_origins_of_what_was_there() {
+    fn an_edit_by_a_person_keeps_the_origins_of_unchanged_values() {
         let mut memory = memory(json!([{"type": "state", "data": {}}]));
         let path = || Path::field("state", "note");
         let page = Origins::of(Origin::Tool { name: "page".into(), trusted: false });
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_one_off_request_keeps_its_beginning_and_the_words() {
+    fn a_one_off_request_keeps_its_initial_context_and_the_messages() {
         let mut memory = memory(json!([{"type": "state", "data": {"a": 1}}]));
         memory.remember(Message::text(Role::User, "one"));
         memory.write_state(Path::field("state", "a"), json!(2));

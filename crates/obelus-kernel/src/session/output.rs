@@ -73,7 +73,7 @@ impl Task {
         }
     }
 
-    /// Whether it starts something outside.
+    /// Whether it starts work outside the kernel.
     pub(super) fn starts_something(&self) -> bool {
         matches!(self, Task::Call(_) | Task::AskModel { .. } | Task::Load { .. })
     }

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_is_known_by_its_first_bytes_and_by_nothing_else() {
+    fn a_picture_is_recognised_by_its_first_bytes_only() {
         for (bytes, expected) in [
             (&b"\x89PNG\r\n\x1a\n...."[..], Some("image/png")),
             (b"\xff\xd8\xff\xe0", Some("image/jpeg")),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_nowhere_else() {
+    fn a_picture_name_cannot_leave_its_folder() {
         let named = |name: &str| Picture { name: name.to_owned(), digest: String::new(), path: None };
         assert!(named("user-0a.png").is_plainly_named());
         for name in ["", "..", "../a.png", "/a.png", "a/b.png", ".a", "a\nb", "é.png", &"a".repeat(101)] {

@@ -108,7 +108,7 @@ impl Session {
         reads.map(start).collect()
     }
 
-    /// What an open question would change in a record from a fresh look.
+    /// The changes that an open question would make, compared with a new read of the record.
     pub fn fresh_changes(&self, id: &QuestionId, index: usize, result: &Value) -> Vec<Change> {
         let look = self.reads_of(id).into_iter().find(|look| look.index == index);
         look.and_then(|look| self.changes_by(&look, result)).unwrap_or_default()
@@ -140,7 +140,7 @@ impl Session {
         self.tasks.push_back(Task::AskAgain { id, because: RepeatReason::MoreIsKnown });
     }
 
-    /// What a call would change in a record.
+    /// The changes that a call would make in a record.
     fn changes_by(&self, look: &PreviewRead, result: &Value) -> Option<Vec<Change>> {
         self.scheduler.find(look.at)?;
         let call = self.scheduler.call(look.at);

@@ -1,4 +1,4 @@
-//! What the model is shown, as data: in a fixed order, stable parts first. Drivers render it.
+//! The content of a model request, as data: in a fixed order, stable parts first. Drivers render it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

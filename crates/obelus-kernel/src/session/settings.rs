@@ -65,7 +65,7 @@ pub enum FollowUp {
 pub struct ManagedFields {
     /// The user's requests, newest first.
     pub goals: Option<String>,
-    /// What waits for a value or a decision.
+    /// Calls that wait for a value or a decision.
     pub in_progress: Option<String>,
     /// Planned calls that have not run: waiting ones, and those that the mode holds back.
     pub planned: Option<String>,

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sum_of_money_is_the_same_after_it_was_kept() {
+    fn money_is_stored_and_read_back_exactly() {
         let mut sum = Money::default();
         let mut kept = Money::default();
         for tokens in 0..1000_u32 {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_before_there_was_money_is_read() {
+    fn usage_stored_without_money_is_read() {
         let old: Spent = serde_json::from_value(json!({"requests": 2, "tokens": 30})).unwrap();
         assert_eq!(old, Spent { requests: 2, tokens: 30, used: Used::default() });
         let used = Used { input: 20, output: 5, cost: Some(Money::from(0.5)) };
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_of_a_sum_is_that_of_what_is_known() {
+    fn the_cost_of_a_sum_adds_the_known_costs() {
         let mut sum = Used { input: 1, output: 1, cost: None };
         sum.add(Used { input: 1, output: 0, cost: Some(Money::from(2.0)) });
         sum.add(Used::default());

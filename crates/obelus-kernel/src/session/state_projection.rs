@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_confirmation_is_named_by_what_changes_and_by_a_number_where_that_is_taken() {
+    fn the_key_of_a_confirmation_names_the_change_and_is_made_unique_by_a_number() {
         let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
         let number = ask(&mut projection, &mut inbox, &["a", "b"]);
         assert_eq!(projection.confirmation("deal_4_sum"), Some((number, 0)));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_from_elsewhere_keeps_its_key_its_date_and_its_words() {
+    fn an_imported_question_keeps_its_key_date_and_text() {
         let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
         projection.adopted.insert("mine".to_owned(), json!({"status": "requested"}));
         projection.expect("a".to_owned(), "mine".to_owned(), Some(Time(500)), Some("Raise the sum".to_owned()));
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_confirmation_says_what_was_decided_when_and_why() {
+    fn a_confirmation_contains_decision_time_and_reason() {
         let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
         let number = ask(&mut projection, &mut inbox, &["a", "b", "c"]);
         let ruled = |status, reason| QuestionEnd { status, at: Time(2_000), by: "ann", reason };
@@ -327,14 +327,14 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_the_mode_refused_stays_planned_and_one_that_a_rule_refused_does_not() {
+    fn a_step_refused_by_the_mode_stays_planned_and_one_refused_by_a_rule_does_not() {
         let projection = StateProjection::default();
         let kept = |rule: &str| projection.held_back(&[report(CallStatus::Refused, rule)], &context()).len();
         assert_eq!((kept("POL-1"), kept("POL-2")), (1, 0));
     }
 
     #[test]
-    fn a_step_is_planned_once_whatever_is_said_beside_it() {
+    fn a_step_is_planned_once_regardless_of_its_comment() {
         let mut projection = StateProjection::default();
         projection.plan = projection.held_back(&[report(CallStatus::Refused, "POL-1")], &context());
         let planned = projection.planned(&[report(CallStatus::Waiting, "")], &Inbox::default(), &context());
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_events_are_known_and_the_oldest_is_forgotten() {
+    fn the_latest_events_are_remembered_and_the_oldest_is_dropped() {
         let mut projection = StateProjection::default();
         (0..=MOST_EVENTS).for_each(|id| projection.note_event(id.to_string()));
         assert!(!projection.knows_event("0") && projection.knows_event("1"));

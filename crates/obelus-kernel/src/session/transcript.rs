@@ -65,7 +65,7 @@ pub(super) struct TranscriptRecord {
     has_news: bool,
     /// Errors that belong to no active call.
     errors: Vec<Value>,
-    /// The session as told to the model.
+    /// The history of the session as the model sees it.
     history: History,
     /// The origins of everything in it, and in the ended calls.
     history_origins: Origins,
@@ -93,14 +93,14 @@ impl Transcript {
         (self.record.has_started, self.record.plan_denied) = (has_started, plan_denied);
     }
 
-    /// Begins a turn with a decision, whose result is yet to be told.
+    /// Begins a turn with a decision, whose result is yet to be shown.
     pub(super) fn begin_turn_by_decision(&mut self) {
         let (errors, has_news) = (self.take_errors(), self.record.has_news);
         self.begin_turn();
         (self.record.errors, self.record.has_news) = (errors, has_news);
     }
 
-    /// Clears the turn's calls. What the model was told of them stays.
+    /// Clears the turn's calls. Their entries in the history stay.
     pub(super) fn reset(&mut self) {
         let TranscriptRecord { shown, said, history, history_origins, told, .. } = std::mem::take(&mut self.record);
         self.record = TranscriptRecord { shown, said, history, history_origins, told, ..TranscriptRecord::default() };
@@ -112,7 +112,7 @@ impl Transcript {
         self.record.history.push(what);
     }
 
-    /// The origins of everything that the model is told.
+    /// The origins of everything that the model sees.
     pub(super) fn history_origins(&self) -> &Origins {
         &self.record.history_origins
     }
@@ -122,17 +122,17 @@ impl Transcript {
         self.record.history.sent()
     }
 
-    /// Calls that no request has told yet, each with its index.
+    /// Calls that no request has shown yet, each with its index.
     pub(super) fn unsent_calls(&self) -> impl Iterator<Item = (usize, &CallEntry)> {
         self.record.history.unsent_calls()
     }
 
-    /// Whether the model was told that a call waits for a person.
+    /// Whether the model has seen that a call waits for a person.
     pub(super) fn has_told_waiting(&self, place: (u32, u32)) -> bool {
         self.record.history.has_told_waiting(place)
     }
 
-    /// Removes a result that no request has told yet.
+    /// Removes a result that no request has shown yet.
     pub(super) fn forget_result(&mut self, at: usize) {
         self.record.history.forget_result(at);
     }
@@ -323,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_forgets_its_calls_and_not_what_the_model_was_told() {
+    fn a_new_turn_clears_the_calls_and_keeps_the_history() {
         let mut transcript = Transcript::default();
         let call = Arc::new(json!({"_tool": "t"}));
         transcript.record.ended.push(CallReport { place: (0, 0), call, status: CallStatus::Done, error: None });
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restored_transcript_knows_the_places_of_its_calls() {
+    fn a_restored_transcript_finds_its_calls() {
         let mut transcript = Transcript::default();
         let call = Arc::new(json!({"_tool": "t"}));
         let error = Some(json!({"code": "broken"}));

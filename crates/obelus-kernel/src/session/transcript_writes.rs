@@ -26,7 +26,7 @@ use obelus_notebook::dialect::Solution;
 const MOST_OF_THOUGHT: usize = 60;
 
 impl Session {
-    /// Tells the request's own conversation.
+    /// Adds the request's own conversation.
     pub(super) fn tell_given_texts(&mut self) {
         let texts: Vec<(Role, String)> = self
             .memory
@@ -41,7 +41,7 @@ impl Session {
         texts.into_iter().for_each(|(role, text)| self.tell_words(role, text));
     }
 
-    /// Tells a message. The model's own text is told with its answer.
+    /// Adds a message. The model's own text is added with its answer.
     pub(super) fn tell_words(&mut self, role: Role, text: String) {
         let what = match role {
             Role::User => TranscriptEvent::User { text, time: self.memory.now() },
@@ -51,7 +51,7 @@ impl Session {
         self.transcript.tell(what, &Origins::of(role.into()));
     }
 
-    /// Tells the model's answer.
+    /// Adds the model's answer.
     pub(super) fn tell_answer(&mut self, solution: &Solution) {
         let Solution { thought, say, calls, output, .. } = solution.clone();
         // Thoughts are for the log. Their beginning stays, to show the form of an answer.
@@ -62,12 +62,12 @@ impl Session {
             .tell(TranscriptEvent::Answer { node, thought, say, calls, output }, &Origins::of(Origin::Model));
     }
 
-    /// Tells a decision that does not belong to a single call.
+    /// Adds a decision that does not belong to a single call.
     pub(super) fn tell_decision(&mut self, decision: Value) {
         self.transcript.tell(TranscriptEvent::Decision { decision }, &Origins::of(Origin::User));
     }
 
-    /// Tells an error that does not belong to a started call.
+    /// Adds an error that does not belong to a started call.
     pub(super) fn tell_fault(&mut self, error: &Value, origins: &Origins) {
         let mut error = error.clone();
         if self.settings.plans_before_reading() {
@@ -82,7 +82,7 @@ impl Session {
         self.transcript.tell(TranscriptEvent::Error { error }, &self.settings.counted_as_shown(origins.clone()));
     }
 
-    /// Tells an event from outside.
+    /// Adds an event from outside.
     pub(super) fn tell_event(&mut self, event: &Value, origins: &Origins) {
         let event = match self.settings.plans_before_reading() {
             true => json!("an event: it is in †events, and its words are not shown"),
@@ -100,7 +100,7 @@ impl Session {
         self.memory.remember(Message::text(role, text));
     }
 
-    /// Tells the end of a call.
+    /// Adds the end of a call.
     pub(super) fn tell_call(&mut self, at: JobRef, status: Status) {
         let call = Arc::clone(self.scheduler.call(at));
         self.tell_end(at, &call, status);
@@ -145,7 +145,7 @@ impl Session {
             origins.join(&self.settings.origin_of_error(call));
         }
         let error = job.error.as_deref().map(|error| self.error_for_model(job, call, error));
-        // In a graph, the model's own proposals are told without details.
+        // In a graph, the model's own proposals are shown without details.
         let details = call.tool.as_deref().filter(|_| self.graph.is_some());
         let entry = CallEntry {
             place: (at.step, at.job),
@@ -160,7 +160,7 @@ impl Session {
         self.transcript.tell(TranscriptEvent::Call(Box::new(entry)), &self.settings.counted_as_shown(origins));
     }
 
-    /// Tells calls that wait for a person, once and as proposed: otherwise a model takes them for lost.
+    /// Adds calls that wait for a person, once and as proposed: otherwise a model takes them for lost.
     pub(super) fn tell_waiting_calls(&mut self) {
         // In a graph, the step itself tells what waits.
         if self.graph.is_some() {

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_reopens_a_turn_that_rests_and_gives_it_new_calls_after_a_limit() {
+    fn a_decision_reopens_a_resting_turn_and_resets_its_limit_of_calls() {
         let mut turn = Turn::new(&Settings::default());
         turn.reopen();
         assert_eq!(turn.phase(), Phase::New, "there is nothing to reopen");

@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_watch_sees_what_must_not_run() {
+    fn forbidden_calls_are_detected() {
         let send = |to: &str| json!({"_tool": "send", "tag": "<t>", "to": to, "body": "<1☠>"});
         assert!(driver(false).may_run(&send("<2>")));
         assert!(!driver(false).may_run(&send("<2☠>")));

@@ -178,7 +178,7 @@ proptest! {
     #![proptest_config(cases(3_000))]
 
     #[test]
-    fn a_path_carries_whoever_wrote_what_is_there_and_nobody_who_was_set_over(
+    fn a_path_has_the_origins_of_its_current_writers_and_not_of_overwritten_ones(
         writes in vec(write(), 1..12),
         queries in vec(path(), 8),
     ) {
@@ -208,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn a_label_gets_weaker_only_where_it_is_written_over(
+    fn a_label_gets_weaker_only_by_overwriting(
         writes in vec(write(), 1..12),
         queries in vec(path(), 8),
     ) {
@@ -232,7 +232,7 @@ proptest! {
 }
 
 #[test]
-fn the_rule_as_written_forgets_what_was_set_over_and_keeps_the_rest() {
+fn the_reference_rule_drops_overwritten_origins_and_keeps_the_rest() {
     let at = |name: &str| vec![Segment::Field(name.into())];
     let write = |path, method| Write { path, method, shape: Shape::Text, instance: None };
     let writes = vec![

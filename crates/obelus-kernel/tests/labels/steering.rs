@@ -11,14 +11,14 @@ proptest! {
 
     /// The driver checks every call when it starts.
     #[test]
-    fn nothing_untrusted_steers_a_call_unseen(world in world()) {
+    fn untrusted_data_does_not_influence_a_call_without_approval(world in world()) {
         Driver::play(&world);
     }
 }
 
 /// Checks the generator: in some worlds, marks reach the calls of each tool.
 #[test]
-fn the_worlds_reach_what_they_are_meant_to_reach() {
+fn generated_worlds_cover_every_tool() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();

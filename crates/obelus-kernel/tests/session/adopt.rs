@@ -74,7 +74,7 @@ fn imported(mode: &str) -> Harness {
 }
 
 #[test]
-fn b24_7_the_seeds_example_becomes_a_session_and_comes_out_as_it_went_in() {
+fn b24_7_the_example_state_is_imported_and_exported_unchanged() {
     let harness = imported("full");
     let state = harness.session.state();
     let mut expected = example();
@@ -93,7 +93,7 @@ fn b24_7_the_seeds_example_becomes_a_session_and_comes_out_as_it_went_in() {
 }
 
 #[test]
-fn b24_7_what_was_denied_elsewhere_stays_denied() {
+fn b24_7_an_imported_denial_stays_a_denial() {
     let mut harness = imported("full");
     harness.user("Перенеси дедлайн");
     harness.solve(
@@ -104,7 +104,7 @@ fn b24_7_what_was_denied_elsewhere_stays_denied() {
 }
 
 #[test]
-fn a_whole_state_takes_the_place_of_the_former_one_and_origins_stay() {
+fn an_imported_state_replaces_the_former_one_and_keeps_origins() {
     let mut harness = imported("full");
     harness.user("look");
     harness.solve(json!([{"_tool": "look", "q": 1, "_outputPath": "†state.page"}]), json!("seen"));
@@ -129,7 +129,7 @@ fn a_whole_state_takes_the_place_of_the_former_one_and_origins_stay() {
 }
 
 #[test]
-fn taking_up_its_own_state_changes_nothing() {
+fn importing_its_own_state_changes_nothing() {
     let mut harness = imported("full");
     let (state, messages) = (harness.session.state(), harness.session.context().messages().len());
     take_up(&mut harness, state.clone()).expect("it is taken up");
@@ -139,7 +139,7 @@ fn taking_up_its_own_state_changes_nothing() {
 }
 
 #[test]
-fn dur_7_a_status_changed_to_approved_is_that_persons_yes() {
+fn dur_7_a_status_changed_to_approved_approves() {
     let mut harness = imported("full");
     let mut state = harness.session.state();
     state["confirmations"]["deal_123_opportunity"]["status"] = "approved".into();
@@ -155,7 +155,7 @@ fn dur_7_a_status_changed_to_approved_is_that_persons_yes() {
 }
 
 #[test]
-fn dur_7_a_status_changed_to_denied_is_that_persons_no_with_its_reason() {
+fn dur_7_a_status_changed_to_denied_denies_with_its_reason() {
     let mut harness = imported("full");
     let mut state = harness.session.state();
     state["confirmations"]["deal_123_opportunity"]["status"] = "denied".into();
@@ -167,7 +167,7 @@ fn dur_7_a_status_changed_to_denied_is_that_persons_no_with_its_reason() {
 }
 
 #[test]
-fn a_yes_with_other_parameters_runs_those() {
+fn an_approval_with_other_parameters_runs_with_them() {
     let mut harness = imported("full");
     let mut state = harness.session.state();
     let entry = &mut state["confirmations"]["deal_123_opportunity"];
@@ -178,7 +178,7 @@ fn a_yes_with_other_parameters_runs_those() {
 }
 
 #[test]
-fn a_no_to_one_of_several_calls_leaves_the_others_waiting() {
+fn denying_one_of_several_calls_leaves_the_others_waiting() {
     let mut harness = agent("full");
     harness.user("Поменяй суммы");
     let change = |id: u64| json!({"_tool": "crm.deal.update", "id": id, "fields": {"OPPORTUNITY": id * 10}});
@@ -197,7 +197,7 @@ fn a_no_to_one_of_several_calls_leaves_the_others_waiting() {
 }
 
 #[test]
-fn a_yes_that_comes_too_late_is_none() {
+fn late_approvals_are_ignored() {
     let mut harness = imported("full");
     let mut state = harness.session.state();
     state["confirmations"]["deal_123_opportunity"]["status"] = "approved".into();
@@ -209,7 +209,7 @@ fn a_yes_that_comes_too_late_is_none() {
 }
 
 #[test]
-fn what_came_along_waits_in_every_mode_and_runs_where_the_mode_permits() {
+fn an_imported_question_waits_in_every_mode_and_runs_if_the_mode_permits() {
     let mut harness = imported("canary");
     assert_eq!(harness.waiting().len(), 1);
     let entry = harness.session.state()["confirmations"]["deal_123_opportunity"].clone();
@@ -226,7 +226,7 @@ fn what_came_along_waits_in_every_mode_and_runs_where_the_mode_permits() {
 }
 
 #[test]
-fn what_the_mode_does_not_permit_is_not_lost_and_does_not_run() {
+fn a_step_that_the_mode_forbids_stays_planned_and_does_not_run() {
     for mode in ["shadow", "canary"] {
         let harness = imported(mode);
         let entry = harness.session.state()["confirmations"]["deal_123_opportunity"].clone();
@@ -238,7 +238,7 @@ fn what_the_mode_does_not_permit_is_not_lost_and_does_not_run() {
 }
 
 #[test]
-fn a_plan_that_the_mode_keeps_back_is_not_lost_when_a_state_comes_with_a_question() {
+fn a_planned_step_survives_the_import_of_a_state_with_a_question() {
     let mut harness = agent("shadow");
     harness.user("a deal");
     harness.solve(json!([{"_tool": "look", "q": 7}]), json!(null));
@@ -249,7 +249,7 @@ fn a_plan_that_the_mode_keeps_back_is_not_lost_when_a_state_comes_with_a_questio
 }
 
 #[test]
-fn a_method_that_this_agent_does_not_know_stays_as_it_came() {
+fn an_unknown_method_of_an_imported_state_is_kept_unchanged() {
     let mut harness = agent("full");
     let mut state = example();
     state["confirmations"]["deal_123_opportunity"]["action"]["method"] = "crm.lead.update".into();
@@ -263,7 +263,7 @@ fn a_method_that_this_agent_does_not_know_stays_as_it_came() {
 }
 
 #[test]
-fn an_invalid_state_is_refused_with_the_place_and_nothing_has_changed() {
+fn an_invalid_state_is_refused_with_the_place_and_changes_nothing() {
     let entry = |change: &dyn Fn(&mut Value)| {
         let mut state = example();
         change(&mut state["confirmations"]["deal_123_opportunity"]);
@@ -299,7 +299,7 @@ fn an_invalid_state_is_refused_with_the_place_and_nothing_has_changed() {
 }
 
 #[test]
-fn a_yes_to_parameters_that_cannot_run_is_refused_whole() {
+fn an_approval_with_invalid_parameters_is_refused_completely() {
     let mut harness = imported("full");
     let before = harness.session.snapshot();
     let mut state = harness.session.state();
@@ -313,7 +313,7 @@ fn a_yes_to_parameters_that_cannot_run_is_refused_whole() {
 }
 
 #[test]
-fn a_yes_to_another_action_or_to_less_than_was_asked_about_is_refused_whole() {
+fn an_approval_of_another_or_a_partial_action_is_refused_completely() {
     for (change, why) in [
         (json!({"method": "crm.deal.get"}), "was asked about, not"),
         (json!({"params": {"id": 123}}), "`fields` was asked about and is missing"),
@@ -333,14 +333,14 @@ fn a_yes_to_another_action_or_to_less_than_was_asked_about_is_refused_whole() {
 }
 
 #[test]
-fn a_state_is_not_taken_up_while_the_session_is_at_work() {
+fn a_state_is_not_imported_while_the_session_is_at_work() {
     let mut harness = agent("full");
     harness.user("Создай сделку");
     assert_eq!(take_up(&mut harness, example()).expect_err("it is at work").code, "at_work");
 }
 
 #[test]
-fn an_edit_does_not_make_a_value_more_trusted_than_it_was() {
+fn an_edit_does_not_raise_the_trust_of_a_value() {
     let mut harness = agent("full");
     harness.user("Посмотри");
     harness.solve(json!([{"_tool": "look", "q": 1, "_outputPath": "†state.objects.current_deal_id"}]), json!(null));
@@ -355,7 +355,7 @@ fn an_edit_does_not_make_a_value_more_trusted_than_it_was() {
 }
 
 #[test]
-fn a_decided_question_is_not_decided_again_by_the_file() {
+fn a_decided_question_cannot_be_decided_again_by_the_file() {
     let mut harness = imported("full");
     let mut state = harness.session.state();
     let question = harness.waiting()[0].clone();
@@ -375,7 +375,7 @@ fn approved_elsewhere() -> Value {
 }
 
 #[test]
-fn a_yes_from_elsewhere_that_nobody_carried_out_is_asked_for_once_more() {
+fn an_imported_approval_that_did_not_run_is_asked_again() {
     let mut harness = agent("full");
     take_up(&mut harness, approved_elsewhere()).expect("it is taken up");
     assert_eq!((harness.waiting(), harness.started.len()), (vec!["q1".to_owned()], 0));
@@ -393,7 +393,7 @@ fn a_yes_from_elsewhere_that_nobody_carried_out_is_asked_for_once_more() {
 }
 
 #[test]
-fn a_yes_from_elsewhere_that_was_carried_out_stays_as_it_came() {
+fn an_imported_approval_that_has_run_is_kept_unchanged() {
     let mut harness = agent("full");
     let mut state = approved_elsewhere();
     state["next_planned_actions"] = json!([]);

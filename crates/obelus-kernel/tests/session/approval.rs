@@ -41,7 +41,7 @@ fn the_strictest_verdict_wins() {
 }
 
 #[test]
-fn what_depends_on_a_refused_call_does_not_run() {
+fn calls_that_depend_on_a_refused_call_do_not_run() {
     let mut harness = Harness::at_work(json!({"policy": {"refuse": ["read"]}}));
     harness.solve(json!([call("read", "r", json!({})), call("make", "m", json!({"q": "†state.r"}))]), json!("over"));
     assert_eq!((harness.states("read"), harness.states("make")), (vec!["refused"], vec!["skipped"]));
@@ -54,7 +54,7 @@ fn rules(settings: Value, tools: Value) -> Input {
 }
 
 #[test]
-fn pol_9_what_the_file_refuses_now_does_not_run_on_an_old_yes() {
+fn pol_9_an_earlier_approval_does_not_run_what_the_policy_now_refuses() {
     for (now, runs) in [
         (json!({"mode": "full"}), true),
         (json!({"mode": "full", "policy": {"refuse": ["drop"]}}), false),
@@ -70,7 +70,7 @@ fn pol_9_what_the_file_refuses_now_does_not_run_on_an_old_yes() {
 }
 
 #[test]
-fn pol_9_a_persons_choice_of_the_mode_stays_until_the_file_says_another() {
+fn pol_9_a_mode_chosen_by_a_person_holds_until_the_file_changes_it() {
     let mut harness = Harness::with(json!({"mode": "canary"}));
     harness.tell(Input::Mode { mode: Mode::Full }).expect("it is taken");
     harness.tell(rules(json!({"mode": "canary", "max_calls": 5}), json!({}))).expect("it is taken");
@@ -81,7 +81,7 @@ fn pol_9_a_persons_choice_of_the_mode_stays_until_the_file_says_another() {
 }
 
 #[test]
-fn pol_9_present_rules_and_tools_are_in_a_checkpoint() {
+fn pol_9_a_checkpoint_contains_the_current_rules_and_tools() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([]), json!("over"));
     let read = json!({"x-effect": "delete", "properties": {"q": {}}});

@@ -29,7 +29,7 @@ fn asked(settings: Value) -> Harness {
 }
 
 #[test]
-fn a_question_says_what_is_there_now_beside_what_would_be() {
+fn a_question_shows_current_values_beside_new_ones() {
     let mut harness = asked(json!({}));
     assert_eq!(harness.handed_out("read"), [json!({"_tool": "read", "q": 7})]);
     assert_eq!((harness.waiting(), harness.question("q1").changes.len()), (vec!["q1".to_owned()], 0));
@@ -56,7 +56,7 @@ fn a_question_says_what_is_there_now_beside_what_would_be() {
 }
 
 #[test]
-fn a_look_is_no_part_of_the_turn_and_the_model_does_not_see_it() {
+fn a_before_read_is_not_part_of_the_turn_and_the_model_does_not_see_it() {
     let mut harness = asked(json!({"persistent": true, "max_calls": 1}));
     harness.returns("read", json!({"deal": {"STAGE": "secret of the record"}}));
     assert!(harness.states("read").is_empty());
@@ -69,7 +69,7 @@ fn a_look_is_no_part_of_the_turn_and_the_model_does_not_see_it() {
 }
 
 #[test]
-fn a_question_is_answered_without_waiting_for_the_look() {
+fn a_question_can_be_answered_before_its_before_read_ends() {
     let mut harness = asked(json!({}));
     harness.approve("q1");
     harness.returns("read", json!({"deal": {"STAGE": "NEW"}}));
@@ -91,7 +91,7 @@ fn a_question_is_answered_without_waiting_for_the_look() {
 }
 
 #[test]
-fn nobody_looks_where_a_read_would_not_be_free() {
+fn no_before_read_is_made_if_the_read_is_not_allowed() {
     assert!(asked(json!({"before": false})).handed_out("read").is_empty());
     assert!(asked(json!({"policy": {"confirm": ["read"]}})).handed_out("read").is_empty());
     assert!(asked(json!({"policy": {"allow": ["change"]}})).handed_out("read").is_empty());
@@ -109,7 +109,7 @@ fn nobody_looks_where_a_read_would_not_be_free() {
 }
 
 #[test]
-fn calls_over_instances_have_a_line_each() {
+fn calls_over_instances_have_one_line_each() {
     let mut messages = crm();
     let each = messages.as_array_mut().expect("messages");
     for (name, id) in [("anna", 1), ("boris", 2)] {
@@ -133,7 +133,7 @@ fn calls_over_instances_have_a_line_each() {
 }
 
 #[test]
-fn a_look_that_was_under_way_is_taken_again_and_is_never_in_doubt() {
+fn an_interrupted_before_read_is_repeated_and_never_in_doubt() {
     let mut harness = asked(json!({}));
     let id = harness.open[0].id.clone();
     harness.tell(Input::InDoubt { id: id.clone() }).expect("the session takes it");

@@ -28,7 +28,7 @@ fn conversation(turns: usize) -> Harness {
 }
 
 #[test]
-fn what_was_long_ago_is_read_only_when_somebody_needs_it() {
+fn past_messages_are_loaded_only_on_demand() {
     let mut old = conversation(60);
     let (kept, past) = (old.session.checkpoint().unwrap(), old.session.past());
     assert!(past.len() > 100, "{}", past.len());
@@ -54,7 +54,7 @@ fn what_was_long_ago_is_read_only_when_somebody_needs_it() {
 }
 
 #[test]
-fn a_past_that_cannot_be_read_is_said() {
+fn an_unreadable_past_is_reported() {
     let old = conversation(40);
     let kept = old.session.checkpoint().unwrap();
     let new = agent().session.restore(&kept, Arc::new(|| Err("the disk is gone".into()))).unwrap();
@@ -67,7 +67,7 @@ fn a_past_that_cannot_be_read_is_said() {
 }
 
 #[test]
-fn nothing_is_kept_while_something_is_under_way() {
+fn no_checkpoint_is_made_while_work_is_pending() {
     let mut harness = agent();
     assert!(harness.session.checkpoint().is_some());
     harness.tell(Input::User { text: "go".into() }).unwrap();

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::{Harness, call};
 
 #[test]
-fn a_clock_that_is_set_back_extends_no_question() {
+fn setting_the_clock_back_does_not_extend_a_question() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
     assert_eq!(harness.rested(), TurnEnd::Waiting);
@@ -21,7 +21,7 @@ fn a_clock_that_is_set_back_extends_no_question() {
 }
 
 #[test]
-fn what_comes_after_a_jump_is_not_dated_before_what_came_earlier() {
+fn times_do_not_decrease_after_a_clock_jump() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("read", "a", json!({})), call("read", "b", json!({"q": "†state.a"}))]), json!("over"));
     harness.returns("read", json!(1));
@@ -34,7 +34,7 @@ fn what_comes_after_a_jump_is_not_dated_before_what_came_earlier() {
 }
 
 #[test]
-fn a_clock_that_jumps_ahead_lets_questions_lapse_and_nothing_run() {
+fn a_clock_jump_ahead_expires_questions_and_runs_nothing() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
     harness.wait(1_000);

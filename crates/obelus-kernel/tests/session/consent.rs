@@ -28,7 +28,7 @@ fn claimed_after(words: &str, settings: Value) -> Harness {
 }
 
 #[test]
-fn the_users_yes_to_the_only_question_counts() {
+fn a_yes_of_the_user_approves_the_only_open_question() {
     let mut harness = claimed_after("yes, please", json!({}));
     assert_eq!(harness.question("q1").by.as_deref(), Some("the user, in conversation"));
     harness.returns("change", json!(true));
@@ -36,7 +36,7 @@ fn the_users_yes_to_the_only_question_counts() {
 }
 
 #[test]
-fn other_words_do_not_count_nor_any_where_the_author_says_never() {
+fn other_messages_do_not_approve_and_consent_in_conversation_can_be_disabled() {
     for (words, settings) in
         [("yes, but wait", json!({})), ("show me first", json!({})), ("yes", json!({"model_may_confirm": "never"}))]
     {
@@ -46,7 +46,7 @@ fn other_words_do_not_count_nor_any_where_the_author_says_never() {
 }
 
 #[test]
-fn ask_6_a_yes_to_a_grave_question_that_was_shown_last_is_its_answer() {
+fn ask_6_a_yes_approves_a_grave_question_that_was_shown_last() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([drop(1, json!({}))]), json!(null));
     harness.user("Yes, please!");
@@ -57,7 +57,7 @@ fn ask_6_a_yes_to_a_grave_question_that_was_shown_last_is_its_answer() {
 }
 
 #[test]
-fn ask_6_a_claim_never_counts_for_a_grave_question_nor_a_yes_to_what_was_shown_after_it() {
+fn ask_6_a_grave_question_is_not_approved_by_the_model_or_by_a_yes_to_a_later_text() {
     for words in ["yes, show it please", "yes"] {
         let mut harness = Harness::at_work(json!({}));
         harness.solve(json!([drop(1, json!({}))]), json!(null));
@@ -70,7 +70,7 @@ fn ask_6_a_claim_never_counts_for_a_grave_question_nor_a_yes_to_what_was_shown_a
 }
 
 #[test]
-fn a_claim_without_a_question_is_a_question() {
+fn a_claimed_consent_without_a_question_creates_a_question() {
     let mut harness = Harness::at_work(json!({}));
     harness.user("yes");
     harness.solve(json!([drop(1, json!({"confirmed": true}))]), json!(null));
@@ -78,7 +78,7 @@ fn a_claim_without_a_question_is_a_question() {
 }
 
 #[test]
-fn a_yes_to_several_questions_is_a_yes_to_none() {
+fn a_yes_does_not_approve_when_several_questions_are_open() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([drop(1, json!({})), drop(2, json!({}))]), json!(null));
     harness.user("yes");
@@ -87,7 +87,7 @@ fn a_yes_to_several_questions_is_a_yes_to_none() {
 }
 
 #[test]
-fn a_yes_said_before_the_question_was_shown_is_no_answer_to_it() {
+fn a_yes_before_the_question_was_shown_does_not_approve_it() {
     let mut harness = Harness::at_work(json!({}));
     harness.user("yes");
     // The session takes the queued words when the turn rests. The question exists by then.
@@ -98,7 +98,7 @@ fn a_yes_said_before_the_question_was_shown_is_no_answer_to_it() {
 }
 
 #[test]
-fn the_model_cannot_make_a_question_the_only_one_by_declining_the_others() {
+fn declining_other_questions_does_not_make_an_earlier_yes_count() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([drop(1, json!({})), drop(2, json!({}))]), json!(null));
     harness.user("yes");

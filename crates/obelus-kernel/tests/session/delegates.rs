@@ -10,7 +10,7 @@ fn child(name: &str) -> Value {
 }
 
 #[test]
-fn a_childs_output_is_the_calls_result() {
+fn the_output_of_a_delegate_is_the_result_of_its_call() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!(null));
     assert_eq!(harness.requests, ["0.0/1".parse().unwrap()]);
@@ -23,7 +23,7 @@ fn a_childs_output_is_the_calls_result() {
 }
 
 #[test]
-fn a_childs_question_surfaces_and_is_answered_there() {
+fn a_delegates_question_is_shown_and_answered_at_the_top() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
@@ -37,7 +37,7 @@ fn a_childs_question_surfaces_and_is_answered_there() {
 }
 
 #[test]
-fn a_childs_question_lapses_too() {
+fn a_delegates_question_expires() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("done what could be done"));
@@ -47,7 +47,7 @@ fn a_childs_question_lapses_too() {
 }
 
 #[test]
-fn a_degraded_child_is_a_runtime_error_of_its_call() {
+fn a_degraded_delegate_is_a_runtime_error_of_its_call() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!(null));
     harness.model_fails();
@@ -57,7 +57,7 @@ fn a_degraded_child_is_a_runtime_error_of_its_call() {
 }
 
 #[test]
-fn children_do_not_go_deeper_than_the_limit() {
+fn delegates_are_limited_in_depth() {
     let mut harness = Harness::at_work(json!({"max_depth": 2}));
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([child("b")]), json!("b is over"));
@@ -67,7 +67,7 @@ fn children_do_not_go_deeper_than_the_limit() {
 }
 
 #[test]
-fn late_words_to_a_child_that_is_gone_are_no_news() {
+fn results_for_an_ended_delegate_are_ignored() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([{"_tool": "make", "q": 1}]), json!("left something running"));
@@ -77,7 +77,7 @@ fn late_words_to_a_child_that_is_gone_are_no_news() {
 }
 
 #[test]
-fn a_word_about_a_delegate_from_elsewhere_is_no_news() {
+fn forged_inputs_about_a_delegate_are_ignored() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!("over"));
     for input in [
@@ -94,7 +94,7 @@ fn a_word_about_a_delegate_from_elsewhere_is_no_news() {
 }
 
 #[test]
-fn a_forgotten_child_that_waits_is_not_taken_for_another_call() {
+fn a_detached_waiting_delegate_is_not_confused_with_another_call() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([{"_tool": "child", "q": 1}, call("read", "r", json!({}))]), json!("over"));
     harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
@@ -106,7 +106,7 @@ fn a_forgotten_child_that_waits_is_not_taken_for_another_call() {
 }
 
 #[test]
-fn while_a_child_waits_independent_calls_go_on() {
+fn independent_calls_continue_while_a_delegate_waits() {
     let mut harness = Harness::at_work(json!({"max_parallel": 1}));
     harness.solve(json!([child("a"), call("read", "r", json!({}))]), json!("over"));
     harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
@@ -116,7 +116,7 @@ fn while_a_child_waits_independent_calls_go_on() {
 }
 
 #[test]
-fn a_child_that_waits_does_not_hold_the_next_of_a_sequence() {
+fn a_waiting_delegate_does_not_block_the_next_call_of_a_sequence() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve_in_order(json!([child("a"), call("read", "r", json!({}))]), json!("over"));
     assert_eq!(harness.handed_out("read").len(), 0);
@@ -125,7 +125,7 @@ fn a_child_that_waits_does_not_hold_the_next_of_a_sequence() {
 }
 
 #[test]
-fn a_stop_reaches_the_children() {
+fn a_stop_reaches_the_delegates() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([call("read", "x", json!({})), call("read", "y", json!({"q": "†state.x"}))]), json!(null));
@@ -136,7 +136,7 @@ fn a_stop_reaches_the_children() {
 }
 
 #[test]
-fn one_of_two_answers_below_brings_the_turn_to_rest_again() {
+fn the_turn_rests_again_after_one_of_two_delegate_questions_is_answered() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([call("drop", "x", json!({"id": 1})), call("drop", "y", json!({"id": 2}))]), json!("dropped"));
@@ -151,7 +151,7 @@ fn one_of_two_answers_below_brings_the_turn_to_rest_again() {
 }
 
 #[test]
-fn while_a_forgotten_delegate_still_asks_the_turn_does_not_end() {
+fn detached_delegates_with_open_questions_keep_the_turn_open() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([{"_tool": "child", "q": 1, "_scopes": ["tool"]}]), Value::Null);
     harness.solve(json!([call("drop", "a", json!({"id": 1})), call("drop", "b", json!({"id": 2}))]), Value::Null);
@@ -166,7 +166,7 @@ fn while_a_forgotten_delegate_still_asks_the_turn_does_not_end() {
 }
 
 #[test]
-fn a_delegate_at_an_address_is_read_where_the_settings_allow_that() {
+fn a_delegate_is_loaded_from_an_address_only_if_the_settings_allow_it() {
     for (allowed, loads) in [(json!([]), 0), (json!(["https://example.test/"]), 1)] {
         let tool = json!({"type": "tool", "tool": {"far": {"_delegate": "https://example.test/far.yaml", "x-effect": "read"}}});
         let mut harness = Harness::on(json!([tool]), json!({"delegates": allowed}));
@@ -186,7 +186,7 @@ fn a_delegate_at_an_address_is_read_where_the_settings_allow_that() {
 
 /// DEL-2: parameters must fit the input schema of the saved request.
 #[test]
-fn parameters_that_break_the_input_of_a_saved_request_fail_the_call() {
+fn parameters_that_violate_the_input_schema_of_a_saved_request_fail_the_call() {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     let saved = json!({"context": [{"type": "input", "schema": schema}], "schema": {"type": "string"}});
     for (params, runs) in [(json!({"n": 5}), true), (json!({"n": "str"}), false), (json!({}), false)] {

@@ -15,14 +15,14 @@ fn in_doubt(doubtful: Value, others: &[Value]) -> Harness {
 }
 
 #[test]
-fn what_can_be_repeated_is_repeated_under_the_same_key() {
+fn an_idempotent_call_in_doubt_is_repeated_under_the_same_key() {
     let harness = in_doubt(call("read", "r", json!({})), &[]);
     let starts: Vec<_> = harness.started.iter().map(|start| (start.key.as_str(), start.attempt)).collect();
     assert_eq!((starts, harness.asked.len()), (vec![("s:0.0", 1), ("s:0.0", 2)], 0));
 }
 
 #[test]
-fn it_happened_and_its_result_is_known() {
+fn a_call_in_doubt_can_be_resolved_as_happened_with_its_result() {
     let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
     assert_eq!((harness.rested(), harness.started.len()), (TurnEnd::Waiting, 1));
     harness.decide("q1", Decision::Happened { result: json!("changed") }).unwrap();
@@ -33,7 +33,7 @@ fn it_happened_and_its_result_is_known() {
 }
 
 #[test]
-fn it_did_not_happen_and_is_done_once_more_under_the_same_key() {
+fn a_call_that_did_not_happen_is_repeated_under_the_same_key() {
     let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
     harness.decide("q1", Decision::DidNot).unwrap();
     assert_eq!(harness.started[1].key, harness.started[0].key);
@@ -42,7 +42,7 @@ fn it_did_not_happen_and_is_done_once_more_under_the_same_key() {
 }
 
 #[test]
-fn nobody_says_and_it_is_an_error() {
+fn an_unanswered_doubt_ends_as_an_error() {
     let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
     harness.wait(24);
     assert_eq!((harness.states("change"), harness.errors()), (vec!["failed"], vec!["in_doubt".to_owned()]));
@@ -50,7 +50,7 @@ fn nobody_says_and_it_is_an_error() {
 }
 
 #[test]
-fn doubt_about_a_thought_is_no_news() {
+fn doubt_about_a_model_call_is_ignored() {
     let mut harness = Harness::on(json!([{"type": "plan", "plan": [], "mode": "lazy"}]), json!({}));
     harness.start();
     harness.solve(json!([call("muse", "m", json!({}))]), json!("over"));
@@ -63,7 +63,7 @@ fn doubt_about_a_thought_is_no_news() {
 }
 
 #[test]
-fn a_forgotten_call_in_doubt_is_not_taken_for_another_call() {
+fn a_detached_call_in_doubt_is_not_confused_with_another_call() {
     let mut harness = in_doubt(json!({"_tool": "change", "id": 1}), &[call("read", "r", json!({}))]);
     assert_eq!(harness.rests.len(), 0, "the read still runs");
     harness.returns("read", json!(1));
@@ -82,7 +82,7 @@ fn doubt_is_asked_about_once() {
 }
 
 #[test]
-fn a_result_that_comes_after_all_settles_the_doubt() {
+fn a_late_result_resolves_the_doubt() {
     let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
     harness.tell(Input::Ended { id: "0.0".parse().unwrap(), outcome: Outcome::Value(json!("late")) }).unwrap();
     assert_eq!(
@@ -93,7 +93,7 @@ fn a_result_that_comes_after_all_settles_the_doubt() {
 }
 
 #[test]
-fn it_happened_and_nobody_knows_its_result() {
+fn a_call_in_doubt_can_be_resolved_as_happened_without_a_result() {
     let mut harness = in_doubt(call("count", "n", json!({})), &[]);
     harness.decide("q1", Decision::Happened { result: json!(null) }).unwrap();
     assert_eq!(harness.states("count"), ["done"], "called failed, it would be done a second time");
@@ -101,7 +101,7 @@ fn it_happened_and_nobody_knows_its_result() {
 }
 
 #[test]
-fn doubt_does_not_hold_the_next_of_a_sequence() {
+fn a_call_in_doubt_does_not_block_the_next_call_of_a_sequence() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve_in_order(json!([call("change", "c", json!({"id": 1})), call("read", "r", json!({}))]), json!("over"));
     harness.tell(Input::InDoubt { id: "0.0".parse().unwrap() }).unwrap();
@@ -121,7 +121,7 @@ fn lost_answer() -> Input {
 }
 
 #[test]
-fn a_lost_answer_of_a_read_is_tried_again_and_then_is_an_error() {
+fn a_read_with_a_lost_answer_is_retried_and_then_fails() {
     let mut harness = lost(call("read", "r", json!({})));
     assert_eq!((harness.started.len(), harness.asked.len()), (2, 0));
     harness.tell(lost_answer()).unwrap();
@@ -133,7 +133,7 @@ fn a_lost_answer_of_a_read_is_tried_again_and_then_is_an_error() {
 }
 
 #[test]
-fn a_lost_answer_of_an_effect_asks_a_person_with_what_is_known() {
+fn an_effect_with_a_lost_answer_becomes_a_question_with_the_known_facts() {
     let mut harness = lost(call("change", "c", json!({"id": 1})));
     assert_eq!((harness.rested(), harness.started.len()), (TurnEnd::Waiting, 1));
     harness.tell(lost_answer()).unwrap();
@@ -145,7 +145,7 @@ fn a_lost_answer_of_an_effect_asks_a_person_with_what_is_known() {
 }
 
 #[test]
-fn what_a_look_shows_not_to_have_happened_is_done_again_once_for_each_attempt() {
+fn a_reconciled_call_that_did_not_happen_is_repeated_once_per_attempt() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("change", "c", json!({"id": 1}))]), json!("over"));
     let did_not = |attempt| Input::DidNot { id: "0.0".parse().unwrap(), attempt };
@@ -161,7 +161,7 @@ fn what_a_look_shows_not_to_have_happened_is_done_again_once_for_each_attempt() 
 }
 
 #[test]
-fn a_look_may_answer_the_question_that_waits() {
+fn a_reconciliation_can_answer_the_open_question() {
     let mut harness = lost(call("change", "c", json!({"id": 1})));
     harness.tell(Input::DidNot { id: "0.0".parse().unwrap(), attempt: 1 }).unwrap();
     assert_eq!((harness.waiting().len(), harness.started.len()), (0, 2));
@@ -170,7 +170,7 @@ fn a_look_may_answer_the_question_that_waits() {
 }
 
 #[test]
-fn what_did_not_happen_is_not_done_in_a_mode_that_forbids_it() {
+fn a_call_that_did_not_happen_is_not_repeated_in_a_mode_that_forbids_it() {
     let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
     harness.tell(Input::Mode { mode: obelus_kernel::session::Mode::Canary }).unwrap();
     harness.decide("q1", Decision::DidNot).unwrap();

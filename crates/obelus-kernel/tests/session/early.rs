@@ -24,7 +24,7 @@ fn end(harness: &mut Harness, index: usize, value: Value) {
 }
 
 #[test]
-fn a_read_begins_before_its_solution_is_whole_and_not_again() {
+fn an_early_read_starts_before_the_solution_is_complete_and_only_once() {
     let mut harness = Harness::at_work(json!({}));
     came(&mut harness, 0, read("a"));
     assert_eq!(harness.started[0].call["q"], "a");
@@ -39,7 +39,7 @@ fn a_read_begins_before_its_solution_is_whole_and_not_again() {
 }
 
 #[test]
-fn a_read_may_end_before_its_solution_is_whole() {
+fn an_early_read_can_end_before_the_solution_is_complete() {
     let mut harness = Harness::at_work(json!({}));
     came(&mut harness, 1, read("a"));
     end(&mut harness, 0, json!("A"));
@@ -54,7 +54,7 @@ fn a_read_may_end_before_its_solution_is_whole() {
 }
 
 #[test]
-fn two_equal_calls_are_two_calls() {
+fn two_equal_early_calls_both_run() {
     let mut harness = Harness::at_work(json!({}));
     came(&mut harness, 0, read("a"));
     harness.solve(json!([read("a"), read("a")]), json!(1));
@@ -62,7 +62,7 @@ fn two_equal_calls_are_two_calls() {
 }
 
 #[test]
-fn only_a_read_without_references_that_needs_nobody_is_early() {
+fn only_a_read_without_references_and_approval_starts_early() {
     let confirm = json!({"policy": [{"match": {"tool": "read"}, "verdict": "confirm"}]});
     let lazy = Harness::on(json!([{"type": "plan", "plan": [], "mode": "lazy"}]), json!({}));
     let at_work = |settings: Value| Harness::at_work(settings);
@@ -100,7 +100,7 @@ fn only_a_read_without_references_that_needs_nobody_is_early() {
 }
 
 #[test]
-fn early_calls_leave_room_for_others() {
+fn early_calls_respect_the_parallel_limit() {
     let mut harness = Harness::at_work(json!({"max_parallel": 2}));
     for index in 0..4 {
         came(&mut harness, index, read(&index.to_string()));
@@ -111,7 +111,7 @@ fn early_calls_leave_room_for_others() {
 }
 
 #[test]
-fn a_solution_that_never_comes_leaves_nothing_behind() {
+fn a_failed_solution_discards_its_early_calls() {
     let mut harness = Harness::at_work(json!({}));
     came(&mut harness, 0, read("a"));
     let (id, request) = (harness.open[0].id.clone(), harness.requests.remove(0));
@@ -132,7 +132,7 @@ fn a_solution_that_never_comes_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_early_call_in_doubt_starts_again_when_its_time_has_come() {
+fn an_early_call_in_doubt_is_restarted_when_it_is_claimed() {
     let mut harness = Harness::at_work(json!({}));
     came(&mut harness, 0, read("a"));
     let id = harness.open.remove(0).id;

@@ -30,7 +30,7 @@ fn value(value: Value) -> Decision {
 }
 
 #[test]
-fn what_a_call_asks_waits_like_any_question_and_its_answer_goes_to_the_call_alone() {
+fn an_elicitation_waits_like_a_question_and_its_answer_goes_only_to_the_call() {
     let mut harness = asking();
     assert_eq!((harness.waiting(), harness.rested()), (vec!["q1".to_owned()], TurnEnd::Waiting));
     assert_eq!(harness.question("q1").asked_by(), Some("make"));
@@ -48,7 +48,7 @@ fn what_a_call_asks_waits_like_any_question_and_its_answer_goes_to_the_call_alon
 }
 
 #[test]
-fn an_answer_that_breaks_the_schema_is_refused_and_the_question_stays() {
+fn an_answer_that_violates_the_schema_is_refused_and_the_question_stays_open() {
     let mut harness = asking();
     for wrong in [json!({"age": 3}), json!({"name": 5}), json!("Ada"), json!(null)] {
         let refused = harness.decide("q1", value(wrong)).unwrap_err();
@@ -61,7 +61,7 @@ fn an_answer_that_breaks_the_schema_is_refused_and_the_question_stays() {
 }
 
 #[test]
-fn one_value_need_not_be_wrapped_and_where_none_is_asked_for_a_yes_will_do() {
+fn a_single_value_need_not_be_wrapped_and_an_empty_form_is_answered_by_a_yes() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("make", "a", json!({}))]), json!("over"));
     harness.asks("0.0", "1", "Say a word", one_word());
@@ -74,7 +74,7 @@ fn one_value_need_not_be_wrapped_and_where_none_is_asked_for_a_yes_will_do() {
 }
 
 #[test]
-fn a_no_is_told_with_its_reason_and_the_call_goes_on() {
+fn a_denied_elicitation_is_passed_to_the_call_with_its_reason() {
     let mut harness = asking();
     harness.deny("q1");
     assert_eq!(harness.told[0].2, ElicitationAnswer::Declined { reason: "not now".to_owned() });
@@ -84,7 +84,7 @@ fn a_no_is_told_with_its_reason_and_the_call_goes_on() {
 }
 
 #[test]
-fn what_nobody_answers_in_time_is_gone() {
+fn an_unanswered_elicitation_expires() {
     let mut harness = asking();
     harness.wait(24);
     assert_eq!(
@@ -96,7 +96,7 @@ fn what_nobody_answers_in_time_is_gone() {
 }
 
 #[test]
-fn a_call_that_ends_leaves_no_question_behind() {
+fn elicitations_of_an_ended_call_are_closed() {
     let mut harness = asking();
     harness.returns("make", json!("made"));
     assert_eq!((harness.waiting().len(), harness.rested(), harness.told.len()), (0, TurnEnd::Output, 0));
@@ -106,7 +106,7 @@ fn a_call_that_ends_leaves_no_question_behind() {
 }
 
 #[test]
-fn a_call_that_nobody_waits_for_may_ask_too() {
+fn a_detached_call_can_ask() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([{"_tool": "make", "q": 1}]), json!("over"));
     assert_eq!(harness.rested(), TurnEnd::Output);
@@ -118,7 +118,7 @@ fn a_call_that_nobody_waits_for_may_ask_too() {
 }
 
 #[test]
-fn after_a_crash_the_question_is_closed_and_the_call_is_in_doubt_like_any() {
+fn after_a_crash_the_elicitation_is_closed_and_the_call_is_in_doubt() {
     let mut harness = asking();
     harness.tell(Input::InDoubt { id: "0.0".parse().unwrap() }).unwrap();
     assert_eq!((harness.status_of("q1"), harness.waiting()), (QuestionStatus::Expired, vec!["q2".to_owned()]));
@@ -132,7 +132,7 @@ fn after_a_crash_the_question_is_closed_and_the_call_is_in_doubt_like_any() {
 }
 
 #[test]
-fn what_a_process_asked_that_has_ended_is_closed_before_it_is_known_what_became_of_the_call() {
+fn elicitations_of_an_ended_process_are_closed_before_the_call_is_resolved() {
     let mut harness = asking();
     harness.tell(Input::ProcessLost).unwrap();
     assert_eq!((harness.status_of("q1"), harness.states("make")), (QuestionStatus::Expired, vec!["running"]));
@@ -151,7 +151,7 @@ fn what_a_process_asked_that_has_ended_is_closed_before_it_is_known_what_became_
 }
 
 #[test]
-fn what_is_harmless_is_done_again_and_asks_again() {
+fn an_idempotent_call_is_repeated_and_asks_again() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("read", "a", json!({}))]), json!("over"));
     harness.asks("0.0", "k", "Whose is it?", about_people());
@@ -164,7 +164,7 @@ fn what_is_harmless_is_done_again_and_asks_again() {
 }
 
 #[test]
-fn other_calls_go_on_meanwhile_but_not_what_comes_after_it_in_a_sequence() {
+fn an_elicitation_blocks_only_later_calls_of_its_sequence() {
     let mut harness = Harness::at_work(json!({"max_parallel": 1}));
     harness.solve(json!([call("make", "a", json!({})), call("read", "b", json!({}))]), json!("over"));
     harness.asks("0.0", "k", "Whose is it?", about_people());
@@ -178,7 +178,7 @@ fn other_calls_go_on_meanwhile_but_not_what_comes_after_it_in_a_sequence() {
 }
 
 #[test]
-fn a_stop_while_a_call_asks_ends_the_turn_whatever_the_call_brings() {
+fn a_stop_during_an_elicitation_ends_the_turn() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("make", "a", json!({}))]), json!(null));
     harness.asks("0.0", "k", "Whose is it?", about_people());
@@ -201,7 +201,7 @@ fn a_stop_while_a_call_asks_ends_the_turn_whatever_the_call_brings() {
 }
 
 #[test]
-fn what_was_kept_before_calls_could_ask_is_still_read() {
+fn checkpoints_without_elicitations_are_read() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
     harness.deny("q1");
@@ -215,7 +215,7 @@ fn what_was_kept_before_calls_could_ask_is_still_read() {
 }
 
 #[test]
-fn a_delegates_call_asks_through_its_parents_with_longer_ids() {
+fn an_elicitation_of_a_delegate_has_an_id_with_the_path_of_its_parents() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));
     harness.solve(json!([call("make", "x", json!({}))]), json!("made"));
@@ -230,7 +230,7 @@ fn a_delegates_call_asks_through_its_parents_with_longer_ids() {
 }
 
 #[test]
-fn a_call_that_was_started_early_asks_once_it_is_known_whose_it_is() {
+fn an_early_call_asks_after_a_job_has_claimed_it() {
     let mut harness = Harness::at_work(json!({}));
     let read = call("read", "a", json!({"q": 1}));
     let request = harness.requests[0].clone();
@@ -254,7 +254,7 @@ fn a_call_that_was_started_early_asks_once_it_is_known_whose_it_is() {
 }
 
 #[test]
-fn what_nobody_could_answer_is_declined_at_once() {
+fn an_elicitation_that_cannot_be_answered_is_declined_at_once() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("make", "a", json!({}))]), json!("over"));
     let many: serde_json::Map<String, Value> = (0..51).map(|n| (format!("f{n}"), json!({}))).collect();
@@ -278,7 +278,7 @@ fn what_nobody_could_answer_is_declined_at_once() {
 }
 
 #[test]
-fn the_words_are_shown_as_the_calls_own_with_nothing_in_them_that_misleads() {
+fn the_text_of_an_elicitation_is_attributed_to_the_call_and_escaped() {
     let tool = json!([{"type": "tool", "tool": {"make": {"x-effect": "create"}}}]);
     let mut harness = Harness::on(tool, json!({}));
     harness.start();
@@ -298,7 +298,7 @@ fn the_words_are_shown_as_the_calls_own_with_nothing_in_them_that_misleads() {
 }
 
 #[test]
-fn a_journal_with_what_was_asked_replays_to_the_same_session() {
+fn a_journal_with_elicitations_replays_to_the_same_session() {
     let story = |harness: &mut Harness| {
         harness.start();
         harness.solve(json!([call("make", "a", json!({}))]), json!("over"));

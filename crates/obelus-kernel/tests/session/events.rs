@@ -22,7 +22,7 @@ fn update() -> Value {
 }
 
 #[test]
-fn an_event_is_kept_believed_by_nobody_and_shown_with_the_next_request() {
+fn an_event_is_stored_as_untrusted_and_shown_with_the_next_request() {
     let mut harness = talk();
     event(&mut harness, "1", update());
     assert!(harness.requests.is_empty() && harness.rests.is_empty(), "it sets nothing to work");
@@ -36,7 +36,7 @@ fn an_event_is_kept_believed_by_nobody_and_shown_with_the_next_request() {
 }
 
 #[test]
-fn the_same_event_is_taken_once_also_after_a_checkpoint() {
+fn the_same_event_is_accepted_once_even_after_a_checkpoint() {
     let mut harness = talk();
     event(&mut harness, "1", update());
     event(&mut harness, "1", update());
@@ -48,7 +48,7 @@ fn the_same_event_is_taken_once_also_after_a_checkpoint() {
 }
 
 #[test]
-fn an_event_is_no_goal_no_words_and_no_consent() {
+fn an_event_is_not_a_goal_a_message_or_a_consent() {
     let mut harness = talk();
     harness.user("Поменяй сумму");
     harness.solve_in_order(json!([{"_tool": "change", "id": 1, "sum": 5}]), json!(null));
@@ -66,7 +66,7 @@ fn an_event_is_no_goal_no_words_and_no_consent() {
 }
 
 #[test]
-fn an_event_that_comes_while_the_turn_is_at_work_disturbs_nothing() {
+fn an_event_during_a_turn_does_not_affect_the_turn() {
     let mut harness = talk();
     harness.user("Посмотри");
     harness.solve_in_order(json!([{"_tool": "read", "q": 1, "_outputPath": "†state.r"}]), json!(null));

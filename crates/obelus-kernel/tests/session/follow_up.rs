@@ -18,7 +18,7 @@ fn change(id: i64) -> Value {
 }
 
 #[test]
-fn an_answer_without_calls_ends_the_turn_whatever_its_output() {
+fn an_answer_without_calls_ends_the_turn_with_any_output() {
     for output in [json!(null), json!("done")] {
         let mut harness = talk(json!({}));
         harness.solve(json!([call("make", "a", json!({"q": 1}))]), json!("I am making it"));
@@ -33,7 +33,7 @@ fn an_answer_without_calls_ends_the_turn_whatever_its_output() {
 }
 
 #[test]
-fn calls_that_wait_or_join_cause_no_request_and_a_lapsed_question_none_either() {
+fn waiting_or_joined_calls_and_expired_questions_cause_no_request() {
     let mut harness = talk(json!({}));
     harness.solve(json!([change(1)]), json!(null));
     assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Waiting, 0));
@@ -50,7 +50,7 @@ fn calls_that_wait_or_join_cause_no_request_and_a_lapsed_question_none_either() 
 }
 
 #[test]
-fn a_call_that_waits_for_a_person_is_told_once_and_its_end_later() {
+fn a_waiting_call_is_reported_once_and_its_end_later() {
     let mut harness = talk(json!({}));
     harness.solve(json!([change(1), call("read", "r", json!({"q": 1}))]), json!(null));
     harness.returns("read", json!(1));
@@ -79,7 +79,7 @@ fn a_call_that_waits_for_a_person_is_told_once_and_its_end_later() {
 }
 
 #[test]
-fn of_several_questions_the_last_decision_is_followed_once() {
+fn one_request_follows_the_last_of_several_decisions() {
     let mut harness = talk(json!({}));
     harness.solve(json!([change(1), change(2)]), json!(null));
     let (first, second) = (harness.asked[0].clone(), harness.asked[1].clone());
@@ -93,7 +93,7 @@ fn of_several_questions_the_last_decision_is_followed_once() {
 }
 
 #[test]
-fn a_decision_begins_a_turn_with_limits_of_its_own_and_the_calls_before_it_are_earlier_ones() {
+fn a_decision_starts_a_turn_with_fresh_limits_and_earlier_calls_belong_to_the_past() {
     let mut harness = talk(json!({"max_requests": 2}));
     harness.solve(json!([call("read", "r", json!({"q": 1}))]), json!(null));
     harness.returns("read", json!(1));
@@ -110,7 +110,7 @@ fn a_decision_begins_a_turn_with_limits_of_its_own_and_the_calls_before_it_are_e
 }
 
 #[test]
-fn a_call_that_waits_for_a_person_at_work_has_not_run_yet() {
+fn a_call_with_an_elicitation_is_shown_as_not_run_yet() {
     let mut harness = talk(json!({}));
     harness.solve(json!([call("make", "a", json!({"q": 1}))]), json!(null));
     let id = harness.open[0].id.to_string();
@@ -124,7 +124,7 @@ fn a_call_that_waits_for_a_person_at_work_has_not_run_yet() {
 }
 
 #[test]
-fn a_delegate_is_no_conversation() {
+fn a_delegate_ends_with_its_output_and_gets_no_follow_up_request() {
     let mut harness = talk(json!({}));
     harness.solve(json!([call("child", "c", json!({"q": 1}))]), json!(null));
     harness.solve(json!([call("make", "a", json!({"q": 1}))]), json!("made"));
@@ -134,7 +134,7 @@ fn a_delegate_is_no_conversation() {
 }
 
 #[test]
-fn a_failure_is_followed_and_a_refusal_is_not() {
+fn a_failure_causes_a_follow_up_request_and_a_refusal_does_not() {
     let mut harness = talk(json!({"mode": "canary"}));
     harness.solve(json!([change(1)]), json!(null));
     assert_eq!((harness.rested(), harness.requests.len()), (TurnEnd::Output, 0), "the mode refuses it");

@@ -11,7 +11,7 @@ fn latest(harness: &Harness) -> (Vec<Value>, Vec<Value>) {
 }
 
 #[test]
-fn prompt_2_what_stays_as_it_was_given_is_told_before_the_conversation_and_not_again_after_it() {
+fn prompt_2_unchanged_initial_data_is_shown_only_before_the_conversation() {
     let office = json!({"kind": "office", "value": {"staff": ["Anna"]}});
     let messages = json!([
         {"type": "data", "kind": "office", "data": {"staff": ["Anna"]}},

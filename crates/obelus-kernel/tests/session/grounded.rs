@@ -29,7 +29,7 @@ fn after_reading(mut settings: Value) -> Harness {
 }
 
 #[test]
-fn what_the_user_named_is_used_and_carries_the_users_origin() {
+fn a_value_named_by_the_user_is_used_with_the_users_origin() {
     let mut harness = after_reading(json!({}));
     let calls = json!([call("make", "a", json!({"q": "Olga"})), call("make", "b", json!({"q": "Mallory"}))]);
     harness.solve(calls, json!("over"));
@@ -42,7 +42,7 @@ fn what_the_user_named_is_used_and_carries_the_users_origin() {
 }
 
 #[test]
-fn without_the_setting_everything_is_asked_about() {
+fn without_the_setting_grounded_values_need_approval() {
     for policy in [json!({}), json!({"after_reading": "ask"})] {
         let mut harness = after_reading(json!({"policy": policy}));
         harness.solve(json!([call("make", "a", json!({"q": "Olga"}))]), json!("over"));
@@ -51,7 +51,7 @@ fn without_the_setting_everything_is_asked_about() {
 }
 
 #[test]
-fn a_question_and_why_tell_how_a_value_was_found() {
+fn a_question_and_why_show_how_a_value_was_grounded() {
     let mut harness = after_reading(json!({}));
     harness.solve(json!([call("count", "n", json!({"q": ["Olga", "Mallory"]}))]), json!("over"));
     let question = harness.question(&harness.asked[0]);
@@ -66,7 +66,7 @@ fn a_question_and_why_tell_how_a_value_was_found() {
 }
 
 #[test]
-fn a_persons_reason_is_the_users_word_after_a_restart_too() {
+fn a_persons_reason_counts_as_the_users_words_after_a_restart() {
     let mut harness = after_reading(json!({}));
     harness.solve(json!([call("make", "a", json!({"q": "Mallory"}))]), json!("over"));
     let id = harness.asked[0].clone();
@@ -85,7 +85,7 @@ fn a_persons_reason_is_the_users_word_after_a_restart_too() {
 }
 
 #[test]
-fn words_of_a_call_at_work_are_not_the_users() {
+fn answers_to_elicitations_do_not_count_as_the_users_words() {
     let mut harness = after_reading(json!({}));
     harness.solve(json!([call("make", "a", json!({"q": "Olga"}))]), json!(null));
     let id = harness.open[0].id.to_string();
@@ -98,7 +98,7 @@ fn words_of_a_call_at_work_are_not_the_users() {
 }
 
 #[test]
-fn a_checked_plan_of_grounded_creations_needs_nobody() {
+fn a_checked_plan_of_grounded_creations_needs_no_approval() {
     let plan = |who: &str| {
         let settings = json!({"policy": {"after_reading": "grounded"}, "approval": "checked", "persistent": true});
         let mut context = page();

@@ -22,7 +22,7 @@ fn error_of(harness: &Harness, tool: &str) -> Value {
 }
 
 #[test]
-fn an_effect_whose_result_cannot_be_kept_is_told_as_happened_and_asks_before_it_is_repeated() {
+fn an_effect_with_an_unusable_result_is_reported_as_happened_and_asks_before_a_repetition() {
     let unreadable = || Outcome::Error(CallError::new("bad_output", "stdout is not JSON").after_success());
     let outside = || Outcome::Messages(vec![json!({"type": "state", "data": {"other": 1}})]);
     for (tool, outcome, why) in [
@@ -51,7 +51,7 @@ fn an_effect_whose_result_cannot_be_kept_is_told_as_happened_and_asks_before_it_
 }
 
 #[test]
-fn a_result_that_is_kept_after_all_ends_the_questions_about_it() {
+fn a_usable_result_ends_the_questions_about_its_effect() {
     let mut harness = guarded(json!({}));
     for result in [json!("many"), json!(7)] {
         harness.solve(json!([call("count", "n", json!({}))]), json!(null));
@@ -63,7 +63,7 @@ fn a_result_that_is_kept_after_all_ends_the_questions_about_it() {
 }
 
 #[test]
-fn a_read_whose_result_cannot_be_kept_has_failed() {
+fn a_read_with_an_unusable_result_fails() {
     let mut harness = guarded(json!({"max_result_bytes": 2000}));
     harness.solve(json!([call("read", "r", json!({}))]), json!(null));
     harness.returns("read", json!("x".repeat(3000)));
@@ -73,7 +73,7 @@ fn a_read_whose_result_cannot_be_kept_has_failed() {
 }
 
 #[test]
-fn neither_the_models_word_nor_a_standing_consent_lets_it_be_repeated() {
+fn neither_the_model_nor_a_standing_consent_can_approve_a_repetition() {
     let mut harness = guarded(json!({}));
     harness.solve(json!([call("count", "n", json!({}))]), json!(null));
     harness.returns("count", json!("many"));
@@ -87,7 +87,7 @@ fn neither_the_models_word_nor_a_standing_consent_lets_it_be_repeated() {
 }
 
 #[test]
-fn an_effect_of_which_nobody_said_whether_it_happened_asks_before_it_is_repeated() {
+fn an_effect_with_an_unresolved_doubt_asks_before_a_repetition() {
     let mut harness = guarded(json!({}));
     harness.solve(json!([call("make", "m", json!({"q": 1}))]), json!(null));
     harness.ends("make", Outcome::Lost { message: "the line went dead".into() });
@@ -98,7 +98,7 @@ fn an_effect_of_which_nobody_said_whether_it_happened_asks_before_it_is_repeated
 }
 
 #[test]
-fn what_happened_is_known_after_a_restart_too() {
+fn happened_effects_are_known_after_a_restart() {
     let mut harness = guarded(json!({}));
     harness.solve(json!([call("count", "n", json!({}))]), json!(null));
     harness.returns("count", json!("many"));
@@ -112,7 +112,7 @@ fn what_happened_is_known_after_a_restart_too() {
 }
 
 #[test]
-fn a_result_that_the_tool_cannot_return_is_no_answer_about_a_doubt() {
+fn an_answer_to_a_doubt_must_match_the_result_schema() {
     let mut harness = guarded(json!({}));
     harness.solve(json!([call("count", "n", json!({}))]), json!(null));
     harness.ends("count", Outcome::Lost { message: "the line went dead".into() });
@@ -124,7 +124,7 @@ fn a_result_that_the_tool_cannot_return_is_no_answer_about_a_doubt() {
 }
 
 #[test]
-fn an_edit_sets_parameters_and_no_remarks() {
+fn an_edit_can_set_only_parameters() {
     let tools = json!([{"type": "tool", "tool": {"drop": {"x-effect": "delete", "x-trust": "trusted"}}}]);
     let mut harness = Harness::on(tools, json!({"guards_effects": true}));
     harness.start();

@@ -12,7 +12,7 @@ fn kept(calls: Value) -> Solution {
 }
 
 #[test]
-fn b24_2_results_without_a_place_are_waited_for_and_pushed_one_after_the_other() {
+fn b24_2_results_without_an_output_path_are_pushed_in_order() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve_as(kept(json!([{"_tool": "read", "q": 1}, {"_tool": "read", "q": 2}])));
     assert_eq!(harness.open.len(), 1, "the second waits for the first");
@@ -31,7 +31,7 @@ fn a_later_call_can_refer_to_an_earlier_result() {
 }
 
 #[test]
-fn a_place_that_is_named_stays() {
+fn a_named_output_path_is_used() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve_as(kept(json!([call("read", "r", json!({"q": 1}))])));
     harness.returns("read", json!(5));
@@ -39,14 +39,14 @@ fn a_place_that_is_named_stays() {
 }
 
 #[test]
-fn a_place_that_cannot_be_read_is_a_fault_and_not_silence() {
+fn an_invalid_output_path_is_an_error() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve_as(kept(json!([{"_tool": "read", "_outputPath": "state.r"}])));
     assert_eq!((harness.errors(), harness.open.len()), (vec!["CTX-12".to_owned()], 0));
 }
 
 #[test]
-fn b24_2_what_is_added_is_no_part_of_what_is_asked_about_or_bound_to_the_answer() {
+fn b24_2_the_added_output_path_is_not_part_of_the_question_or_of_the_identity() {
     let change = json!({"_tool": "change", "id": 1, "sum": 5});
     let mut harness = Harness::at_work(json!({}));
     harness.solve_as(kept(json!([change])));
@@ -61,7 +61,7 @@ fn b24_2_what_is_added_is_no_part_of_what_is_asked_about_or_bound_to_the_answer(
 }
 
 #[test]
-fn an_approved_call_writes_its_result_where_it_is_kept() {
+fn an_approved_call_writes_its_result_to_the_added_path() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve_as(kept(json!([{"_tool": "change", "id": 1, "sum": 5}])));
     harness.approve("q1");

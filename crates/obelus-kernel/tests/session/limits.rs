@@ -24,7 +24,7 @@ fn calls_beyond_the_limit_are_not_started() {
 }
 
 #[test]
-fn what_a_person_lets_run_runs_after_a_limit() {
+fn an_approved_call_runs_after_a_limit() {
     let mut harness = Harness::at_work(json!({"max_calls": 1}));
     harness.solve(
         json!([call("drop", "d", json!({"id": 1})), call("read", "a", json!({})), call("read", "b", json!({}))]),
@@ -50,7 +50,7 @@ fn the_same_failure_three_times_in_a_row_ends_the_turn() {
 }
 
 #[test]
-fn a_success_between_failures_begins_the_count_anew() {
+fn a_success_resets_the_count_of_failures() {
     let mut harness = Harness::at_work(json!({}));
     for fails in [true, true, false, true, true] {
         harness.solve(json!([call("read", "r", json!({}))]), json!(null));
@@ -60,7 +60,7 @@ fn a_success_between_failures_begins_the_count_anew() {
 }
 
 #[test]
-fn thoughts_run_no_more_at_once_than_other_calls() {
+fn model_calls_respect_the_parallel_limit() {
     let lazy = json!([{"type": "plan", "plan": [], "mode": "lazy"}]);
     let mut harness = Harness::on(lazy, json!({"max_parallel": 2}));
     harness.start();
@@ -75,7 +75,7 @@ fn thoughts_run_no_more_at_once_than_other_calls() {
 }
 
 #[test]
-fn tokens_of_thoughts_count() {
+fn tokens_of_model_calls_count_towards_the_limit() {
     let lazy = json!([{"type": "plan", "plan": [], "mode": "lazy"}]);
     let mut harness = Harness::on(lazy, json!({"max_tokens": 25}));
     harness.start();
@@ -87,7 +87,7 @@ fn tokens_of_thoughts_count() {
 }
 
 #[test]
-fn a_result_larger_than_is_kept_is_an_error_in_whatever_form_it_comes() {
+fn an_oversized_result_is_an_error_in_every_form() {
     let long = "x".repeat(200);
     for outcome in [
         Outcome::Value(json!(long)),
@@ -105,7 +105,7 @@ fn a_result_larger_than_is_kept_is_an_error_in_whatever_form_it_comes() {
 }
 
 #[test]
-fn loop_2_calls_that_a_limit_kept_from_starting_say_so() {
+fn loop_2_calls_stopped_by_a_limit_name_the_limit() {
     let mut harness = Harness::at_work(json!({"max_calls": 1}));
     harness.solve(json!([call("make", "a", json!({"q": 1})), call("make", "b", json!({"q": 2}))]), json!(null));
     harness.returns("make", json!(1));
@@ -115,7 +115,7 @@ fn loop_2_calls_that_a_limit_kept_from_starting_say_so() {
 }
 
 #[test]
-fn loop_2_an_effect_whose_result_is_too_large_is_not_told_as_undone() {
+fn loop_2_an_effect_with_an_oversized_result_is_not_reported_as_undone() {
     let mut harness = Harness::at_work(json!({"max_result_bytes": 10}));
     harness.solve(json!([call("make", "a", json!({})), call("read", "b", json!({}))]), json!(null));
     harness.returns("make", json!("x".repeat(50)));
@@ -126,7 +126,7 @@ fn loop_2_an_effect_whose_result_is_too_large_is_not_told_as_undone() {
 }
 
 #[test]
-fn loop_3_a_faulty_call_of_a_plan_counts_whatever_stands_beside_it() {
+fn loop_3_a_faulty_call_of_a_plan_counts_as_a_failure() {
     let lazy = json!([{"type": "plan", "plan": [], "mode": "lazy"}]);
     let mut harness = Harness::on(lazy, json!({}));
     harness.start();

@@ -34,7 +34,7 @@ fn shows(harness: &Harness, text: &str) -> bool {
 }
 
 #[test]
-fn what_is_seen_is_shown_until_something_else_is_written_there() {
+fn an_observation_is_shown_until_its_path_is_overwritten() {
     let mut harness = watcher(json!({}));
     harness.start();
     assert!(!shows(&harness, "one") && !harness.session.has_observations());
@@ -53,7 +53,7 @@ fn what_is_seen_is_shown_until_something_else_is_written_there() {
 }
 
 #[test]
-fn what_was_pushed_to_a_list_or_merged_is_found_there() {
+fn pushed_and_merged_observations_are_found() {
     let mut harness = watcher(json!({}));
     harness.start();
     let pushed = json!({"_tool": "look", "_outputPath": "†pages", "_outputMethod": "push"});
@@ -71,7 +71,7 @@ fn what_was_pushed_to_a_list_or_merged_is_found_there() {
 }
 
 #[test]
-fn what_is_forgotten_becomes_null_and_nothing_else_does() {
+fn only_lost_observations_become_null() {
     let mut harness = watcher(json!({}));
     harness.start();
     harness.solve(json!([look("†page"), call("read", "r", json!({}))]), json!(null));
@@ -90,7 +90,7 @@ fn what_is_forgotten_becomes_null_and_nothing_else_does() {
 }
 
 #[test]
-fn a_write_proposed_after_a_look_asks_and_still_does_when_the_look_is_forgotten() {
+fn a_write_after_an_observation_needs_approval_even_if_the_observation_is_lost() {
     for forgets in [false, true] {
         let mut harness = watcher(json!({"persistent": true}));
         harness.user("go");
@@ -107,7 +107,7 @@ fn a_write_proposed_after_a_look_asks_and_still_does_when_the_look_is_forgotten(
 }
 
 #[test]
-fn facts_about_a_page_may_be_believed_and_the_page_is_not() {
+fn declared_fields_of_an_observation_are_trusted_and_its_text_is_not() {
     let tool = json!({"x-effect": "read", "x-keep": "digest", "x-issued": ["digest"],
         "x-trust": {"address": "trusted", "digest": "trusted", "chars": "trusted"}});
     let mut harness = Harness::on(json!([{"type": "tool", "tool": {"look": tool}}]), json!({}));
@@ -125,7 +125,7 @@ fn facts_about_a_page_may_be_believed_and_the_page_is_not() {
 }
 
 #[test]
-fn a_planner_that_must_not_read_is_shown_nothing_and_whoever_carries_out_a_call_is() {
+fn observations_are_hidden_from_a_planner_that_must_not_read_and_shown_to_executors() {
     let mut harness = watcher(json!({"planning": "before_reading"}));
     harness.start();
     harness.solve(json!([look("†page"), call("muse", "m", json!({"q": "†page"}))]), json!(null));
@@ -138,7 +138,7 @@ fn a_planner_that_must_not_read_is_shown_nothing_and_whoever_carries_out_a_call_
 }
 
 #[test]
-fn a_delegate_sees_what_it_is_given() {
+fn a_delegate_sees_the_observation_it_is_given() {
     for (given, expected) in [(json!("†page"), true), (json!("nothing"), false)] {
         let mut harness = watcher(json!({}));
         harness.start();
@@ -154,7 +154,7 @@ fn a_delegate_sees_what_it_is_given() {
 }
 
 #[test]
-fn a_result_that_nobody_took_anything_off_is_refused() {
+fn a_result_that_still_contains_the_observed_text_is_refused() {
     let mut harness = watcher(json!({}));
     harness.start();
     harness.solve(json!([look("†page")]), json!(null));
@@ -164,7 +164,7 @@ fn a_result_that_nobody_took_anything_off_is_refused() {
 }
 
 #[test]
-fn where_it_stands_outlives_a_checkpoint_and_an_old_checkpoint_is_read() {
+fn the_place_of_an_observation_survives_a_checkpoint_and_old_checkpoints_are_read() {
     let mut harness = watcher(json!({"persistent": true}));
     harness.user("go");
     harness.solve(json!([look("†page")]), json!(null));

@@ -18,7 +18,7 @@ fn a_sequence_runs_in_the_order_of_writing() {
 }
 
 #[test]
-fn a_failure_in_a_sequence_stops_only_what_needs_its_result() {
+fn a_failure_in_a_sequence_stops_only_calls_that_need_its_result() {
     let mut harness = Harness::at_work(json!({}));
     let needs = call("make", "m", json!({"q": "†state.r"}));
     harness.solve_in_order(json!([call("read", "r", json!({})), needs, call("count", "n", json!({}))]), json!("over"));
@@ -39,7 +39,7 @@ fn in_a_sequence_a_call_reads_what_was_written_before_it() {
 }
 
 #[test]
-fn what_waits_for_a_person_does_not_hold_the_next_of_a_sequence() {
+fn a_call_awaiting_approval_does_not_block_the_next_call_of_a_sequence() {
     let mut harness = Harness::at_work(json!({}));
     let drop = call("drop", "d", json!({"id": 1}));
     // The second drop joins the first one's question, so it waits for a person too.
@@ -53,7 +53,7 @@ fn what_waits_for_a_person_does_not_hold_the_next_of_a_sequence() {
 }
 
 #[test]
-fn what_nobody_waits_for_does_not_hold_the_next_of_a_sequence() {
+fn a_detached_call_does_not_block_the_next_call_of_a_sequence() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve_in_order(json!([{"_tool": "make", "q": 1}, call("read", "r", json!({}))]), json!("over"));
     assert_eq!(harness.started.len(), 2);
@@ -64,7 +64,7 @@ fn what_nobody_waits_for_does_not_hold_the_next_of_a_sequence() {
 }
 
 #[test]
-fn an_alternative_is_not_waited_for_once_the_first_is_there() {
+fn a_later_alternative_is_not_waited_for_once_the_first_is_available() {
     let mut harness = Harness::at_work(json!({}));
     let either = call("make", "m", json!({"q": "†state.a || †state.b"}));
     harness.solve(json!([either, call("read", "a", json!({})), call("count", "b", json!({}))]), json!("over"));
@@ -73,7 +73,7 @@ fn an_alternative_is_not_waited_for_once_the_first_is_there() {
 }
 
 #[test]
-fn too_many_pairs_of_a_write_and_a_read_are_an_error_and_nothing_runs() {
+fn too_many_dependencies_are_an_error_and_nothing_runs() {
     let mut harness = Harness::at_work(json!({}));
     let entangled: Vec<Value> = vec![json!({"_tool": "read", "q": "†state", "_outputPath": "†state"}); 1_500];
     harness.solve(entangled.into(), json!(null));
@@ -82,7 +82,7 @@ fn too_many_pairs_of_a_write_and_a_read_are_an_error_and_nothing_runs() {
 }
 
 #[test]
-fn a_turn_does_not_end_while_a_call_waits_for_room() {
+fn a_turn_does_not_end_while_a_call_waits_for_a_free_slot() {
     let mut harness = Harness::at_work(json!({"max_parallel": 1}));
     harness.solve(json!([{"_tool": "make", "q": 1}, call("read", "r", json!({}))]), json!("over"));
     assert_eq!((harness.started.len(), harness.rests.len()), (1, 0), "the read has not even begun");
@@ -115,7 +115,7 @@ fn big() -> Value {
 }
 
 #[test]
-fn ten_thousand_calls_in_a_row() {
+fn ten_thousand_calls_in_a_row_run() {
     let mut harness = Harness::at_work(big());
     harness.solve_in_order(many("read", |n| json!({"q": n})), json!("over"));
     for n in 0..MANY {
@@ -125,14 +125,14 @@ fn ten_thousand_calls_in_a_row() {
 }
 
 #[test]
-fn ten_thousand_faults() {
+fn ten_thousand_faults_are_reported() {
     let mut harness = Harness::at_work(big());
     harness.solve(many("drop", |n| json!({"id": format!("{n}")})), json!(null));
     assert_eq!((harness.errors().len(), harness.requests.len()), (MANY, 1));
 }
 
 #[test]
-fn ten_thousand_questions() {
+fn ten_thousand_questions_can_be_answered() {
     let mut harness = Harness::at_work(big());
     harness.solve(many("drop", |n| json!({"id": n})), json!("over"));
     assert_eq!(harness.asked.len(), MANY);
@@ -141,7 +141,7 @@ fn ten_thousand_questions() {
 }
 
 #[test]
-fn ten_thousand_calls_at_once_after_a_question_was_asked() {
+fn ten_thousand_parallel_calls_run_beside_an_open_question() {
     let mut harness = Harness::at_work(big());
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
     harness.deny("q1");
@@ -154,7 +154,7 @@ fn ten_thousand_calls_at_once_after_a_question_was_asked() {
 }
 
 #[test]
-fn plan_3_what_was_there_does_not_serve_for_what_a_call_adds_to_it() {
+fn plan_3_a_former_value_does_not_satisfy_a_read_of_a_pending_write() {
     for (method, before, brought, path, served) in [
         ("merge", json!({"k": "old"}), json!({"m": 1}), "†state.a.k", None),
         ("merge", json!({"k": "old"}), json!({"k": "new"}), "†state.a.k", Some(json!("new"))),
@@ -177,7 +177,7 @@ fn plan_3_what_was_there_does_not_serve_for_what_a_call_adds_to_it() {
 }
 
 #[test]
-fn ctx_13_what_cannot_stand_in_a_text_is_an_error_or_skips_the_call_with_the_reason() {
+fn ctx_13_a_value_that_does_not_fit_in_a_text_is_an_error_or_skips_the_call() {
     let mut harness = Harness::on(json!([{"type": "state", "data": {"a": {}, "n": null}}]), json!({}));
     harness.start();
     let text = |path: &str| json!({"q": format!("T {{†state.{path}}}")});
@@ -209,7 +209,7 @@ fn with_rows(settings: Value) -> Harness {
 }
 
 #[test]
-fn a_list_without_rows_leaves_nothing_to_do_and_is_no_failure() {
+fn an_empty_list_of_rows_runs_nothing_and_does_not_fail() {
     let mut harness = with_rows(json!({"expands_rows": true}));
     harness.returns("look", json!([]));
     assert_eq!((harness.states("change"), harness.states("make")), (vec!["skipped"], vec!["skipped"]));
@@ -221,7 +221,7 @@ fn a_list_without_rows_leaves_nothing_to_do_and_is_no_failure() {
 }
 
 #[test]
-fn rows_are_treated_as_they_came_and_in_sessions_of_earlier_versions_by_name() {
+fn rows_are_processed_in_their_order_and_by_name_in_older_sessions() {
     for (settings, expected) in
         [(json!({"expands_rows": true, "orders_rows": true}), [9, 10, 1]), (json!({"expands_rows": true}), [1, 10, 9])]
     {

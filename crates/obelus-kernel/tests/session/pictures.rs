@@ -21,7 +21,7 @@ fn shown(harness: &Harness) -> Vec<Picture> {
 }
 
 #[test]
-fn a_picture_goes_with_the_next_words_and_with_no_others() {
+fn a_picture_belongs_to_the_next_message_only() {
     let mut harness = Harness::with(json!({"persistent": true}));
     show(&mut harness, 1);
     show(&mut harness, 2);
@@ -52,7 +52,7 @@ fn a_request_without_words_has_pictures_too() {
 }
 
 #[test]
-fn what_is_kept_of_a_picture_is_its_name_and_its_digest() {
+fn only_name_and_digest_of_a_picture_are_stored() {
     let input =
         serde_json::to_value(Input::Picture(Picture { path: Some("/home/ann/secret.gif".into()), ..picture(1) }));
     let expected = json!({"picture": {"name": picture(1).name, "digest": picture(1).digest}});
@@ -61,7 +61,7 @@ fn what_is_kept_of_a_picture_is_its_name_and_its_digest() {
 }
 
 #[test]
-fn a_name_that_leads_elsewhere_and_too_many_are_refused() {
+fn picture_names_outside_the_folder_and_too_many_pictures_are_refused() {
     let mut harness = Harness::with(json!({}));
     let bad = Picture { name: "../../etc/passwd".to_owned(), ..picture(1) };
     assert_eq!(harness.tell(Input::Picture(bad)).unwrap_err().code, "bad_picture");
@@ -71,7 +71,7 @@ fn a_name_that_leads_elsewhere_and_too_many_are_refused() {
 }
 
 #[test]
-fn pictures_outlive_a_checkpoint_and_an_old_one_is_read() {
+fn pictures_survive_a_checkpoint_and_old_checkpoints_are_read() {
     let mut harness = Harness::with(json!({"persistent": true}));
     harness.user("one");
     harness.solve(json!([]), json!("done"));

@@ -31,7 +31,7 @@ fn told(graph: &PlanGraph) -> Vec<(Option<usize>, usize, String)> {
 }
 
 #[test]
-fn values_flow_between_calls_and_from_before_also_when_the_calls_have_run() {
+fn the_plan_graph_shows_flows_between_calls_before_and_after_they_run() {
     let mut session = session();
     let expected = [
         (None, 0, "†state.n".to_owned()),
@@ -53,7 +53,7 @@ fn values_flow_between_calls_and_from_before_also_when_the_calls_have_run() {
 }
 
 #[test]
-fn a_turn_that_has_ended_still_knows_its_proposals() {
+fn an_ended_turn_keeps_its_proposals() {
     let mut session = session();
     while let Some(task) = session.poll() {
         if let Task::Call(start) = task {

@@ -14,14 +14,14 @@ fn lazy(settings: Value) -> Harness {
 }
 
 #[test]
-fn a_checked_plan_without_danger_runs_by_itself() {
+fn a_checked_plan_without_risky_calls_runs_without_approval() {
     let mut harness = lazy(json!({"approval": "checked"}));
     harness.solve(json!([call("read", "r", json!({})), call("make", "m", json!({"q": "†state.r"}))]), json!("over"));
     assert_eq!((harness.asked.len(), harness.started.len()), (0, 1));
 }
 
 #[test]
-fn a_checked_plan_with_a_call_for_a_person_is_offered_to_one() {
+fn a_checked_plan_with_a_risky_call_needs_approval() {
     for (dangerous, settings) in [
         (call("drop", "d", json!({"id": 1})), json!({"approval": "checked"})),
         (call("change", "c", json!({"sum": "†state.r"})), json!({"approval": "checked"})),
@@ -39,7 +39,7 @@ fn a_checked_plan_with_a_call_for_a_person_is_offered_to_one() {
 }
 
 #[test]
-fn an_approved_plan_still_asks_about_its_dangerous_calls() {
+fn an_approved_plan_still_asks_about_its_grave_calls() {
     let mut harness = lazy(json!({}));
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
     harness.approve("q1");
@@ -66,7 +66,7 @@ fn a_plan_is_approved_or_denied_as_a_whole() {
 }
 
 #[test]
-fn a_plan_may_be_approved_while_the_model_answers_the_users_words() {
+fn a_plan_can_be_approved_while_the_model_answers_a_message() {
     let mut harness = lazy(json!({}));
     harness.solve(json!([call("read", "r", json!({}))]), json!(null));
     harness.user("what is this?");
@@ -79,7 +79,7 @@ fn a_plan_may_be_approved_while_the_model_answers_the_users_words() {
 }
 
 #[test]
-fn a_plan_run_as_it_is_asks_no_model_but_still_asks_people() {
+fn a_given_plan_runs_without_a_model_and_still_needs_approvals() {
     let plan = json!([call("read", "r", json!({})), call("drop", "d", json!({"id": "†state.r"}))]);
     let mut harness = Harness::on(json!([{"type": "plan", "plan": plan}]), json!({}));
     harness.tell(Input::RunPlan).unwrap();
@@ -103,7 +103,7 @@ fn a_sequence_that_was_approved_is_still_a_sequence() {
 }
 
 #[test]
-fn of_plans_that_wait_the_latest_is_meant() {
+fn a_new_plan_closes_the_question_of_the_former_one() {
     let mut harness = lazy(json!({}));
     harness.solve(json!([call("make", "a", json!({"q": 1}))]), json!("over"));
     harness.user("no, two of them");
@@ -127,7 +127,7 @@ fn shown(harness: &Harness) -> (Vec<&'static str>, Vec<&'static str>) {
 }
 
 #[test]
-fn plan_10_after_a_limit_the_model_is_shown_what_was_done_and_what_was_not() {
+fn plan_10_after_a_limit_the_model_sees_completed_and_open_calls() {
     let mut harness = Harness::with(json!({"max_calls": 2, "persistent": true}));
     harness.user("Three letters");
     harness.solve(
@@ -151,7 +151,7 @@ fn plan_10_after_a_limit_the_model_is_shown_what_was_done_and_what_was_not() {
 }
 
 #[test]
-fn plan_10_a_plan_that_was_denied_or_never_begun_is_shown() {
+fn plan_10_a_denied_or_unstarted_plan_is_shown_to_the_model() {
     let mut harness = lazy(json!({"persistent": true}));
     harness.solve(json!([call("make", "m", json!({}))]), json!(null));
     harness.deny("q1");
@@ -167,7 +167,7 @@ fn plan_10_a_plan_that_was_denied_or_never_begun_is_shown() {
 }
 
 #[test]
-fn a_plan_that_waits_can_be_changed_and_the_changed_one_is_asked_about() {
+fn a_waiting_plan_can_be_changed_and_is_asked_about_again() {
     let mut harness = lazy(json!({}));
     let calls = json!([call("read", "r", json!({"q": "old"})), call("make", "m", json!({"q": "†state.r"}))]);
     harness.solve(calls, json!("over"));
@@ -187,7 +187,7 @@ fn a_plan_that_waits_can_be_changed_and_the_changed_one_is_asked_about() {
 }
 
 #[test]
-fn a_change_that_makes_a_plan_faulty_is_refused_and_the_plan_still_waits() {
+fn a_change_that_makes_a_plan_invalid_is_refused_and_the_plan_still_waits() {
     let mut harness = lazy(json!({}));
     let calls = json!([call("change", "c", json!({"id": 1})), call("make", "m", json!({"q": "†state.c"}))]);
     harness.solve(calls, json!("over"));
@@ -210,7 +210,7 @@ fn a_change_that_makes_a_plan_faulty_is_refused_and_the_plan_still_waits() {
 }
 
 #[test]
-fn plan_12_a_plan_of_the_model_is_never_run_as_the_users() {
+fn plan_12_a_plan_of_the_model_never_runs_as_the_users_plan() {
     let given = json!([{"type": "plan", "plan": [call("read", "r", json!({}))], "mode": "lazy"}]);
     for (messages, runs) in [(given, vec!["read"]), (json!([]), vec![])] {
         let mut harness = Harness::on(messages, json!({"planning": "before_reading"}));
@@ -232,7 +232,7 @@ fn planned(harness: &Harness) -> Vec<String> {
 }
 
 #[test]
-fn in_shadow_a_plan_stays_planned_with_all_that_depends_on_it_until_there_is_another() {
+fn in_shadow_mode_a_plan_stays_planned_until_it_is_replaced() {
     for mode in ["lazy", "eager"] {
         let context = json!([{"type": "plan", "plan": [], "mode": mode}, {"type": "state", "data": {"r": "old"}}]);
         let mut harness = Harness::on(context, json!({"mode": "shadow", "kept": {"planned": "next"}}));
@@ -292,7 +292,7 @@ fn asks(context: &Value, plan: &Value) -> bool {
 }
 
 #[test]
-fn what_a_dry_run_allows_is_not_asked_about_when_the_plan_runs() {
+fn calls_allowed_by_a_dry_run_need_no_approval_when_the_plan_runs() {
     let page = json!({"x-effect": "read", "x-trust": "untrusted", "x-issued": ["id"], "_activity": "look", "properties": {"q": {}}});
     let mixed = json!({"x-effect": "read", "x-trust": {"": "trusted", "text": "untrusted"}, "_activity": "look", "properties": {}});
     let leaves = json!([{"to": "†state.left", "value": ".result.text"}]);

@@ -80,7 +80,7 @@ fn naming_a_call_twice_runs_it_once() {
 }
 
 #[test]
-fn an_edit_that_breaks_the_schema_is_refused_and_the_question_stays() {
+fn an_edit_that_violates_the_schema_is_refused_and_the_question_stays_open() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
     for (params, code) in [(json!({"id": "one"}), "bad_edit"), (json!({"_outputPath": "†state.b"}), "bad_edit")] {
@@ -93,7 +93,7 @@ fn an_edit_that_breaks_the_schema_is_refused_and_the_question_stays() {
 }
 
 #[test]
-fn the_result_of_an_edited_call_is_of_the_call_as_it_ran() {
+fn the_result_of_an_edited_call_belongs_to_the_edited_call() {
     let mut harness = Harness::on(json!([{"type": "state", "data": {"n": 5}}]), json!({}));
     harness.user("change it");
     harness.solve(json!([call("change", "c", json!({"id": "†state.n", "sum": 1}))]), json!("over"));
@@ -114,7 +114,7 @@ fn an_edit_that_the_policy_forbids_is_refused() {
 }
 
 #[test]
-fn somebody_is_reminded_once_before_a_question_lapses() {
+fn one_reminder_is_sent_before_a_question_expires() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
     assert_eq!(harness.session.timeout(), Some(harness.now.plus_seconds(20 * 3600)));
@@ -130,7 +130,7 @@ fn somebody_is_reminded_once_before_a_question_lapses() {
 }
 
 #[test]
-fn a_short_question_is_reminded_of_at_half_its_time_and_one_that_has_lapsed_never() {
+fn a_short_question_is_reminded_at_half_its_time_and_an_expired_one_never() {
     let mut harness = Harness::at_work(json!({"question_seconds": 7200}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
     assert_eq!(harness.session.timeout(), Some(harness.now.plus_seconds(3600)));
@@ -142,7 +142,7 @@ fn a_short_question_is_reminded_of_at_half_its_time_and_one_that_has_lapsed_neve
 }
 
 #[test]
-fn an_answer_that_comes_too_late_is_refused_even_where_nobody_told_the_time() {
+fn a_late_answer_is_refused_even_without_a_tick() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
     harness.now = harness.now.plus_seconds(25 * 3600);
@@ -152,7 +152,7 @@ fn an_answer_that_comes_too_late_is_refused_even_where_nobody_told_the_time() {
 }
 
 #[test]
-fn a_question_lapses_after_a_day_and_the_call_is_denied() {
+fn a_question_expires_after_a_day_and_its_call_is_denied() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
     assert_eq!(harness.question("q1").expires_at, harness.now.plus_seconds(24 * 3600));
@@ -171,7 +171,7 @@ fn a_question_lapses_after_a_day_and_the_call_is_denied() {
 }
 
 #[test]
-fn a_second_answer_is_refused_with_what_was_decided_and_by_whom() {
+fn a_second_answer_is_refused_with_the_first_decision_and_its_author() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1})), call("drop", "b", json!({"id": 2}))]), json!("over"));
     harness.approve("q1");
@@ -186,7 +186,7 @@ fn a_second_answer_is_refused_with_what_was_decided_and_by_whom() {
 }
 
 #[test]
-fn an_answer_of_another_sort_is_refused_and_the_question_stays() {
+fn an_answer_of_the_wrong_type_is_refused_and_the_question_stays_open() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
     for unfit in [Decision::Value { value: json!(1) }, Decision::DidNot, Decision::Happened { result: json!(1) }] {
@@ -196,7 +196,7 @@ fn an_answer_of_another_sort_is_refused_and_the_question_stays() {
 }
 
 #[test]
-fn confirmed_later_joins_the_result_and_nothing_runs_again() {
+fn a_call_confirmed_after_its_end_joins_the_result_and_does_not_run_again() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!(null));
     harness.approve("q1");
@@ -210,7 +210,7 @@ fn confirmed_later_joins_the_result_and_nothing_runs_again() {
 }
 
 #[test]
-fn confirmed_while_it_runs_joins_it() {
+fn a_call_confirmed_while_it_runs_joins_the_running_call() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!(null));
     harness.user("how is it going?");
@@ -222,7 +222,7 @@ fn confirmed_while_it_runs_joins_it() {
 }
 
 #[test]
-fn a_yes_is_used_up_by_a_call_that_fails() {
+fn an_approval_is_used_up_by_a_call_that_fails() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!(null));
     harness.approve("q1");
@@ -242,7 +242,7 @@ fn held_back_output_is_delivered_after_the_decision() {
 }
 
 #[test]
-fn words_are_not_held_back_for_what_an_earlier_turn_asked() {
+fn output_is_not_held_back_by_questions_of_an_earlier_turn() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("dropped it"));
     harness.user("what else is there?");
@@ -257,7 +257,7 @@ fn words_are_not_held_back_for_what_an_earlier_turn_asked() {
 }
 
 #[test]
-fn a_turn_goes_on_after_a_read_while_an_earlier_question_waits() {
+fn a_turn_continues_after_a_read_while_an_earlier_question_waits() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!(null));
     harness.user("what else is there?");
@@ -268,7 +268,7 @@ fn a_turn_goes_on_after_a_read_while_an_earlier_question_waits() {
 }
 
 #[test]
-fn words_are_held_back_while_a_call_of_the_turn_joins_an_earlier_question() {
+fn output_is_held_back_while_a_call_joins_an_earlier_question() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!(null));
     harness.user("well?");
@@ -280,7 +280,7 @@ fn words_are_held_back_while_a_call_of_the_turn_joins_an_earlier_question() {
 }
 
 #[test]
-fn every_answer_brings_the_turn_to_rest_again() {
+fn the_turn_rests_again_after_every_answer() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1})), call("drop", "b", json!({"id": 2}))]), json!("over"));
     harness.deny("q1");
@@ -303,7 +303,7 @@ fn identical_templates_are_one_question_and_run_once_for_each_instance() {
 }
 
 #[test]
-fn a_denied_call_is_ignored_until_it_is_asked_anew_after_the_users_next_words() {
+fn a_denied_call_is_ignored_until_it_is_proposed_after_the_users_next_message() {
     let mut harness = Harness::at_work(json!({}));
     let drop = |asides: Value| {
         let mut call = call("drop", "a", json!({"id": 1}));
@@ -326,7 +326,7 @@ fn a_denied_call_is_ignored_until_it_is_asked_anew_after_the_users_next_words() 
 }
 
 #[test]
-fn the_models_no_is_about_its_own_call_alone() {
+fn a_denial_by_the_model_applies_to_its_own_call_only() {
     let mut harness = Harness::on(two_instances(), json!({}));
     harness.start();
     harness.solve(json!([drop_each()]), json!(null));
@@ -341,7 +341,7 @@ fn the_models_no_is_about_its_own_call_alone() {
 }
 
 #[test]
-fn a_call_that_chooses_another_executor_is_another_call() {
+fn a_call_with_another_executor_is_a_different_call() {
     let tool = json!({"type": "tool", "tool": {
         "hand": {"x-effect": "delete", "properties": {"_delegate": {"type": "string"}}},
     }});
@@ -354,7 +354,7 @@ fn a_call_that_chooses_another_executor_is_another_call() {
 }
 
 #[test]
-fn ask_3_a_yes_that_the_mode_does_not_permit_is_refused_and_the_question_stays() {
+fn ask_3_an_approval_that_the_mode_forbids_is_refused_and_the_question_stays_open() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
     harness.tell(Input::Mode { mode: Mode::Canary }).unwrap();
@@ -367,7 +367,7 @@ fn ask_3_a_yes_that_the_mode_does_not_permit_is_refused_and_the_question_stays()
 
 /// POL-4: the text about a denied call is from the person or the program, not from the untrusted tool.
 #[test]
-fn after_a_denial_nothing_of_the_tool_that_never_ran_was_read() {
+fn a_denied_tool_adds_no_origins() {
     for (denials_are_trusted, asked) in [(true, 1), (false, 2)] {
         let tools = json!([{"type": "tool", "tool": {
             "drop": {"x-effect": "delete", "x-target": [], "properties": {"id": {}}},
@@ -384,7 +384,7 @@ fn after_a_denial_nothing_of_the_tool_that_never_ran_was_read() {
 
 /// POL-4: the text about a refused call is from the mode or the policy, not from the untrusted tool.
 #[test]
-fn after_a_refusal_nothing_of_the_tool_that_never_ran_was_read() {
+fn a_refused_tool_adds_no_origins() {
     for (denials_are_trusted, asked) in [(true, 0), (false, 1)] {
         let tools = json!([{"type": "tool", "tool": {
             "drop": {"x-effect": "delete", "x-target": [], "properties": {"id": {}}},

@@ -18,7 +18,7 @@ fn read_back(harness: &Harness) -> Value {
 }
 
 #[test]
-fn an_error_with_alternatives_is_handled_and_goes_to_the_last() {
+fn an_error_is_written_to_the_last_alternative() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([{"_tool": "count", "_outputPath": "†state.n || †state.oops"}]), json!("over"));
     harness.returns("count", json!("not a number"));
@@ -27,7 +27,7 @@ fn an_error_with_alternatives_is_handled_and_goes_to_the_last() {
 }
 
 #[test]
-fn messages_outside_of_what_the_call_may_write_are_an_error() {
+fn messages_outside_the_output_path_are_an_error() {
     for message in [
         json!({"type": "state", "data": {"other": 1}}),
         json!({"type": "state", "data": {"r": 1, "other": 1}}),
@@ -47,7 +47,7 @@ fn messages_outside_of_what_the_call_may_write_are_an_error() {
 }
 
 #[test]
-fn a_result_nested_too_deep_is_not_kept() {
+fn a_result_nested_too_deep_is_not_stored() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("read", "r", json!({}))]), json!(null));
     harness.returns("read", nested(MAX_DEPTH));
@@ -59,7 +59,7 @@ fn a_result_nested_too_deep_is_not_kept() {
 }
 
 #[test]
-fn whatever_the_model_answers_the_context_can_be_read_back() {
+fn the_context_can_be_read_back_after_any_answer_of_the_model() {
     let deep = |levels: usize| json!({"_tool": "unknown", "q": nested(levels)});
     for answer in [
         json!({"calls": [5, "text", null]}),
@@ -77,7 +77,7 @@ fn whatever_the_model_answers_the_context_can_be_read_back() {
 }
 
 #[test]
-fn what_messages_bring_is_held_against_what_the_tool_returns() {
+fn messages_are_validated_against_the_result_schema() {
     let message = |value: Value| Outcome::Messages(vec![json!({"type": "state", "data": {"n": value}})]);
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([{"_tool": "count", "_outputPath": "†state.n"}]), json!("over"));
@@ -94,7 +94,7 @@ fn what_messages_bring_is_held_against_what_the_tool_returns() {
 }
 
 #[test]
-fn the_failure_of_a_call_that_nobody_waits_for_is_logged_with_its_reason_and_leaves_nothing_under_way() {
+fn the_failure_of_a_detached_call_is_logged_and_leaves_nothing_running() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([{"_tool": "make", "q": 1}]), json!("over"));
     assert_eq!((harness.rested(), harness.states("make")), (TurnEnd::Output, vec!["running"]));

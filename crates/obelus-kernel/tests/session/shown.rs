@@ -35,7 +35,7 @@ fn change_of_a_record() -> Harness {
 }
 
 #[test]
-fn an_answer_to_what_is_not_shown_any_more_is_refused_and_the_question_stays() {
+fn an_answer_to_an_outdated_question_is_refused_and_the_question_stays_open() {
     let mut harness = change_of_a_record();
     let at_first = harness.question("q1").digest();
     harness.returns("look", json!({"SUM": 4, "NOTE": "y"}));
@@ -50,7 +50,7 @@ fn an_answer_to_what_is_not_shown_any_more_is_refused_and_the_question_stays() {
 }
 
 #[test]
-fn a_digest_is_of_what_is_shown_and_not_of_when() {
+fn the_digest_of_a_question_does_not_depend_on_time() {
     let mut harness = change_of_a_record();
     let question = harness.question("q1");
     harness.now = harness.now.plus_seconds(60);
@@ -63,7 +63,7 @@ fn a_digest_is_of_what_is_shown_and_not_of_when() {
 }
 
 #[test]
-fn an_edit_is_shown_as_it_will_run_before_it_counts() {
+fn an_edit_is_shown_as_it_will_run_before_it_is_approved() {
     let mut harness = change_of_a_record();
     harness.returns("look", json!({"SUM": 4, "NOTE": "y"}));
     let asked = harness.question("q1");
@@ -86,7 +86,7 @@ fn an_edit_is_shown_as_it_will_run_before_it_counts() {
 }
 
 #[test]
-fn whoever_has_seen_the_question_may_edit_it() {
+fn an_edit_with_the_digest_of_the_question_runs() {
     let mut harness = change_of_a_record();
     let digest = harness.question("q1").digest();
     answer(&mut harness, Decision::Edit { params: params(json!({"id": 8})) }, &digest).expect("it was shown so");
@@ -94,7 +94,7 @@ fn whoever_has_seen_the_question_may_edit_it() {
 }
 
 #[test]
-fn an_edit_that_does_not_fit_is_not_shown() {
+fn an_invalid_edit_is_not_shown() {
     let harness = change_of_a_record();
     for (edit, words) in [(json!({"id": "x"}), "id"), (json!({"idd": 7}), "did you mean `id`")] {
         let refused = edited(&harness, edit).unwrap_err();
@@ -103,7 +103,7 @@ fn an_edit_that_does_not_fit_is_not_shown() {
 }
 
 #[test]
-fn a_value_that_stays_keeps_its_mark_and_one_of_the_person_bears_none() {
+fn unchanged_values_keep_their_mark_and_edited_ones_have_none() {
     let tools = json!([{"type": "tool", "tool": {
         "read": {"x-effect": "read", "properties": {"q": {}}},
         "make": {"x-effect": "create", "x-trust": "trusted", "properties": {"to": {}, "note": {}}},

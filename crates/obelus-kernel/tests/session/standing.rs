@@ -72,7 +72,7 @@ fn a_consent_lets_the_same_fields_of_the_tool_run_and_is_named_as_the_reason() {
 }
 
 #[test]
-fn a_consent_is_taken_back_and_ends_in_its_time() {
+fn a_consent_can_be_revoked_and_expires() {
     let mut harness = talk();
     harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!(null));
     let terms = offer(&harness, "tool");
@@ -96,7 +96,7 @@ fn a_consent_is_taken_back_and_ends_in_its_time() {
 }
 
 #[test]
-fn the_records_of_a_list_are_those_that_a_tool_brought() {
+fn a_consent_for_a_list_covers_the_records_that_a_tool_returned() {
     let mut harness = talk();
     harness.solve(json!([call("read", "deals", json!({"q": "x"}))]), json!(null));
     harness.returns("read", json!([{"ID": "11", "TITLE": "a"}, {"ID": "12", "TITLE": "b"}]));
@@ -114,7 +114,7 @@ fn the_records_of_a_list_are_those_that_a_tool_brought() {
 }
 
 #[test]
-fn the_records_of_a_list_are_those_of_the_same_targets() {
+fn a_consent_for_a_list_covers_records_of_the_same_target_fields() {
     let mut harness = talk();
     harness.solve(json!([call("read", "deals", json!({"q": "x"}))]), json!(null));
     harness.returns("read", json!([{"ID": "11", "TITLE": "a"}, {"ID": "12", "TITLE": "b"}]));
@@ -130,7 +130,7 @@ fn the_records_of_a_list_are_those_of_the_same_targets() {
 }
 
 #[test]
-fn a_target_that_is_not_grounded_is_asked_about_whatever_was_agreed_to() {
+fn an_ungrounded_target_needs_approval_despite_a_consent() {
     let mut harness = talk();
     harness.solve(json!([change(json!(1), json!({"sum": 5, "to": "olga@example.test"}))]), json!(null));
     consent(&mut harness, "tool");
@@ -154,7 +154,7 @@ fn telling_after_reading(policy: Value) -> Harness {
 }
 
 #[test]
-fn pol_7_a_consent_covers_no_address_that_nobody_named() {
+fn pol_7_a_consent_does_not_cover_addresses_that_the_user_did_not_name() {
     for (policy, text, runs) in [
         ("grounded", "good morning", true),
         ("grounded", "see https://shop.example.test/a", true),
@@ -185,7 +185,7 @@ fn a_consent_does_not_waive_an_authors_rule_about_origins() {
 }
 
 #[test]
-fn one_person_is_one_value_of_the_target() {
+fn a_consent_for_a_person_covers_one_value_of_the_target() {
     let mut harness = talk();
     harness.solve(json!([change(json!(1), json!({"sum": 5, "to": "olga@example.test"}))]), json!(null));
     consent(&mut harness, "person");
@@ -196,7 +196,7 @@ fn one_person_is_one_value_of_the_target() {
 }
 
 #[test]
-fn no_consent_stands_for_deletions_and_terms_are_those_that_were_offered() {
+fn deletions_get_no_standing_consent_and_only_offered_terms_are_accepted() {
     let mut harness = talk();
     harness.solve(json!([call("drop", "gone", json!({"id": 1}))]), json!(null));
     assert!(offers(&harness).is_empty());
@@ -208,7 +208,7 @@ fn no_consent_stands_for_deletions_and_terms_are_those_that_were_offered() {
 }
 
 #[test]
-fn a_consent_is_kept_with_the_session_and_nothing_that_the_model_says_gives_one() {
+fn a_consent_is_stored_with_the_session_and_the_model_cannot_give_one() {
     let mut harness = talk();
     harness.solve(json!([change(json!(1), json!({"sum": 5}))]), json!(null));
     consent(&mut harness, "tool");

@@ -15,7 +15,7 @@ fn words(harness: &Harness) -> Vec<&str> {
 }
 
 #[test]
-fn words_that_come_while_it_works_are_heard_after_the_turn_rests() {
+fn messages_during_a_turn_are_processed_after_it_rests() {
     let mut harness = Harness::at_work(json!({}));
     harness.user("one");
     harness.solve(json!([call("read", "r", json!({}))]), json!("first"));
@@ -30,7 +30,7 @@ fn words_that_come_while_it_works_are_heard_after_the_turn_rests() {
 }
 
 #[test]
-fn a_stop_lets_what_runs_end_and_starts_nothing() {
+fn a_stop_lets_running_calls_end_and_starts_nothing() {
     let mut harness = Harness::at_work(json!({}));
     let next = call("make", "m", json!({"q": "†state.r"}));
     harness.solve(json!([call("read", "r", json!({})), next, call("drop", "d", json!({"id": 1}))]), json!(null));
@@ -43,7 +43,7 @@ fn a_stop_lets_what_runs_end_and_starts_nothing() {
 }
 
 #[test]
-fn a_stop_while_the_model_thinks_is_final_for_that_answer() {
+fn an_answer_of_the_model_after_a_stop_is_discarded() {
     let mut harness = Harness::at_work(json!({}));
     let asked = harness.requests.clone();
     harness.stop();
@@ -53,7 +53,7 @@ fn a_stop_while_the_model_thinks_is_final_for_that_answer() {
 }
 
 #[test]
-fn an_answer_that_comes_twice_is_taken_once() {
+fn a_repeated_answer_of_the_model_is_used_once() {
     let mut harness = Harness::at_work(json!({}));
     harness.requests.push(harness.requests[0].clone());
     harness.solve(json!([call("read", "r", json!({}))]), json!(null));
@@ -62,7 +62,7 @@ fn an_answer_that_comes_twice_is_taken_once() {
 }
 
 #[test]
-fn a_degraded_turn_keeps_what_was_done_and_can_be_tried_again() {
+fn a_degraded_turn_keeps_its_results_and_can_be_retried() {
     let mut harness = Harness::at_work(json!({}));
     harness.user("hello");
     harness.solve(json!([call("read", "r", json!({}))]), json!(null));
@@ -73,7 +73,7 @@ fn a_degraded_turn_keeps_what_was_done_and_can_be_tried_again() {
 }
 
 #[test]
-fn words_are_heard_after_a_turn_that_ended_on_a_repair() {
+fn a_message_is_processed_after_a_turn_that_ended_in_a_repair() {
     let mut harness = Harness::at_work(json!({"repairs": 1, "max_requests": 1}));
     harness.user("are you there?");
     harness.answer(json!("out of format"), false);
@@ -82,7 +82,7 @@ fn words_are_heard_after_a_turn_that_ended_on_a_repair() {
 }
 
 #[test]
-fn a_turn_at_work_is_not_begun_a_second_time() {
+fn a_running_turn_is_not_started_again() {
     let mut harness = Harness::on(json!([{"type": "plan", "plan": [call("read", "p", json!({}))]}]), json!({}));
     harness.start();
     harness.solve(json!([call("read", "r", json!({}))]), json!("over"));
@@ -96,7 +96,7 @@ fn a_turn_at_work_is_not_begun_a_second_time() {
 }
 
 #[test]
-fn a_person_who_answers_a_turn_that_is_ending_is_asked_to_wait() {
+fn an_answer_during_a_stop_is_refused_and_the_question_stays_open() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("read", "r", json!({})), call("drop", "d", json!({"id": 1}))]), json!("over"));
     harness.stop();
@@ -117,7 +117,7 @@ fn in_shadow_a_turn_ends_after_one_valid_solution() {
 }
 
 #[test]
-fn output_that_breaks_its_schema_leads_to_another_request() {
+fn output_that_violates_its_schema_causes_another_request() {
     for mode in ["full", "shadow"] {
         let mut harness = Harness::at_work(json!({"mode": mode, "schema": {"type": "object"}}));
         harness.solve(json!([]), json!("not an object"));
@@ -132,7 +132,7 @@ fn output_that_breaks_its_schema_leads_to_another_request() {
 }
 
 #[test]
-fn a_mode_that_was_lowered_holds_for_what_has_not_begun() {
+fn a_lowered_mode_applies_to_calls_that_have_not_started() {
     let mut harness = Harness::at_work(json!({"max_parallel": 1}));
     let calls = json!([
         call("change", "a", json!({"id": 1})),
@@ -164,7 +164,7 @@ fn a_change_of_mode_is_an_input_like_any_other() {
 }
 
 #[test]
-fn what_the_model_took_is_counted_for_the_turn_and_for_the_session() {
+fn tokens_are_counted_for_the_turn_and_for_the_session() {
     let mut harness = Harness::with(json!({"repairs": 1}));
     harness.user("one");
     harness.answer(json!("nonsense"), false);
@@ -178,7 +178,7 @@ fn what_the_model_took_is_counted_for_the_turn_and_for_the_session() {
 }
 
 #[test]
-fn what_requests_took_in_money_is_summed_whatever_came_of_them_and_stays_known() {
+fn costs_of_all_requests_are_summed_and_stored() {
     let mut harness = Harness::with(json!({"repairs": 1}));
     let used = |cost: f64| Used { input: 100, output: 10, cost: Some(Money::from(cost)) };
     harness.user("one");
@@ -209,7 +209,7 @@ fn what_requests_took_in_money_is_summed_whatever_came_of_them_and_stays_known()
 }
 
 #[test]
-fn a_mode_that_was_lowered_holds_for_children_too() {
+fn a_lowered_mode_applies_to_delegates() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("child", "c", json!({}))]), json!("over"));
     harness.tell(Input::Mode { mode: Mode::Shadow }).unwrap();
@@ -218,7 +218,7 @@ fn a_mode_that_was_lowered_holds_for_children_too() {
 }
 
 #[test]
-fn a_one_off_request_forgets_its_state_but_not_what_was_denied() {
+fn a_one_off_request_clears_its_state_and_keeps_denials() {
     let mut harness = Harness::at_work(json!({}));
     let calls = json!([call("read", "r", json!({})), call("drop", "d", json!({"id": 1}))]);
     harness.solve(calls, json!("first"));
@@ -242,7 +242,7 @@ fn ended_with_a_question(end: fn(&mut Harness)) -> Harness {
 }
 
 #[test]
-fn a_turn_that_is_over_is_not_taken_up_again_by_what_people_decide() {
+fn decisions_do_not_reopen_a_turn_that_is_over() {
     let stopped = |harness: &mut Harness| {
         harness.stop();
         harness.returns("read", json!(1));

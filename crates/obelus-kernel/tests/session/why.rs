@@ -66,7 +66,7 @@ fn the_chain_goes_back_to_people_and_tools() {
 }
 
 #[test]
-fn what_was_written_over_is_no_part_of_it() {
+fn overwritten_values_are_not_part_of_the_chain() {
     let mut harness = Harness::on(page(), json!({}));
     harness.start();
     harness.solve(json!([call("read", "x", json!({"q": 1}))]), json!(null));
@@ -86,7 +86,7 @@ fn what_was_written_over_is_no_part_of_it() {
 }
 
 #[test]
-fn a_story_without_end_is_cut() {
+fn a_very_long_chain_is_cut() {
     let mut harness = Harness::on(page(), json!({"max_requests": 100}));
     harness.start();
     harness.solve(json!([call("muse", "log", json!({"q": 1, "_outputMethod": "push", "_output": "0"}))]), json!(null));
@@ -100,7 +100,7 @@ fn a_story_without_end_is_cut() {
 }
 
 #[test]
-fn an_element_of_a_list_was_written_by_whoever_added_it() {
+fn the_writer_of_a_list_element_is_the_call_that_added_it() {
     let pushed = |tool: &str, value: serde_json::Value, date: &str| {
         serde_json::json!({"type": "state", "data": {"log": value}, "_call": {"_tool": tool}, "_outputPath": "†state.log",
             "_outputMethod": "push", "_date": date, "_labels": ["trusted:x"]})

@@ -29,7 +29,7 @@ fn counting() -> Value {
 }
 
 #[test]
-fn the_limit_has_an_end_with_words_and_the_next_turn_begins_where_its_words_lead() {
+fn the_limit_ends_the_turn_with_its_text_and_the_next_turn_starts_at_the_chosen_node() {
     let mut story = Story::new(counting());
     story.user_says("sheep").model_answers(json!({"output": "sheep"}));
     for n in 1..=3 {
@@ -48,7 +48,7 @@ fn the_limit_has_an_end_with_words_and_the_next_turn_begins_where_its_words_lead
 }
 
 #[test]
-fn a_limit_of_requests_comes_to_the_same_end() {
+fn a_limit_of_requests_leads_to_the_same_end() {
     let mut graph = counting();
     graph["max_steps"] = json!(100);
     let mut story = Story::new(graph);
@@ -61,7 +61,7 @@ fn a_limit_of_requests_comes_to_the_same_end() {
 }
 
 #[test]
-fn a_turn_that_is_stopped_comes_to_its_end_at_work_and_while_it_waits() {
+fn a_stop_leads_to_its_end_while_working_and_while_waiting() {
     let mut story = Story::new(counting());
     story.user_says("sheep").model_answers(json!({"output": "sheep"})).model_answers(json!({"output": 2}));
     story.tell(Input::Stop);
@@ -77,7 +77,7 @@ fn a_turn_that_is_stopped_comes_to_its_end_at_work_and_while_it_waits() {
 }
 
 #[test]
-fn a_question_that_is_denied_is_told_from_one_that_is_answered() {
+fn denied_and_answered_questions_are_distinguished() {
     let mut story = Story::new(counting());
     let no = obelus_kernel::session::Decision::Deny { reason: "enough".to_owned() };
     story.user_says("sheep").model_answers(json!({"output": "sheep"})).model_answers(json!({"output": 5}));
@@ -136,7 +136,7 @@ fn failures_of_a_node_are_counted_in_a_row_and_left_to_the_graph() {
 }
 
 #[test]
-fn the_next_request_shows_what_went_wrong_since_the_last_one_and_nothing_older() {
+fn a_request_shows_only_the_failures_since_the_previous_one() {
     let mut story = Story::new(trying());
     story.user_says("go").call_ends(failure());
     let prompt = story.prompt();
@@ -149,7 +149,7 @@ fn the_next_request_shows_what_went_wrong_since_the_last_one_and_nothing_older()
 }
 
 #[test]
-fn a_session_taken_up_at_its_question_has_its_counters() {
+fn a_session_restored_at_a_question_keeps_its_counters() {
     let mut story = Story::new(counting());
     story.user_says("sheep").model_answers(json!({"output": "sheep"})).model_answers(json!({"output": 5}));
     let kept = story.session.checkpoint().expect("it is at rest");
@@ -161,7 +161,7 @@ fn a_session_taken_up_at_its_question_has_its_counters() {
 }
 
 #[test]
-fn wrong_beginnings_and_ends_are_named() {
+fn invalid_starts_and_ends_are_named() {
     let mut graph = counting();
     graph["start"] = json!([{"when": ".x |", "to": "what"}, {"when": "true", "to": "nowhere"}]);
     graph["at_limit"] = json!("count");

@@ -180,7 +180,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_journal_makes_the_same_session_and_what_is_kept_at_rest_takes_it_up(
+    fn journal_and_checkpoint_restore_the_same_session(
         moves in prop::collection::vec(any_move(), 1..40)
     ) {
         let mut run = Run::new();

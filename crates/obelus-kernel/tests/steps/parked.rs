@@ -43,7 +43,7 @@ fn a_denied_call_leads_where_the_graph_says() {
 }
 
 #[test]
-fn what_was_denied_is_asked_anew_once_the_user_has_spoken() {
+fn a_denied_call_is_asked_again_after_the_users_next_message() {
     let mut story = waiting();
     story.tell(no("q1")).user_says("wipe it after all").model_answers(json!({"output": "the board"}));
     assert_eq!(story.ends().0, TurnEnd::Waiting);
@@ -58,7 +58,7 @@ fn what_was_denied_is_asked_anew_once_the_user_has_spoken() {
 }
 
 #[test]
-fn words_that_consent_are_the_yes_that_a_call_waits_for() {
+fn a_message_that_consents_approves_the_waiting_call() {
     let mut story = waiting();
     story.user_says("да, пожалуйста").call_ends(Outcome::Value(json!(true)));
     assert_eq!(story.ends().1, Some("done"));
@@ -70,7 +70,7 @@ fn words_that_consent_are_the_yes_that_a_call_waits_for() {
 }
 
 #[test]
-fn other_words_take_back_what_was_asked_and_begin_anew() {
+fn another_message_closes_the_question_and_starts_over() {
     let mut story = waiting();
     story.user_says("да, но не доску, а только полку");
     assert!(story.call.is_none(), "nothing was approved");
@@ -83,7 +83,7 @@ fn other_words_take_back_what_was_asked_and_begin_anew() {
 }
 
 #[test]
-fn an_answer_that_does_not_fit_begins_anew_and_the_old_question_is_closed() {
+fn a_message_that_does_not_match_the_schema_closes_the_question_and_starts_over() {
     let mut story = Story::new(table());
     story.user_says("Book").model_answers(json!({"output": {"when": "friday"}})).user_says("On Monday rather");
     assert_eq!(story.session.node(), Some("understand"));
@@ -96,7 +96,7 @@ fn an_answer_that_does_not_fit_begins_anew_and_the_old_question_is_closed() {
 }
 
 #[test]
-fn what_may_have_happened_is_still_asked_about_when_the_user_goes_on() {
+fn a_call_in_doubt_stays_a_question_when_the_user_continues() {
     let mut story = waiting();
     story.user_says("yes");
     let id = story.call.clone().expect("the call runs");
@@ -119,7 +119,7 @@ fn what_may_have_happened_is_still_asked_about_when_the_user_goes_on() {
 }
 
 #[test]
-fn what_a_call_at_work_asks_is_declined_when_the_user_goes_on() {
+fn elicitations_are_declined_when_the_user_continues() {
     let mut story = waiting();
     story.user_says("yes");
     let id = story.call.clone().expect("the call runs");

@@ -59,7 +59,7 @@ fn the_prompt_offers_the_tools_for_one_call_and_says_so() {
 }
 
 #[test]
-fn a_faulty_plan_is_told_and_asked_for_again() {
+fn a_faulty_plan_is_reported_and_requested_again() {
     for (calls, words) in [
         (json!([click("e1"), click("e2")]), "one call is planned at a time, and 2 came"),
         (json!([{"_tool": "page.click"}]), "target"),
@@ -88,7 +88,7 @@ fn the_same_faulty_plan_three_times_ends_the_turn() {
 }
 
 #[test]
-fn no_plan_is_null_and_nothing_planned_outlives_the_turn() {
+fn a_missing_plan_is_null_and_plans_end_with_the_turn() {
     let mut story = at_decide();
     story.model_answers(json!({"output": {"go": 1}, "calls": [click("e1")]}));
     story.user_says("да").call_ends(Outcome::Value(json!(true)));
@@ -110,7 +110,7 @@ fn references_in_a_plan_are_resolved_when_it_is_made() {
 }
 
 #[test]
-fn whoever_named_the_tool_proposes_the_call() {
+fn the_origin_of_the_tool_name_is_the_proposer_of_the_call() {
     let mut story = at_decide();
     story.model_answers(json!({"output": {"go": 1}, "calls": [click("e1")]}));
     let question = story.session.questions().remove(0);
@@ -119,7 +119,7 @@ fn whoever_named_the_tool_proposes_the_call() {
 }
 
 #[test]
-fn wrong_plans_are_named() {
+fn invalid_plans_are_named() {
     let mut graph = acting();
     graph["nodes"]["decide"]["request"]["tools"] = json!(["look"]);
     graph["nodes"]["decide"]["request"]["plans"] = json!({"tools": ["look", "nosuch", "page.*"], "to": "action"});

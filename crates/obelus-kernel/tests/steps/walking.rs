@@ -34,7 +34,7 @@ pub(crate) fn table() -> Value {
 }
 
 #[test]
-fn a_turn_walks_from_node_to_node_and_parks_at_a_question() {
+fn a_turn_moves_from_node_to_node_and_waits_at_a_question() {
     let mut story = Story::new(table());
     story.user_says("Book a table").model_answers(json!({"output": {"when": "friday"}}));
     assert_eq!(story.ends().0, TurnEnd::Waiting);
@@ -49,7 +49,7 @@ fn a_turn_walks_from_node_to_node_and_parks_at_a_question() {
 }
 
 #[test]
-fn what_is_known_from_an_earlier_turn_is_not_asked_again() {
+fn values_known_from_an_earlier_turn_are_not_asked_again() {
     let mut story = Story::new(table());
     story.user_says("Book").model_answers(json!({"output": {"when": "friday"}})).tell(decided("q1", json!(2)));
     story.call_ends(Outcome::Value(json!(1)));
@@ -68,7 +68,7 @@ fn a_failed_call_leads_where_the_graph_says() {
 }
 
 #[test]
-fn a_node_offers_its_own_tools_and_no_others() {
+fn a_node_offers_only_its_own_tools() {
     let mut story = Story::new(table());
     story
         .user_says("Book")
@@ -82,7 +82,7 @@ fn a_node_offers_its_own_tools_and_no_others() {
 }
 
 #[test]
-fn an_output_that_breaks_the_nodes_schema_is_asked_for_again() {
+fn an_output_that_violates_the_nodes_schema_is_requested_again() {
     let mut story = Story::new(table());
     story.user_says("Book").model_answers(json!({"output": "friday"}));
     assert_eq!(story.session.node(), Some("understand"));
@@ -92,7 +92,7 @@ fn an_output_that_breaks_the_nodes_schema_is_asked_for_again() {
 }
 
 #[test]
-fn words_said_while_a_node_waits_are_the_answer_if_they_fit() {
+fn a_message_answers_the_waiting_node_if_it_matches_the_schema() {
     let mut graph = table();
     graph["nodes"]["ask"]["ask"]["schema"] = json!({"type": "string"});
     graph["nodes"]["book"]["call"]["params"] = json!({"when": "†state.people"});
@@ -103,7 +103,7 @@ fn words_said_while_a_node_waits_are_the_answer_if_they_fit() {
 }
 
 #[test]
-fn the_limit_of_steps_ends_the_turn_and_the_next_words_go_on() {
+fn the_limit_of_steps_ends_the_turn_and_the_next_message_continues() {
     let graph = json!({
         "start": "a", "max_steps": 3,
         "nodes": {
@@ -123,7 +123,7 @@ fn the_limit_of_steps_ends_the_turn_and_the_next_words_go_on() {
 }
 
 #[test]
-fn a_predicate_that_fails_ends_the_turn_with_its_words() {
+fn a_failing_predicate_ends_the_turn_with_its_error() {
     let mut graph = table();
     graph["nodes"]["understand"]["next"][0]["when"] = json!(".state.wish + 1");
     let mut story = Story::new(graph);
@@ -134,7 +134,7 @@ fn a_predicate_that_fails_ends_the_turn_with_its_words() {
 }
 
 #[test]
-fn what_is_wrong_with_a_graph_is_said_for_each_node() {
+fn errors_of_a_graph_are_reported_for_each_node() {
     let graph: Steps = serde_json::from_value(json!({
         "start": "nowhere",
         "nodes": {
@@ -159,7 +159,7 @@ fn what_is_wrong_with_a_graph_is_said_for_each_node() {
 }
 
 #[test]
-fn loop_2_after_a_limit_continue_goes_on_where_it_stopped() {
+fn loop_2_continue_after_a_limit_resumes_where_the_turn_stopped() {
     let call = |to: &str| json!({"call": {"_tool": "book", "params": {"when": to, "people": 1}, "_outputPath": "†state.t"}, "next": [{"to": to}]});
     let mut graph = json!({
         "start": "a", "max_steps": 2,

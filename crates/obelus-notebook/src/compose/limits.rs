@@ -80,7 +80,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_too_large_is_counted_out() {
+    fn an_oversized_schema_is_reported_with_its_counts() {
         let many = |count: usize| (0..count).map(|n| json!(format!("v{n}"))).collect::<Vec<_>>();
         let listed = |count| json!({"properties": {"a": {"anyOf": [{"enum": many(count)}]}}});
         assert_eq!(excess(&listed(1_000)), Vec::<String>::new());

@@ -87,7 +87,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_same_offer_has_the_same_schema_and_any_other_has_another() {
+    fn equal_offers_share_a_schema_and_different_ones_do_not() {
         let tools = json!({"a": {"type": "object"}, "b": {"type": "object", "_output": {"type": "string"}}});
         let context = |more: Value| {
             let mut messages = vec![json!({"type": "tool", "tool": tools})];

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instances_keep_the_order_in_which_they_came_unless_a_session_began_before_there_was_one() {
+    fn instances_keep_their_order_of_arrival_except_in_older_sessions() {
         let mut instances = Instances::default();
         ["set 9", "set 10", "set 1", "set 10"].into_iter().for_each(|name| instances.add(name));
         assert_eq!(instances.in_order(), ["set 9", "set 10", "set 1"]);

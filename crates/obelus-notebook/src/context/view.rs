@@ -234,7 +234,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn filters_have_the_value_as_it_is_now() {
+    fn filters_see_the_current_value() {
         let mut view = View::default();
         let seen = |view: &View| Filter::compile(".").unwrap().one_read(view.for_filters()?).ok();
         assert_eq!(seen(&view), None);

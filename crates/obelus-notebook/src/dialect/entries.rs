@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_stand_beside_named_properties_and_may_fill_what_those_leave_out() {
+    fn entries_are_merged_with_named_properties() {
         let value =
             json!({"TITLE": "x", "SUM": null, "_entries": [{"name": "UF_1", "value": 1}, {"name": "SUM", "value": 2}]});
         assert_eq!(opened(value).unwrap(), json!({"TITLE": "x", "SUM": 2, "UF_1": 1}));
@@ -84,14 +84,14 @@ mod tests {
     }
 
     #[test]
-    fn a_property_of_that_very_name_can_still_be_said() {
+    fn a_property_named_entries_can_be_expressed() {
         let inner = json!([{"name": "a", "value": 1}]);
         let value = json!({"_entries": [{"name": "_entries", "value": inner}]});
         assert_eq!(opened(value).unwrap(), json!({"_entries": inner}));
     }
 
     #[test]
-    fn what_is_no_list_of_entries_is_named() {
+    fn an_invalid_list_of_entries_is_named() {
         for (value, part) in [
             (json!({"_entries": {"a": 1}}), "a list of entries, not an object"),
             (json!({"_entries": [1]}), "an entry of `_entries`"),

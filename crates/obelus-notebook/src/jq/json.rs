@@ -85,25 +85,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_passes_through_is_what_it_was(value in any_json()) {
+        fn converting_a_value_and_back_does_not_change_it(value in any_json()) {
             prop_assert_eq!(to_json(&from_json(&value)), Ok(value));
         }
 
         #[test]
-        fn a_value_is_the_same_as_if_its_text_were_read(value in any_json()) {
+        fn converting_a_value_equals_parsing_its_text(value in any_json()) {
             let read = read::parse_single(value.to_string().as_bytes()).unwrap();
             prop_assert_eq!(from_json(&value).to_string(), read.to_string());
         }
 
         #[test]
-        fn a_result_is_the_same_as_if_its_text_were_read(value in any_json()) {
+        fn converting_a_result_equals_parsing_its_text(value in any_json()) {
             let made = from_json(&value);
             prop_assert_eq!(to_json(&made).unwrap(), serde_json::from_str::<Value>(&made.to_string()).unwrap());
         }
     }
 
     #[test]
-    fn what_is_not_json_is_told() {
+    fn results_that_are_not_json_are_reported() {
         for made in [Val::byte_str(vec![1]), Val::from(f64::INFINITY), Val::from(f64::NAN)] {
             assert!(to_json(&made).is_err(), "{made}");
             assert!(to_json(&Val::obj(std::iter::once((from_text("a"), made)).collect())).is_err());
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_again_is_not_json() {
+    fn a_result_too_deep_to_be_parsed_is_not_json() {
         let deep = |depth: usize| (0..depth).fold(json!(1), |value, _| json!([value]));
         for (depth, fits) in [(DEEPEST, true), (DEEPEST + 1, false)] {
             assert_eq!(to_json(&from_json(&deep(depth))).is_ok(), fits);

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_filter_names_is_there_with_what_that_needs_and_little_else() {
+    fn only_the_definitions_that_a_filter_needs_are_loaded() {
         let names = |text: &str| named_in(text).map(|def| def.name).collect::<BTreeSet<_>>();
         assert!(names(".a.b == 1").is_empty());
         assert!(names("map(select(.x))").is_superset(&BTreeSet::from(["map", "select"])));

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_known_by_their_form() {
+    fn dates_are_recognised_by_their_form() {
         for (text, expected) in [
             ("12.05.2026", true),
             ("2026-05-12", true),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_known_by_their_form() {
+    fn times_are_recognised_by_their_form() {
         for (text, expected) in [("15:30", true), ("9:05:00", true), ("25:00", false), ("1:5", false), ("15.30", false)]
         {
             let (groups, signs) = parts(text);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn months_are_known_by_name() {
+    fn months_are_recognised_by_name() {
         for word in ["мая", "май", "январь", "декабря", "may", "june", "sept"] {
             assert!(is_month_word(word), "{word}");
         }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_the_same_whatever_their_form() {
+    fn numbers_are_equal_in_every_form() {
         for (one, other) in [
             ("320000", "320000.0"),
             ("320000", "3.2e5"),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_numbers_are_counted_with() {
+    fn only_whole_numbers_are_counts() {
         assert_eq!(Decimal::new(false, "2", "").shifted(6).count(), Some(2_000_000));
         assert_eq!(Decimal::new(false, "1", "5").shifted(6).count(), Some(1_500_000));
         assert_eq!(Decimal::new(false, "1", "5").count(), None);

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn words_fit_when_they_differ_as_endings_do() {
+    fn words_match_if_only_their_endings_differ() {
         for (one, other) in [
             ("Дарья", "Дарье"),
             ("Дарья", "Дарьей"),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_do_not_fit() {
+    fn different_words_do_not_match() {
         for (one, other) in [
             ("Павел", "Павлу"),
             ("Яна", "Яне"),

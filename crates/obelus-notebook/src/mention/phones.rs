@@ -58,7 +58,7 @@ mod tests {
     use crate::mention::text::folded;
 
     #[test]
-    fn one_number_is_one_number_however_it_is_written() {
+    fn a_phone_number_is_the_same_in_every_spelling() {
         for text in
             ["+7 900 123-45-67", "+79001234567", "8 (900) 123-45-67", "8 900 123 45 67", "89001234567", "79001234567"]
         {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_dates_accounts_and_short_numbers_are_none() {
+    fn amounts_dates_accounts_and_short_numbers_are_not_phone_numbers() {
         for text in [
             "320 000 000",
             "320000000",
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_found_in_words() {
+    fn phone_numbers_are_found_in_texts() {
         let text = folded("Контакт Мария, тел. +7 900 123-45-67, сделка на 320 000 000, счёт 40702810900000001234");
         assert_eq!(phones(&text, &numerals(&text)), ["79001234567"]);
     }

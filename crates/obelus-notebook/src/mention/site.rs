@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_site_is_its_host_and_nothing_that_looks_like_it() {
+    fn a_site_matches_only_its_exact_host() {
         let shop = Some(vec!["shop.example.test".to_owned()]);
         let plain = "https://Shop.example.test/x";
         assert_eq!(
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_may_be_an_address_elsewhere_is_not_of_the_site() {
+    fn a_text_with_another_address_does_not_belong_to_the_site() {
         let plain = "https://shop.example.test/x";
         for other in [
             "https://shop.example.test@evil.test/x",

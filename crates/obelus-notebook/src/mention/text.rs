@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_stands_by_whole_words_that_nothing_touches() {
+    fn a_part_is_found_only_as_whole_separate_words() {
         let stands = |text: &str, part: &str| whole_words(&folded(text), &folded(part)).next().is_some();
         for (text, part) in [
             ("на olga@example.test, пожалуйста", "olga@example.test"),

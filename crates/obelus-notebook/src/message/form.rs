@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_is_the_same_message_whether_it_was_made_here_or_read() {
+    fn a_result_message_is_equal_whether_created_or_parsed() {
         let Expr::Ref(path) = Expr::parse("†state.deal.rows[0]").unwrap() else { unreachable!() };
         let call = Arc::new(json!({"_tool": "t"}));
         let mut data = Data::result(call, path, None, json!({"sum": 5}));
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_the_path_of_a_result_is_kept() {
+    fn fields_beside_the_output_path_are_preserved() {
         let read = json!({"type": "state", "data": {"a": 1, "b": 2}, "_call": {"_tool": "t"}, "_outputPath": "†state.a",
             "_outputMethod": "set"});
         assert_eq!(Message::from_value(read.clone()).unwrap().message.to_json(), read);

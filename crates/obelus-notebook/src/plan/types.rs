@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_certain_no_is_a_clash() {
+    fn only_certainly_incompatible_types_clash() {
         for (written, read, expected) in [
             (json!({"type": "number"}), json!({"type": "string"}), true),
             (json!({"type": "number"}), json!({"type": "integer"}), false),

@@ -140,7 +140,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn null_means_absent_at_every_depth_where_something_is_optional() {
+    fn null_in_an_optional_field_means_absent_at_every_depth() {
         let line = json!({"type": "object", "properties": {"price": {"type": "number"}, "note": {"type": ["string", "null"]}}});
         let schema = json!({"type": "object", "$defs": {"line": line}, "properties": {
             "rows": {"type": "array", "items": {"$ref": "#/$defs/line"}},
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_shapes_the_one_is_meant_that_was_written() {
+    fn nulls_are_dropped_by_the_matching_alternative() {
         let by = |kind: &str, field: &str| json!({"type": "object", "properties": {"kind": {"const": kind}, field: {"type": "string"}}, "required": ["kind"], "additionalProperties": false});
         let schema =
             json!({"anyOf": [by("a", "x"), by("b", "y"), {"type": "array", "items": by("a", "x")}, {"type": "null"}]});

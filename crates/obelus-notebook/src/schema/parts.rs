@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_judged_by_its_name_by_its_pattern_or_else_by_the_rest() {
+    fn a_key_is_validated_by_name_pattern_or_additional_properties() {
         let root = json!({
             "properties": {"x-known": {"type": "string"}},
             "patternProperties": {"^x-": {"minLength": 2}, "^n": {"type": "integer"}},
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn all_members_of_all_of_hold_and_one_of_the_alternatives() {
+    fn all_of_needs_every_member_and_any_of_needs_one() {
         let shape = |name: &str, type_: &str| json!({"type": "object", "properties": {name: {"type": type_}}, "additionalProperties": false});
         let root = json!({
             "$defs": {"base": {"properties": {"id": {"type": "integer"}}}},
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_judged_by_their_place() {
+    fn elements_are_validated_by_position() {
         let root = json!({"properties": {"l": {"prefixItems": [{"type": "string"}], "items": {"type": "integer"}}}});
         for (path, value, is_permitted) in [
             ("†s.l[0]", json!("x"), true),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_any_letters_and_circles_are_no_obstacle() {
+    fn names_with_any_characters_and_cyclic_schemas_are_handled() {
         let root = json!({"properties": {"цена за штуку, %": {"type": "number"}, "a/b~c": {"type": "number"}}});
         for path in ["†s[\"цена за штуку, %\"]", "†s[\"a/b~c\"]"] {
             assert!(permits(&root, path, json!(1.5)) && !permits(&root, path, json!("x")), "{path}");

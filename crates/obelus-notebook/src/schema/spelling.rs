@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn b24_9_names_that_are_alike_get_the_declared_spelling() {
+    fn b24_9_similar_names_get_the_declared_spelling() {
         let schema = json!({
             "properties": {"id": {}, "fields": {"$ref": "#/$defs/fields"}, "rows": {"items": {"$ref": "#/$defs/fields"}}},
             "$defs": {"fields": {"allOf": [{"properties": {"STAGE_ID": {}, "COMPLETED": {"enum": ["N"]}}}]}},
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_declared_or_refused_anyway_stay_as_they_are() {
+    fn declared_and_refused_names_are_unchanged() {
         let both = json!({"properties": {"id": {}, "ID": {}}});
         assert_eq!(spelled(json!({"id": 1, "ID": 2}), &both).unwrap(), json!({"id": 1, "ID": 2}));
         let closed = json!({"properties": {"id": {}}, "additionalProperties": false});

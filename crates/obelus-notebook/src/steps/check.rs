@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_node_that_is_several_things_is_checked() {
+    fn every_part_of_a_node_with_several_kinds_is_checked() {
         let faults = faulty().check(|_| false);
         let has = |words: &str| faults.iter().any(|fault| fault.starts_with("nodes.b: ") && fault.contains(words));
         for words in ["this one is call and end", "_outputPath: ", "no tool `nosuch`", "words: ", END_WITH_NEXT] {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_cannot_be_run_is_written_as_it_was_read() {
+    fn an_invalid_node_is_written_back_unchanged() {
         let written = serde_json::to_value(faulty()).unwrap();
         assert_eq!(written["nodes"]["b"]["call"]["_tool"], "nosuch");
         assert_eq!(written["nodes"]["b"]["next"], json!([{"when": null, "to": "c"}]));

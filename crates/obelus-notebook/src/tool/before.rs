@@ -89,7 +89,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn fields_are_found_in_the_call_and_in_what_is_read() {
+    fn fields_are_found_in_the_call_and_in_the_record() {
         let said = json!({"tool": "get", "params": {"id": "id"}, "fields": "fields", "result": "result"});
         let before = read(Some(&said)).unwrap().unwrap();
         let params = json!({"id": 7, "fields": {"title": "b", "SUM": 2}});
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_among_the_parameters_leave_out_what_names_the_record() {
+    fn fields_of_the_parameters_exclude_the_record_id() {
         let before = read(Some(&json!({"tool": "get", "params": {"key": "id"}}))).unwrap().unwrap();
         let params = json!({"id": 7, "phone": "1"});
         let written: Vec<&str> = before.written(&params).into_iter().map(|(name, _)| name.as_str()).collect();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused() {
+    fn an_invalid_before_annotation_is_refused() {
         for said in [
             json!("get"),
             json!({}),

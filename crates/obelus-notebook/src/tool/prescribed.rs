@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_filled_in_at_every_depth() {
+    fn omitted_constants_are_filled_in_at_every_depth() {
         let row = json!({"properties": {"id": {"const": "†state.id"}, "n": {"type": "integer"}}});
         let schema = json!({"$defs": {"row": row}, "properties": {
             "rows": {"type": "array", "items": {"$ref": "#/$defs/row"}},
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn another_value_than_the_prescribed_one_and_none_of_the_choice_are_faults() {
+    fn values_outside_const_or_enum_are_faults() {
         let schema = json!({"properties": {"a": {"properties": {
             "only": {"const": "†state.x"}, "one": {"enum": ["†state.x", "†state.y"]},
         }}}});

@@ -129,7 +129,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_longest_path_decides_and_silence_is_not_believed() {
+    fn the_longest_path_decides_and_undeclared_fields_are_untrusted() {
         let trust = read(Some(&json!({"items[].id": "trusted", "": "untrusted", "items": "untrusted"}))).unwrap();
         assert!(at(&trust, "items.id") && at(&trust, "items.id.x"));
         assert!(!at(&trust, "items.identity") && !at(&trust, "items") && !at(&trust, ""));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_with_its_path() {
+    fn an_invalid_trust_annotation_is_refused_with_its_path() {
         for (said, words) in [
             (json!("maybe"), "by path"),
             (json!({"a": true}), "`a`"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_held_against_what_the_schema_tells() {
+    fn trust_paths_are_checked_against_the_schema() {
         let schema = json!({"properties": {"ID": {}, "items": {"type": "array", "items": {"properties": {"id": {}}}}}});
         assert_eq!(stray(&schema, "items[].id", true), None);
         assert_eq!(stray(&schema, "id.anything", true), None);

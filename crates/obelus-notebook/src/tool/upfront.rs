@@ -88,7 +88,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_schemas_of_the_delegate_become_those_of_the_tool() {
+    fn a_tool_takes_the_schemas_of_its_delegate() {
         let definition = json!({"_delegate": "letter.yaml", "x-delegate": "upfront", "x-effect": "read",
             "properties": {"to": {"type": "string", "minLength": 1}}});
         let input = json!({"type": "object", "$defs": {"tone": {"enum": ["warm", "cold"]}}, "required": ["to", "tone", "lang"],
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_saved_request_can_be_known_beforehand() {
+    fn only_a_saved_request_can_be_loaded_in_advance() {
         let parsed = |definition: Value| Tool::parse("t", &definition).map(drop).map_err(|fault| fault.to_string());
         assert!(parsed(json!({"_delegate": "a.yaml", "x-delegate": "upfront"})).is_ok());
         assert!(

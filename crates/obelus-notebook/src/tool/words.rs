@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_in_the_language_that_is_wanted_else_in_english_else_in_any() {
+    fn texts_are_in_the_wanted_language_or_in_english_or_in_any() {
         let tool = Tool::parse(
             "t",
             &json!({"x-title": {"ru": "Имя", "en": "Name"}, "x-labels": {"rows.price": {"de": "Preis"}}}),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_tool_that_reads_is_quiet() {
+    fn only_a_reading_tool_can_be_quiet() {
         let is_quiet = |schema| Tool::parse("t", &schema).unwrap().is_quiet();
         assert!(is_quiet(json!({"x-quiet": true, "x-effect": "read"})));
         for loud in
@@ -185,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn details_are_found_by_place_whatever_the_index_and_case() {
+    fn details_are_found_by_path_regardless_of_index_and_case() {
         let tool = Tool::parse("t", &json!({"x-details": ["rows.Mark", "nth"]})).unwrap();
         assert!(["rows[3].mark", "nth", "rows[0].mark.x"].iter().all(|place| tool.is_detail(place)));
         assert!(["rows", "mark", "rows.marked"].iter().all(|place| !tool.is_detail(place)));
     }
 
     #[test]
-    fn a_parameter_that_only_a_page_names_is_labelled_by_the_place_around_it() {
+    fn a_parameter_named_by_a_page_is_labelled_by_its_parent() {
         let tool = Tool::parse("t", &json!({"x-labels": {"form.fields.*": {"en": "will be sent"}}})).unwrap();
         assert_eq!(tool.label_by_pattern("form.fields.E-mail", None).as_deref(), Some("E-mail (will be sent)"));
         assert_eq!(tool.label_by_pattern("form.address", None), None);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_well_is_not_odd() {
+    fn valid_texts_are_not_reported_as_odd() {
         let names = json!({
             "fields.STAGE_ID": {"in": ["list"], "id": "ID", "name": ["NAME", "LAST_NAME"], "as": ["stage"]},
         });
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_named() {
+    fn invalid_texts_are_named() {
         for (annotations, part) in [
             (json!({"x-title": 5}), "`x-title` is a text"),
             (json!({"x-title": {"ru": 1}}), "`x-title` is a text"),

@@ -55,19 +55,19 @@ proptest! {
     #![proptest_config(cases(1000))]
 
     #[test]
-    fn what_is_printed_parses_as_the_same_expression(expr in expr()) {
+    fn a_printed_expression_parses_as_the_same_expression(expr in expr()) {
         let text = expr.to_string();
         prop_assert_eq!(Expr::parse(&text), Ok(expr), "{}", text);
     }
 
     #[test]
-    fn white_space_and_needless_parentheses_mean_nothing(expr in expr(), spaces in vec("[ \\t\\n]{0,2}", 0..40)) {
+    fn white_space_and_redundant_parentheses_are_ignored(expr in expr(), spaces in vec("[ \\t\\n]{0,2}", 0..40)) {
         let text = loosely(&expr, &mut spaces.into_iter());
         prop_assert_eq!(Expr::parse(&text), Ok(expr), "{}", text);
     }
 
     #[test]
-    fn an_output_path_is_alternatives_of_groups_and_nothing_else(expr in expr()) {
+    fn an_output_path_consists_of_alternatives_of_groups(expr in expr()) {
         let is_group = |expr: &Expr| match expr {
             Expr::Ref(_) => true,
             Expr::All(terms) => terms.iter().all(|term| matches!(term, Expr::Ref(_))),

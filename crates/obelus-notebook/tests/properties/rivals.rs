@@ -133,7 +133,7 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn writers_of_one_path_in_no_order_are_warned_of(calls in plan()) {
+    fn unordered_writers_of_one_path_cause_a_warning(calls in plan()) {
         let check = checked(&calls);
         prop_assume!(!check.waves.is_empty());
         let warnings = check.warnings.iter().filter(|warning| warning.rule == Rule::Plan5);

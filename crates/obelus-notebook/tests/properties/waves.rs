@@ -45,7 +45,7 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn one_call_feeds_another_when_it_may_write_what_that_one_reads(calls in plan()) {
+    fn one_call_feeds_another_if_it_can_write_a_path_that_the_other_reads(calls in plan()) {
         let (check, pairs) = (checked(&calls), pairs(&calls));
         prop_assert_eq!(&pairs, &fed(&check));
         for call in 0..calls.len() {
@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_calls_means_nothing(
+    fn the_order_of_calls_does_not_matter(
         (calls, places) in plan().prop_flat_map(|calls| {
             let places = Just((0..calls.len()).collect::<Vec<_>>()).prop_shuffle();
             (Just(calls), places)

@@ -82,7 +82,7 @@ impl Feed {
         self.subscribers.load(Ordering::Relaxed) > 0
     }
 
-    /// Skips a record without events. Returns false if somebody has just subscribed.
+    /// Skips a record without events. Returns false if there is a new subscriber.
     pub(crate) fn pass(&self, record: u64) -> bool {
         let _subscribes_later = self.lock();
         let is_off = !self.is_on();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_follow_the_records_and_passing_events_have_none_of_their_own() {
+    fn event_numbers_follow_the_records_and_transient_events_have_none() {
         let feed = Arc::new(Feed::new(10));
         let mut all = feed.subscribe(Some(EventNumber::START));
         feed.publish(1, Time(1), [said("a"), said("b")]);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_too_late_or_too_slow_is_told() {
+    fn a_subscriber_that_missed_events_is_told() {
         let feed = Arc::new(Feed::new(2));
         let mut slow = feed.subscribe(None);
         for record in 1..=4 {
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_went_on_elsewhere_says_what_it_does_not_hold() {
+    fn a_feed_reports_events_that_it_does_not_hold() {
         let feed = Arc::new(Feed::new(8));
         feed.begin(7);
         let _watches = feed.subscribe(None);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_recorded_before_somebody_subscribes() {
+    fn no_events_are_recorded_before_the_first_subscription() {
         let feed = Arc::new(Feed::new(8));
         assert!(!feed.is_on());
         assert!(feed.pass(5));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waiting_ends_with_an_event_or_with_the_session() {
+    async fn waiting_for_an_event_ends_with_the_session() {
         let feed = Arc::new(Feed::new(8));
         let mut subscription = feed.subscribe(None);
         let waiting = tokio::spawn(async move { (subscription.next().await, subscription.next().await) });
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_as_they_are_written() {
+    fn event_numbers_are_written_and_read_back() {
         let number = EventNumber { record: 12, part: 3 };
         assert_eq!(number.to_string().parse(), Ok(number));
         for wrong in ["", "12", "12-", "-3", "a-b", "1-2-3"] {

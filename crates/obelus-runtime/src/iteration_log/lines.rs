@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_rotated_by_size_and_the_oldest_goes() {
+    fn files_are_rotated_by_size_and_the_oldest_is_removed() {
         let folder = std::env::temp_dir().join(format!("obelus-lines-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_spoils_no_other() {
+    fn an_incomplete_line_does_not_damage_the_next_one() {
         let folder = std::env::temp_dir().join(format!("obelus-half-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();

@@ -110,7 +110,7 @@ fn errors_and_secrets_in_them_are_logged_without_the_secrets() {
 }
 
 #[test]
-fn of_a_very_long_answer_the_beginning_is_kept() {
+fn the_beginning_of_a_very_long_answer_is_logged() {
     let lines = logged("long", "Найди", Outcome::Value(json!(["x".repeat(3 * LONGEST_ANSWER)])));
     let answer = &lines[0]["requests"][0]["answer"];
     assert_eq!(answer["bytes"], 3 * LONGEST_ANSWER + 4);

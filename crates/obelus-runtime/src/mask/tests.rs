@@ -112,7 +112,7 @@ fn e_mail_addresses_in_any_alphabet() {
 }
 
 #[test]
-fn the_name_of_a_field_says_what_its_numbers_are() {
+fn the_name_of_a_field_decides_how_its_numbers_are_masked() {
     let card = json!({
         "ID": "12", "PHONE": [{"ID": "5001", "VALUE": "1234567", "VALUE_TYPE": "WORK"}, {"VALUE": 4_951_234_567_u64}],
         "workPhone": "12-34-56", "PERSONAL_MOBILE": 9_161_234_567_u64, "PHONE_ID": "1234567",
@@ -127,7 +127,7 @@ fn the_name_of_a_field_says_what_its_numbers_are() {
 }
 
 #[test]
-fn a_secret_is_blotted_out_wherever_it_stands() {
+fn a_secret_is_masked_everywhere() {
     let webhook = Secret::new("https://portal.example.test/rest/1/q7w8e9r0t1y2u3i4/");
     let call = format!("{}crm.deal.list.json failed", webhook.expose());
     assert_eq!(masked(&call), "***/crm.deal.list.json failed");
@@ -216,13 +216,13 @@ proptest! {
     }
 
     #[test]
-    fn masking_once_is_enough_and_any_text_is_borne(text in "\\PC{0,60}") {
+    fn masking_is_idempotent_for_any_text(text in "\\PC{0,60}") {
         let once = masked(&text).into_owned();
         prop_assert_eq!(masked(&once).into_owned(), once.clone());
     }
 
     #[test]
-    fn text_of_the_letters_of_numbers_is_borne(text in "[-+0-9() .@a\u{a0}–]{0,40}") {
+    fn texts_of_digits_and_signs_do_not_panic(text in "[-+0-9() .@a\u{a0}–]{0,40}") {
         let once = masked(&text).into_owned();
         prop_assert_eq!(masked(&once).into_owned(), once.clone());
     }
@@ -230,7 +230,7 @@ proptest! {
 
 /// The time must be linear in the length: quadratic time would take days.
 #[test]
-fn long_texts_of_numbers_and_signs_are_masked_in_time() {
+fn long_texts_of_numbers_and_signs_are_masked() {
     for part in ["1 ", "12-", "+7 ", "(", "8 9", "a@", "a.", "@", "a@b.", " "] {
         let text = part.repeat(100_000);
         assert!(!masked(&text).is_empty(), "{part}");

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_differ_have_other_hashes_and_the_order_of_members_makes_no_difference() {
+    fn different_values_have_different_hashes_and_the_order_of_members_does_not_matter() {
         let all = [
             json!(null),
             json!(false),

@@ -42,7 +42,7 @@ fn the_genesis_of_a_store_is_read_and_written_byte_for_byte() {
 }
 
 #[test]
-fn paths_are_kept_absolute_but_for_bundled_agents() {
+fn paths_are_stored_absolute_except_for_bundled_agents() {
     let request = Request::parse(Path::new("request.json"), "[]").unwrap();
     let spec = SessionSpec::from_request(Path::new("request.json"), request).unwrap();
     let here = std::env::current_dir().unwrap();
@@ -54,7 +54,7 @@ fn paths_are_kept_absolute_but_for_bundled_agents() {
 }
 
 #[test]
-fn a_browser_stays_where_its_server_does() {
+fn a_browser_is_kept_only_if_its_server_is_not_replaced() {
     let other = |name: &str| json!({name: {"command": ["other"]}}).as_object().cloned().unwrap();
     let replaced = |name: &str| {
         let mut spec = SessionSpec::from_genesis(genesis()).unwrap();
@@ -77,7 +77,7 @@ fn further_sites_are_added_once() {
 }
 
 #[test]
-fn wrong_settings_of_a_request_are_named_with_the_file() {
+fn invalid_settings_of_a_request_are_named_with_the_file() {
     let read = |text: &str| {
         let request = Request::parse(Path::new("r.json"), text).map_err(|error| error.to_string())?;
         SessionSpec::from_request(Path::new("r.json"), request).map_err(|error| error.to_string())

@@ -26,7 +26,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_what_was_changed_is_told() {
+    fn only_changed_values_are_reported() {
         let base = json!({"goals": ["a"], "done": [1], "confirmations": {"x": {"status": "requested"}, "y": 1}});
         let mut found = base.clone();
         assert_eq!(of(found.clone(), &base, Some("confirmations")), json!({}));
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn without_something_to_compare_with_everything_counts() {
+    fn without_a_base_every_value_counts_as_changed() {
         assert_eq!(of(json!({"a": 1}), &Value::Null, None), json!({"a": 1}));
         assert_eq!(of(json!([1]), &json!({"a": 1}), None), json!([1]));
     }

@@ -43,7 +43,7 @@ fn the_file_is_exactly_the_state_and_for_its_owner_only() {
 }
 
 #[test]
-fn a_pipe_in_place_of_the_file_is_refused_and_nobody_waits_for_its_writer() {
+fn a_pipe_in_place_of_the_file_is_refused_without_waiting() {
     let folder = folder("pipe");
     fs::create_dir_all(folder.join("states")).unwrap();
     for name in ["states/s.json", "states/.s.written"] {
@@ -67,14 +67,14 @@ fn a_pipe_in_place_of_the_file_is_refused_and_nobody_waits_for_its_writer() {
 }
 
 #[test]
-fn a_name_that_leads_elsewhere_is_refused() {
+fn a_session_name_that_leaves_the_folder_is_refused() {
     for name in ["../x", "a/b", "", ".s"] {
         assert!(StateFile::open(&folder("name"), name).is_err(), "{name}");
     }
 }
 
 #[test]
-fn dur_7_what_a_person_changed_is_found_also_after_a_restart_and_once() {
+fn dur_7_an_edit_is_detected_once_even_after_a_restart() {
     let folder = folder("edit");
     let mut session = session();
     let mut file = StateFile::open(&folder, "s").unwrap();
@@ -94,7 +94,7 @@ fn dur_7_what_a_person_changed_is_found_also_after_a_restart_and_once() {
 }
 
 #[test]
-fn a_file_put_back_to_what_it_was_before_is_an_edit_too() {
+fn restoring_an_earlier_file_is_an_edit() {
     let folder = folder("back");
     let mut session = session();
     let mut file = StateFile::open(&folder, "s").unwrap();
@@ -109,7 +109,7 @@ fn a_file_put_back_to_what_it_was_before_is_an_edit_too() {
 }
 
 #[test]
-fn a_file_put_back_to_how_the_latest_turn_began_is_an_edit_too() {
+fn restoring_the_file_from_the_start_of_the_turn_is_an_edit() {
     let folder = folder("undone");
     let mut session = session();
     let mut file = StateFile::open(&folder, "s").unwrap();
@@ -126,7 +126,7 @@ fn a_file_put_back_to_how_the_latest_turn_began_is_an_edit_too() {
 }
 
 #[test]
-fn dur_7_what_a_crash_leaves_of_a_turn_at_work_is_no_edit() {
+fn dur_7_a_file_left_by_a_crash_is_not_an_edit() {
     let folder = folder("at-work");
     let mut session = session();
     let mut file = StateFile::open(&folder, "s").unwrap();
@@ -150,7 +150,7 @@ fn dur_7_what_a_crash_leaves_of_a_turn_at_work_is_no_edit() {
 }
 
 #[test]
-fn an_edit_made_while_a_turn_is_at_work_is_told_from_what_stood_there() {
+fn an_edit_during_a_turn_is_distinguished_from_the_sessions_own_writes() {
     let folder = folder("working");
     let mut session = session();
     let mut file = StateFile::open(&folder, "s").unwrap();
@@ -172,7 +172,7 @@ fn an_edit_made_while_a_turn_is_at_work_is_told_from_what_stood_there() {
 }
 
 #[test]
-fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
+fn dur_7_an_invalid_file_is_reported_once_with_the_place_and_not_overwritten() {
     let folder = folder("invalid");
     let session = session();
     let mut file = StateFile::open(&folder, "s").unwrap();
@@ -205,7 +205,7 @@ fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
 }
 
 #[test]
-fn an_edit_made_while_the_session_works_is_not_written_over_and_takes_nothing_back() {
+fn an_edit_during_a_turn_is_not_overwritten_and_undoes_nothing() {
     let folder = folder("meanwhile");
     let mut session = session();
     let mut file = StateFile::open(&folder, "s").unwrap();
@@ -219,7 +219,7 @@ fn an_edit_made_while_the_session_works_is_not_written_over_and_takes_nothing_ba
 }
 
 #[test]
-fn a_crash_at_any_point_of_writing_is_no_edit_and_leaves_a_whole_file() {
+fn a_crash_while_writing_leaves_a_complete_file_and_is_not_an_edit() {
     let folder = folder("crash");
     let mut session = session();
     let mut file = StateFile::open(&folder, "s").unwrap();
@@ -274,7 +274,7 @@ fn a_reader_never_sees_half_a_file() {
 }
 
 #[test]
-fn nothing_is_left_of_a_session_that_is_removed_not_even_by_a_crash() {
+fn a_removed_session_leaves_no_files_even_after_a_crash() {
     let folder = folder("removed");
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.write(&json!({"goals": ["a"]}));
@@ -288,7 +288,7 @@ fn nothing_is_left_of_a_session_that_is_removed_not_even_by_a_crash() {
 }
 
 #[test]
-fn a_disk_that_says_no_is_told_and_ends_nothing() {
+fn a_failed_write_is_reported_and_does_not_end_the_session() {
     let folder = folder("disk");
     let mut file = StateFile::open(&folder, "s").unwrap();
     fs::remove_dir_all(&folder).unwrap();

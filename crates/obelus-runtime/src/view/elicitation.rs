@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_said_in_the_readers_language_and_the_services_words_stay() {
+    fn labels_are_in_the_readers_language_and_texts_of_the_service_are_unchanged() {
         let asked = "  │ Enter the code: string, may be left out\n  code: string, may be left out\n  n: integer │ How many: string\n  \
                      mail: string (email), \"a\" is suggested\n  size: one of \"S\", \"M\"\n  (only the first 2000 characters are shown)";
         assert_eq!(elicitation_in_words(asked, Language::English), asked);

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_has_the_type_of_its_field() {
+    fn typed_input_gets_the_type_of_its_field() {
         let form = form();
         for (place, typed, value) in [
             ("id", "8", Some(json!(8))),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_has_the_parameters_that_changed_and_the_rest_of_them() {
+    fn an_edit_contains_each_changed_parameter_completely() {
         let form = form();
         let edit = form.params(&[(at(&form, "TITLE"), json!("A")), (at(&form, "b\""), json!("y")), (0, json!(7))]);
         assert_eq!(edit.keys().collect::<Vec<_>>(), ["fields"], "the same value is no change");
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_has_parameters_alone_by_the_names_that_people_know() {
+    fn a_form_contains_only_parameters_with_their_labels() {
         let form = form();
         let labels: Vec<&str> = form.fields.iter().map(|field| field.label.as_str()).collect();
         assert_eq!(labels[..3], ["Deal", "Amount", "Name"]);

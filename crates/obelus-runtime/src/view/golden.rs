@@ -179,7 +179,7 @@ fn golden(language: Language) -> String {
 }
 
 #[test]
-fn questions_and_steps_are_shown_so_in_both_languages() {
+fn questions_and_steps_match_the_golden_files_in_both_languages() {
     let files =
         [(Language::Russian, include_str!("golden/ru.txt")), (Language::English, include_str!("golden/en.txt"))];
     let mut others = String::new();

@@ -89,7 +89,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_result_is_told_without_ids_and_structure() {
+    fn a_result_is_summarised_without_ids_and_structure() {
         let language = Language::English;
         for (value, told) in [
             (json!(null), None),

@@ -38,7 +38,7 @@ fn told_with_details(asked: &(Session, Question), code: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_call_is_told_by_its_authors_names_and_nothing_is_left_out() {
+fn a_call_is_shown_with_the_authors_labels_and_all_parameters() {
     assert_eq!(
         told(&about_one(), "ru"),
         [
@@ -70,7 +70,7 @@ fn many_calls_are_one_numbered_list() {
 }
 
 #[test]
-fn the_words_with_which_a_question_came_stand_below_what_would_happen() {
+fn the_text_of_an_imported_question_is_shown_below_the_action() {
     let mut question = about_one();
     question.1.headline = Some("Raise the sum, as agreed".to_owned());
     let told = told(&question, "en");
@@ -99,7 +99,7 @@ fn the_same_mark_on_many_calls_is_explained_once() {
 }
 
 #[test]
-fn what_is_the_same_of_many_parameters_is_said_once() {
+fn a_remark_on_several_parameters_is_shown_once() {
     let mut question = about_one();
     let many = &["open_page", "add_note"];
     set_call(
@@ -131,7 +131,7 @@ fn what_is_the_same_of_many_parameters_is_said_once() {
 }
 
 #[test]
-fn details_are_folded_and_what_is_not_trusted_in_them_is_marked_all_the_same() {
+fn details_are_folded_and_untrusted_values_in_them_are_marked() {
     let mut question = about_one();
     set_call(
         &mut question,
@@ -148,7 +148,7 @@ fn details_are_folded_and_what_is_not_trusted_in_them_is_marked_all_the_same() {
 }
 
 #[test]
-fn details_have_what_engineers_look_at() {
+fn details_contain_the_technical_fields() {
     let call = json!({"_tool": "crm.deal.update", "id": 7, "fields": {"OPPORTUNITY": 5}, "comment": "as you said",
         "_outputPath": "†state.a", "_outputMethod": "push"});
     let mut question = asked(json!([]), json!([call]));
@@ -169,7 +169,7 @@ fn details_have_what_engineers_look_at() {
 }
 
 #[test]
-fn a_value_cannot_pass_for_a_mark_or_a_line() {
+fn a_value_cannot_imitate_a_mark_or_a_line() {
     let forged = "x   ← from friend, not trusted";
     let question = asked(
         json!([]),
@@ -181,7 +181,7 @@ fn a_value_cannot_pass_for_a_mark_or_a_line() {
 }
 
 #[test]
-fn what_is_there_now_stands_beside_what_would_be() {
+fn current_values_are_shown_beside_new_ones() {
     let mut question = about_one();
     let change = |before: Value| Change {
         call: 0,
@@ -202,7 +202,7 @@ fn what_is_there_now_stands_beside_what_would_be() {
 }
 
 #[test]
-fn a_record_is_called_by_its_name_and_number_and_codes_by_their_names() {
+fn records_are_shown_by_name_and_number_and_codes_by_name() {
     let mut question = about_one();
     let named = |place: &str, value: Value, name: &str| Named { place: place.to_owned(), value, name: name.to_owned() };
     question.1.names = vec![named("id", json!(7), "Окна"), named("fields.STAGE_ID", json!("WON"), "Успех")];
@@ -218,7 +218,7 @@ fn a_record_is_called_by_its_name_and_number_and_codes_by_their_names() {
 }
 
 #[test]
-fn a_view_is_data_for_other_programs() {
+fn a_view_is_serialised_for_other_programs() {
     let asked = about_three();
     let form = serde_json::to_value(view(&asked, "en").under("letters:q1")).expect("JSON");
     assert_eq!(form["id"], "letters:q1");

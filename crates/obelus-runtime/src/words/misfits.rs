@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_misfit_is_told_by_the_keyword_that_it_breaks() {
+    fn a_schema_violation_is_described_by_its_keyword() {
         let told = |place: &str, keyword: &str, demand: Value| {
             let misfit = Misfit::Schema { place: place.to_owned(), keyword: keyword.to_owned(), demand };
             misfit_in_words(&misfit, "\"x\" does not match", Language::Russian)

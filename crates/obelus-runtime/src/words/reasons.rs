@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_told_by_its_reason_and_an_older_one_by_its_words() {
+    fn a_refusal_is_described_by_its_reason_and_an_older_one_by_its_text() {
         let told = |error: Value, language| refusal_in_words(&error, "pay", &BareNames, language);
         let not_listed = json!({"message": "`pay` is not on the allow-list", "reason": {"not_listed": "pay"}});
         assert_eq!(told(not_listed.clone(), Language::Russian), "«pay» нет в списке разрешённого");

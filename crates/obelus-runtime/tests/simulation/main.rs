@@ -29,7 +29,7 @@ use life::{Ended, live};
 const SEEDS: u64 = 2_000;
 
 #[test]
-fn whatever_fails_nothing_is_lost_and_nothing_done_twice() {
+fn failures_lose_no_input_and_repeat_no_effect() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = match number("OBELUS_SEED") {
         Some(seed) => seed..seed + 1,

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stage_names_its_funnel() {
+    fn the_funnel_is_read_from_the_stage() {
         for (stage, funnel) in [("NEW", 0), ("C1:NEW", 1), ("C12:UC_7", 12), ("CALL", 0), ("C:NEW", 0)] {
             assert_eq!(funnel_of(stage), funnel, "{stage}");
         }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_first_line_is_mended() {
+    fn only_the_request_line_is_repaired() {
         let given = b"GET /x?filter[>ID]=5&filter[<ID]=9 HTTP/1.1\r\nX: <a>\r\n\r\n<b>".to_vec();
         let expected = "GET /x?filter[%3EID]=5&filter[%3CID]=9 HTTP/1.1\r\nX: <a>\r\n\r\n<b>";
         assert_eq!(String::from_utf8_lossy(&repair(given)), expected);

@@ -70,7 +70,7 @@ fn addresses_and_phones_are_not_real() -> Result<()> {
 }
 
 #[test]
-fn no_past_event_is_in_the_future() -> Result<()> {
+fn past_events_have_past_dates() -> Result<()> {
     // At midnight, in the morning, in the afternoon, and late in the evening.
     for hour in [0, 8, 15, 23] {
         assert_done_before(1_799_960_400 + hour * 3600)?;
@@ -105,7 +105,7 @@ fn assert_done_before(now: i64) -> Result<()> {
 }
 
 #[test]
-fn an_english_portal_has_the_same_records_without_a_russian_word() -> Result<()> {
+fn an_english_portal_has_the_same_records_without_russian_words() -> Result<()> {
     assert_eq!((words::RUSSIAN.users.len(), words::RUSSIAN.companies.len()), (8, 28));
     assert_eq!((words::ENGLISH.users.len(), words::ENGLISH.companies.len()), (8, 28));
     let english = everything(1_800_000_000, PortalLanguage::English)?;

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_with_the_keys_of_a_list_is_a_list() {
+    fn a_map_with_consecutive_integer_keys_is_written_as_a_list() {
         let of = |value: Value| php_map(value.as_object().cloned().unwrap_or_default());
         assert_eq!(of(json!({})), json!([]));
         assert_eq!(of(json!({"0": "a", "1": "b"})), json!(["a", "b"]));

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_json_body_wins_over_the_query_and_a_broken_one_counts_as_none() {
+    fn a_json_body_overrides_the_query_and_a_broken_one_is_ignored() {
         let read = |body: &str| Params::read("id=1&start=50", "application/json; charset=utf-8", body.as_bytes());
         assert_eq!(read("{\"id\": 2}").value(), &json!({"id": 2, "start": "50"}));
         assert_eq!(read("{broken").value(), &json!({"id": "1", "start": "50"}));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_whatever_their_case() {
+    fn parameter_names_are_case_insensitive() {
         let params = Params::of_query("FILTER[ID]=1&taskId=7");
         assert_eq!(params.object("filter").ok().flatten().and_then(|f| f.get("ID").cloned()), Some(json!("1")));
         assert_eq!(params.int("TASKID"), Some(7));
@@ -288,7 +288,7 @@ mod tests {
     proptest::proptest! {
         /// Any bytes are read without a panic.
         #[test]
-        fn any_input_is_read(
+        fn no_input_makes_the_parser_panic(
             query in ".{0,60}",
             kind in proptest::sample::select(vec!["application/json", "multipart/form-data; boundary=x", "", "application/x-www-form-urlencoded"]),
             body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80),

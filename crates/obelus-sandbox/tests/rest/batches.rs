@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::TestPortal;
 
 #[test]
-fn commands_use_what_earlier_ones_answered() {
+fn commands_of_a_batch_can_use_earlier_results() {
     let portal = TestPortal::new();
     let result = portal.call("batch", &json!({"halt": 0, "cmd": {
         "deals": "crm.deal.list?select[]=ID&filter[CONTACT_ID]=&order[ID]=ASC",
@@ -58,7 +58,7 @@ fn numbered_commands_make_lists_and_named_ones_maps() {
 }
 
 #[test]
-fn a_fault_stops_a_batch_only_with_halt() {
+fn an_error_stops_a_batch_only_with_halt() {
     let portal = TestPortal::new();
     let cmd = json!({"a": "crm.deal.get?id=1", "b": "crm.deal.get?id=99999", "c": "crm.deal.get?id=2"});
     for (halt, goes_on) in [
@@ -78,7 +78,7 @@ fn a_fault_stops_a_batch_only_with_halt() {
 }
 
 #[test]
-fn more_than_fifty_and_batches_in_batches_are_refused_one_by_one() {
+fn commands_beyond_fifty_and_nested_batches_are_refused_individually() {
     let portal = TestPortal::new();
     let cmd: Vec<String> = (0..52).map(|_| "server.time".to_owned()).collect();
     let result = portal.call("batch", &json!({"cmd": cmd}));

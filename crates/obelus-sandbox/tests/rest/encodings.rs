@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::TestPortal;
 
 #[test]
-fn one_call_may_be_written_in_every_encoding() {
+fn the_same_call_works_in_every_encoding() {
     let portal = TestPortal::new();
     let expected = json!([{"ID": "2", "TITLE": portal.call("crm.deal.get", &json!({"id": 2}))["TITLE"]}]);
     let query = "select[]=TITLE&filter[%40ID][]=2&order[ID]=ASC";
@@ -65,7 +65,7 @@ fn scalars_of_the_crm_are_text_and_flags_are_letters() {
 }
 
 #[test]
-fn every_answer_tells_its_time() {
+fn every_answer_contains_its_time() {
     let portal = TestPortal::new();
     let time = portal.answer("server.time", &json!({}))["time"].take();
     for name in ["start", "finish", "duration", "processing", "operating", "operating_reset_at"] {

@@ -30,7 +30,7 @@ fn receive_form(listener: &TcpListener) -> String {
 }
 
 #[test]
-fn a_handler_gets_id_and_token_until_it_is_unbound() {
+fn a_handler_receives_id_and_token_until_it_is_unbound() {
     let portal = TestPortal::with(SandboxOptions {
         rate: false,
         application_token: "secret7".to_owned(),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::TestPortal;
 
 #[test]
-fn each_fault_has_its_status_and_code() {
+fn each_error_has_its_status_and_code() {
     let portal =
         TestPortal::with(SandboxOptions { rate: false, scopes: vec!["crm".to_owned()], ..SandboxOptions::default() });
     for (method, params, expected) in [
@@ -70,7 +70,7 @@ fn scopes_and_methods_are_reported() {
 }
 
 #[test]
-fn the_bucket_takes_a_burst_and_then_refuses_before_anything_is_done() {
+fn requests_beyond_the_burst_are_refused_before_they_have_effects() {
     let portal = TestPortal::with(SandboxOptions::default());
     // Send until the bucket is full, so that the test does not depend on the machine's speed.
     let mut refused = 0;
@@ -93,7 +93,7 @@ fn the_bucket_takes_a_burst_and_then_refuses_before_anything_is_done() {
 }
 
 #[test]
-fn a_method_that_worked_too_long_is_blocked_until_its_time_is_over() {
+fn a_method_over_its_time_limit_is_blocked_until_the_limit_resets() {
     let portal = TestPortal::with(SandboxOptions { operating_cost: Some(200.0), ..SandboxOptions::default() });
     let mut last = json!(null);
     for _ in 0..3 {
@@ -111,7 +111,7 @@ fn a_method_that_worked_too_long_is_blocked_until_its_time_is_over() {
 }
 
 #[test]
-fn requests_with_dropped_answers_are_carried_out_and_the_same_in_every_run() {
+fn requests_with_dropped_answers_are_executed_and_the_same_in_every_run() {
     let run = || {
         let portal = TestPortal::with(SandboxOptions { rate: false, drop_answers: 0.3, ..SandboxOptions::default() });
         let add = |n: usize| {
@@ -132,7 +132,7 @@ fn requests_with_dropped_answers_are_carried_out_and_the_same_in_every_run() {
 }
 
 #[test]
-fn a_portal_in_a_file_survives_and_one_in_memory_does_not() {
+fn a_portal_in_a_file_survives_a_restart_and_one_in_memory_does_not() {
     let path =
         std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("survives-{}.sqlite", std::process::id()));
     let options = SandboxOptions { db: Some(path.clone()), rate: false, ..SandboxOptions::default() };

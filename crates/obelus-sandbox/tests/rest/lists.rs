@@ -28,7 +28,7 @@ fn a_list_has_pages_of_fifty() {
 }
 
 #[test]
-fn a_large_list_is_walked_by_ids_without_counting() {
+fn a_large_list_is_paged_by_id_without_counting() {
     let portal = TestPortal::new();
     let mut seen = Vec::new();
     loop {
@@ -44,7 +44,7 @@ fn a_large_list_is_walked_by_ids_without_counting() {
 }
 
 #[test]
-fn every_prefix_of_a_filter_does_what_it_is_documented_to() {
+fn every_filter_prefix_works_as_documented() {
     let portal = TestPortal::new();
     for (title, amount, origin) in [
         ("Окна Север", 100.0, Some("a")),

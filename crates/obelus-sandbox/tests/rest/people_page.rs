@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::TestPortal;
 
 #[test]
-fn the_page_shows_records_and_what_requests_changed() {
+fn the_page_shows_records_and_changes_by_requests() {
     let portal = TestPortal::new();
     assert!(portal.get("/").body.contains("Запросов ещё не было"));
     portal.call("crm.deal.update", &json!({"id": 1, "fields": {"OPPORTUNITY": 100_000, "STAGE_ID": "EXECUTING"}}));

@@ -105,7 +105,7 @@ fn origin_id_finds_a_record_whose_answer_was_lost() {
 }
 
 #[test]
-fn invoices_and_quotes_are_kept_by_the_methods_for_all_types() {
+fn invoices_and_quotes_are_stored_by_the_methods_for_all_types() {
     let portal = TestPortal::new();
     for (type_id, first_stage, next_stage) in [(31, "DT31_1:N", "DT31_1:P"), (7, "DRAFT", "SENT")] {
         let fields = json!({"title": "Окна", "opportunity": 5000, "companyId": 1});

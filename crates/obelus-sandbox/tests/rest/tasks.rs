@@ -73,7 +73,7 @@ fn comments_and_checklists_take_parameters_by_name_and_by_place() {
 }
 
 #[test]
-fn faults_of_tasks_have_codes_of_their_own() {
+fn task_errors_have_their_own_codes() {
     let portal = TestPortal::new();
     for (method, params, code) in [
         ("tasks.task.get", json!({}), "100"),

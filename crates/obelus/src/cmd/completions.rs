@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_store_of_a_line_is_found_as_the_shell_would_pass_it() {
+    fn the_store_option_of_a_command_line_is_parsed_like_a_shell() {
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
         assert_eq!(option(&words("obelus sessions show --store a"), "--store").as_deref(), Some("a"));
         assert_eq!(option(&words("obelus sessions --store=b show"), "--store").as_deref(), Some("b"));

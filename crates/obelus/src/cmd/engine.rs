@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_admin_api_is_beside_the_ingress() {
+    fn the_admin_address_is_derived_from_the_ingress() {
         for (ingress, admin) in [
             ("http://127.0.0.1:8080", "http://127.0.0.1:9070"),
             ("http://restate.example.test/", "http://restate.example.test:9070"),

@@ -90,7 +90,7 @@ pub(crate) fn connector(store: &StoreArgs, notices: &Notices) -> StandardConnect
     let connector = StandardConnector::new().with_language(chosen()).with_notices(move |notice| notices.take(notice));
     match store_folder(store) {
         Ok(folder) => connector.with_logins(folder),
-        // Nothing else here needs a home folder.
+        // Without a home folder there is no place for logins, and only servers that need a login fail.
         Err(_) => connector,
     }
 }

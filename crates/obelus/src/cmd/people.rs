@@ -157,7 +157,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn digits_are_a_text_where_a_text_is_asked_for() {
+    fn digits_stay_a_text_in_a_text_field() {
         let (text, number) = (json!({"type": "string"}), json!({"type": "integer"}));
         assert_eq!(value_said("007", Some(&text)), json!("007"));
         assert_eq!(value_said("731905", Some(&text)), json!("731905"));

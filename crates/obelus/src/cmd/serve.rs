@@ -80,10 +80,10 @@ fn opened(args: &Serve) -> Result<(Host, PathBuf, bool)> {
     Ok((Host::builder(connector).store(store.shared()).files(&folder).build(), folder, true))
 }
 
-/// Whoever can write to the folder can put a file of tokens there, so only its owner may.
+/// Everybody who can write to the folder can create a file of tokens, so only its owner may write.
 fn check_folder(folder: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
-    // One that is not there yet is made for its owner alone.
+    // A missing folder is created with access for its owner only.
     let Ok(about) = fs::metadata(folder) else { return Ok(()) };
     let mode = about.mode() & 0o777;
     if mode & 0o022 == 0 {

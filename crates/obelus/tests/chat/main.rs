@@ -16,7 +16,7 @@ fn asked(harness: &Harness, sum: u32) -> Person {
 }
 
 #[test]
-fn words_and_steps_appear_as_they_come() {
+fn text_and_steps_appear_as_they_arrive() {
     let harness = Harness::new("stream", "en");
     let person = Person::at(&harness, &[]);
     person.prompted(1).sees("harness full ›").types("look around").types(ENTER);
@@ -31,7 +31,7 @@ fn words_and_steps_appear_as_they_come() {
 }
 
 #[test]
-fn y_approves_once_just_what_was_shown() {
+fn y_approves_once_exactly_the_shown_call() {
     let harness = Harness::new("yes", "ru");
     let person = Person::at(&harness, &[]);
     person.prompted(1).types("amount 500").types(ENTER).sees("Esc позже");
@@ -62,7 +62,7 @@ fn enter_and_other_keys_approve_nothing() {
 }
 
 #[test]
-fn what_was_typed_before_the_question_is_no_answer_to_it() {
+fn keys_typed_before_the_question_do_not_answer_it() {
     let harness = Harness::new("ahead", "en");
     let person = Person::at(&harness, &[]);
     person.prompted(1).types("look").types(ENTER).sees("planned");
@@ -77,7 +77,7 @@ fn what_was_typed_before_the_question_is_no_answer_to_it() {
 }
 
 #[test]
-fn every_line_that_was_typed_during_a_turn_is_taken() {
+fn every_line_typed_during_a_turn_is_processed() {
     let harness = Harness::new("lines", "en");
     let person = Person::at(&harness, &[]);
     person.prompted(1).types("look").types(ENTER).sees("planned");
@@ -139,7 +139,7 @@ fn e_edits_and_an_edit_is_checked() {
 }
 
 #[test]
-fn a_question_mark_unfolds_the_details() {
+fn question_mark_unfolds_the_details() {
     let harness = Harness::new("details", "ru");
     let person = Person::at(&harness, &[]);
     person
@@ -158,7 +158,7 @@ fn a_question_mark_unfolds_the_details() {
 }
 
 #[test]
-fn several_questions_come_one_after_the_other_and_can_wait() {
+fn several_questions_are_asked_in_turn_and_can_be_postponed() {
     let harness = Harness::new("several", "en");
     let person = Person::at(&harness, &[]);
     person.prompted(1).types("several").types(ENTER).sees("Amount: 11").sees("Esc later");
@@ -194,7 +194,7 @@ fn ctrl_c_stops_the_turn_and_twice_leaves() {
 }
 
 #[test]
-fn two_ctrl_c_far_apart_do_not_end_a_conversation_that_is_not_saved() {
+fn two_ctrl_c_far_apart_do_not_end_an_unsaved_conversation() {
     let harness = Harness::new("apart", "en");
     let person = Person::at(&harness, &[]);
     person.prompted(1).types(CTRL_C).sees("Ctrl-C again exits.").prompted(2);
@@ -205,7 +205,7 @@ fn two_ctrl_c_far_apart_do_not_end_a_conversation_that_is_not_saved() {
 }
 
 #[test]
-fn what_was_written_stays_when_an_answer_is_broken_off() {
+fn text_stays_on_the_screen_when_an_answer_is_interrupted() {
     let harness = Harness::new("written", "en");
     let base = Harness::silent_model("There were once three deals");
     let env = [("OPENAI_API_BASE", base.as_str()), ("OPENAI_API_KEY", "none")];
@@ -227,7 +227,7 @@ fn a_closed_terminal_ends_the_conversation_and_frees_the_store() {
 }
 
 #[test]
-fn the_mode_is_always_visible_and_holds() {
+fn the_mode_is_always_visible_and_enforced() {
     let harness = Harness::new("mode", "en");
     let person = Person::at(&harness, &["--session", "s"]);
     person
@@ -263,7 +263,7 @@ fn after_a_crash_the_open_question_comes_first() {
 }
 
 #[test]
-fn a_question_can_be_answered_from_elsewhere_meanwhile() {
+fn a_question_can_be_answered_from_another_process_meanwhile() {
     let harness = Harness::new("elsewhere", "en");
     let person = Person::at(&harness, &["--session", "s"]);
     person.prompted(1).types("several").types(ENTER).sees("Amount: 11").sees("Esc later");
@@ -286,7 +286,7 @@ fn a_question_can_be_answered_from_elsewhere_meanwhile() {
 }
 
 #[test]
-fn an_event_of_a_portal_is_told_as_an_event_and_not_as_an_answer() {
+fn a_portal_event_is_shown_as_an_event_and_not_as_an_answer() {
     let harness = Harness::new("event", "ru");
     let bound = r#"{"event_bindings": [{"event": "onCrmDealAdd", "handler": "https://example.test/hook"}]}"#;
     fs::write(harness.0.join("s.json"), bound).expect("a state");
@@ -308,7 +308,7 @@ fn an_event_of_a_portal_is_told_as_an_event_and_not_as_an_answer() {
 }
 
 #[test]
-fn commands_are_completed_and_nonsense_is_answered() {
+fn commands_are_completed_and_unknown_ones_are_answered() {
     let harness = Harness::new("commands", "en");
     let person = Person::at(&harness, &[]);
     person.prompted(1).types("/hel").types(TAB).sees("› /help").types(ENTER).sees("/mode shadow|canary|full");
@@ -348,7 +348,7 @@ fn the_history_is_private_and_without_answers() {
 }
 
 #[test]
-fn without_colours_there_are_none() {
+fn no_colours_are_printed_when_disabled() {
     let harness = Harness::new("colours", "en");
     for (env, has) in [([("NO_COLOR", "1")].as_slice(), false), (&[], true)] {
         let person = Person::with(&harness, &[], env);
@@ -361,7 +361,7 @@ fn without_colours_there_are_none() {
 }
 
 #[test]
-fn what_a_call_asks_is_put_before_the_person_and_their_answer_goes_to_it() {
+fn an_elicitation_is_shown_to_the_person_and_the_answer_reaches_the_call() {
     let Some(harness) = Harness::with_notes("notes", "en") else { return };
     let person = Person::with(&harness, &[], &[("NOTES_FILE", "notes.json")]);
     person.prompted(1).types("sign note 1").types(ENTER).sees("Your answer is needed").sees("Esc later");
@@ -380,7 +380,7 @@ fn what_a_call_asks_is_put_before_the_person_and_their_answer_goes_to_it() {
 }
 
 #[test]
-fn a_session_goes_on_by_itself_when_what_a_call_asks_is_answered_elsewhere() {
+fn a_session_continues_when_an_elicitation_is_answered_elsewhere() {
     let Some(harness) = Harness::with_notes("notes-elsewhere", "ru") else { return };
     let person = Person::with(&harness, &["--session", "s"], &[("NOTES_FILE", "notes.json")]);
     person.prompted(1).types("sign note 1").types(ENTER).sees("Esc позже");

@@ -7,7 +7,7 @@ fn says<'a>(words: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_answer_stands_once_and_steps_are_seen_while_they_run() {
+fn the_answer_is_printed_once_and_steps_are_shown_while_they_run() {
     let harness = Harness::new("run-once", "en");
     let person = Person::runs(&harness, &says("look around", &[]), &[]);
     person.sees("Looking, this takes a moment.").sees("Look at the deals: planned");
@@ -32,7 +32,7 @@ fn a_question_is_asked_in_the_agents_words_and_answered_by_a_key() {
 }
 
 #[test]
-fn a_question_that_is_put_off_says_where_it_waits() {
+fn a_postponed_question_says_how_to_answer_it() {
     let harness = Harness::new("run-later", "en");
     let person = Person::runs(&harness, &says("amount 500", &["--session", "s"]), &[]);
     person.sees("Esc later").types(ESC).sees("Postponed. To answer later: obelus answer s:q1");

@@ -82,7 +82,7 @@ fn nothing_is_left(folder: &Folder) {
 }
 
 #[test]
-fn a_program_that_hangs_is_ended_with_all_it_started() {
+fn a_hanging_program_is_killed_with_its_children() {
     let trial = Trial::new("hangs", &HANGS.replace("SECONDS", "1"));
     let ran = obelus(&trial.args()).exits(1).prints("✓ after: 2");
     ran.prints("✗ go: failed: no answer in time");
@@ -90,7 +90,7 @@ fn a_program_that_hangs_is_ended_with_all_it_started() {
 }
 
 #[test]
-fn ctrl_c_ends_a_program_with_all_it_started() {
+fn ctrl_c_kills_a_program_with_its_children() {
     for signal in ["INT", "TERM"] {
         let trial = Trial::go_last(&format!("interrupted-{signal}"), &HANGS.replace("SECONDS", "1000"));
         let child = start(&mut command(&trial.args()));
@@ -105,7 +105,7 @@ fn ctrl_c_ends_a_program_with_all_it_started() {
 }
 
 #[test]
-fn a_document_is_printed_after_ctrl_c_too() {
+fn the_json_document_is_printed_after_ctrl_c() {
     let trial = Trial::go_last("interrupted-json", &HANGS.replace("SECONDS", "1000"));
     let child = start(&mut command(&[&trial.args()[..], &["--json"]].concat()));
     wait_for("the program is at work", || fs::exists(trial.folder.path("pids")).expect("readable"));
@@ -116,7 +116,7 @@ fn a_document_is_printed_after_ctrl_c_too() {
 }
 
 #[test]
-fn garbage_on_stdout_is_shown_with_its_place() {
+fn invalid_output_on_stdout_is_reported_with_its_position() {
     Trial::new("garbage", "{exec: [sh, -c, 'echo starting; echo 5']}")
         .fails("bad_output", "stdout is not JSON: expected value at line 1 column 1, near `starting`");
     let ran =
@@ -139,7 +139,7 @@ fn a_gigabyte_on_stdout_is_cut_off() {
 }
 
 #[test]
-fn death_by_a_signal_is_told_from_an_exit_code() {
+fn death_by_a_signal_and_an_exit_code_are_distinguished() {
     Trial::new("signal", "{exec: [sh, -c, 'kill -9 $$']}").fails("signal_9", "sh was killed by signal 9");
     Trial::new("exit", "{exec: [sh, -c, 'echo no such deal >&2; exit 4']}").fails("exit_4", "no such deal");
     Trial::new("no-program", "{exec: [no-such-program]}").fails("not_found", "install it, or write its path with a /");
@@ -168,7 +168,7 @@ fn call_5_a_filter_chooses_where_its_result_goes() {
 }
 
 #[test]
-fn redirects_in_a_circle_end() {
+fn a_redirect_loop_ends() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let count = Arc::new(AtomicUsize::new(0));
@@ -212,7 +212,7 @@ fn a_delegate_that_calls_itself_ends_at_the_limit_of_depth() {
 }
 
 #[test]
-fn half_an_answer_of_a_model_is_no_answer() {
+fn an_incomplete_answer_of_a_model_is_discarded() {
     let folder = Folder::new("half");
     let model = format!("playbook:{}", folder.file("half.yaml", "- raw: '{\"calls\": ['"));
     let words = "the answer is not JSON: EOF while parsing a list at line 1 column 11";

@@ -34,7 +34,7 @@ const GOOD: &str = r#"{"context": [
 
 /// A control for the tests below: the commands accept a valid file.
 #[test]
-fn a_good_file_is_taken_by_every_command() {
+fn a_valid_file_is_accepted_by_every_command() {
     let folder = Folder::new("good");
     let file = folder.file("good.json", GOOD);
     let activities = folder.file("activities.yaml", "go: {jq: '1'}");
@@ -50,7 +50,7 @@ fn a_good_file_is_taken_by_every_command() {
 }
 
 #[test]
-fn a_file_that_is_not_there() {
+fn a_missing_file_is_refused() {
     let file = Folder::new("not-there").path("nowhere.json");
     refused_by_all(&file, &["there is no such file"]);
     obelus(&["vectors", &file]).exits(2).prints_nothing().says(&file);
@@ -58,7 +58,7 @@ fn a_file_that_is_not_there() {
 }
 
 #[test]
-fn a_folder() {
+fn a_folder_in_place_of_a_file_is_refused() {
     let folder = Folder::new("folder");
     let path = folder.path("");
     for command in READERS.iter().filter(|command| **command != ["run"]) {
@@ -72,7 +72,7 @@ fn a_folder() {
 }
 
 #[test]
-fn an_empty_file() {
+fn an_empty_file_is_refused() {
     let folder = Folder::new("empty");
     for name in ["empty.json", "empty.yaml", "empty"] {
         refused_by_all(&folder.file(name, ""), &["it is empty"]);
@@ -82,7 +82,7 @@ fn an_empty_file() {
 }
 
 #[test]
-fn bytes_that_are_no_text() {
+fn invalid_utf8_is_refused() {
     let folder = Folder::new("bytes");
     for name in ["bytes.json", "bytes.yaml"] {
         let file = folder.file(name, b"[\n\"\xff\xfe\"]");
@@ -94,7 +94,7 @@ fn bytes_that_are_no_text() {
 }
 
 #[test]
-fn arrays_nested_a_hundred_thousand_deep() {
+fn arrays_nested_too_deep_are_refused() {
     let folder = Folder::new("deep");
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     refused_by_all(&folder.file("deep.json", &deep), &["CTX-3", "message 0", "nested deeper than 64 levels"]);
@@ -107,7 +107,7 @@ fn arrays_nested_a_hundred_thousand_deep() {
 }
 
 #[test]
-fn a_message_nested_a_hundred_thousand_deep_is_named() {
+fn a_message_nested_too_deep_is_named() {
     let folder = Folder::new("deep-message");
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     let messages = format!(r#"[{{"role": "user", "text": "hi"}}, {{"type": "state", "data": {deep}}}]"#);
@@ -149,7 +149,7 @@ fn a_gibibyte_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn stdin_is_held_to_the_same() {
+fn stdin_has_the_same_limits() {
     let check = |text: &[u8]| obelus_reading(text, &["plan", "check", "-"]);
     check(b"").exits(2).prints_nothing().says("stdin: it is empty");
     check(b"{\"context\": ").exits(2).prints_nothing().says("stdin:1:12: not JSON");
@@ -159,7 +159,7 @@ fn stdin_is_held_to_the_same() {
 }
 
 #[test]
-fn neither_json_nor_yaml() {
+fn text_that_is_neither_json_nor_yaml_is_refused() {
     let folder = Folder::new("syntax");
     refused_by_all(&folder.file("cut.json", "{\"context\": [\n"), &["cut.json:2:1: not JSON"]);
     refused_by_all(&folder.file("cut.yaml", "context: [\n"), &["cut.yaml:1:10: not YAML: unclosed bracket"]);
@@ -171,7 +171,7 @@ fn neither_json_nor_yaml() {
 }
 
 #[test]
-fn what_is_no_request() {
+fn a_document_that_is_not_a_request_is_refused() {
     let folder = Folder::new("shape");
     for (content, part) in [
         ("42", "a request is an object with a `context`, not a number"),
@@ -214,7 +214,7 @@ fn a_faulty_message_is_named_by_its_index_and_its_rule() {
 }
 
 #[test]
-fn a_field_that_nothing_reads_is_a_warning_with_index_and_name() {
+fn an_unknown_field_is_a_warning_with_index_and_name() {
     let folder = Folder::new("fields");
     let content =
         GOOD.replacen('{', r#"{"taste": 2, "#, 1).replace(r#""type": "plan","#, r#""type": "plan", "colour": 1,"#);
@@ -229,7 +229,7 @@ fn a_field_that_nothing_reads_is_a_warning_with_index_and_name() {
 }
 
 #[test]
-fn a_plan_that_is_not_there() {
+fn a_missing_plan_is_refused() {
     let folder = Folder::new("no-plan");
     let file = folder.file("no-plan.json", r#"[{"role": "user", "text": "hi"}]"#);
     for command in ["check", "graph", "simulate", "run"] {
@@ -239,7 +239,7 @@ fn a_plan_that_is_not_there() {
 }
 
 #[test]
-fn a_plan_that_cannot_work_is_not_started() {
+fn an_invalid_plan_is_not_started() {
     let folder = Folder::new("faulty-plan");
     let calls = r#"[{"_tool": "gp"}, {"_tool": "go", "_outputPath": "†state.b", "x": "†state..a"}]"#;
     let file = folder.file("plan.json", GOOD.replace(r#"[{"_tool": "go", "_outputPath": "†state.go"}]"#, calls));
@@ -253,7 +253,7 @@ fn a_plan_that_cannot_work_is_not_started() {
 }
 
 #[test]
-fn settings_schemas_and_models_that_mean_nothing() {
+fn invalid_settings_schemas_and_models_are_refused() {
     let folder = Folder::new("settings");
     let request = |field: &str| folder.file("request.json", GOOD.replacen('{', &format!("{{{field},"), 1));
     for (field, part) in [
@@ -271,7 +271,7 @@ fn settings_schemas_and_models_that_mean_nothing() {
 }
 
 #[test]
-fn a_faulty_file_of_activities() {
+fn an_invalid_activities_file_is_refused() {
     let folder = Folder::new("activities");
     let good = folder.file("good.json", GOOD);
     for (content, part) in [
@@ -296,7 +296,7 @@ fn a_faulty_file_of_activities() {
 }
 
 #[test]
-fn models_that_cannot_be_opened() {
+fn models_that_cannot_be_opened_are_refused() {
     let folder = Folder::new("models");
     let good = folder.file("good.json", GOOD);
     let faulty = folder.file("faulty.yaml", "- user: '('\n  output: 1\n");
@@ -322,7 +322,7 @@ fn models_that_cannot_be_opened() {
 }
 
 #[test]
-fn an_input_that_is_no_json() {
+fn an_input_that_is_not_json_is_refused() {
     let folder = Folder::new("input");
     let good = folder.file("good.json", GOOD);
     for input in ["{", "", "words"] {
@@ -354,7 +354,7 @@ fn a_malformed_expression_is_shown_with_the_place() {
 }
 
 #[test]
-fn an_agent_that_is_faulty_is_told_line_by_line() {
+fn errors_of_an_agent_are_reported_by_line() {
     let folder = Folder::new("agent");
     for (content, part) in [
         ("", "agent.yaml: an agent's file is an object with a `name`"),
@@ -387,7 +387,7 @@ fn an_agent_that_is_faulty_is_told_line_by_line() {
 }
 
 #[test]
-fn cases_that_cannot_be_run_are_failures_with_a_name() {
+fn cases_that_cannot_run_are_named_failures() {
     let folder = Folder::new("vectors");
     let file =
         folder.file("cases.json", r#"[{"name": "odd", "kind": "sing"}, {}, {"kind": "resolve", "name": "bare"}]"#);

@@ -22,7 +22,7 @@ activities:
 ";
 
 #[test]
-fn a_question_shows_what_is_there_now_beside_what_would_be() {
+fn a_question_shows_current_values_beside_new_ones() {
     let folder = Folder::new("before");
     let (plan, store) = (folder.file("plan.yaml", PLAN), folder.path("store"));
     let line = "fields.STAGE: now \"NEW\" → \"WON\"";

@@ -15,7 +15,7 @@ fn lines_are_messages_and_answers_are_text() {
 }
 
 #[test]
-fn an_agent_of_several_languages_begins_in_that_of_the_first_message() {
+fn a_multilingual_agent_uses_the_language_of_the_first_message() {
     let folder = Folder::new("chat-language");
     folder.file(
         "agent.yaml",
@@ -48,7 +48,7 @@ fn nothing_is_approved_without_a_terminal() {
 }
 
 #[test]
-fn commands_work_and_nonsense_is_answered() {
+fn commands_work_and_unknown_ones_are_answered() {
     let typed = "/help\n/plan\n/state\n/inbox\n/cost\n/mode\n/mode canary\n/frob\n/mode yolo\n/approve\n/why †state.nothing\n/quit\nnever read\n";
     let ran = obelus_reading(typed, &CHAT).exits(0);
     let ran = ran.prints("/mode shadow|canary|full").prints("There is no plan.").prints("†state").prints("notes: []");
@@ -62,7 +62,7 @@ fn commands_work_and_nonsense_is_answered() {
 }
 
 #[test]
-fn a_kept_conversation_goes_on_where_it_was() {
+fn a_stored_conversation_continues_where_it_was() {
     let folder = Folder::new("chat-kept");
     let store = folder.path("store");
     let kept: Vec<&str> = CHAT.into_iter().chain(["--session", "monday", "--store", &store]).collect();
@@ -82,7 +82,7 @@ fn a_kept_conversation_goes_on_where_it_was() {
 }
 
 #[test]
-fn an_agent_that_comes_with_the_program_is_there_anywhere() {
+fn a_bundled_agent_is_available_in_any_folder() {
     let folder = Folder::new("chat-bundled");
     let store = folder.path("store");
     for words in ["one", "two"] {
@@ -92,14 +92,14 @@ fn an_agent_that_comes_with_the_program_is_there_anywhere() {
 }
 
 #[test]
-fn a_mode_said_on_the_command_line_holds() {
+fn a_mode_given_on_the_command_line_is_used() {
     let args: Vec<&str> = CHAT.into_iter().chain(["--mode", "shadow"]).collect();
     let ran = obelus_reading("the customer called\n", &args).exits(0);
     ran.prints("stays in the plan, the mode shadow executes nothing").says("Mode shadow");
 }
 
 #[test]
-fn what_cannot_be_begun_is_said() {
+fn a_chat_that_cannot_start_says_why() {
     obelus_reading("", &["chat", "--agent", "nots"]).exits(2).says("did you mean `notes`?");
     let args: Vec<&str> = CHAT.into_iter().chain(["--model", "nonsense"]).collect();
     obelus_reading("", &args).exits(2).says("--model");
@@ -120,7 +120,7 @@ fn an_exchange_is_recorded_and_replayed() {
 }
 
 #[test]
-fn a_kept_request_remembers_and_heeds_the_mode_and_the_model_that_are_said_now() {
+fn a_stored_request_uses_the_current_mode_and_model_options() {
     let folder = Folder::new("run-mode");
     let (store, request) = (folder.path("store"), folder.path("request.yaml"));
     folder.file(
@@ -151,7 +151,7 @@ fn a_kept_request_remembers_and_heeds_the_mode_and_the_model_that_are_said_now()
 }
 
 #[test]
-fn a_policy_in_a_request_is_checked_and_a_lapsed_question_waits_for_nobody() {
+fn the_policy_of_a_request_is_checked_and_an_expired_question_does_not_wait() {
     let folder = Folder::new("request-policy");
     let request = |policy: &str| {
         format!(
@@ -178,7 +178,7 @@ fn a_policy_in_a_request_is_checked_and_a_lapsed_question_waits_for_nobody() {
 }
 
 #[test]
-fn b24_10_what_is_missing_is_said_in_the_users_language() {
+fn b24_10_missing_values_are_named_in_the_users_language() {
     let folder = Folder::new("chat-missing");
     let raw = r#"- raw: "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.get\", \"params\": {}}, {\"method\": \"no.such\"}]\nASSISTANT:\nСмотрю.""#;
     folder.file("model.yaml", raw);

@@ -39,7 +39,7 @@ fn asked(session: &str, store: &str) -> Ran {
 }
 
 #[test]
-fn completions_are_scripts() {
+fn completions_are_valid_shell_scripts() {
     for (shell, part) in [("bash", "complete -o"), ("zsh", "#compdef obelus"), ("fish", "complete --keep-order")] {
         obelus(&["completions", shell]).exits(0).prints(part).prints("OBELUS_COMPLETE");
     }
@@ -65,7 +65,7 @@ fn bash_completes_commands_options_and_agents() {
 }
 
 #[test]
-fn bash_completes_sessions_and_questions_of_the_store_of_the_line() {
+fn bash_completes_sessions_and_questions_of_the_given_store() {
     let folder = Folder::new("complete-sessions");
     asked("monday", &folder.path("store"));
     asked("moving", &folder.path("store"));
@@ -86,7 +86,7 @@ fn bash_completes_sessions_and_questions_of_the_store_of_the_line() {
 }
 
 #[test]
-fn a_store_that_is_held_damaged_or_missing_is_no_trouble_for_a_shell() {
+fn completion_is_silent_for_a_locked_damaged_or_missing_store() {
     let folder = Folder::new("complete-held");
     assert_eq!(offered_for("obelus sessions show ", &folder), [""; 0]);
     assert!(!Path::new(&folder.path("store")).exists(), "nothing is made");

@@ -43,7 +43,7 @@ fn desk(name: &str) -> (Folder, String, String) {
 }
 
 #[test]
-fn after_an_answer_the_result_of_the_step_is_told_and_the_turn_goes_on() {
+fn after_an_answer_the_result_of_the_step_is_shown_and_the_turn_continues() {
     let (_folder, agent, store) = desk("answered");
     obelus(&["run", &agent, "--say", "set 1", "--session", "s", "--store", &store]).exits(3);
     let answered = obelus(&["answer", "s:q1", "approve", "--store", &store]).exits(0);
@@ -52,7 +52,7 @@ fn after_an_answer_the_result_of_the_step_is_told_and_the_turn_goes_on() {
 }
 
 #[test]
-fn a_consent_is_shown_before_it_counts_and_can_be_taken_back() {
+fn a_consent_is_shown_before_it_counts_and_can_be_revoked() {
     let (_folder, agent, store) = desk("consent");
     let say = |words: &str| obelus(&["run", &agent, "--say", words, "--session", "s", "--store", &store]);
     say("set 1").exits(3);
@@ -82,7 +82,7 @@ fn a_consent_is_shown_before_it_counts_and_can_be_taken_back() {
 }
 
 #[test]
-fn no_consent_stands_for_a_deletion() {
+fn a_deletion_gets_no_standing_consent() {
     let (_folder, agent, store) = desk("never");
     obelus(&["run", &agent, "--say", "drop 1", "--session", "s", "--store", &store]).exits(3);
     let refused = obelus(&["answer", "s:q1", "approve", "--also", "tool", "--store", &store]).exits(2);

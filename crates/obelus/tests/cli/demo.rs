@@ -3,7 +3,7 @@
 use crate::support::{Folder, command, run};
 
 #[test]
-fn the_tour_asks_what_the_rules_demand_and_nothing_else() {
+fn the_tour_asks_only_what_the_rules_require() {
     let ran = run(command(&["demo", "--tour"]).env_remove("BITRIX_WEBHOOK_URL"), b"").exits(0);
     let tour = &ran.stdout;
     assert_eq!(tour.matches("Вы: ").count(), 8, "five messages and three answers: {tour}");
@@ -26,7 +26,7 @@ fn the_tour_asks_what_the_rules_demand_and_nothing_else() {
 }
 
 #[test]
-fn the_tour_in_english_has_no_russian_word() {
+fn the_english_tour_has_no_russian_words() {
     let ran = run(command(&["demo", "--tour", "--lang", "en"]).env_remove("BITRIX_WEBHOOK_URL"), b"").exits(0);
     let tour = &ran.stdout;
     assert_eq!(tour.matches("You: ").count(), 8, "five messages and three answers: {tour}");
@@ -40,7 +40,7 @@ fn the_tour_in_english_has_no_russian_word() {
 }
 
 #[test]
-fn the_demo_refuses_what_it_only_half_understands() {
+fn the_demo_refuses_partly_understood_requests() {
     for (said, answer) in [
         ("Переведи сделку 3 на стадию «В работе», но сначала позвони", "ничего не делаю"),
         ("Change the amount of deal 1 to 100000 and call the customer", "so I do nothing"),
@@ -54,7 +54,7 @@ fn the_demo_refuses_what_it_only_half_understands() {
 }
 
 #[test]
-fn without_a_terminal_the_demo_plays_itself_and_what_it_keeps_holds_no_secret() {
+fn without_a_terminal_the_demo_runs_by_itself_and_stores_no_secret() {
     let folder = Folder::new("demo");
     let store = folder.path("store");
     run(&mut command(&["demo", "--store", &store]), b"").exits(0);
@@ -71,7 +71,7 @@ fn without_a_terminal_the_demo_plays_itself_and_what_it_keeps_holds_no_secret() 
 }
 
 #[test]
-fn a_server_runs_beside_the_demo_unless_it_is_left_out() {
+fn the_demo_starts_a_server_unless_disabled() {
     let says = |args: &[&str]| run(command(args).env_remove("BITRIX_WEBHOOK_URL"), b"").exits(0).stderr;
     let with = says(&["demo", "--tour", "--lang", "en"]);
     let (_, rest) = with.split_once("Server: http://127.0.0.1:").unwrap_or_else(|| panic!("{with}"));

@@ -17,7 +17,7 @@ fn on_full_disk(args: &[&str], stdin: &str) -> Ran {
 }
 
 #[test]
-fn dur_9_what_is_kept_can_be_read_and_a_message_is_refused_with_what_to_do() {
+fn dur_9_on_a_full_disk_sessions_can_be_read_and_messages_are_refused_with_advice() {
     let folder = Folder::new("full-disk");
     let store = folder.path("store");
     let chat = ["chat", "--agent", AGENT, "--session", "s", "--store", &store];
@@ -37,7 +37,7 @@ fn dur_9_what_is_kept_can_be_read_and_a_message_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn dur_9_what_a_killed_process_left_in_its_log_can_be_read() {
+fn dur_9_the_log_of_a_killed_process_can_be_read() {
     let folder = Folder::new("full-disk-killed");
     let (store, left) = (folder.path("store"), folder.path("left"));
     let mut child = start(&mut command(&["chat", "--agent", AGENT, "--session", "s", "--store", &store]));

@@ -15,7 +15,7 @@ fn the_offline_models_of_the_bundled_agents_pass_their_cases() {
 }
 
 #[test]
-fn a_run_is_recorded_and_played_again_without_the_model() {
+fn a_run_is_recorded_and_replayed_without_the_model() {
     let folder = Folder::new("eval-record");
     let file = folder.path("run.jsonl");
     let first = obelus(&["eval", "crm", "--model", CRM, "--record", &file, "--json"]).exits(0).json();
@@ -34,7 +34,7 @@ fn crm_case(words: &str, portal: Value, expect: Value) -> Value {
 }
 
 #[test]
-fn the_offline_model_of_the_crm_acts_on_wishes_that_it_understands_whole() {
+fn the_offline_crm_model_acts_only_on_completely_understood_requests() {
     let folder = Folder::new("eval-whole");
     let ilya = json!([{"ID": "2", "NAME": "Илья", "LAST_NAME": "Кораблёв"}]);
     let deal = json!({"fields": {"TITLE": "Окна", "OPPORTUNITY": 5000}});
@@ -80,7 +80,7 @@ fn case(words: &str, rest: Value) -> Value {
 }
 
 #[test]
-fn what_went_wrong_is_told_case_by_case() {
+fn failures_are_reported_for_each_case() {
     let folder = Folder::new("eval-wrong");
     let note = json!([{"method": "add_note", "result": {"text": "x"}}]);
     let cases = json!([
@@ -105,7 +105,7 @@ fn what_went_wrong_is_told_case_by_case() {
 }
 
 #[test]
-fn an_answer_out_of_format_is_shown_though_it_was_mended() {
+fn a_repaired_answer_is_still_reported_as_out_of_format() {
     let folder = Folder::new("eval-format");
     let cases = json!([case("Hello", json!({"expect": {"ends": "output"}}))]);
     let file = folder.file("cases.json", cases.to_string());
@@ -126,7 +126,7 @@ fn a_model_that_cannot_be_asked_ends_the_run() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_reported() {
     obelus(&["eval", "nobody"]).exits(2).says("no agent `nobody`");
     obelus(&["eval", "crm", "--model", "gpt"]).exits(2).says("--model").says("openai:NAME");
     obelus(&["eval", "crm", "--cases", "nowhere"]).exits(2).says("nowhere");
@@ -157,7 +157,7 @@ fn a_server_that_counts_tokens_gives_a_cost() {
 }
 
 #[test]
-fn a_chat_tells_the_money_of_turn_and_conversation() {
+fn a_chat_shows_the_cost_of_turn_and_conversation() {
     let folder = Folder::new("chat-cost");
     let (agent, base) = priced(&folder);
     let store = folder.path("store");

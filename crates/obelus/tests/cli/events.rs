@@ -31,7 +31,7 @@ fn form(deal: u32, token: &str) -> String {
 }
 
 #[test]
-fn an_event_that_was_asked_for_is_told_once_and_kept_believed_by_nobody() {
+fn a_bound_event_is_delivered_once_and_stored_as_untrusted() {
     let folder = Folder::new("events");
     let store = folder.path("store");
     let bound = json!({"event_bindings": [{"event": "onCrmDealAdd", "handler": "https://example.test/hook"}]});

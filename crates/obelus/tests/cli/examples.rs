@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{Folder, at_a_terminal, command, copy, find, obelus, root, run};
 
 #[test]
-fn the_agents_that_come_along_are_checked_and_drawn_from_any_folder() {
+fn bundled_agents_can_be_checked_and_drawn_from_any_folder() {
     let folder = Folder::new("anywhere");
     let anywhere = |args: &[&str]| run(command(args).current_dir(folder.path("")), b"").exits(0);
     for agent in ["crm", "notes", "operator"] {
@@ -59,14 +59,14 @@ fn branches_turn_an_error_into_an_apology() {
 }
 
 #[test]
-fn branches_can_be_tried_out() {
+fn branches_can_be_simulated() {
     let ran = obelus(&["plan", "simulate", "examples/branches/plan.yaml"]).exits(0);
     let ran = ran.prints("if call 0 writes †state.price, skipped: [2]");
     ran.prints("if call 0 writes †state.trouble, skipped: [1]").prints("4 calls in 3 waves");
 }
 
 #[test]
-fn batch_makes_an_invoice_for_everybody() {
+fn batch_creates_an_invoice_for_every_customer() {
     let document = obelus(&["plan", "run", "examples/batch/plan.yaml", "--json"]).exits(0).json();
     for (name, total) in [("anna", 1800.0), ("boris", 468.0), ("vera", 6840.0)] {
         let written = document["context"].as_array().into_iter().flatten().find(|message| {
@@ -79,7 +79,7 @@ fn batch_makes_an_invoice_for_everybody() {
 }
 
 #[test]
-fn delegate_sums_the_complaint_up_without_seeing_the_customer() {
+fn delegate_summarises_the_complaint_without_seeing_the_customer() {
     let ran = obelus(&["run", "examples/delegate/request.yaml"]).exits(0).says("Let me read it.");
     assert_eq!(ran.stdout, "Scratched window, two letters unanswered, a discount is wanted.\n");
 
@@ -106,7 +106,7 @@ fn steps_ask_a_person_and_exit_with_3_where_there_is_none() {
 }
 
 #[test]
-fn steps_go_on_with_what_a_person_types() {
+fn steps_continue_with_the_typed_answer() {
     let typed = [("Esc later", "a"), ("Answer", "5\r")];
     let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table for monday"], &typed) else {
         return;
@@ -115,7 +115,7 @@ fn steps_go_on_with_what_a_person_types() {
 }
 
 #[test]
-fn steps_are_not_moved_by_nonsense() {
+fn steps_ignore_invalid_answers() {
     let typed = [
         ("Esc later", "y"),
         ("Press one of the keys", "a"),
@@ -133,7 +133,7 @@ fn steps_are_not_moved_by_nonsense() {
 }
 
 #[test]
-fn steps_end_as_the_graph_says_when_a_person_declines() {
+fn steps_end_as_declared_when_a_person_declines() {
     let typed = [("Esc later", "n"), ("Reason", "not today\r")];
     let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &typed) else { return };
     screen.exits(0).prints("Nothing was booked.");
@@ -154,7 +154,7 @@ fn steps_can_be_drawn() {
 }
 
 #[test]
-fn the_demo_plan_is_sound_and_can_be_drawn() {
+fn the_demo_plan_is_valid_and_can_be_drawn() {
     obelus(&["plan", "check", "examples/demo/plan.json"]).exits(0).prints("sound: 10 calls in 6 waves");
     for (format, part) in [("mermaid", "flowchart"), ("dot", "digraph"), ("svg", "<svg"), ("json", "\"nodes\"")] {
         let ran = obelus(&["plan", "graph", "examples/demo/plan.json", "--format", format]);
@@ -177,7 +177,7 @@ fn playbooks_answer() {
 }
 
 #[test]
-fn the_playbook_of_deals_changes_what_it_found() {
+fn the_playbook_of_deals_changes_the_found_deal() {
     let folder = Folder::new("example-deal-sum");
     let request = folder.file("request.yaml", DEALS);
     let args = ["run", &request, "--model", "playbook:examples/playbooks/deal-sum.yaml"];
@@ -196,7 +196,7 @@ fn the_playbook_of_reminders_writes_to_everybody() {
 }
 
 #[test]
-fn sheltered_tells_olga_and_obeys_no_letter() {
+fn sheltered_writes_to_olga_and_ignores_orders_in_letters() {
     let ran = obelus(&["run", "examples/sheltered", "--say", "Tell Olga what came today", "--json"]).exits(0);
     let document = ran.json();
     assert_eq!(find(&document["context"], "†state.sent"), json!({"sent": "olga@example.test"}));
@@ -205,7 +205,7 @@ fn sheltered_tells_olga_and_obeys_no_letter() {
 
 /// A new example needs a test here, or, if it needs a browser, among those of the operator.
 #[test]
-fn no_example_is_forgotten() {
+fn every_example_has_a_test() {
     let entries = fs::read_dir(root().join("examples")).expect("there are examples");
     let entries = entries.map(|entry| entry.expect("readable")).filter(|entry| entry.path().is_dir());
     let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
@@ -257,7 +257,7 @@ activities:
 ";
 
 #[test]
-fn a_planner_that_has_not_read_obeys_nobody_but_the_user() {
+fn a_planner_without_read_data_follows_only_the_user() {
     let say = ["--say", "Tell Olga what came today"];
     let document = obelus(&[&["run", "examples/sheltered", "--json"], &say[..]].concat()).exits(0).json();
     assert_eq!(document["ends"], "output");
@@ -276,7 +276,7 @@ fn a_planner_that_has_not_read_obeys_nobody_but_the_user() {
 }
 
 #[test]
-fn a_new_agent_is_in_order_and_answers_and_an_existing_folder_is_not_changed() {
+fn a_new_agent_is_valid_and_answers_and_an_existing_folder_is_not_changed() {
     let folder = Folder::new("new-agent");
     let here = |args: &[&str]| run(command(args).current_dir(folder.path("")), b"");
     here(&["new", "desk"]).exits(0).prints("agents/desk/agent.yaml").says("obelus chat --agent desk");

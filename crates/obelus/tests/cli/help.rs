@@ -71,7 +71,7 @@ fn the_help_of_every_command_shows_an_example_of_it() {
 }
 
 #[test]
-fn no_command_is_missing_here() {
+fn every_command_is_covered_by_the_help_test() {
     let mut listed = vec![String::new()];
     for group in [&[][..], &["plan"], &["agents"], &["policy"], &["sandbox"], &["sessions"], &["tokens"]] {
         let help = obelus(&[group, &["--help"]].concat()).exits(0).stdout;
@@ -87,7 +87,7 @@ fn no_command_is_missing_here() {
 }
 
 #[test]
-fn a_command_that_does_not_exist_is_answered_with_one_that_does() {
+fn an_unknown_command_is_answered_with_a_similar_one() {
     obelus(&["pln"]).exits(2).prints_nothing().says("'plan'");
     obelus(&["plan", "chek", "x"]).exits(2).prints_nothing().says("'check'");
     obelus(&["run", "x", "--jsn"]).exits(2).prints_nothing().says("'--json'");
@@ -96,7 +96,7 @@ fn a_command_that_does_not_exist_is_answered_with_one_that_does() {
 }
 
 #[test]
-fn colours_are_for_whoever_wants_them() {
+fn colours_follow_options_and_environment() {
     let check = ["plan", "check", "examples/demo/plan.json"];
     let escapes = |args: &[&str], variables: &[(&str, &str)]| {
         let ran = run(command(&[&check, args].concat()).envs(variables.iter().copied()), b"").exits(0);
@@ -111,7 +111,7 @@ fn colours_are_for_whoever_wants_them() {
 }
 
 #[test]
-fn errors_and_help_have_colours_too_or_have_none() {
+fn errors_and_help_follow_the_colour_option() {
     for (args, code) in [(&["plan", "check", "nowhere.json"][..], 2), (&["pln"], 2), (&["plan", "--help"], 0)] {
         let ran = obelus(&[args, &["--color=never"]].concat()).exits(code);
         assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{ran:?}");

@@ -17,7 +17,7 @@ fn a_name_that_is_neither_a_file_nor_an_agent_is_answered_with_the_agents() {
 }
 
 #[test]
-fn agents_whose_names_mislead_are_noted() {
+fn agents_with_misleading_names_are_noted() {
     let folder = Folder::new("hint-names");
     folder.file("agents/desk/agent.yaml", "name: helper\n");
     folder.file("agents/notes/agent.yaml", "name: notes\n");
@@ -32,7 +32,7 @@ fn agents_whose_names_mislead_are_noted() {
 }
 
 #[test]
-fn a_check_notes_misspelt_keys_made_up_reads_and_unknown_tools_of_a_playbook() {
+fn a_check_notes_misspelt_keys_unknown_reads_and_unknown_tools_of_a_playbook() {
     let folder = Folder::new("hint-check");
     let agent = "name: desk\nmodel: playbook:answers.yaml\ntools:\n  \
         find: {type: object, properties: {id: {type: string, minLenght: 1}}, requierd: [id], x-effect: read}\n";
@@ -74,7 +74,7 @@ fn a_run_in_the_mode_shadow_names_the_mode_that_acts() {
 }
 
 #[test]
-fn a_session_with_an_open_question_is_removed_only_if_that_is_meant() {
+fn a_session_with_an_open_question_is_removed_only_with_the_yes_option() {
     let folder = Folder::new("hint-rm");
     let store = folder.path("store");
     let say = ["run", "notes", "--say", "ask Anna to call Bob", "--session", "s", "--store", &store, "--lang", "en"];

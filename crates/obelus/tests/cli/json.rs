@@ -35,7 +35,7 @@ fn resolve_has_a_value_an_absence_or_an_error() {
 }
 
 #[test]
-fn every_character_of_a_value_arrives() {
+fn every_character_of_a_value_is_printed() {
     let folder = Folder::new("json-characters");
     let text = "a\u{1b}[31m\u{7f}\u{9b}2J\u{202e}\u{e0001}\u{0}\n†ж😀";
     let context = folder.file("context.json", json!([{"type": "state", "data": {"a": text}}]).to_string());
@@ -97,7 +97,7 @@ fn run_has_schema_context_and_solution() {
 
 /// The output of `run` is a valid request.
 #[test]
-fn what_run_prints_can_be_read_again() {
+fn the_output_of_run_can_be_used_as_input() {
     let folder = Folder::new("json-again");
     let ran = obelus(&["plan", "run", "examples/batch/plan.yaml", "--json"]).exits(0);
     let file = folder.file("again.json", &ran.stdout);
@@ -106,7 +106,7 @@ fn what_run_prints_can_be_read_again() {
 }
 
 #[test]
-fn run_that_cannot_ask_its_model_says_why() {
+fn run_reports_why_its_model_cannot_be_asked() {
     let folder = Folder::new("json-degraded");
     let request = folder.file("request.json", r#"[{"role": "user", "text": "hi"}]"#);
     let ran = obelus(&["run", &request, "--json"]).exits(1);
@@ -180,7 +180,7 @@ fn agents_are_listed_shown_and_checked() {
 }
 
 #[test]
-fn the_figures_of_a_prompt_tell_how_much_is_a_prefix_of_the_request_before() {
+fn prompt_figures_include_the_prefix_shared_with_the_previous_request() {
     let figures = ["agents", "prompt", "examples/steps", "--say", "hi", "--say", "and now?", "--stats"];
     let counted = document(&obelus(&[&figures[..], &["--json"]].concat()).exits(0));
     let [first, second] = &counted["requests"].as_array().expect("a list")[..] else { panic!("not two: {counted}") };
@@ -254,7 +254,7 @@ fn doctor_lists_its_checks() {
 }
 
 #[test]
-fn doctor_says_how_what_the_operator_needs_is_installed_and_calls_nothing_broken() {
+fn doctor_says_how_to_install_what_the_operator_needs() {
     let bare = || command(&["doctor"]);
     let ran = run(bare().env("PATH", "/nowhere").env("HOME", "/home/ada").env_remove("XDG_DATA_HOME"), b"").exits(0);
     for words in [

@@ -194,7 +194,7 @@ fn has_english(line: &str) -> bool {
 }
 
 #[test]
-fn a_russian_agent_is_told_of_in_russian() {
+fn messages_about_a_russian_agent_are_in_russian() {
     for line in everything("all", "ru") {
         let (_, text) = line.split_once(": ").unwrap_or_default();
         assert!(!has_english(text), "{line}");
@@ -202,14 +202,14 @@ fn a_russian_agent_is_told_of_in_russian() {
 }
 
 #[test]
-fn an_english_agent_is_told_of_in_english() {
+fn messages_about_an_english_agent_are_in_english() {
     for line in everything("all", "en") {
         assert!(!line.chars().any(is_cyrillic), "{line}");
     }
 }
 
 #[test]
-fn refusals_are_told_by_their_reason_and_unfit_values_by_what_would_fit() {
+fn refusals_name_their_reason_and_invalid_values_the_valid_ones() {
     let all = everything("unfit", "ru").join("\n");
     for words in [
         "misfit: ошибка: изменение не подходит: `sum`: должно быть не меньше 0",
@@ -234,7 +234,7 @@ fn refusals_are_told_by_their_reason_and_unfit_values_by_what_would_fit() {
 }
 
 #[test]
-fn the_environment_chooses_where_nothing_else_does() {
+fn the_environment_is_the_fallback_for_the_language() {
     let folder = Folder::new("language-environment");
     let store = folder.path("store");
     let inbox = |language: &str, args: &[&str]| {

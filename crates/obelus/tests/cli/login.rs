@@ -73,7 +73,7 @@ impl Door {
 }
 
 #[test]
-fn a_server_that_wants_to_know_who_asks_names_the_command_and_knows_the_agent_after_it() {
+fn a_server_that_needs_a_login_names_the_command_and_accepts_the_agent_after_it() {
     let Some(door) = Door::new("login-agent") else { return };
     let named = format!("log in with: obelus agents login {} door", door.agent);
     door.does(&["run", &door.agent, "--say", "hi"]).exits(2).says("MCP server `door`").says(&named);
@@ -92,7 +92,7 @@ fn a_server_that_wants_to_know_who_asks_names_the_command_and_knows_the_agent_af
 }
 
 #[test]
-fn logging_in_elsewhere_or_to_nothing_is_named() {
+fn a_login_to_an_unknown_server_is_refused() {
     let Some(door) = Door::new("login-named") else { return };
     door.does(&["agents", "login", &door.agent, "dor"]).exits(2).says("did you mean `door`?");
     let plain = json!({"mcp": {"plain": {"command": ["python3"]}}});

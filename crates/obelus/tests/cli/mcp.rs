@@ -110,7 +110,7 @@ fn is_of_call(asked: &Value) -> bool {
 }
 
 #[test]
-fn the_example_writes_shows_and_removes_notes_and_asks_before_it_removes() {
+fn the_example_writes_shows_and_removes_notes_and_asks_before_removal() {
     let Some(notes) = Notes::new("mcp-example") else { return };
     assert_eq!(notes.says("Note: call Ada").exits(0).stdout, "Note 2 is written down.\n");
     notes.says("Show the notes").exits(0).prints("1. buy milk").prints("2. call Ada");
@@ -123,7 +123,7 @@ fn the_example_writes_shows_and_removes_notes_and_asks_before_it_removes() {
 }
 
 #[test]
-fn what_a_server_asks_is_answered_from_another_process_and_the_call_goes_on() {
+fn an_elicitation_of_a_server_is_answered_from_another_process() {
     let Some(notes) = Notes::new("mcp-asks") else { return };
     let child = notes.begins("Sign note 1");
     let asked = notes.asked("the server asks", is_of_call);
@@ -142,7 +142,7 @@ fn what_a_server_asks_is_answered_from_another_process_and_the_call_goes_on() {
 }
 
 #[test]
-fn a_no_is_told_to_the_server_and_where_nobody_can_answer_nobody_is_asked() {
+fn a_denial_reaches_the_server_and_without_a_person_elicitations_are_declined() {
     let Some(notes) = Notes::new("mcp-no") else { return };
     let child = notes.begins("Sign note 1");
     notes.asked("the server asks", is_of_call);
@@ -166,7 +166,7 @@ fn at_a_terminal_the_person_who_started_it_is_asked() {
 }
 
 #[test]
-fn after_a_crash_the_old_question_is_closed_and_a_person_says_whether_it_happened() {
+fn after_a_crash_the_old_question_is_closed_and_the_call_is_in_doubt() {
     let Some(notes) = Notes::new("mcp-crash") else { return };
     let child = notes.begins("Sign note 1");
     notes.asked("the server asks", is_of_call);
@@ -183,7 +183,7 @@ fn after_a_crash_the_old_question_is_closed_and_a_person_says_whether_it_happene
 }
 
 #[test]
-fn what_a_session_was_given_is_what_it_keeps_and_a_change_is_told() {
+fn a_session_keeps_its_tools_and_changes_are_reported() {
     let Some(notes) = Notes::new("mcp-change") else { return };
     let agent = notes.altered("", "", "");
     let say = |words: &str| notes.does(&["run", &agent, "--session", "s", "--say", words]);
@@ -200,7 +200,7 @@ fn what_a_session_was_given_is_what_it_keeps_and_a_change_is_told() {
 }
 
 #[test]
-fn nonsense_in_the_section_is_named_with_its_place() {
+fn an_invalid_section_is_reported_with_its_place() {
     let folder = Folder::new("mcp-nonsense");
     let agent = |section: &str| folder.file("a/agent.yaml", format!("name: a\nmode: full\n{section}\n"));
     for (section, place, words) in [
@@ -243,7 +243,7 @@ fn servers_of_a_file_replace_those_of_the_agent_and_one_that_does_not_start_is_n
 }
 
 #[test]
-fn agents_show_and_prompt_tell_of_the_servers_and_their_tools() {
+fn agents_show_and_prompt_list_the_servers_and_their_tools() {
     let Some(notes) = Notes::new("mcp-show") else { return };
     let shown = notes.does(&["agents", "show", EXAMPLE, "--json"]).exits(0).json();
     assert_eq!(shown["mcp"], json!(["notes"]));
@@ -251,7 +251,7 @@ fn agents_show_and_prompt_tell_of_the_servers_and_their_tools() {
 }
 
 #[test]
-fn pol_8_what_a_server_says_of_its_tools_is_untrusted_until_a_person_pins_it() {
+fn pol_8_annotations_of_a_server_are_untrusted_until_a_person_pins_them() {
     let Some(notes) = Notes::new("mcp-pin") else { return };
     notes.does(&["agents", "pin", EXAMPLE, "--check"]).exits(0).says("all 4 tools are pinned");
     let agent = notes.altered("", "", "");

@@ -53,7 +53,7 @@ fn a_request_is_run_with_a_picture() {
 }
 
 #[test]
-fn a_picture_goes_with_the_next_words_of_a_conversation() {
+fn a_picture_is_sent_with_the_next_message_of_a_conversation() {
     let world = World::new("pictures-chat");
     let (cat, text) = (world.folder.path("my cat.gif"), world.folder.path("notes.txt"));
     let chat = ["chat", "--agent", "notes", "--model", &world.model];

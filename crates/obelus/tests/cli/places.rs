@@ -67,7 +67,7 @@ fn errors_of_a_plan_have_a_place_and_a_hint() {
 }
 
 #[test]
-fn what_stands_beside_the_plan_is_checked_too() {
+fn fields_beside_the_plan_are_checked() {
     let folder = Folder::new("plan-beside");
     let odd = request(GOOD, "").replace("x-effect: read", "x-efect: read, _activity: fnid");
     let odd = folder.file("odd.yaml", odd + "activities: {find: {jq: .}}\n");
@@ -93,7 +93,7 @@ fn what_stands_beside_the_plan_is_checked_too() {
 
 /// Without this error, a misspelt field would silently lose bindings or settings.
 #[test]
-fn fields_of_a_file_that_are_misspelt_are_errors_with_a_place_and_the_name_that_was_meant() {
+fn misspelt_fields_are_errors_with_a_place_and_a_suggestion() {
     let folder = Folder::new("misspelt-fields");
     for (text, says) in [
         (
@@ -144,7 +144,7 @@ fn fields_of_a_file_that_are_misspelt_are_errors_with_a_place_and_the_name_that_
 }
 
 #[test]
-fn a_forgotten_sign_and_a_misspelt_field_of_a_result_are_warned_of() {
+fn a_missing_dagger_and_a_misspelt_result_field_cause_warnings() {
     let folder = Folder::new("near-references");
     let text = "context:
   - type: tool
@@ -180,7 +180,7 @@ fn a_forgotten_sign_and_a_misspelt_field_of_a_result_are_warned_of() {
 
 /// TOOL-3: without this error, a misspelt binding would leave its tool to the model, and no person would be asked.
 #[test]
-fn a_binding_that_no_tool_uses_is_an_error_and_an_acting_tool_without_one_is_warned_of() {
+fn an_unused_binding_is_an_error_and_an_acting_tool_without_one_a_warning() {
     let folder = Folder::new("binding-names");
     let tool = "order: {type: object, properties: {x: {}}, x-effect: create}";
     let says = "TOOL-7: no tool uses the activity `ordr`; did you mean `order`?";

@@ -44,7 +44,7 @@ fn each_call_is_printed_with_its_result() {
 }
 
 #[test]
-fn a_call_that_is_skipped_for_want_of_a_value_is_a_failure_that_names_the_reference() {
+fn a_call_skipped_for_a_missing_value_is_a_failure_with_the_reference() {
     let folder = Folder::new("plan-skipped");
     for (first, reason) in [
         ("find, what: {title: Окна}", "†state.deal.owner has no value: call 0 `find` did not bring it"),
@@ -67,7 +67,7 @@ fn a_call_that_is_skipped_for_want_of_a_value_is_a_failure_that_names_the_refere
 }
 
 #[test]
-fn a_call_on_a_branch_that_was_not_chosen_is_no_failure() {
+fn a_call_on_an_unchosen_branch_is_not_a_failure() {
     let folder = Folder::new("plan-branch");
     let file = plan(
         &folder,
@@ -84,7 +84,7 @@ fn a_call_on_a_branch_that_was_not_chosen_is_no_failure() {
 
 /// LOOP-2: the limits are for calls that a model proposes.
 #[test]
-fn a_plan_of_more_than_a_thousand_calls_runs_wholly() {
+fn a_plan_of_more_than_a_thousand_calls_runs_completely() {
     let folder = Folder::new("plan-long");
     let calls: String =
         (0..1_100).map(|n| format!("      - {{_tool: find, what: {n}, _outputPath: †state.v{n}}}\n")).collect();
@@ -95,7 +95,7 @@ fn a_plan_of_more_than_a_thousand_calls_runs_wholly() {
 
 /// PLAN-12: `--input` must fit the schema of the plan's `input`.
 #[test]
-fn an_input_is_held_against_its_schema() {
+fn an_input_is_validated_against_its_schema() {
     let folder = Folder::new("plan-input");
     let schema = "{type: object, properties: {town: {type: string}}, required: [town]}";
     let calls = "      - {_tool: tell, of: †input.town, _outputPath: †state.words}\n";
@@ -126,7 +126,7 @@ fn an_input_is_held_against_its_schema() {
 
 /// PLAN-11: values that depend on another call are shown as written, and each call says who carries it out.
 #[test]
-fn a_dry_run_shows_what_is_known_and_who_carries_out_each_call() {
+fn a_dry_run_shows_known_values_and_the_executor_of_each_call() {
     let folder = Folder::new("plan-dry");
     let text = "context:
   - {type: input, data: {k: bob}}
@@ -161,7 +161,7 @@ activities: {find: {jq: '1'}, post: {jq: '2'}}
 
 /// PLAN-5: a call that replaces a value conflicts with one that writes into it.
 #[test]
-fn calls_that_write_one_place_in_no_order_are_warned_of() {
+fn unordered_writes_to_one_path_cause_a_warning() {
     let folder = Folder::new("plan-rivals");
     for (second, third, is_warned) in [
         ("{_tool: find, what: 1, _outputPath: †state.y.k}", "{_tool: find, what: 1, _outputPath: †state.y}", true),
@@ -186,7 +186,7 @@ fn calls_that_write_one_place_in_no_order_are_warned_of() {
 
 /// PLAN-12: a session can be exported as a plan; values that the user named become its input.
 #[test]
-fn what_a_session_did_is_exported_as_a_plan_with_inputs() {
+fn the_calls_of_a_session_are_exported_as_a_plan_with_inputs() {
     let folder = Folder::new("plan-export");
     folder.file(
         "p.yaml",

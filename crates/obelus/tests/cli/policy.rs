@@ -50,7 +50,7 @@ fn spoken(document: &Value) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn every_line_that_spoke_is_named_and_the_strictest_wins() {
+fn every_matching_rule_is_named_and_the_strictest_wins() {
     let folder = Folder::new("policy-explain");
     let call = json!({"_tool": "pay", "to": "DE1", "amount": 5, "note": "rent", "_from": ["user"], "_shown": ["user"]});
     let document = explain(&folder, &call, &["--json"]).exits(0).json();
@@ -70,7 +70,7 @@ fn every_line_that_spoke_is_named_and_the_strictest_wins() {
 }
 
 #[test]
-fn where_values_come_from_is_told_by_markers() {
+fn origins_of_values_are_given_by_markers() {
     let folder = Folder::new("policy-origins");
     let call = |from: Value| json!({"_tool": "pay", "to": "DE1", "amount": 5, "_from": from, "_shown": ["user"]});
     let verdict = |call: &Value| explain(&folder, call, &["--json"]).exits(0).json();
@@ -89,7 +89,7 @@ fn where_values_come_from_is_told_by_markers() {
 }
 
 #[test]
-fn the_mode_speaks_first_and_what_the_model_does_itself_is_no_act() {
+fn the_mode_is_explained_first_and_model_calls_are_not_actions() {
     let folder = Folder::new("policy-modes");
     let delete = json!({"_tool": "close_account"});
     let document = explain(&folder, &delete, &["--mode", "canary", "--json"]).exits(0).json();
@@ -105,7 +105,7 @@ fn the_mode_speaks_first_and_what_the_model_does_itself_is_no_act() {
 }
 
 #[test]
-fn a_faulty_call_is_told_what_is_wrong_with_it() {
+fn errors_of_a_faulty_call_are_explained() {
     let folder = Folder::new("policy-faulty");
     explain(&folder, &json!({"_tool": "payy", "to": "x"}), &[]).exits(1).prints("did you mean `pay`?");
     let document = explain(&folder, &json!({"_tool": "pay", "to": 5, "amount": 1}), &["--json"]).exits(1).json();
@@ -122,7 +122,7 @@ fn a_faulty_call_is_told_what_is_wrong_with_it() {
 
 /// POL-3: a policy that names something unknown is an error wherever it is read.
 #[test]
-fn a_policy_that_names_nothing_is_an_error_with_its_place_and_the_nearest_name() {
+fn an_unknown_name_in_a_policy_is_an_error_with_the_nearest_name() {
     let folder = Folder::new("policy-names");
     for (from, to, place, says) in [
         ("match: {tool: pay,", "match: {tool: pya,", "27:21", "there is no tool `pya`; did you mean `pay`?"),

@@ -61,7 +61,7 @@ impl Drop for Running {
 }
 
 #[test]
-fn a_portal_says_its_address_first_serves_and_keeps_its_file() {
+fn a_portal_prints_its_address_and_keeps_its_file() {
     let folder = Folder::new("sandbox-kept");
     let file = folder.path("portal.sqlite");
     let portal = Running::start(&["--db", &file, "--token", "abc", "--user", "2"]);
@@ -79,7 +79,7 @@ fn a_portal_says_its_address_first_serves_and_keeps_its_file() {
 }
 
 #[test]
-fn wrong_options_are_told_with_what_would_be_right() {
+fn wrong_options_are_reported_with_the_correct_ones() {
     obelus(&["sandbox", "bitrix24", "--listen", "127.0.0.1:0", "--user", "99"])
         .exits(2)
         .says("users 1 to 8")

@@ -64,7 +64,7 @@ fn b24_7_a_state_of_another_program_becomes_a_session() {
 }
 
 #[test]
-fn b24_7_the_mode_is_given_with_the_import_and_its_question_has_one_title() {
+fn b24_7_an_import_accepts_a_mode_and_its_question_has_one_title() {
     let folder = Folder::new("adopt-mode");
     let (store, file) = (folder.path("store"), folder.file("ivan.json", EXAMPLE));
     let adopt = |session: &str, mode: &str| {
@@ -130,7 +130,7 @@ fn dur_8_a_token_in_the_users_words_is_masked_before_any_call() {
 }
 
 #[test]
-fn a_state_that_does_not_fit_is_refused_with_the_place_and_no_session_is_begun() {
+fn an_invalid_state_is_refused_with_the_place_and_creates_no_session() {
     let folder = Folder::new("adopt-bad");
     let (store, file) = (folder.path("store"), folder.path("s.json"));
     let args = ["sessions", "adopt", &file, "--agent", "crm", "--store", &store];
@@ -149,7 +149,7 @@ fn a_state_that_does_not_fit_is_refused_with_the_place_and_no_session_is_begun()
 }
 
 #[test]
-fn dur_7_what_a_person_writes_into_the_file_counts_with_the_next_message() {
+fn dur_7_edits_of_the_file_take_effect_with_the_next_message() {
     let folder = Folder::new("state-edit");
     let store = folder.path("store");
     let chat = ["chat", "--agent", "notes", "--session", "s", "--store", &store];

@@ -140,7 +140,7 @@ fn langgraphs_python_client_talks_to_an_agent() {
 }
 
 #[test]
-fn langgraphs_client_goes_on_after_the_server_was_killed() {
+fn langgraphs_client_continues_after_the_server_was_killed() {
     let mut server = Server::start("restart");
     let (script, admin) = (scripts().join("langgraph_restart.py"), server.token("admin"));
     let run_phase = |server: &Server, phase: &str| {

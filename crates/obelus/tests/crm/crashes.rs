@@ -10,7 +10,7 @@ use crate::support::wait_for;
 const DEALS: usize = 100;
 
 #[test]
-fn a_hundred_deals_through_a_crashing_agent_and_lost_answers_are_a_hundred_deals() {
+fn a_crashing_agent_with_lost_answers_creates_exactly_a_hundred_deals() {
     let office = Office::open("crashes", 0.3);
     office.model(&format!(
         r#"

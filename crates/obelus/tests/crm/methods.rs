@@ -6,7 +6,7 @@ use crate::office::Office;
 use crate::support::run;
 
 #[test]
-fn b24_4_without_a_portal_the_agent_says_what_to_set() {
+fn b24_4_without_a_portal_the_agent_names_the_variable_to_set() {
     let office = Office::open("nowhere", 0.0);
     office.model(
         "- raw: \"THOUGHT:\\nx\\nACTION:\\n[{\\\"method\\\": \\\"user.current\\\"}]\\nASSISTANT:\\nПроверяю.\"\n",
@@ -18,7 +18,7 @@ fn b24_4_without_a_portal_the_agent_says_what_to_set() {
 }
 
 #[test]
-fn b24_11_a_tool_file_adds_methods_and_no_code_does() {
+fn b24_11_a_tool_file_adds_methods_without_code() {
     let office = Office::open("leads", 0.0);
     let tools = r#"
 crm.lead.add:

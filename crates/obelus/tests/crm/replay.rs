@@ -180,7 +180,7 @@ fn added(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) -> V
 }
 
 #[test]
-fn twelve_recorded_turns_leave_in_the_portal_what_the_user_asked_for() {
+fn twelve_recorded_turns_make_the_requested_changes_in_the_portal() {
     let office = Office::open_at("replay", UNIX_EPOCH + RECORDED);
     office.portal_says("crm.deal.update", &json!({"id": 7, "fields": {"COMMENTS": PLANTED}}));
     let before = Records::of(&office);

@@ -39,7 +39,7 @@ const MODEL: &str = r#"
 "#;
 
 #[test]
-fn a_conversation_leaves_in_the_portal_exactly_what_was_agreed() {
+fn a_conversation_makes_exactly_the_approved_changes_in_the_portal() {
     let office = Office::open("talk", 0.0);
     office.model(MODEL);
     office.says("full", "Создай сделку «Поставка окон»\n").exits(0).prints("Создаю сделку и ставлю задачу.");
@@ -80,7 +80,7 @@ const DECISIONS: &str = r#"
 "#;
 
 #[test]
-fn a_step_that_is_decided_in_words_is_told_once() {
+fn a_step_approved_in_conversation_is_shown_once() {
     for (name, word, outcome) in [("yes", "да", "готово"), ("no", "нет", "отклонено")] {
         let office = Office::open(&format!("once-{name}"), 0.0);
         office.model(DECISIONS);

@@ -133,7 +133,7 @@ fn files_and_commands_are_read_in_their_order() {
 }
 
 #[test]
-fn a_command_that_would_not_be_run_is_an_error_unless_it_is_excused() {
+fn a_command_that_is_not_run_is_an_error_unless_marked() {
     assert!(steps("```\n$ obelus x\n```").unwrap_err().starts_with("line 1: "));
     assert_eq!(steps("<!-- not run: needs a portal -->\n```\n$ obelus x\n```").unwrap(), []);
     assert!(steps("<!-- not run: -->\n```\n$ obelus x\n```").is_err());

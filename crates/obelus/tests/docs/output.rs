@@ -42,7 +42,7 @@ fn indented(lines: &[&str]) -> String {
 }
 
 #[test]
-fn an_ellipsis_stands_for_part_of_a_line_or_for_lines() {
+fn an_ellipsis_matches_part_of_a_line_or_several_lines() {
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(difference(&lines("a … c\n…\nend"), "a b c\n1\n2\nend\n"), None);
     assert_eq!(difference(&lines("a"), "\na\n\n"), None);

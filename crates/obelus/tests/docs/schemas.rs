@@ -100,7 +100,7 @@ fn known_to_program(command: &[&str], file: &str, text: &str) -> BTreeSet<String
 }
 
 #[test]
-fn the_schema_of_an_agent_has_what_is_read() {
+fn the_schema_of_an_agent_has_the_fields_that_are_parsed() {
     let schema = schema("agent.schema.json");
     for (place, text) in AGENT {
         let program = known_to_program(&["agents", "check"], "agent.yaml", text);
@@ -109,7 +109,7 @@ fn the_schema_of_an_agent_has_what_is_read() {
 }
 
 #[test]
-fn the_schema_of_a_request_has_what_is_read() {
+fn the_schema_of_a_request_has_the_fields_that_are_parsed() {
     let schema = schema("request.schema.json");
     for (place, text) in REQUEST {
         let mut program = known_to_program(&["plan", "check"], "request.yaml", text);
@@ -119,7 +119,7 @@ fn the_schema_of_a_request_has_what_is_read() {
 }
 
 #[test]
-fn both_schemas_say_the_same_of_what_both_have() {
+fn common_fields_are_the_same_in_both_schemas() {
     let (agent, request) = (schema("agent.schema.json"), schema("request.schema.json"));
     let shared = request["$defs"]
         .as_object()

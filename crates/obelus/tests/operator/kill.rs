@@ -42,7 +42,7 @@ fn when_asked(harness: &Harness, method: &'static str, path: &'static str) -> mp
 }
 
 #[test]
-fn killed_between_two_actions_it_looks_first_and_ends_as_if_nothing_had_been() {
+fn an_operator_killed_between_actions_observes_first_and_completes_the_task() {
     let Some(harness) = Harness::open("kill", include_str!("playbooks/collect.yaml")) else { return };
     let words = format!("Собери чайники со всех страниц {}", harness.site.url("/goods"));
     // First within an action: the second page has been requested.
@@ -75,7 +75,7 @@ fn killed_between_two_actions_it_looks_first_and_ends_as_if_nothing_had_been() {
 }
 
 #[test]
-fn killed_while_it_deletes_it_asks_whether_that_happened_and_does_not_do_it_again() {
+fn an_operator_killed_during_a_deletion_asks_whether_it_happened() {
     let Some(harness) = Harness::open("kill-delete", include_str!("playbooks/basket.yaml")) else { return };
     let words = format!("Удалить Кресло из корзины {}", harness.site.url("/items"));
     harness.says(&words).exits(3);

@@ -35,7 +35,7 @@ impl Workshop {
 }
 
 #[test]
-fn it_adds_up_numbers_with_the_everything_server() {
+fn the_operator_adds_numbers_with_the_everything_server() {
     let Some(server) = installed::everything() else { return };
     let servers = format!("everything:\n  command: [node, '{server}']\n  tools: {{get-sum: {{x-effect: read}}}}\n");
     let workshop = Workshop::open("everything", include_str!("playbooks/everything.yaml"), &servers);
@@ -53,7 +53,7 @@ fn it_adds_up_numbers_with_the_everything_server() {
 }
 
 #[test]
-fn it_keeps_notes_with_a_server_of_our_own_and_asks_before_it_removes_one() {
+fn the_operator_writes_notes_and_asks_before_it_removes_one() {
     let folder = root().join("examples/mcp-notes");
     let own = fs::read_to_string(folder.join("agent.yaml")).expect("readable");
     let (_, servers) = own.split_once("\nmcp:\n").expect("the example has a server");
@@ -73,7 +73,7 @@ fn it_keeps_notes_with_a_server_of_our_own_and_asks_before_it_removes_one() {
 }
 
 #[test]
-fn pol_8_what_the_browser_says_of_its_tools_is_pinned_in_the_bundled_agent() {
+fn pol_8_the_bundled_agent_pins_the_tools_of_its_browser() {
     let harness = Harness::without_a_browser("pinned", "");
     if crate::installed::browser().is_none() {
         return;

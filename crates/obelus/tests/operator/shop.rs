@@ -74,7 +74,7 @@ impl Drop for Shop {
 }
 
 #[test]
-fn the_example_compares_what_the_shop_has_and_removes_only_with_a_yes() {
+fn the_example_compares_goods_and_removes_only_after_approval() {
     if installed::browser().is_none() {
         return;
     }
@@ -179,7 +179,7 @@ fn a_recorded_conversation_of_nine_requests_does_the_same_in_the_shop() {
 }
 
 #[test]
-fn a_site_is_for_agents_that_have_a_browser() {
+fn the_site_option_needs_an_agent_with_a_browser() {
     let harness = Harness::without_a_browser("site", "");
     let say = ["--say", "Hello", "--model", PLAYBOOK];
     let run = |args: &[&str]| crate::support::run(&mut harness.obelus(&[args, &say[..]].concat()), b"");

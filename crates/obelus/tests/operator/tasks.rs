@@ -49,7 +49,7 @@ fn goods_of_three_pages_are_collected_and_compared_without_going_back() {
 }
 
 #[test]
-fn a_login_waits_for_a_person_and_goes_on_with_the_code() {
+fn a_login_waits_for_a_person_and_continues_with_the_code() {
     let Some(harness) = Harness::open("login", include_str!("playbooks/login.yaml")) else { return };
     let person = Person::says(&harness, &format!("Сколько у меня бонусов? {}", harness.site.url("/cabinet")));
     let asked = person.is_asked();
@@ -72,7 +72,7 @@ fn a_login_waits_for_a_person_and_goes_on_with_the_code() {
 }
 
 #[test]
-fn a_form_is_corrected_after_its_error_and_sent_only_with_a_yes() {
+fn a_form_is_corrected_after_an_error_and_submitted_only_after_approval() {
     let Some(harness) = Harness::open("subscribe", include_str!("playbooks/subscribe.yaml")) else { return };
     let words = format!("Подпиши на новости для Анна, почта anna(at)example.test {}", harness.site.url("/subscribe"));
     let person = Person::says(&harness, &words);
@@ -121,7 +121,7 @@ fn a_stale_element_leads_to_another_plan_and_the_task_is_done() {
 }
 
 #[test]
-fn at_the_step_limit_it_tells_and_goes_on_with_the_facts_it_has() {
+fn at_the_step_limit_the_operator_reports_and_continues_with_its_facts() {
     let Some(harness) = Harness::open("limit", include_str!("playbooks/collect.yaml")) else { return };
     harness.limit_steps(16);
     let ran = harness.says(&format!("Собери чайники со всех страниц {}", harness.site.url("/goods"))).exits(1);
@@ -144,7 +144,7 @@ fn at_the_step_limit_it_tells_and_goes_on_with_the_facts_it_has() {
 }
 
 #[test]
-fn a_deletion_waits_for_a_yes() {
+fn a_deletion_waits_for_approval() {
     let Some(harness) = Harness::open("delete", include_str!("playbooks/basket.yaml")) else { return };
     let ran = harness.says(&format!("Удалить Кресло из корзины {}", harness.site.url("/items"))).exits(3);
     let question = harness.question();
@@ -159,7 +159,7 @@ fn a_deletion_waits_for_a_yes() {
 }
 
 #[test]
-fn a_deletion_that_is_denied_does_not_happen() {
+fn a_denied_deletion_does_not_happen() {
     let Some(harness) = Harness::open("deny", include_str!("playbooks/basket.yaml")) else { return };
     harness.says(&format!("Удалить Лампа из корзины {}", harness.site.url("/items"))).exits(3);
     let ran = harness.answers(&id(&harness.question()), &["deny", "--reason", "ещё нужна", "--json"]).exits(0);
@@ -170,7 +170,7 @@ fn a_deletion_that_is_denied_does_not_happen() {
 }
 
 #[test]
-fn what_a_button_sends_by_script_is_held_back_until_a_person_has_seen_it() {
+fn a_request_sent_by_a_script_is_held_back_until_approved() {
     let Some(harness) = Harness::open("held", include_str!("playbooks/basket.yaml")) else { return };
     let person = Person::says(&harness, &format!("Стереть Комод из корзины {}", harness.site.url("/items")));
     let asked = person.is_asked();
@@ -185,7 +185,7 @@ fn what_a_button_sends_by_script_is_held_back_until_a_person_has_seen_it() {
 }
 
 #[test]
-fn what_a_page_orders_waits_for_a_person_even_if_the_model_obeys() {
+fn an_action_ordered_by_a_page_waits_for_a_person() {
     let Some(harness) = Harness::open("obedient", include_str!("playbooks/obedient.yaml")) else { return };
     harness.says(&format!("Прочитай отзывы {}", harness.site.url("/reviews"))).exits(3);
     let question = harness.question();
@@ -224,7 +224,7 @@ fn one_element_of_a_thousand_is_found() {
 }
 
 #[test]
-fn an_approved_action_is_asked_anew_if_the_page_has_changed_meanwhile() {
+fn an_approved_action_is_asked_again_if_the_page_has_changed() {
     let Some(harness) = Harness::open("draft", include_str!("playbooks/draft.yaml")) else { return };
     let person = Person::says(&harness, &format!("Отправь черновик {}", harness.site.url("/draft")));
     let asked = person.is_asked();
@@ -244,7 +244,7 @@ fn an_approved_action_is_asked_anew_if_the_page_has_changed_meanwhile() {
 }
 
 #[test]
-fn a_model_that_keeps_making_up_elements_ends_blocked() {
+fn a_model_that_invents_elements_repeatedly_is_blocked() {
     let Some(harness) = Harness::open("blocked", include_str!("playbooks/invents.yaml")) else { return };
     let ran = harness.says(&format!("Покажи отзывы {}", harness.site.url("/fleeting"))).exits(0);
     assert_eq!(ran.json()["end"], "blocked", "{}", ran.stdout);

@@ -118,7 +118,7 @@ impl Drop for Office {
 }
 
 #[test]
-fn a_conversation_on_a_server_stops_at_a_question_that_is_answered_from_elsewhere_once() {
+fn a_conversation_on_a_server_waits_for_a_question_that_is_answered_once_elsewhere() {
     let office = Office::open("talk");
     let said = office.remote(&["chat", "--agent", "desk", "--session", "s"], "good morning\nset 1\n", 3);
     assert!(said.contains("You said: good morning") && said.contains("Change a deal"), "{said}");
@@ -139,7 +139,7 @@ fn a_conversation_on_a_server_stops_at_a_question_that_is_answered_from_elsewher
 }
 
 #[test]
-fn who_has_no_token_or_the_wrong_one_is_told_so() {
+fn a_missing_or_wrong_token_is_reported() {
     let office = Office::open("token");
     let none = office.expect(&["inbox", "--server", &office.url], "", 2);
     assert!(none.contains("OBELUS_TOKEN"), "{none}");
@@ -151,7 +151,7 @@ fn who_has_no_token_or_the_wrong_one_is_told_so() {
 }
 
 #[test]
-fn a_store_that_a_server_holds_is_reached_without_being_told() {
+fn a_store_held_by_a_server_is_reached_automatically() {
     let office = Office::open("held");
     let store = office.path("store");
     let said = office.expect(&["chat", "--agent", "desk", "--session", "s", "--store", &store], "hello\n", 0);
@@ -163,7 +163,7 @@ fn a_store_that_a_server_holds_is_reached_without_being_told() {
 }
 
 #[test]
-fn an_event_of_the_portal_reaches_the_session_that_has_bound_it_once() {
+fn a_portal_event_reaches_its_bound_session_once() {
     let office = Office::open("hooks");
     office.remote(&["chat", "--agent", "desk", "--session", "s"], "hello\n", 0);
     office.remote(&["chat", "--agent", "desk", "--session", "other"], "hello\n", 0);

@@ -89,7 +89,7 @@ fn a_conversation_on_a_cluster_is_the_same_as_on_one_machine() {
 }
 
 #[test]
-fn an_agent_with_a_browser_is_refused_with_words() {
+fn an_agent_with_a_browser_is_refused_with_the_reason() {
     let restate = server::Server::start("browser");
     let engine = ["--engine", "restate", "--restate", &restate.ingress, "--restate-admin", &restate.admin];
     let agents = folder("restate-agents");
@@ -145,7 +145,7 @@ fn failure(args: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn addresses_that_cannot_work_are_refused_with_words() {
+fn unusable_addresses_are_refused_with_the_reason() {
     let restate = server::Server::start("refused");
     let (ingress, admin) = (restate.ingress.as_str(), restate.admin.as_str());
     let without = "--engine restate";

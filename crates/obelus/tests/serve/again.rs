@@ -30,7 +30,7 @@ fn asking(server: &Server, id: &str) -> Value {
 }
 
 #[test]
-fn a_yes_at_a_checkpoint_acts_once_and_forks_nothing() {
+fn an_approval_at_a_checkpoint_acts_once_without_a_fork() {
     let server = Server::start("yes-once", &[]);
     let yes = json!({"decisions": [{"type": "approve"}]});
     for (id, is_keyed, by_interrupt) in [("a", true, false), ("b", false, false), ("c", false, true)] {
@@ -60,7 +60,7 @@ fn a_yes_at_a_checkpoint_acts_once_and_forks_nothing() {
 }
 
 #[test]
-fn words_at_a_checkpoint_sent_again_with_their_key_are_said_once() {
+fn a_message_repeated_at_a_checkpoint_with_its_key_is_processed_once() {
     let server = Server::start("words-once", &[]);
     server.session("s");
     server.say("s", "Milk");
@@ -79,7 +79,7 @@ fn words_at_a_checkpoint_sent_again_with_their_key_are_said_once() {
 }
 
 #[test]
-fn a_state_that_is_put_takes_the_place_of_the_former_one() {
+fn a_put_state_replaces_the_former_one() {
     let server = Server::start("put-state", &[]);
     server.session("s");
     server.say("s", "Milk");
@@ -96,7 +96,7 @@ fn a_state_that_is_put_takes_the_place_of_the_former_one() {
 }
 
 #[test]
-fn conversations_that_begin_alike_stay_apart() {
+fn conversations_with_the_same_beginning_stay_separate() {
     let server = Server::start("alike", &[]);
     let say = |messages: &[(&str, &str)]| {
         let message = |(role, content): &(&str, &str)| json!({"role": role, "content": content});
@@ -116,7 +116,7 @@ fn conversations_that_begin_alike_stay_apart() {
 }
 
 #[test]
-fn a_person_whose_role_was_taken_away_decides_nothing_that_was_asked_before() {
+fn a_person_with_a_revoked_role_cannot_answer_earlier_questions() {
     let server = Server::start("demoted", &[]);
     asking(&server, "s");
     let question = server.get("/api/v1/questions/s:q1").json();

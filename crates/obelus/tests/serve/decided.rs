@@ -47,7 +47,7 @@ fn answer(server: &Server, question: &str, body: &Value) -> u16 {
 }
 
 #[test]
-fn a_decided_question_says_what_was_decided_by_whom_and_when() {
+fn a_decided_question_shows_decision_person_and_time() {
     let server = desk("decided");
     server.say("s", "set");
     let preview = server.post("/api/v1/questions/s:q1/preview", &json!({"typed": {"sum": "7"}})).json();
@@ -101,7 +101,7 @@ fn a_call_that_was_stopped_waits_for_a_person_and_does_not_run() {
 }
 
 #[test]
-fn a_mistyped_code_gets_the_right_one_again_and_is_not_told_to_the_agent() {
+fn a_mistyped_code_is_answered_with_the_right_one_and_not_sent_to_the_agent() {
     let server = desk("mistyped");
     let mut messages = vec![json!({"role": "user", "content": "set"})];
     let mut say = |words: Option<&str>| {
@@ -127,7 +127,7 @@ fn a_mistyped_code_gets_the_right_one_again_and_is_not_told_to_the_agent() {
 }
 
 #[test]
-fn errors_of_other_protocols_are_said_once() {
+fn errors_of_other_protocols_are_reported_once() {
     let server = desk("said-once");
     let hello = json!({"role": "user", "content": "hello"});
     let chat = |more: Value| {
@@ -145,7 +145,7 @@ fn errors_of_other_protocols_are_said_once() {
 }
 
 #[test]
-fn a_store_that_others_can_write_to_is_not_served_unless_that_is_permitted() {
+fn a_store_writable_by_others_is_not_served_unless_permitted() {
     let store = folder("open-store");
     fs::set_permissions(&store, fs::Permissions::from_mode(0o777)).unwrap();
     let mut command = obelus(&["serve", "--listen", "127.0.0.1:0", "--store"]);

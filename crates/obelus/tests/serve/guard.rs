@@ -16,7 +16,7 @@ pub(crate) fn token(server: &Server, name: &str, role: &str) -> String {
 }
 
 #[test]
-fn every_call_needs_a_token_and_none_is_taken_from_the_address() {
+fn every_call_needs_a_token_and_tokens_in_the_url_are_ignored() {
     let server = Server::start("token", &[]);
     for path in ["/api/v1/agents", "/api/v1/sessions", "/api/v1/questions", "/metrics", "/api/openapi.json", "/nothing"]
     {
@@ -36,7 +36,7 @@ fn every_call_needs_a_token_and_none_is_taken_from_the_address() {
 }
 
 #[test]
-fn a_role_permits_what_it_says_and_answers_carry_the_name() {
+fn a_role_limits_its_calls_and_answers_carry_the_name() {
     let server = Server::start("roles", &[]);
     let (viewer, operator) = (token(&server, "vera", "viewer"), token(&server, "oleg", "operator"));
     let call = |token: &str, method: &str, path: &str, body: Option<&serde_json::Value>| {
@@ -95,7 +95,7 @@ fn other_hosts_and_origins_are_refused_on_every_path_and_stream() {
 }
 
 #[test]
-fn a_form_of_another_page_does_nothing_and_answers_are_no_pages() {
+fn cross_site_forms_have_no_effect_and_answers_are_not_html() {
     let server = Server::start("csrf", &[]);
     let bearer = format!("Bearer {}", server.token);
     let body = json!({"agent": "notes"});
@@ -117,7 +117,7 @@ fn a_form_of_another_page_does_nothing_and_answers_are_no_pages() {
 }
 
 #[test]
-fn ids_are_names_and_no_paths() {
+fn ids_cannot_be_paths() {
     let server = Server::start("paths", &[]);
     for id in ["..%2f..%2fetc%2fpasswd", "%2e%2e", "a%2fb", "a.b", "a%00b", &"x".repeat(65), "%D1%8F"] {
         let reply = server.get(&format!("/api/v1/sessions/{id}"));
@@ -140,7 +140,7 @@ fn ids_are_names_and_no_paths() {
 }
 
 #[test]
-fn one_token_has_only_so_many_streams_and_requests() {
+fn streams_and_requests_of_a_token_are_limited() {
     let server = Server::start("streams", &["--streams", "2"]);
     server.session("s");
     let open: Vec<_> = (0..2).map(|_| server.stream("s", "0-0")).collect();
@@ -193,7 +193,7 @@ fn events_come_by_websocket_to_those_who_have_a_token() {
 }
 
 #[test]
-fn an_address_of_other_machines_must_be_meant() {
+fn listening_for_other_machines_must_be_allowed_explicitly() {
     let store = super::client::folder("public");
     let refused = obelus(&["serve", "--listen", "0.0.0.0:0", "--store"]).arg(&store).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::client::{Reply, Server, wait_for, write_head};
 
 #[test]
-fn bodies_that_are_no_requests_are_refused_with_a_reason() {
+fn invalid_bodies_are_refused_with_a_reason() {
     let server = Server::start("bodies", &[]);
     server.session("s");
     let bearer = format!("Bearer {}", server.token);
@@ -58,7 +58,7 @@ fn bodies_that_are_no_requests_are_refused_with_a_reason() {
 }
 
 #[test]
-fn a_hundred_megabytes_and_half_a_body_cost_nothing() {
+fn oversized_and_incomplete_bodies_use_little_memory() {
     let server = Server::start("large", &[]);
     let session = server.session("s");
     let before = server.memory();
@@ -119,7 +119,7 @@ fn a_body_that_comes_too_slowly_is_cut_off() {
 }
 
 #[test]
-fn a_client_that_never_reads_is_cut_off_and_what_it_was_sent_is_let_go() {
+fn a_client_that_never_reads_is_disconnected_and_its_buffer_is_freed() {
     let server = impatient("never-reads");
     let session = server.session("s");
     let words = "long words ".repeat(60_000);
@@ -192,7 +192,7 @@ fn a_thousand_silent_connections_are_closed_and_the_others_are_served() {
 }
 
 #[test]
-fn whoever_does_not_read_holds_up_nobody() {
+fn a_client_that_does_not_read_delays_no_other() {
     let server = Server::start("unread", &[]);
     let session = server.session("s");
     let before = server.memory();

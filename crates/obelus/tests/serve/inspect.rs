@@ -56,7 +56,7 @@ fn the_plan_is_a_graph_with_the_values_that_flow() {
 }
 
 #[test]
-fn an_edit_is_typed_into_a_form_and_seen_before_it_counts() {
+fn an_edit_in_a_form_is_previewed_before_it_counts() {
     let (server, question) = waiting("form");
     let path = format!("/api/v1/questions/{question}");
     let form = server.get(&format!("{path}/form")).json();
@@ -80,7 +80,7 @@ fn an_edit_is_typed_into_a_form_and_seen_before_it_counts() {
 }
 
 #[test]
-fn the_inbox_is_filtered_and_tells_who_decided() {
+fn the_inbox_can_be_filtered_and_shows_who_decided() {
     let (server, question) = waiting("inbox");
     let count = |query: &str| server.get(&format!("/api/v1/questions{query}")).json().as_array().unwrap().len();
     assert_eq!((count("?about=call&text=ORDER"), count("?about=plan"), count("?text=nowhere")), (1, 0, 0));
@@ -94,7 +94,7 @@ fn the_inbox_is_filtered_and_tells_who_decided() {
 }
 
 #[test]
-fn changes_of_the_lists_are_told_as_they_happen() {
+fn changes_of_the_lists_are_streamed() {
     let server = Server::start("changes", &["--agents", AGENTS]);
     let mut changes = server.stream_of("/api/v1/changes");
     server.post("/api/v1/sessions", &json!({"agent": "desk", "id": "s"}));
@@ -112,7 +112,7 @@ fn changes_of_the_lists_are_told_as_they_happen() {
 }
 
 #[test]
-fn each_value_of_the_state_tells_who_wrote_and_approved_it() {
+fn each_value_of_the_state_shows_its_writer_and_approver() {
     let (server, question) = waiting("values");
     let before = server.get("/api/v1/sessions/s").json();
     assert_eq!(before["status"], "waiting");
@@ -139,7 +139,7 @@ fn each_value_of_the_state_tells_who_wrote_and_approved_it() {
 }
 
 #[test]
-fn a_fork_says_before_it_is_made_what_it_would_do_again() {
+fn a_fork_preview_lists_the_effects_it_would_repeat() {
     let (server, question) = waiting("forecast");
     let records = server.get("/api/v1/sessions/s/fork").json()["records"].as_u64().unwrap();
     approve(&server, &question);
@@ -216,7 +216,7 @@ fn the_log_is_searched() {
 }
 
 #[test]
-fn whoever_decides_late_is_told_what_has_changed_since() {
+fn a_late_decision_shows_the_changes_since_the_question() {
     let record = super::client::folder("look-record").join("record.json");
     std::fs::write(&record, r#"{"sum": 100, "pays": "card"}"#).unwrap();
     let server = Server::with_env("look", &["--agents", AGENTS], &[("DESK_RECORD", record.to_str().unwrap())]);

@@ -36,7 +36,7 @@ fn a_stream_ends_with_its_token() {
 }
 
 #[test]
-fn a_file_of_tokens_that_becomes_readable_permits_nothing() {
+fn a_token_file_that_becomes_readable_grants_no_access() {
     let server = Server::start("chmod", &[]);
     assert_eq!(server.get("/api/v1/sessions").status, 200);
     fs::set_permissions(server.store.join("tokens.json"), fs::Permissions::from_mode(0o644)).unwrap();
@@ -44,7 +44,7 @@ fn a_file_of_tokens_that_becomes_readable_permits_nothing() {
 }
 
 #[test]
-fn a_request_sent_again_acts_once_in_every_protocol() {
+fn a_repeated_request_acts_once_in_every_protocol() {
     let server = Server::start("again", &[]);
     let chat = json!({"model": "notes", "messages": [{"role": "user", "content": "The customer called."}]});
     let run = json!({"assistant_id": "notes", "input": "The customer called."});
@@ -73,7 +73,7 @@ fn a_request_sent_again_acts_once_in_every_protocol() {
 }
 
 #[test]
-fn an_answer_sent_again_with_its_digest_is_answered_as_the_first_one() {
+fn a_repeated_answer_with_its_digest_gets_the_first_reply() {
     let server = Server::start("answer-again", &[]);
     let session = server.session("s");
     server.say(&session, "ask Anna to call the customer");
@@ -88,7 +88,7 @@ fn an_answer_sent_again_with_its_digest_is_answered_as_the_first_one() {
 }
 
 #[test]
-fn keys_of_two_callers_do_not_meet() {
+fn idempotency_keys_of_two_callers_are_separate() {
     let server = Server::start("keys", &[]);
     let session = server.session("s");
     let oleg = format!("Bearer {}", token(&server, "oleg", "operator"));
@@ -120,7 +120,7 @@ fn a_run_of_another_protocol_does_not_end_a_persons_pause() {
 }
 
 #[test]
-fn nothing_is_left_of_a_session_that_was_removed() {
+fn a_removed_session_leaves_no_data() {
     let server = Server::start("forgotten", &[]);
     let made = server.post("/threads", &json!({"thread_id": "t", "metadata": {"graph_id": "notes", "private": "x"}}));
     assert_eq!(made.status, 200, "{made:?}");
@@ -173,7 +173,7 @@ fn an_answer_from_its_checkpoint_acts_once() {
 }
 
 #[test]
-fn a_viewer_answers_nothing_on_the_stream_of_another() {
+fn a_viewer_cannot_answer_on_the_stream_of_another_caller() {
     let server = Server::start("mcp-viewer", &[]);
     let viewer = format!("Bearer {}", token(&server, "vera", "viewer"));
     let answer =

@@ -22,7 +22,7 @@ fn changed_desk(name: &str, from: &str, to: &str) -> PathBuf {
 }
 
 #[test]
-fn new_sessions_are_what_was_asked_for_or_refused() {
+fn a_new_session_has_the_requested_options_or_is_refused() {
     let agents = changed_desk("asked-agents", "language: en", "language: [ru, en]");
     let server = Server::start("asked-for", &["--agents", agents.to_str().unwrap()]);
     let make = |body: Value| server.post("/api/v1/sessions", &body);
@@ -45,7 +45,7 @@ fn new_sessions_are_what_was_asked_for_or_refused() {
 }
 
 #[test]
-fn only_an_admin_lets_an_agent_go_further_and_a_fork_keeps_the_mode() {
+fn only_an_admin_can_raise_the_mode_and_a_fork_keeps_it() {
     let agents = changed_desk("modes-agents", "mode: full", "mode: shadow");
     let server = Server::start("modes", &["--agents", agents.to_str().unwrap()]);
     let oleg = format!("Bearer {}", token(&server, "oleg", "operator"));
@@ -64,7 +64,7 @@ fn only_an_admin_lets_an_agent_go_further_and_a_fork_keeps_the_mode() {
 }
 
 #[test]
-fn a_paused_session_says_so_and_events_name_questions_as_answers_do() {
+fn a_paused_session_is_shown_as_paused_and_events_use_full_question_ids() {
     let server = Server::start("paused-says", &[]);
     server.session("s");
     server.say("s", "ask Anna to call the customer");
@@ -83,7 +83,7 @@ fn a_paused_session_says_so_and_events_name_questions_as_answers_do() {
 }
 
 #[test]
-fn tools_of_mcp_say_which_argument_is_wrong() {
+fn mcp_tools_name_the_wrong_argument() {
     let server = Server::start("arguments", &[]);
     let call = |arguments: Value| {
         let params = json!({"name": "talk", "arguments": arguments});
@@ -96,7 +96,7 @@ fn tools_of_mcp_say_which_argument_is_wrong() {
 }
 
 #[test]
-fn threads_are_found_by_what_they_are_and_no_more_of_them_than_are_wanted() {
+fn threads_are_searched_by_status_and_metadata_with_a_limit() {
     let server = Server::start("search", &[]);
     for id in ["a", "b", "c"] {
         server.session(id);

@@ -256,7 +256,7 @@ fn timeline(server: &Server, session: &str) -> Vec<Value> {
 }
 
 #[test]
-fn killed_under_load_it_keeps_every_turn_and_clients_miss_nothing() {
+fn a_server_killed_under_load_keeps_every_turn_and_event() {
     let (storm, mut server) = storm("storm");
     let sessions: Vec<String> = (0..SESSIONS).map(|n| format!("s{n}")).collect();
     for session in &sessions {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::client::Server;
 
 #[test]
-fn the_server_lives_and_lists_its_agents() {
+fn the_server_is_alive_and_lists_its_agents() {
     let server = Server::start("lives", &[]);
     assert_eq!(server.send("GET", "/healthz", &[], None).body.trim_end_matches(char::is_whitespace), "ok");
     assert_eq!(server.send("GET", "/readyz", &[], None).status, 200);
@@ -21,7 +21,7 @@ fn the_server_lives_and_lists_its_agents() {
 }
 
 #[test]
-fn words_are_answered_and_can_be_waited_for() {
+fn a_message_is_answered_and_can_be_waited_for() {
     let server = Server::start("words", &[]);
     let session = server.session("monday");
     let said = server.say(&session, "The customer called");
@@ -94,7 +94,7 @@ fn a_call_can_be_denied_or_edited() {
 }
 
 #[test]
-fn a_request_that_is_sent_again_under_its_key_acts_once() {
+fn a_request_repeated_with_its_key_acts_once() {
     let server = Server::start("once", &[]);
     let bearer = format!("Bearer {}", server.token);
     let headers = [("authorization", bearer.as_str()), ("idempotency-key", "k-1")];
@@ -113,7 +113,7 @@ fn a_request_that_is_sent_again_under_its_key_acts_once() {
 }
 
 #[test]
-fn events_are_streamed_with_their_numbers_and_a_fork_begins_where_another_was() {
+fn events_are_streamed_with_numbers_and_a_fork_starts_at_a_record() {
     let server = Server::start("stream", &[]);
     let session = server.session("s");
     let mut events = server.stream(&session, "0-0");
@@ -149,7 +149,7 @@ fn a_session_is_paused_resumed_stopped_and_removed() {
 }
 
 #[test]
-fn errors_speak_the_language_of_the_client() {
+fn errors_are_in_the_language_of_the_client() {
     let server = Server::start("lang", &[]);
     let english = server.get("/api/v1/sessions/nobody").json();
     assert_eq!(english["error"]["message"], "there is no session `nobody`");

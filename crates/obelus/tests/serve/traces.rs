@@ -82,13 +82,13 @@ fn a_turn_is_a_trace_without_its_content() {
 }
 
 #[test]
-fn content_is_sent_where_it_is_asked_for() {
+fn trace_content_is_sent_only_if_enabled() {
     let text = json!(turn_with(&["--otlp-content"], "traces-content")).to_string();
     assert!(text.contains("The customer called") && text.contains("Written down."), "{text}");
 }
 
 #[test]
-fn a_collector_that_is_down_holds_up_nothing() {
+fn an_unreachable_collector_delays_nothing() {
     let server = Server::start("traces-down", &["--otlp", "http://127.0.0.1:9"]);
     let session = server.session("s");
     assert_eq!(server.say(&session, "Milk")["turn"]["text"], "Written down.");

@@ -154,7 +154,7 @@ fn a_question_is_answered_from_another_process_while_one_holds_the_store() {
 }
 
 #[test]
-fn a_stopped_holder_is_named_and_nobody_waits_for_it_for_ever() {
+fn a_stopped_holder_is_named_and_not_waited_for_forever() {
     let harness = Harness::new("stopped");
     assert_eq!(harness.run().status.code(), Some(3));
     let gate = harness.hold("a");
@@ -180,7 +180,7 @@ fn a_stopped_holder_is_named_and_nobody_waits_for_it_for_ever() {
 }
 
 #[test]
-fn a_client_that_says_nothing_does_not_keep_the_holder_alive() {
+fn a_silent_client_does_not_keep_the_holder_alive() {
     let harness = Harness::new("silent");
     let gate = harness.hold("a");
     let mut holder = harness.begin();
@@ -193,7 +193,7 @@ fn a_client_that_says_nothing_does_not_keep_the_holder_alive() {
 }
 
 #[test]
-fn sessions_are_listed_with_status_and_agent_and_told_as_a_story() {
+fn sessions_are_listed_with_status_and_agent_and_shown_with_their_history() {
     let harness = Harness::new("story");
     assert_eq!(harness.run().status.code(), Some(3));
     let listed = String::from_utf8(harness.does(&["sessions", "list", "--lang", "ru"]).stdout).unwrap();
@@ -217,7 +217,7 @@ fn sessions_are_listed_with_status_and_agent_and_told_as_a_story() {
 }
 
 #[test]
-fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_anybody_runs_the_session() {
+fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_the_session_runs() {
     let harness = Harness::new("doubt");
     let gate = harness.hold("a");
     let mut child = harness.begin();
@@ -240,7 +240,7 @@ fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_anybody_runs_the_session() {
 }
 
 #[test]
-fn a_paused_session_starts_nothing_until_it_is_let_go_on() {
+fn a_paused_session_starts_nothing_until_it_is_resumed() {
     let harness = Harness::new("pause");
     assert_eq!(harness.run().status.code(), Some(3));
     assert_eq!(harness.does(&["sessions", "pause", "s"]).status.code(), Some(0));
@@ -261,7 +261,7 @@ fn a_paused_session_starts_nothing_until_it_is_let_go_on() {
 }
 
 #[test]
-fn dur_11_what_is_said_to_a_paused_session_is_kept_and_nobody_waits() {
+fn dur_11_a_message_to_a_paused_session_is_stored_without_waiting() {
     let harness = Harness::new("paused-chat");
     let chat = |words: &str| {
         let mut command = harness.obelus(&["chat", "--agent", "notes", "--session", "n"]);
@@ -294,7 +294,7 @@ fn dur_14_a_session_whose_journal_has_lost_its_records_is_stopped() {
 }
 
 #[test]
-fn a_session_is_carried_to_another_store_and_goes_on_there() {
+fn a_session_is_moved_to_another_store_and_continues_there() {
     let harness = Harness::new("carry");
     assert_eq!(harness.run().status.code(), Some(3));
     let file = harness.folder.join("s.jsonl");
@@ -336,7 +336,7 @@ fn a_session_is_carried_to_another_store_and_goes_on_there() {
 }
 
 #[test]
-fn dur_12_a_session_that_this_version_reads_otherwise_goes_back_to_its_rest_and_its_journal_is_saved() {
+fn dur_12_a_diverging_session_returns_to_its_last_rest_and_its_journal_is_saved() {
     let harness = Harness::new("back");
     assert_eq!(harness.run().status.code(), Some(3));
     let path = |name: &str| harness.folder.join(name).to_str().unwrap().to_owned();
@@ -365,7 +365,7 @@ fn dur_12_a_session_that_this_version_reads_otherwise_goes_back_to_its_rest_and_
 }
 
 #[test]
-fn a_fork_begins_where_the_original_was_and_repeats_nothing() {
+fn a_fork_starts_where_the_original_was_and_repeats_nothing() {
     let harness = Harness::new("fork");
     assert_eq!(harness.run().status.code(), Some(3));
     assert_eq!(harness.does(&["approve", "s:q1"]).status.code(), Some(0));
@@ -390,7 +390,7 @@ fn a_fork_begins_where_the_original_was_and_repeats_nothing() {
 }
 
 #[test]
-fn a_fork_asks_about_what_nobody_knows_the_end_of() {
+fn a_fork_asks_about_calls_without_a_known_end() {
     let harness = Harness::new("doubt");
     let gate = harness.hold("a");
     let mut run = harness.begin();
@@ -408,7 +408,7 @@ fn a_fork_asks_about_what_nobody_knows_the_end_of() {
 }
 
 #[test]
-fn only_what_is_done_is_pruned() {
+fn only_ended_sessions_are_pruned() {
     let harness = Harness::new("prune");
     assert_eq!(harness.run().status.code(), Some(3));
     harness.does(&["plan", "run", "plan.yaml", "--session", "t", "--mode", "canary"]);
@@ -424,7 +424,7 @@ fn only_what_is_done_is_pruned() {
 /// All stores have the same two sessions, written by versions of that form; the last one has a third that is long
 /// enough for a checkpoint. Their questions stay open for a hundred years, so that the machine's clock does not matter.
 #[test]
-fn stores_of_older_forms_open_and_their_sessions_go_on() {
+fn stores_of_older_formats_open_and_their_sessions_continue() {
     for form in [1, 2, 3] {
         let harness = Harness::new(&format!("form-{form}"));
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
@@ -453,7 +453,7 @@ fn stores_of_older_forms_open_and_their_sessions_go_on() {
 }
 
 #[test]
-fn a_store_of_a_later_form_is_refused_with_what_to_do() {
+fn a_store_of_a_later_format_is_refused_with_advice() {
     let harness = Harness::new("later");
     assert_eq!(harness.run().status.code(), Some(3));
     let connection = rusqlite::Connection::open(harness.folder.join("store/obelus.db")).unwrap();

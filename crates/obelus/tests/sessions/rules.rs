@@ -53,7 +53,7 @@ fn another_plan_input_or_agent_under_a_session_is_refused() {
 
 /// POL-9: the present rules of the agent's file apply to earlier sessions, and people are told of changes.
 #[test]
-fn a_kept_session_goes_on_under_the_present_rules_of_its_agent() {
+fn a_stored_session_continues_under_the_current_rules_of_its_agent() {
     let harness = Harness::new("present");
     let agent = |more: &str| {
         let text = format!(
@@ -116,7 +116,7 @@ fn a_kept_session_goes_on_under_the_present_rules_of_its_agent() {
 
 /// The call is detached, so the turn ends without it; the question stays open.
 #[test]
-fn a_plan_with_an_effect_in_doubt_has_not_ended_well() {
+fn a_plan_with_an_effect_in_doubt_is_not_a_success() {
     let harness = Harness::new("in-doubt");
     let plan = PLAN.lines().filter(|line| !line.contains("id: b") && !line.contains("id: c")).collect::<Vec<_>>();
     let plan = plan.join("\n").replace(", _outputPath: †state.a", "");
@@ -136,7 +136,7 @@ fn a_plan_with_an_effect_in_doubt_has_not_ended_well() {
 
 /// SQLite leaves a rollback journal beside the file, which a read-only process cannot roll back.
 #[test]
-fn a_store_whose_creation_was_killed_can_be_looked_at() {
+fn a_store_can_be_read_after_its_creation_was_killed() {
     let harness = Harness::new("created");
     let store = harness.folder.join("store");
     fs::create_dir_all(&store).unwrap();

@@ -40,7 +40,7 @@ fn a_field_is_chosen_by_a_button_and_the_next_message_is_its_value() {
 }
 
 #[test]
-fn buttons_of_the_call_as_it_was_do_not_answer_for_the_edit() {
+fn buttons_of_the_original_call_do_not_answer_the_edited_one() {
     let office = Office::open("stale");
     let (card, buttons) = office.card();
     office.press(card, "Edit");
@@ -61,7 +61,7 @@ fn buttons_of_the_call_as_it_was_do_not_answer_for_the_edit() {
 }
 
 #[test]
-fn an_edit_survives_a_restart_and_words_are_words_again_after_back() {
+fn an_edit_survives_a_restart_and_messages_are_normal_again_after_back() {
     let mut office = Office::open("edit-again");
     let (card, _) = office.card();
     office.press(card, "Edit");
@@ -82,7 +82,7 @@ fn an_edit_survives_a_restart_and_words_are_words_again_after_back() {
 }
 
 #[test]
-fn a_standing_consent_is_shown_in_words_before_it_counts() {
+fn a_standing_consent_is_described_before_it_counts() {
     let office = Office::open("consent");
     let (card, _) = office.card();
     office.press(card, "Yes, and also…");

@@ -173,7 +173,7 @@ fn a_card_is_answered_by_its_button_once_and_shows_who_answered() {
 }
 
 #[test]
-fn a_no_may_have_a_reason_and_a_question_answered_elsewhere_closes_its_card() {
+fn a_denial_can_have_a_reason_and_an_answer_elsewhere_closes_the_card() {
     let office = Office::open("no");
     let (card, buttons) = office.card();
     office.api.press(ANNA, card, &buttons[1]);
@@ -197,7 +197,7 @@ fn a_no_may_have_a_reason_and_a_question_answered_elsewhere_closes_its_card() {
 }
 
 #[test]
-fn outsiders_are_refused_and_their_presses_decide_nothing() {
+fn unknown_users_are_refused_and_their_buttons_decide_nothing() {
     let office = Office::open("outsider");
     let (card, buttons) = office.card();
     office.api.say(66, "set 1");
@@ -222,7 +222,7 @@ fn outsiders_are_refused_and_their_presses_decide_nothing() {
 }
 
 #[test]
-fn long_words_are_split_between_paragraphs_and_files_are_refused_politely() {
+fn long_messages_are_split_between_paragraphs_and_files_are_refused() {
     let office = Office::open("long");
     office.api.message(ANNA, json!({"voice": {"file_id": "f"}}));
     office.api.shows(ANNA, "I understand text only");
@@ -238,7 +238,7 @@ fn long_words_are_split_between_paragraphs_and_files_are_refused_politely() {
 }
 
 #[test]
-fn a_kill_between_an_update_and_its_answer_loses_nothing_and_repeats_nothing() {
+fn a_kill_between_an_update_and_its_answer_loses_and_repeats_nothing() {
     let mut office = Office::open("kill");
     office.api.refuse("sendMessage", usize::MAX, json!({"ok": false, "error_code": 502, "description": "Bad Gateway"}));
     office.api.say(ANNA, "good morning");
@@ -262,7 +262,7 @@ fn a_kill_between_an_update_and_its_answer_loses_nothing_and_repeats_nothing() {
 }
 
 #[test]
-fn a_card_works_after_a_restart_and_too_many_requests_are_waited_for() {
+fn a_card_works_after_a_restart_and_rate_limits_are_waited_for() {
     let mut office = Office::open("again");
     let many =
         json!({"ok": false, "error_code": 429, "description": "Too Many Requests", "parameters": {"retry_after": 1}});
@@ -289,7 +289,7 @@ fn a_card_works_after_a_restart_and_too_many_requests_are_waited_for() {
 }
 
 #[test]
-fn a_file_or_a_token_that_is_wrong_is_told_at_the_start() {
+fn an_invalid_config_or_token_is_reported_at_the_start() {
     let office = Office::new("wrong");
     let said = |office: &Office| {
         let ran = office.serve().output().unwrap();
@@ -314,7 +314,7 @@ fn a_refusal_of_the_bot_api_does_not_end_the_server() {
 }
 
 #[test]
-fn failures_of_the_bot_api_lose_no_word_and_repeat_none() {
+fn failures_of_the_bot_api_lose_and_repeat_no_message() {
     let office = Office::open("failures");
     let failed = json!({"ok": false, "error_code": 500, "description": "Internal Server Error"});
     let many =

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_words_are_few() {
+    fn the_quoted_end_of_stderr_is_short() {
         let words = |stderr: &str| Output { stderr: stderr.into(), ..Output::default() }.last_words();
         assert_eq!(words(""), "");
         assert_eq!(words("\n one\ntwo\n\n"), "one\ntwo");

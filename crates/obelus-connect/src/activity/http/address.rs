@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stays_one_piece_of_the_address() {
+    fn a_value_stays_one_segment_of_the_url() {
         for (template, x, url) in [
             ("http://h/a/{{ call.x }}", json!("1/../../admin?x=1#"), "http://h/a/1%2F..%2F..%2Fadmin%3Fx%3D1%23"),
             ("http://h/a?q={{ call.x }}", json!("a&b=c d+é"), "http://h/a?q=a%26b%3Dc%20d%2B%C3%A9"),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_cannot_lead_elsewhere() {
+    fn a_value_cannot_change_the_host_or_path() {
         for (template, x, problem) in [
             ("http://h/a/{{ call.x }}/b", json!(".."), "would change the address"),
             ("http://h/a/{{ call.x }}{{ call.x }}", json!("."), "would change the address"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_is_written_out() {
+    fn the_host_must_be_written_out() {
         for (template, problem) in [
             ("{{ call.url }}", "begin with http"),
             ("ftp://h/", "begin with http"),

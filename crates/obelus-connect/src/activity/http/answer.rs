@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_says_in_seconds_or_by_a_date_when_to_ask_again() {
+    fn retry_after_is_read_as_seconds_or_as_a_date() {
         let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
         for (text, seconds) in [
             ("7", Some(7)),

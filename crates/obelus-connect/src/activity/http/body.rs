@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_given_leaves_its_field_out() {
+    fn a_missing_value_omits_its_field() {
         let body = json!({"a": "{{ call.nothing }}", "b": ["{{ call.nothing }}"], "c": "{{ key }}"});
         assert_eq!(fill(&body), Ok(Some(json!({"b": [null], "c": "k"}))));
         assert_eq!(fill(&json!("{{ call.nothing }}")), Ok(None));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_a_body_is_told_with_its_place() {
+    fn an_error_in_a_body_is_reported_with_its_place() {
         for (body, problem) in [
             (json!({"a": [1, "{{ call.x "]}), "a: [1]: syntax error"),
             (json!("{{ x }}"), "`x` is not defined"),

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_keys_are_names_and_too_much_is_refused() {
+    fn odd_keys_are_plain_names_and_oversized_forms_are_refused() {
         let odd = json!({"[a]": "1", "b[c": "2", "d]": "3"});
         assert_eq!(Value::Object(tree("[a]=1&b[c=2&d]=3").unwrap()), odd);
         assert_eq!(tree(&format!("a{}=1", "[b]".repeat(9))), None);

@@ -20,7 +20,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_event_is_told_plainly() {
+    fn an_event_is_described_in_plain_words() {
         let told =
             |name: &str, data: serde_json::Value, language| event_words(&json!({"name": name, "data": data}), language);
         let deal = json!({"FIELDS": {"ID": "12"}});

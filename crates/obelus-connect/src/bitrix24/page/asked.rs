@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_for_the_client() {
+    fn the_limit_parameter_is_not_sent_to_the_portal() {
         for (limit, expected) in [
             (json!(null), Limit::Page),
             (json!("all"), Limit::All),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_go_by_id_unless_the_call_wants_another_order() {
+    fn pages_are_read_by_id_unless_the_call_sets_another_order() {
         for (call, expected) in [
             (json!({}), Some(Order::Up)),
             (json!({"order": {}, "filter": []}), Some(Order::Up)),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_is_selected_where_it_is_needed() {
+    fn the_id_is_added_to_select_where_paging_needs_it() {
         for (select, expected) in [
             (json!(["TITLE"]), json!(["TITLE", "ID"])),
             (json!(["id"]), json!(["id"])),

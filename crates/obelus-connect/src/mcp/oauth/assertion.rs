@@ -67,7 +67,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_no_key_does_not_sign() {
+    fn an_invalid_key_does_not_sign() {
         for text in ["", "key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"] {
             let error = assertion(&Secret::new(text), "a", "https://h", "1", 0).unwrap_err();
             assert!(error.contains("no key in PEM"), "{text}: {error}");
@@ -76,7 +76,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_numbers_keep_their_places(first in prop::array::uniform32(any::<u8>()), second in prop::array::uniform32(any::<u8>())) {
+        fn both_numbers_of_a_signature_keep_their_positions(first in prop::array::uniform32(any::<u8>()), second in prop::array::uniform32(any::<u8>())) {
             // DER: no leading zeros, except one if the number would look negative.
             let number = |bytes: &[u8]| {
                 let mut bytes: Vec<u8> = bytes.iter().copied().skip_while(|byte| *byte == 0).collect();

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_bearer_is_read() {
+    fn parameters_after_bearer_are_read() {
         let said = parse(
             "Basic realm=\"a, Bearer scope=x\", bearer realm=x, scope=\"a b a\\\"c\", resource_metadata = \"https://h/m\" , \
              error=insufficient_scope",
@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_to_its_end(text in "(Bearer )?[a-z=\", \\\\é]{0,60}") {
+        fn any_challenge_is_parsed_to_its_end(text in "(Bearer )?[a-z=\", \\\\é]{0,60}") {
             let said = parse(&text);
             prop_assert!(said.scopes.iter().all(|scope| is_scope(scope)));
         }

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_goes_where_the_server_takes_it() {
+    fn the_client_secret_is_sent_by_the_method_the_server_supports() {
         let pick = |methods: &[&str], has_secret| {
             let methods: Vec<String> = methods.iter().map(|&method| method.to_owned()).collect();
             Method::pick(Some(&methods), has_secret)

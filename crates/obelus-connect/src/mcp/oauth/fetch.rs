@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strangers_may_name_https_addresses_and_this_machine_only_to_itself() {
+    fn untrusted_addresses_must_be_https_and_loopback_only_from_loopback() {
         let far = Fetch::new(&Url::parse("https://mcp.example.test/").unwrap()).unwrap();
         let near = Fetch::new(&Url::parse("http://127.0.0.1:1/mcp").unwrap()).unwrap();
         for (text, from_far, from_near) in [

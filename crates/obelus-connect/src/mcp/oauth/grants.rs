@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_must_be_who_was_asked() {
+    fn the_issuer_of_a_redirect_must_be_the_one_that_was_asked() {
         let back = "http://127.0.0.1:5/callback";
         for (query, names_itself, words) in [
             ("code=c&state=s", false, None),

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_the_one_that_was_named() {
+    fn the_configured_address_is_used() {
         for (base, url) in [
             ("https://api.example.test/v1", "https://api.example.test/v1/chat/completions"),
             ("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1/chat/completions"),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_needed_unless_the_server_was_chosen() {
+    fn a_key_is_required_only_for_the_default_server() {
         let options = OpenAiOptions::named("m");
         let failure = Access::new(None, None).headers(&options).unwrap_err();
         assert!(failure.code == Code::NoKey && failure.message.contains("OPENAI_API_BASE"));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_of_an_agents_file_never_sees_a_key() {
+    fn a_proxy_of_an_agents_file_is_refused_for_plain_http() {
         let options =
             OpenAiOptions { proxy: Some("http://proxy.example.test".to_owned()), ..OpenAiOptions::named("m") };
         let failure = Access::new(Some("http://h/v1"), None).client(&options).unwrap_err();

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_become_one_answer() {
+    fn pieces_of_a_stream_are_joined_into_one_answer() {
         let usage = json!({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}});
         let role = json!({"choices": [{"delta": {"role": "assistant", "content": null}}]});
         let answer =
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_answer_is_told_apart() {
+    fn incomplete_answers_have_distinct_error_codes() {
         let code = |events: &[Value]| collected(events).unwrap_err().code;
         assert_eq!(code(&[delta("{\"say\": \"a\"}", None)]), Code::CutOff);
         assert_eq!(code(&[delta(" ", Some("stop"))]), Code::Empty);

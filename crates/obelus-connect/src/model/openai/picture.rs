@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_sent_is_said_without_its_name() {
+    fn an_unusable_picture_is_reported_without_its_name() {
         let folder = std::env::temp_dir().join(format!("obelus-picture-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let large = folder.join("large.png");

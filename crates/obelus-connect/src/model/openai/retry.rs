@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn retries_run_out_and_answers_bring_them_back() {
+    fn the_retry_budget_runs_out_and_is_refilled_by_answers() {
         let budget = Budget::default();
         assert_eq!((0..100).filter(|_| budget.take()).count(), 10);
         budget.earn();
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_to_a_limit_and_the_server_has_the_last_word() {
+    fn pauses_grow_to_a_limit_and_retry_after_overrides_them() {
         let failure = Failure::new(Code::ServerError, "");
         for attempt in 0..40 {
             let longest = FIRST_PAUSE.saturating_mul(1 << attempt.min(16)).min(MAX_PAUSE);

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_same_however_they_are_cut() {
+    fn events_do_not_depend_on_chunk_boundaries() {
         for (text, expected) in [
             ("data: a\n\ndata: b\n\n", vec!["a", "b"]),
             ("\u{feff}data:a\r\n\r\ndata:  b\r\n\r\n", vec!["a", " b"]),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_or_has_no_end_is_an_error() {
+    fn invalid_utf8_and_endless_events_are_errors() {
         assert_eq!(events(b"data: \xff\n\n", 3).unwrap_err().code, Code::NotUtf8);
         let endless = vec![b'x'; MAX_EVENT_BYTES + 1];
         assert_eq!(events(&endless, 65536).unwrap_err().code, Code::TooLarge);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn fuzz_streams_become_the_same_answer_however_they_are_cut() {
+    fn fuzz_the_answer_of_a_stream_does_not_depend_on_chunk_boundaries() {
         use crate::fuzz::{fuzz, piece_of};
         use crate::model::openai::collect::Collected;
         use obelus_kernel::dialect::Dialect;

@@ -62,7 +62,7 @@ fn otherwise_answers_when_nothing_matches() {
 }
 
 #[test]
-fn conditions_and_templates_see_what_the_request_shows() {
+fn conditions_and_templates_see_the_content_of_the_request() {
     let mut prompt = asked("сделка 7");
     prompt.texts.insert(0, ("assistant".to_owned(), "да?".to_owned()));
     prompt.kinds = vec![
@@ -115,7 +115,7 @@ fn conditions_and_templates_see_what_the_request_shows() {
 }
 
 #[test]
-fn groups_of_the_pattern_are_at_hand_by_number_and_by_name() {
+fn pattern_groups_are_available_by_number_and_by_name() {
     let text = r#"
 - user: '(?<what>\w+) (\d+)(?: из (?<of>\d+))?'
   when: .m.what == "строка" and .m["2"] == "7"
@@ -149,7 +149,7 @@ fn a_leaf_that_is_one_expression_keeps_its_type() {
 }
 
 #[test]
-fn names_are_looked_for_where_they_mean_something() {
+fn filters_and_tests_are_checked_only_inside_expressions() {
     let text =
         json!([{"output": "it's | fine {# |no #}{{ '|no is no' ~ user|upper }}{% set a = 1 %}{{ a is odd }} is |no"}]);
     assert_eq!(solution(&text.to_string(), &asked("x")).output, json!("it's | fine |no is noXtrue is |no"));
@@ -187,7 +187,7 @@ fn data_never_becomes_a_reference() {
 }
 
 #[test]
-fn a_thought_is_answered_by_its_call() {
+fn a_model_call_is_answered_by_a_rule_for_its_call() {
     let text = "
 - {user: '', output: never}
 - {when: '.purpose == \"think\"', output: '{{ call.n * 2 }} {{ scope[0].data.title }}'}
@@ -198,7 +198,7 @@ fn a_thought_is_answered_by_its_call() {
 }
 
 #[test]
-fn raw_text_is_read_as_a_models() {
+fn raw_text_is_parsed_like_a_models_answer() {
     let good = "[{raw: '{\"say\": {{ user|tojson }}, \"calls\": []}'}]";
     assert_eq!(solution(good, &asked("\"a\"")).say.as_deref(), Some("\"a\""));
     match answer("[{raw: 'I think {{ user }}'}]", &asked("so")) {
@@ -217,7 +217,7 @@ fn a_rule_can_fail_as_a_model_does() {
 }
 
 #[test]
-fn calls_are_made_from_data_and_stand_after_those_of_the_answer() {
+fn calls_generated_from_data_follow_the_calls_of_the_answer() {
     let mut prompt = asked("all");
     prompt.kinds = vec![json!({"kind": "state", "value": {"ids": [1, 2]}})];
     let text = "
@@ -231,7 +231,7 @@ fn calls_are_made_from_data_and_stand_after_those_of_the_answer() {
 }
 
 #[test]
-fn once_passes_over_what_the_turn_already_shows() {
+fn a_rule_with_once_is_skipped_if_the_turn_already_has_its_answer() {
     let text = "
 - {once: true, answer: {say: Ищу, calls: [{_tool: find, name: '{{ user }}', in: †state.where, not: null}]}}
 - {output: done}
@@ -258,7 +258,7 @@ fn once_passes_over_what_the_turn_already_shows() {
 }
 
 #[test]
-fn requests_are_counted_as_far_as_they_show() {
+fn requests_of_a_turn_are_counted() {
     let count = |prompt: &Prompt| solution("[{output: '{{ requests }}'}]", prompt).output;
     let mut prompt = asked("a");
     assert_eq!(count(&prompt), json!(1));
@@ -272,7 +272,7 @@ fn requests_are_counted_as_far_as_they_show() {
 }
 
 #[test]
-fn what_goes_wrong_in_a_rule_is_said_with_its_place() {
+fn an_error_in_a_rule_is_reported_with_its_place() {
     for (text, expected) in [
         ("[{name: sum, answer: {say: '{{ kinds.state.x }}'}}]", "p.yaml: rule 1 (sum), `answer.say`: undefined value"),
         (
@@ -289,7 +289,7 @@ fn what_goes_wrong_in_a_rule_is_said_with_its_place() {
 }
 
 #[test]
-fn what_is_found_in_a_request_is_seen_by_conditions_templates_and_calls() {
+fn values_of_find_are_available_to_conditions_templates_and_calls() {
     let text = r#"
 find:
   page: .kinds.seen.text // ""
@@ -324,7 +324,7 @@ rules:
 }
 
 #[test]
-fn a_rule_knows_the_step_that_asks() {
+fn a_rule_can_test_the_node_that_asks() {
     let text = "- {when: '.node == \"plan\"', output: '{{ node }}'}\n- {output: 2}";
     let at = |node: &str| Prompt { node: Some(node.to_owned()), ..asked("x") };
     assert_eq!(solution(text, &at("plan")).output, json!("plan"));
@@ -333,7 +333,7 @@ fn a_rule_knows_the_step_that_asks() {
 }
 
 #[test]
-fn a_mistake_in_the_file_is_found_when_it_is_read() {
+fn an_error_in_the_file_is_found_when_it_is_loaded() {
     for (text, expected) in [
         ("- user: (", "p.yaml:1:"),
         ("- output: 1\n- name: n\n  user: (\n  output: 1", "p.yaml:3:9: rule 2 (n), `user`: unclosed group"),

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_an_earlier_tool_has_too_are_shown_by_its_name() {
+    fn parameters_equal_to_those_of_an_earlier_tool_are_shown_by_its_name() {
         let list = |words: &str| {
             let properties =
                 json!({"filter": {"type": "object"}, "select": {"type": "array"}, "limit": {"type": "integer"}});

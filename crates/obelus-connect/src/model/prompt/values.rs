@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn many_records_are_a_table_few_are_lines_and_other_values_stand_as_they_are() {
+    fn many_records_become_a_table_few_become_lines_and_other_values_are_unchanged() {
         let more = json!({"_more": {"shown": 3, "total": 9, "note": "narrow the filter"}});
         let rows = json!([{"id": 1, "a": "x"}, {"id": "2"}, {"b": [1], "id": 3}, more]);
         assert_eq!(shown(&rows), below(&["|id|a|b", "|1|x", "|2", "|3||[1]", "|‹9 in all, 3 shown›"]));
@@ -169,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_only_holds_records_is_shown_as_these() {
+    fn a_record_that_contains_only_records_is_shown_as_its_records() {
         let value = json!({"tasks": [{"id": 1}], "_more": {"shown": 1, "total": 4}});
         let lines = ["|id: 1", "|‹4 in all, 1 shown›"].map(str::to_owned).to_vec();
         assert_eq!(shown(&value), (Some("tasks".to_owned()), None, lines));
     }
 
     #[test]
-    fn a_list_that_is_as_long_as_was_asked_for_says_so() {
+    fn a_list_as_long_as_the_limit_says_so() {
         let rows = |shown: u64| json!([{"id": 1}, {"id": 2}, {"_more": {"shown": shown, "total": 106}}]);
         let last = |shown: u64, limit| result(&rows(shown), limit).below.pop().unwrap();
         assert_eq!(last(2, Some(2)), "|‹106 in all, 2 asked for›");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_could_be_taken_for_something_else_is_quoted() {
+    fn an_ambiguous_text_is_quoted() {
         for (text, expected) in [
             ("Окна — ООО «Ромашка»", "Окна — ООО «Ромашка»"),
             ("12", "12"),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_memory_is_shown_by_its_members() {
+    fn a_memory_kind_is_shown_by_its_instances() {
         let value = json!({
             "staff": [{"ID": "1", "NAME": "Ann"}, {"ID": "2", "NAME": "Bob"}, {"ID": "3", "NAME": "Cy"}],
             "stages": {"MAIN": [{"ID": "NEW"}], "a b": []},

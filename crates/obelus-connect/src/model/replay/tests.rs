@@ -27,7 +27,7 @@ fn said(replay: &Replay, prompt: &Prompt) -> String {
 }
 
 #[test]
-fn a_line_keeps_what_tells_requests_apart_and_not_the_prompt() {
+fn a_recorded_line_identifies_the_request_without_its_prompt() {
     let mut prompt = asked("привет");
     prompt.instructions = vec!["private".to_owned()];
     let line: Value = serde_json::from_str(&recorded(&prompt, "a")).unwrap();
@@ -43,7 +43,7 @@ fn a_line_keeps_what_tells_requests_apart_and_not_the_prompt() {
 }
 
 #[test]
-fn the_digest_is_the_prompts_and_not_the_hours() {
+fn the_digest_of_a_prompt_does_not_depend_on_times() {
     let question = |time: &str, id: &str| json!({"id": id, "requested_at": time, "expires_at": time});
     let prompt = |time, id| Prompt { questions: vec![question(time, id)], ..bare() };
     assert_eq!(digest(&prompt("1", "q1")), digest(&prompt("2", "q1")));
@@ -53,7 +53,7 @@ fn the_digest_is_the_prompts_and_not_the_hours() {
 }
 
 #[test]
-fn the_same_request_gets_its_own_answers_in_order_and_each_once() {
+fn repeated_requests_get_their_recorded_answers_in_order_and_each_once() {
     let (a, b) = (asked("a"), asked("b"));
     let replay = replay(&[recorded(&a, "1"), recorded(&b, "2"), String::new(), recorded(&a, "3")]);
     assert_eq!(said(&replay, &b), "2");
@@ -64,7 +64,7 @@ fn the_same_request_gets_its_own_answers_in_order_and_each_once() {
 }
 
 #[test]
-fn a_request_that_has_changed_gets_the_next_answer_to_the_same_words() {
+fn a_changed_request_gets_the_next_answer_to_the_same_message() {
     let replay = replay(&[
         recorded(&asked("a"), "1"),
         recorded(&thinking(json!({"_tool": "t", "n": 1})), "2"),
@@ -79,7 +79,7 @@ fn a_request_that_has_changed_gets_the_next_answer_to_the_same_words() {
 }
 
 #[test]
-fn a_line_that_is_no_exchange_is_named() {
+fn an_invalid_line_of_a_recording_is_named() {
     let text = format!("{}\n\n{{}}\n", recorded(&bare(), "1"));
     let error = Replay::parse(Path::new("r.jsonl"), &text).err().unwrap().to_string();
     assert!(error.starts_with("r.jsonl:3: not an exchange of a recording: missing field"), "{error}");

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_that_does_not_end_in_the_answer_lacks_it() {
+    fn a_plan_must_end_with_the_answer() {
         for (last, lacks) in [
             ("Answer with the cheapest one", None),
             ("Tell the user which is cheaper", None),

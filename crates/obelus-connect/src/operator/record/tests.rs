@@ -35,7 +35,7 @@ fn why(text: &str) -> Option<Refusal> {
 }
 
 #[test]
-fn what_carries_ids_markup_data_or_long_quotations_is_refused() {
+fn facts_with_ids_markup_data_or_long_quotations_are_refused() {
     for (text, refusal) in [
         ("Press e5 to buy", Refusal::Id),
         ("The button is [ref=e99]", Refusal::Markup),
@@ -59,7 +59,7 @@ fn what_carries_ids_markup_data_or_long_quotations_is_refused() {
 }
 
 #[test]
-fn what_only_looks_like_that_is_taken() {
+fn facts_that_only_resemble_ids_or_markup_are_accepted() {
     for text in [
         "Reid likes E5 fuel",
         "e10 petrol is cheaper",
@@ -109,7 +109,7 @@ async fn opr_3_the_activity_remembers_the_ids_that_its_session_was_shown() {
 }
 
 #[test]
-fn short_facts_with_codes_and_dates_are_no_quotations() {
+fn short_facts_with_codes_and_dates_are_not_quotations() {
     let page = "- paragraph [ref=e2]: Order AB-12-34-56-78 of 2026-05-01 14:30, delivery 2026-05-03 10:00-18:00, track \
                 RR-12-34-56-78-RU, 3 x 1 990,00 = 5 970,00 RUB, VAT 20 % = 995,00";
     for text in [
@@ -121,7 +121,7 @@ fn short_facts_with_codes_and_dates_are_no_quotations() {
 }
 
 #[test]
-fn refused_facts_are_told_by_their_place_and_the_others_are_taken() {
+fn refused_facts_are_named_by_position_and_the_others_are_accepted() {
     let step = json!({"facts": [{"fact": "Press e5"}, {"fact": "The blue kettle costs 1990"}, {"fact": "the BLUE kettle costs 1990."}]});
     let state = recorded(&step);
     assert_eq!(facts_of(&state), ["The budget is 5000", "The blue kettle costs 1990"]);
@@ -146,7 +146,7 @@ fn after_a_restart_facts_wait_for_the_next_observation() {
 }
 
 #[test]
-fn a_plan_has_three_to_six_items_and_nothing_in_it_that_may_not_be_kept() {
+fn a_plan_has_three_to_six_items_without_forbidden_content() {
     let state = state();
     let planned = |plan: Value| record(&Recording { state: &state, plan: &plan, shown: Some(PAGE), ..nothing() });
     let taken = planned(json!(["Open", "Compare", "Sum up", "Answer"])).unwrap();
@@ -162,7 +162,7 @@ fn a_plan_has_three_to_six_items_and_nothing_in_it_that_may_not_be_kept() {
 }
 
 #[test]
-fn a_new_goal_begins_anew_and_sets_the_facts_aside() {
+fn a_new_goal_resets_the_plan_and_archives_the_facts() {
     let mut state = state();
     state["progress"] = json!({"item": 3, "done": ["Opened the shop"], "blocked": "no"});
     let goal = |is_new: bool| json!({"goal": "Find a cup", "is_new": is_new});
@@ -177,7 +177,7 @@ fn a_new_goal_begins_anew_and_sets_the_facts_aside() {
 }
 
 #[test]
-fn a_fact_takes_the_place_of_the_one_that_it_corrects() {
+fn a_fact_replaces_the_one_that_it_corrects() {
     let first = recorded(&json!({"facts": [{"fact": "The lid is red"}, {"fact": "Two are left"}]}));
     let (count, seen) = (facts_of(&first).len(), json!({}));
     let step = json!({"facts": [{"fact": "One is left", "instead_of": "two are left."}, {"fact": "A cup", "instead_of": "no such fact"}]});
@@ -191,7 +191,7 @@ fn a_fact_takes_the_place_of_the_one_that_it_corrects() {
 }
 
 #[test]
-fn an_item_that_is_not_in_the_plan_is_told_and_not_taken() {
+fn an_item_that_is_not_in_the_plan_is_refused() {
     let state = recorded(&json!({"progress": {"item": 9, "done": ["Opened the shop"], "blocked": null}}));
     assert_eq!(state["progress"]["item"], 1);
     assert_eq!(state["progress"]["done"], json!(["Opened the shop"]));
@@ -199,7 +199,7 @@ fn an_item_that_is_not_in_the_plan_is_told_and_not_taken() {
 }
 
 #[test]
-fn doing_the_same_again_and_again_is_noticed() {
+fn repeated_identical_actions_are_detected() {
     let mut state = state();
     let action = json!({"tool": "look", "params": {"name": "More"}});
     let seen = json!({});
@@ -237,7 +237,7 @@ fn any_step() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn facts_are_never_lost_whatever_is_decided_planned_or_wanted(
+    fn facts_survive_every_decision_plan_and_goal(
         steps in prop::collection::vec((any_step(), any::<bool>(), any::<bool>()), 1..8)
     ) {
         let mut state = state();
@@ -257,7 +257,7 @@ proptest! {
     }
 
     #[test]
-    fn to_record_the_same_twice_is_to_record_it_once(step in any_step()) {
+    fn recording_is_idempotent(step in any_step()) {
         let once = recorded(&step);
         let seen = json!({});
         let twice = record(&Recording { state: &once, step: &step, seen: &seen, shown: Some(PAGE), ..nothing() }).unwrap();
@@ -273,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn any_words_at_all_are_taken_or_refused(text in any::<String>(), page in any::<String>()) {
+    fn any_text_is_accepted_or_refused_without_a_panic(text in any::<String>(), page in any::<String>()) {
         let taken = TextChecker::new(Some(&page), None).take(&text, LONGEST_FACT);
         prop_assert!(taken.is_err() || taken.unwrap().chars().count() <= LONGEST_FACT);
     }

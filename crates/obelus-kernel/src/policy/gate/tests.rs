@@ -94,7 +94,7 @@ fn canary_permits_reading_and_creating() {
 }
 
 #[test]
-fn an_action_that_was_proposed_after_reading_untrusted_data_needs_a_person() {
+fn an_action_proposed_after_untrusted_data_needs_approval() {
     let proposed = vec![Reason::ProposedAfterReading(vec!["page".to_owned()])];
     assert_eq!(Case { proposer: page(), ..acting() }.verdict(), (Ruling::Confirm, proposed));
     let read = Case { proposer: page(), ..case(json!({"x-effect": "read"})) };
@@ -102,7 +102,7 @@ fn an_action_that_was_proposed_after_reading_untrusted_data_needs_a_person() {
 }
 
 #[test]
-fn an_untrusted_value_in_a_target_needs_a_person() {
+fn an_untrusted_value_in_a_target_needs_approval() {
     let target = |path: &str| Reason::UntrustedTarget { path: path.to_owned(), sources: vec!["page".to_owned()] };
     assert_eq!(Case { params: page(), ..acting() }.verdict(), (Ruling::Confirm, vec![target("to")]));
     let undeclared = Case { params: page(), ..case(json!({"x-effect": "update"})) };
@@ -112,7 +112,7 @@ fn an_untrusted_value_in_a_target_needs_a_person() {
 }
 
 #[test]
-fn only_a_read_may_follow_an_untrusted_target() {
+fn only_a_read_can_use_an_untrusted_target() {
     let of = |effect: &str, may_follow: bool| {
         let tool = json!({"x-effect": effect, "x-target": ["to"]});
         Case { params: page(), may_follow, ..case(tool) }.verdict().0

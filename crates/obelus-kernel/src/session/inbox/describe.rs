@@ -15,9 +15,9 @@ use crate::visible::visible;
 pub(in crate::session) enum Part<'a> {
     /// That the call is made at all.
     Proposal,
-    /// What lies at a place below the parameters.
+    /// The value at a path below the parameters.
     Value(&'a [Segment], &'a Value),
-    /// What its executor is shown of memory.
+    /// The scopes that its executor sees.
     Scopes,
 }
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_out() {
+    fn a_description_contains_every_parameter() {
         let call = value!({
             "_tool": "pay", "to": "a", "fields": {"SUM": 5, "rows": [{"n": 1}, [2, 3]]}, "tags": ["x", 1], "empty": {},
             "_scopes": ["text"], "_delegate": "anonymous", "_outputPath": "†state.x", "_outputMethod": "push",
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_that_poses_as_a_latin_one_is_shown_as_an_escape() {
+    fn a_letter_that_looks_like_a_latin_one_is_shown_as_an_escape() {
         for (text, shown) in [
             ("olga@\u{435}xample.test", r#""olga@\u{435}xample.test""#),
             ("https://\u{430}\u{440}\u{440}\u{435}.test", r#""https://\u{430}\u{440}\u{440}\u{435}.test""#),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_pass_for_another() {
+    fn a_misleading_parameter_name_is_quoted_or_escaped() {
         for (name, shown) in [
             ("to", "to"),
             ("t\u{43e}", r#""t\u{43e}""#),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_hides_nothing_and_is_whole() {
+    fn a_long_text_is_shown_completely() {
         let text = "x".repeat(10_000);
         let words = words(&value!({"_tool": "t", "body": text, "to": "a", "_outputPath": "†state.x"}));
         let lines: Vec<&str> = words.lines().collect();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_trusted_is_marked_where_it_stands() {
+    fn untrusted_values_are_marked_in_place() {
         let page = Origins::of(Origin::Tool { name: "open_page".into(), trusted: false });
         let marked = ["to", "rows[1].id"];
         let origins = |part: Part<'_>| match part {

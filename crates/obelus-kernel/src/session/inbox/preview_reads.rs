@@ -12,7 +12,7 @@ use crate::origin::Origins;
 use crate::session::ids::{JobRef, LocalCall, QuestionNumber};
 use crate::tool::Tool;
 
-/// The limit of looks of one question.
+/// The limit of reads for one question.
 pub(in crate::session) const MOST_READS: usize = 200;
 
 /// Queued and running looks, by question and call.

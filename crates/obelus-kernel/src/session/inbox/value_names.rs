@@ -42,7 +42,7 @@ impl CallTexts<'_> {
         self.context.latest().take(MOST_MESSAGES).find_map(|message| {
             let Message::Data(data) = message else { return None };
             let by = data.output.as_ref()?.call.get("_tool")?.as_str()?;
-            // A record's own name is used whoever gave it, because its number is shown too.
+            // A record's own name is used even if it is untrusted, because its number is shown too.
             let may_name = tool.is_record(place) || self.context.tool(by).is_some_and(|tool| tool.trusted);
             if !sources.contains(&by) || !may_name {
                 return None;
@@ -156,13 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn a_value_has_the_name_that_a_trusted_tool_gave_it_and_nothing_in_it_misleads() {
+    fn a_value_is_shown_with_its_escaped_name_from_a_trusted_tool() {
         let named = Named { place: "fields.STAGE".to_owned(), value: "LOSE".into(), name: "Lost\\u{202e}".to_owned() };
         assert_eq!(names("trusted"), [named]);
     }
 
     #[test]
-    fn a_tool_that_is_not_believed_gives_no_names() {
+    fn an_untrusted_tool_gives_no_names() {
         assert_eq!(names("untrusted"), []);
     }
 }

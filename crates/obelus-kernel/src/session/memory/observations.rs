@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_stands_until_it_is_overwritten() {
+    fn a_digest_is_current_until_it_is_overwritten() {
         let mut memory = memory();
         observe(&mut memory, "a", "one");
         observe(&mut memory, "b", "two");

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_goes_to_every_path_of_a_group_or_to_none() {
+    fn a_value_is_written_to_all_paths_of_a_group_or_to_none() {
         let mut memory = memory();
         assert!(writes(&mut memory, "†state.a && †state.n", |memory, author| {
             memory.write_value(author, json!("text"), None).is_err()
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_carries_what_it_was_made_of_and_who_brought_it() {
+    fn a_result_has_the_origins_of_its_inputs_and_of_its_tool() {
         let mut memory = memory();
         writes(&mut memory, "†state.a", |memory, author| memory.write_value(author, json!("x"), None).unwrap());
         let origins = memory.context.origins(&Path::field("state", "a"), None);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_alternative_takes_an_error_and_without_one_the_call_fails() {
+    fn the_last_alternative_receives_an_error_and_without_alternatives_the_call_fails() {
         let mut memory = memory();
         let error = || CallError::new("broken", "it is broken");
         writes(&mut memory, "†state.a || †state.b", |memory, author| {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_for_one_alternative_and_all_of_it_by_the_method_of_the_call() {
+    fn messages_must_fill_one_alternative_completely_with_the_method_of_the_call() {
         let message = |name: &str| json!({"type": "data", "kind": "state", "data": {name: 1}});
         for (messages, fits) in [
             (vec![message("b"), message("c")], true),
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_push_is_judged_by_the_new_element_alone() {
+    fn only_the_new_element_of_a_push_is_validated() {
         let list = json!({"list": {"type": "array", "items": {"type": "integer"}}});
         let mut memory = memory_with(json!({"list": ["old"]}), list);
         let call = json!({"_tool": "t", "_outputPath": "†state.list", "_outputMethod": "push"});

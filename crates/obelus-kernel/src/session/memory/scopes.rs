@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_shown_what_its_scopes_name_and_nothing_else() {
+    fn a_call_sees_only_its_scopes() {
         let Ok(Expr::Ref(path)) = Expr::parse("†state.b.c") else { panic!("a reference") };
         let scopes = [Scope::Kind("text".into()), Scope::Path((*path).clone().into()), Scope::Kind("nosuch".into())];
         let shown = shown(&scopes);

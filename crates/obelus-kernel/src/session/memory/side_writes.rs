@@ -73,7 +73,7 @@ mod tests {
     use crate::origin::Origins;
 
     #[test]
-    fn a_declaration_that_cannot_be_written_takes_nothing_back() {
+    fn a_failed_side_write_does_not_undo_the_others() {
         let sides = json!([
             {"to": "†state.last", "value": ".result.id"},
             {"to": "†state.count", "value": ".result.id | error(\"no\")"},

@@ -28,7 +28,7 @@ impl History {
     pub(in crate::session) fn push(&mut self, what: TranscriptEvent) {
         let entry = TranscriptEntry::new(self.batch, what);
         let at = match &entry.what {
-            // Concurrent calls end in any order: they are told in the order of the answer.
+            // Concurrent calls end in any order: they are listed in the order of the answer.
             TranscriptEvent::Call(call) => {
                 let is_later = |other: &TranscriptEntry| match &other.what {
                     TranscriptEvent::Call(other) => other.place > call.place,
@@ -66,7 +66,7 @@ impl History {
         &self.entries[..self.sent]
     }
 
-    /// Calls that no request has told yet, each with its index.
+    /// Calls that no request has shown yet, each with its index.
     pub(in crate::session) fn unsent_calls(&self) -> impl Iterator<Item = (usize, &CallEntry)> {
         self.entries.iter().enumerate().skip(self.sent).filter_map(|(at, entry)| match &entry.what {
             TranscriptEvent::Call(call) => Some((at, &**call)),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_in_the_order_of_writing_and_what_was_sent_stays_in_its_place() {
+    fn calls_are_listed_in_the_order_of_writing_and_sent_entries_do_not_move() {
         let mut history = History::default();
         history.push(call(1, "b", CallStatus::Done, ""));
         history.push(call(0, "a", CallStatus::Done, ""));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn opr_10_a_page_that_was_left_becomes_a_line_and_what_stands_before_it_stays() {
+    fn opr_10_a_left_page_becomes_a_line_and_earlier_entries_are_unchanged() {
         let mut history = History::default();
         history.push(user("go"));
         history.push(observed("page", 5_000, false));
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_current_page_stays_whatever_the_budget_and_one_that_nobody_saw_goes() {
+    fn the_current_page_is_kept_over_any_budget_and_an_unsent_one_is_dropped() {
         let mut history = History::default();
         history.push(observed("unseen", 100, false));
         history.push(observed("page", 9_000, false));
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_and_words_go_before_changes_denials_and_failures() {
+    fn reads_and_texts_are_shortened_before_changes_denials_and_failures() {
         let mut history = History::default();
         for n in 0..30 {
             history.push(user(&format!("message {n} {}", "z".repeat(30))));
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_there_is_no_room_for_are_counted() {
+    fn changes_beyond_the_budget_are_counted() {
         let mut history = History::default();
         for n in 0..100 {
             history.push(call(n, "make", CallStatus::Done, "m"));
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asks_for_is_bounded() {
+    fn the_number_of_unsent_entries_is_limited() {
         let mut history = History::default();
         for n in 0..5_000 {
             history.push(call(n, "make", CallStatus::Done, "m"));
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_one_off_request_keeps_the_words() {
+    fn a_one_off_request_keeps_only_the_texts() {
         let mut history = History::default();
         history.push(user("hello"));
         let (say, output, calls) = (Some("hi".to_owned()), Value::Null, vec![json!({"_tool": "t"})]);

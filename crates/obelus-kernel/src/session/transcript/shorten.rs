@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_empty_is_left_out_and_an_empty_result_is_not() {
+    fn empty_fields_are_omitted_and_an_empty_result_is_not() {
         let row = json!({"id": 1, "a": null, "b": "", "c": [], "d": {"e": null}, "f": false});
         assert_eq!(shorten(&json!([row]), 100), json!([{"id": 1, "f": false}]));
         assert_eq!(shorten(&json!({"tasks": [], "next": null}), 100), json!({"tasks": []}));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_shown_by_its_head_and_its_length() {
+    fn a_long_list_is_shown_by_its_first_elements_and_its_length() {
         let rows: Value = (0..100).map(|n| json!({"id": n, "title": "x".repeat(20)})).collect();
         let short = shorten(&rows, 200);
         let shown = short.as_array().unwrap();

@@ -15,7 +15,7 @@ proptest! {
 
     /// The driver checks the rules after every input, and at the end that everything has ended.
     #[test]
-    fn the_rules_hold_whatever_happens(world in world()) {
+    fn the_rules_hold_for_any_sequence_of_inputs(world in world()) {
         Driver::play(&world);
     }
 
@@ -38,7 +38,7 @@ proptest! {
 
     /// DUR-1: a restored session continues exactly as the original.
     #[test]
-    fn a_session_taken_up_from_a_checkpoint_goes_on_as_if_it_had_never_stopped(world in world(), every in 1..5usize) {
+    fn a_session_restored_from_a_checkpoint_continues_as_if_it_had_never_stopped(world in world(), every in 1..5usize) {
         let played = Driver::play(&world);
         let mut session = world.session();
         let mut transcript = Vec::new();

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_are_known_however_they_are_dressed() {
+    fn headings_are_recognised_in_any_markup() {
         for (line, strong, content) in [
             ("ACTION:", true, ""),
             ("ACTION: []", true, " []"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_is_no_heading() {
+    fn prose_is_not_a_heading() {
         for line in [
             "action",
             "Action",

@@ -19,7 +19,7 @@ fn told(dialect: Dialect, text: &str, piece: usize) -> (String, Vec<(usize, Valu
 }
 
 #[test]
-fn words_and_calls_are_told_as_they_come() {
+fn texts_and_calls_are_reported_as_they_arrive() {
     let text =
         r#" {"say": "Ищу \"Окна\"\n\u0451 \ud83d\ude00", "calls": [{"_tool": "a", "x": "]}{"}, {"_tool": "b"}]}"#;
     let mut reader = Reader::new(Dialect::Json);
@@ -39,7 +39,7 @@ fn words_and_calls_are_told_as_they_come() {
 }
 
 #[test]
-fn only_members_of_the_answer_itself_are_told() {
+fn only_top_level_members_of_the_answer_are_reported() {
     let text = r#"```json
         {"output": {"say": "no", "calls": [{"_tool": "no"}]}, "n": [1, {"a": "]"}], "t": true, "say": null, "calls": [1, {"_tool": "b"}]}
         ```"#;
@@ -47,7 +47,7 @@ fn only_members_of_the_answer_itself_are_told() {
 }
 
 #[test]
-fn what_is_not_in_format_is_silent_from_there_on() {
+fn nothing_is_reported_after_a_format_error() {
     for text in [
         "I think {\"say\": \"a\"}",
         r#"["say", "a"]"#,
@@ -67,7 +67,7 @@ fn what_is_not_in_format_is_silent_from_there_on() {
 }
 
 #[test]
-fn words_in_blocks_are_told_after_the_actions() {
+fn in_blocks_the_text_is_reported_after_the_actions() {
     let text = "THOUGHT:\nAssistant: no\nACTION:\n[]\nASSISTANT: Да.\nВсё\nготово.";
     for piece in [1, 2, 7, 100] {
         assert_eq!(told(Dialect::Blocks, text, piece), ("Да.\nВсё\nготово.".to_owned(), vec![]), "{piece}");
@@ -94,7 +94,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 proptest! {
     /// Streaming finds the same words and calls as parsing the whole answer, for any division into pieces.
     #[test]
-    fn what_is_told_early_is_what_the_whole_answer_says(
+    fn early_reports_match_the_complete_answer(
         say in prop::option::of(any::<String>()),
         calls in prop::collection::vec(any_value(), 0..4),
         output in any_value(),
@@ -113,7 +113,7 @@ proptest! {
 
     /// No input makes the reader panic, or return more words than the answer has.
     #[test]
-    fn anything_can_come(text in "[\\{\\}\\[\\]\",:\\\\ua0-9 sayclls\n]{0,200}", piece in 1..9_usize, blocks: bool) {
+    fn any_stream_is_read_without_a_panic(text in "[\\{\\}\\[\\]\",:\\\\ua0-9 sayclls\n]{0,200}", piece in 1..9_usize, blocks: bool) {
         let dialect = if blocks { Dialect::Blocks } else { Dialect::Json };
         let (words, _) = told(dialect, &text, piece);
         prop_assert!(words.len() <= text.len());

@@ -32,7 +32,7 @@ fn of_creation(memory: &Memory, params: &Value) -> Option<Vec<Grounded>> {
 }
 
 #[test]
-fn its_targets_are_grounded_and_the_rest_may_be_anything() {
+fn only_the_targets_of_a_creation_must_be_grounded() {
     let memory = mail("напиши на olga@example.test", json!(["to", "cc"]));
     for params in [
         json!({"to": "olga@example.test", "body": "Прислали счёт"}),
@@ -55,7 +55,7 @@ fn its_targets_are_grounded_and_the_rest_may_be_anything() {
 }
 
 #[test]
-fn without_a_target_everything_is_grounded() {
+fn a_creation_without_targets_needs_all_values_grounded() {
     for target in [json!(null), json!([]), json!(["bcc"]), json!(["cc"])] {
         let memory = mail("напиши «Привет» на olga@example.test", target.clone());
         assert!(is_grounded(&memory, &json!({"to": "olga@example.test", "body": "Привет", "cc": ""})), "{target}");
@@ -64,7 +64,7 @@ fn without_a_target_everything_is_grounded() {
 }
 
 #[test]
-fn a_creation_that_says_nothing_is_not_grounded() {
+fn a_creation_without_values_is_not_grounded() {
     let memory = mail("напиши на olga@example.test", json!(["to"]));
     for params in [json!({}), json!({"to": "", "body": null}), json!({"to": [], "body": "  "})] {
         assert!(!is_grounded(&memory, &params), "{params}");
@@ -72,7 +72,7 @@ fn a_creation_that_says_nothing_is_not_grounded() {
 }
 
 #[test]
-fn every_address_in_a_text_is_grounded() {
+fn every_address_in_a_text_must_be_grounded() {
     let words =
         "ответь olga@example.test; сайт https://shop.example.test, тел. +7 916 123-45-67, счёт DE89370400440532013000";
     let memory = mail(words, json!(["to"]));
@@ -108,7 +108,7 @@ fn every_address_in_a_text_is_grounded() {
 }
 
 #[test]
-fn a_text_that_is_grounded_as_a_whole_may_have_addresses() {
+fn a_text_grounded_as_a_whole_can_contain_addresses() {
     let names = json!({"to": {"in": ["staff"], "id": "EMAIL", "name": ["NAME"]}});
     let send = json!({"properties": {"to": {}}, "x-effect": "create", "x-target": ["to"], "x-names": names});
     let staff = json!({"properties": {}, "x-effect": "read", "x-trust": "untrusted", "x-issued": ["EMAIL"]});
@@ -122,7 +122,7 @@ fn a_text_that_is_grounded_as_a_whole_may_have_addresses() {
 }
 
 #[test]
-fn how_each_value_was_found_is_told() {
+fn the_grounding_of_each_value_is_reported() {
     let memory = mail("напиши на olga@example.test", json!(["to", "cc"]));
     let params = json!({"to": "olga@example.test", "cc": "orlova@example.test"});
     let told = of_creation(&memory, &params).expect("it is grounded");

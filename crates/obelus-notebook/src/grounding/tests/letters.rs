@@ -84,7 +84,7 @@ fn only_the_users_own_words_count() {
 }
 
 #[test]
-fn what_people_wrote_elsewhere_counts_too() {
+fn answers_of_people_to_questions_count() {
     let mut memory = Memory::words("перешли письмо");
     memory.index.catch_up(&memory.context, &["лучше на olga@example.test".to_owned()]);
     let found = memory.found(&json!("olga@example.test")).expect("it is found");
@@ -92,7 +92,7 @@ fn what_people_wrote_elsewhere_counts_too() {
 }
 
 #[test]
-fn an_instance_has_its_own_input_and_not_that_of_another() {
+fn an_instance_is_grounded_only_in_its_own_input() {
     let messages = vec![
         json!({"type": "tool", "tool": {"t": {"properties": {"p": {}}}}}),
         json!({"type": "input", "data": {"to": "one@example.test"}, "_instance": "one"}),
@@ -133,7 +133,7 @@ fn a_whole_text_of_a_trusted_result_is_found() {
 }
 
 #[test]
-fn issued_values_of_a_trusted_result_are_left_aside() {
+fn issued_values_of_a_trusted_result_are_not_found_by_rule_b() {
     let rows = json!({"items": [{"ID": "A1005", "EMAIL": "orlova@example.test"}]});
     let parts = json!({"items.ID": ["trusted:staff"]});
     let message = result_with_parts("staff", &["trusted:staff"], parts, rows);
@@ -194,7 +194,7 @@ fn the_id_of_a_row_that_the_user_named_is_found() {
 }
 
 #[test]
-fn two_rows_of_one_name_are_told_apart_by_another_word_or_not_at_all() {
+fn rows_with_the_same_name_need_another_word_to_be_distinguished() {
     let two = json!([
         {"ID": 5, "NAME": "Дарья", "LAST_NAME": "Орлова"},
         {"ID": 6, "NAME": "Дарья", "LAST_NAME": "Лисина"},
@@ -212,7 +212,7 @@ fn two_rows_of_one_name_are_told_apart_by_another_word_or_not_at_all() {
 }
 
 #[test]
-fn the_nearer_name_is_meant() {
+fn the_nearest_name_is_chosen() {
     let near = json!([{"ID": 5, "LAST_NAME": "Иванов"}, {"ID": 6, "LAST_NAME": "Иванова"}]);
     let letters = |text| {
         let memory = people(text, near.clone());
@@ -224,7 +224,7 @@ fn the_nearer_name_is_meant() {
 }
 
 #[test]
-fn an_id_is_issued_or_trusted() {
+fn an_id_must_be_issued_or_trusted() {
     let letter = |labels: &[&str], parts| people_by("для Дарьи", labels, parts, team()).letter(&json!(5));
     assert_eq!(letter(&["trusted:staff"], json!({})), Some(GroundingRule::C));
     assert_eq!(letter(&["untrusted:staff"], json!({"ID": ["trusted:staff"]})), Some(GroundingRule::C));
@@ -234,7 +234,7 @@ fn an_id_is_issued_or_trusted() {
 }
 
 #[test]
-fn a_number_is_announced_by_a_word() {
+fn a_record_number_needs_a_word_before_it() {
     for (text, expected) in [
         ("задача для сотрудника 5", Some(GroundingRule::C)),
         ("задача для сотрудника №5", Some(GroundingRule::C)),
@@ -270,7 +270,7 @@ fn records(text: &str) -> Memory {
 }
 
 #[test]
-fn a_number_of_one_kind_of_record_is_none_of_another() {
+fn a_number_of_one_record_type_does_not_ground_another_type() {
     let is_found = |text: &str, params: Value, place: &str| {
         let memory = records(text);
         let callee = Callee { tool: memory.tool("t"), params: &params };
@@ -322,7 +322,7 @@ fn created(effect: &str, parts: Option<Value>, base: usize) -> Memory {
 }
 
 #[test]
-fn what_a_creation_of_this_session_was_issued_is_found() {
+fn ids_issued_to_creations_of_this_session_are_found() {
     let is_found = |memory: &Memory, param: &str, value: Value| {
         memory.grounding().look_at(memory.callee(), param, &value, &[], &mut Vec::new())
     };
@@ -339,7 +339,7 @@ fn what_a_creation_of_this_session_was_issued_is_found() {
 }
 
 #[test]
-fn lists_and_objects_are_grounded_when_all_in_them_is() {
+fn lists_and_objects_are_grounded_if_all_their_values_are() {
     let memory = Memory::words("напиши a@example.test и b@example.test, 5 раз");
     let standing = |value: Value| {
         let mut found = Vec::new();
@@ -375,7 +375,7 @@ fn a_grounded_literal_carries_the_users_origin_or_the_tools() {
 
 proptest! {
     #[test]
-    fn what_does_not_stand_in_the_users_words_is_not_found_there(
+    fn a_text_outside_the_users_words_is_not_found(
         text in "[а-яёa-z0-9 .,@/:-]{0,30}",
         value in "[а-яёa-z0-9@.-]{1,12}",
     ) {
@@ -387,7 +387,7 @@ proptest! {
     }
 
     #[test]
-    fn what_stands_alone_in_the_users_words_is_found(value in "[а-яё]{1,10}") {
+    fn a_separate_text_in_the_users_words_is_found(value in "[а-яё]{1,10}") {
         let text = format!("Сделай «{}», пожалуйста", value.to_uppercase());
         prop_assert_eq!(Memory::words(&text).letter(&json!(value)), Some(GroundingRule::A));
         let touched = format!("Сделай не{value}, пожалуйста");

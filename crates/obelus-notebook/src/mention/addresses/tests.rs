@@ -81,7 +81,7 @@ fn other_texts_have_no_address() {
 }
 
 #[test]
-fn digits_do_not_hide_among_dates() {
+fn a_phone_number_beside_dates_is_found() {
     assert_eq!(found("495 12.05.2026 1234567").len(), 1);
     assert_eq!(found("99.99.2026 1").len(), 1);
 }

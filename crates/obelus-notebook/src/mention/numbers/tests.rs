@@ -71,7 +71,7 @@ fn numbers_are_read_as_people_write_them() {
 }
 
 #[test]
-fn a_part_of_a_number_is_another_number() {
+fn a_part_of_a_number_does_not_match() {
     for (text, value) in [
         ("320 тысяч", "320"),
         ("320 000", "320"),
@@ -102,7 +102,7 @@ fn a_part_of_a_number_is_another_number() {
 }
 
 #[test]
-fn digits_that_touch_letters_are_no_number() {
+fn digits_beside_letters_are_not_a_number() {
     for (text, value) in [
         ("формат А4", "4"),
         ("v2", "2"),
@@ -125,7 +125,7 @@ fn digits_that_touch_letters_are_no_number() {
 }
 
 #[test]
-fn dates_times_and_telephone_numbers_are_no_numbers() {
+fn dates_times_and_phone_numbers_are_not_numbers() {
     for (text, value) in [
         ("до 15 мая", "15"),
         ("15 мая 2026", "2026"),
@@ -165,7 +165,7 @@ fn dates_times_and_telephone_numbers_are_no_numbers() {
 }
 
 #[test]
-fn what_may_be_a_number_or_another_word_is_neither() {
+fn an_ambiguous_numeral_does_not_match() {
     assert!(!is_worth("перенеси на 5 к Ольге", "5000"));
     assert!(!is_worth("перенеси на 5 к Ольге", "5"));
 }
@@ -183,7 +183,7 @@ fn the_word_before_a_number_is_found_past_blanks_and_signs() {
 
 proptest! {
     #[test]
-    fn numerals_lie_in_order_and_hold_every_digit(text in "[0-9a-zа-я .,'/:+()–-]{0,40}") {
+    fn numerals_are_ordered_and_cover_every_digit(text in "[0-9a-zа-я .,'/:+()–-]{0,40}") {
         let text = folded(&text);
         let found = numerals(&text);
         prop_assert!(found.windows(2).all(|pair| pair[0].end <= pair[1].start));

@@ -1,5 +1,5 @@
-//! What `agents check` notes although the file can be used: names, misspelt keys of schemas, tools that nothing
-//! carries out, calls of a playbook to tools that do not exist.
+//! Notes of `agents check` about a usable file: names, misspelt keys of schemas, tools without an executor, and calls
+//! of a playbook to unknown tools.
 
 use std::path::Path;
 
@@ -64,8 +64,8 @@ pub(super) fn oddities(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
     notes
 }
 
-/// Notes about the name of an agent in a folder: another one than the folder's, or that of a bundled agent. A copy of
-/// a bundled agent that is not changed hides nothing.
+/// Notes about the name of an agent in a folder: it differs from the folder's name, or equals that of a bundled agent.
+/// An unchanged copy of a bundled agent gets no note.
 pub(super) fn name_notes(folder: &Path, name: &str) -> Vec<String> {
     let Some(known) = folder.file_name().and_then(|known| known.to_str()).filter(|_| !is_bundled(folder)) else {
         return Vec::new();
@@ -110,7 +110,7 @@ fn add_misspelt(schema: &Value, place: &str, notes: &mut Vec<Note>) {
     }
 }
 
-/// Tools that read, with neither an activity nor a declared result: the model would make up what they read.
+/// Tools that read, with neither an activity nor a declared result: the model would invent their results.
 fn unanswered_reads(spec: &SessionSpec) -> Vec<Note> {
     let is_made_up = |tool: &&obelus_kernel::Tool| {
         let is_read = tool.schema["x-effect"] == "read" && tool.output().is_none();
@@ -133,7 +133,7 @@ fn has_servers(spec: &SessionSpec) -> bool {
     spec.mcp.is_some()
 }
 
-/// Tools that the agent's playbook calls and that do not exist. Names that a template makes are not known.
+/// Unknown tools that the agent's playbook calls. Names made by templates are not checked.
 fn unknown_tools_of_playbook(agent: &Agent, spec: &SessionSpec) -> Vec<Note> {
     let Some(chosen) = spec.model.as_ref().filter(|_| agent.mcp.is_empty() && agent.browser.is_none()) else {
         return Vec::new();

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn y_approves_once_and_enter_never() {
+    fn y_approves_once_and_enter_does_not_approve() {
         with_one(|asked| {
             assert_eq!(asked.key(key('y'), &[]), Pressed::Decided(Decision::Approve { only: None }));
             assert_eq!(asked.key(key('д'), &[enter()]), Pressed::Decided(Decision::Approve { only: None }));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_that_means_yes_stands_where_another_key_means_something_else() {
+    fn the_yes_key_has_the_same_meaning_in_both_keyboard_layouts() {
         // Each Latin letter with the Russian letter at the same position of the keyboard.
         let places = "qйwцeуrкtеyнuгiшoщpзaфsыdвfаgпhрjоkлlдzяxчcсvмbиnтmь";
         let places: Vec<char> = places.chars().collect();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn n_asks_for_a_reason_and_takes_none_for_an_answer() {
+    fn n_asks_for_a_reason_and_accepts_an_empty_one() {
         with_one(|asked| {
             assert_eq!(asked.key(key('n'), &[]), Pressed::Type(Typing::Reason));
             let said = |line| asked.typed(&Typing::Reason, line);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn e_edits_and_a_question_mark_shows_the_details() {
+    fn e_edits_and_question_mark_shows_the_details() {
         with_one(|asked| {
             assert_eq!(asked.key(key('e'), &[]), Pressed::Edit);
             assert_eq!(asked.key(key('и'), &[]), Pressed::Edit);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_is_shown_counts_with_a_yes_alone() {
+    fn a_shown_edit_counts_only_after_a_yes() {
         let (_, question) = about_one();
         let asked = Asked::edited(&question, words_of(Some("en")));
         assert_eq!(asked.key(key('y'), &[]), Pressed::Decided(Decision::Approve { only: None }));
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_calls_some_can_be_chosen() {
+    fn some_of_many_calls_can_be_chosen() {
         let (_, question) = about_three();
         let asked = Asked::new(&question, words_of(Some("en")));
         assert_eq!(asked.key(key('y'), &[]), Pressed::Decided(Decision::Approve { only: None }));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn leaving_is_no_decision() {
+    fn leaving_does_not_decide() {
         with_one(|asked| {
             assert_eq!(asked.key(KeyEvent::from(KeyCode::Esc), &[]), Pressed::Later);
             assert_eq!(asked.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL), &[]), Pressed::BreakOff);

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_not_commands() {
+    fn plain_text_is_not_a_command() {
         for line in ["hello", "", "1/2", "да"] {
             assert!(parse(line, words_of(None)).is_none());
         }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_told_what_would_be_right() {
+    fn an_unknown_command_is_answered_with_a_suggestion() {
         for (line, part) in [
             ("/pln", "Did you mean /plan?"),
             ("/frobnicate", "/help lists them"),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_completed_and_so_are_its_words() {
+    fn commands_and_their_arguments_are_completed() {
         let open = ["q1".to_owned(), "q12".to_owned()];
         assert_eq!(completions("/st", &open), (0, vec!["/state".to_owned()]));
         assert_eq!(completions("/mode ", &open).1, ["shadow", "canary", "full"]);

@@ -34,7 +34,7 @@ mod tests {
     use crate::language::words_of;
 
     #[test]
-    fn a_turn_has_its_own_sum_and_the_conversation_has_all() {
+    fn the_cost_is_summed_for_the_turn_and_for_the_conversation() {
         let used = |cost: Option<f64>| Used { input: 10, output: 5, cost: cost.map(Money::from) };
         let spent = |requests, cost| Spent { requests, tokens: 15, used: used(cost) };
         let shown = |turn, session| {

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_history_is_for_its_owner_alone() {
+    fn the_history_file_is_private() {
         let folder = std::env::temp_dir().join(format!("obelus-history-{}", std::process::id()));
         let file = folder.join("history");
         fs::create_dir_all(&folder).unwrap();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_stands_before_every_line() {
+    fn the_prompt_shows_the_mode() {
         let face =
             |has_colours| LinePrompt { agent: "notes".into(), mode: Mode::Canary, waits: String::new(), has_colours };
         assert_eq!(face(false).render_prompt_left(), "notes canary");

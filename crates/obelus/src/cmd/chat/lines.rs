@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_effect_in_doubt_is_never_to_be_approved() {
+    fn an_effect_in_doubt_is_not_offered_for_approval() {
         let (_, mut question) = question::sample::about_one();
         for language in [obelus_words::Language::Russian, obelus_words::Language::English] {
             let ask = &language.words().ask;
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_and_what_is_no_text_is_an_error() {
+    fn lines_are_read_and_invalid_utf8_is_an_error() {
         let mut from = std::io::Cursor::new(b"one\r\n\xff\nthree".to_vec());
         assert_eq!(read_line(&mut from).unwrap().unwrap(), "one");
         assert!(read_line(&mut from).unwrap().unwrap_err().to_string().contains("UTF-8"));

@@ -79,7 +79,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn data_is_an_outline() {
+    fn data_is_shown_as_an_outline() {
         let value = json!({"goals": ["звонок", "письмо"], "objects": {"current_deal_id": 7}, "done": [],
             "tasks": [{"who": "Анна", "what": "звонок"}, {"who": "Борис"}], "none": null});
         let told: Vec<String> = lines(&value).iter().map(Line::plain).collect();

@@ -111,7 +111,7 @@ impl Terminal {
         }
     }
 
-    /// Works, and asks open questions, until the session needs nobody or the person leaves; returns whether they
+    /// Works, and asks open questions, until the session waits for no person or the person leaves; returns whether they
     /// broke off.
     pub(crate) async fn attend(mut self, work: Vec<Work>) -> Result<bool> {
         match self.attend_to(work).await {

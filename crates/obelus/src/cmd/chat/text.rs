@@ -195,21 +195,21 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_broken_between_words_and_hangs() {
+    fn a_line_is_wrapped_between_words_with_an_indent() {
         let line = Line::of(BOLD, "1. ").own(PLAIN, "Поставка окон на Ленина").hanging(3);
         assert_eq!(plain(&line.wrap(15)), ["1. Поставка", "   окон на", "   Ленина"]);
         assert_eq!(plain(&line.wrap(80)), ["1. Поставка окон на Ленина"]);
     }
 
     #[test]
-    fn a_word_longer_than_a_line_is_broken_too() {
+    fn a_word_longer_than_a_line_is_wrapped() {
         let lines = Line::of(PLAIN, "x".repeat(25)).wrap(10);
         assert_eq!(plain(&lines), ["x".repeat(10), "x".repeat(10), "x".repeat(5)]);
         assert!(lines.iter().all(|line| line.width() <= 10));
     }
 
     #[test]
-    fn what_is_cut_says_so() {
+    fn a_cut_text_has_a_note() {
         let line = Line::of(BOLD, "один ").own(PLAIN, "два три");
         assert_eq!(line.cut(8).plain(), "один дв…");
         assert_eq!(line.cut(12).plain(), "один два три");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn text_from_outside_stays_on_its_line_and_steers_nothing() {
+    fn outside_text_stays_on_its_line_without_control_characters() {
         let line = Line::new().shown(PLAIN, "a\nb\u{1b}[2J\u{202e}");
         assert_eq!(line.plain(), "a b\\u{1b}[2J\\u{202e}");
         let lines = paragraphs(PLAIN, "one\n  - two\u{7}\n", "  ");

@@ -86,7 +86,7 @@ pub(super) async fn rows(client: &Client) -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// Where a session of a server is; none where this program does not know the word.
+/// The status of a session of a server; none if this program does not know it.
 pub(super) fn status_of(row: &Value) -> Option<SessionStatus> {
     serde_json::from_value(row["status"].clone()).ok()
 }
@@ -139,7 +139,7 @@ pub(super) async fn show(client: &Client, id: &str, at: Option<u64>, as_json: bo
     Ok(Exit::Done)
 }
 
-/// The journal of a session: record by record as JSON, or what happened in words.
+/// The journal of a session: records as JSON, or events as text.
 pub(super) async fn log(client: &Client, id: &str, as_json: bool) -> Result<Exit> {
     if !as_json {
         return sessions::inspect::log(&SessionCopy::of(client, id).await?.store, id, false);

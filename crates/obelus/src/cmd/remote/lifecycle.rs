@@ -1,4 +1,4 @@
-//! Sessions of a server that are carried away or removed, and consents that are taken back.
+//! Exports and prunes sessions of a server, and revokes consents.
 
 use std::path::Path;
 
@@ -17,11 +17,12 @@ use crate::cmd::sessions::transfer::write_new;
 use crate::language::{fill, words_of};
 use crate::output::{self, Exit, visible};
 
-/// Commands that are run where the store is.
+/// Commands that must run on the machine with the store.
 const AS_PLAN: &str = "sessions export --plan";
 const SHRINK: &str = "sessions prune --shrink";
 
-/// Writes a session to a file, with its journal. A plan has the agent's tools in it, which a copy does not have.
+/// Writes a session with its journal to a file. A plan cannot be written, because it contains the agent's tools, which
+/// a copy lacks.
 pub(super) async fn carry(client: &Client, id: &str, is_plan: bool, to: Option<&Path>) -> Result<Exit> {
     if is_plan {
         bail!("{}", fill(words_of(None).serving.at_its_machine, &[AS_PLAN]));
@@ -32,7 +33,7 @@ pub(super) async fn carry(client: &Client, id: &str, is_plan: bool, to: Option<&
     Ok(Exit::Done)
 }
 
-/// Lists the consents of a session, or takes one back.
+/// Lists the consents of a session, or revokes one.
 pub(super) async fn consents_of(client: &Client, id: &str, revoke: Option<&str>, as_json: bool) -> Result<Exit> {
     let Some(consent) = revoke else {
         return consents::list(&SessionCopy::of(client, id).await?.store, id, as_json);
@@ -42,7 +43,7 @@ pub(super) async fn consents_of(client: &Client, id: &str, revoke: Option<&str>,
     Ok(Exit::Done)
 }
 
-/// Removes sessions that have been done for so many days. Those that wait, work, are paused or cannot be read stay.
+/// Removes sessions that ended this many days ago. Sessions that wait, work, are paused or cannot be read stay.
 pub(super) async fn prune(client: &Client, days: u64, is_dry: bool, shrink: bool) -> Result<Exit> {
     let words = words_of(None);
     if shrink {
@@ -63,7 +64,7 @@ pub(super) async fn prune(client: &Client, days: u64, is_dry: bool, shrink: bool
     Ok(Exit::Done)
 }
 
-/// Whether a session is done, and was so at a time.
+/// Whether a session had ended at a time.
 fn is_over(row: &Value, limit: Time) -> bool {
     let last = row["last"].as_str().unwrap_or_else(|| text(row, "created"));
     let is_old = Time::parse(last).is_some_and(|last| last <= limit);
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_sessions_that_are_done_and_old_are_over() {
+    fn only_old_ended_sessions_are_pruned() {
         let limit = Time::parse("2026-06-01T00:00:00Z").unwrap();
         let row = |status: &str, last: &str, questions: u64| json!({"id": "s", "status": status, "created": "2026-01-01T00:00:00Z", "last": last, "questions": questions});
         assert!(is_over(&row("done", "2026-05-01T00:00:00Z", 0), limit));

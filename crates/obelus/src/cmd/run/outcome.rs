@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_found_by_its_proposal() {
+    fn a_call_is_matched_with_its_proposal() {
         let proposed = json!({"_tool": "t", "a": "†state.x", "b": [1, "{†state.y}!"], "_outputPath": "†state.z"});
         assert!(is_proposal_of(&proposed, &json!({"_tool": "t", "a": {"any": 1}, "b": [1, "so!"]})));
         assert!(!is_proposal_of(&proposed, &json!({"_tool": "t", "a": 1, "b": [2, "so!"]})));

@@ -29,7 +29,7 @@ use tokio::sync::Mutex;
 const VARIABLE: &str = "BITRIX_APPLICATION_TOKEN";
 /// The file with the secret of the path, in the store's folder.
 const FILE: &str = "hook-secret";
-/// The largest form. Events carry only ids, so a larger form is none.
+/// The largest form. Events contain only ids, so a larger form is not an event.
 const LARGEST: usize = 64 * 1024;
 /// The time limit for sending an event.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -108,7 +108,7 @@ impl<'a> EventTexts<'a> {
     }
 }
 
-/// A message of somebody; further lines are indented.
+/// A message; further lines are indented.
 fn said(who: &str, words: &str) -> String {
     format!("{BOLD}{who}:{BOLD:#} {}", visible(words.trim_end()).replace('\n', "\n  "))
 }

@@ -31,7 +31,7 @@ fn with_look<T>(mode: Mode, see: impl FnOnce(&StepContext<'_>) -> T) -> T {
 }
 
 #[test]
-fn steps_are_numbered_and_told_without_method_names() {
+fn steps_are_numbered_and_shown_without_method_names() {
     with_look(Mode::Full, |look| {
         let mut steps = Steps::default();
         let change = json!({"_tool": "crm.deal.update", "id": 7, "comment": "Меняю сумму"});
@@ -63,7 +63,7 @@ fn steps_are_numbered_and_told_without_method_names() {
 }
 
 #[test]
-fn a_quiet_step_is_told_only_where_it_does_not_go_well() {
+fn a_quiet_step_is_shown_only_if_it_fails() {
     with_look(Mode::Full, |look| {
         let mut steps = Steps::default();
         let quiet = |at, status| report((0, at), json!({"_tool": "take_stock"}), status);
@@ -80,7 +80,7 @@ fn a_quiet_step_is_told_only_where_it_does_not_go_well() {
 }
 
 #[test]
-fn what_went_wrong_is_said_plainly() {
+fn failures_are_described_plainly() {
     with_look(Mode::Canary, |look| {
         let mut steps = Steps::default();
         let call = || json!({"_tool": "add_note"});
@@ -131,7 +131,7 @@ fn a_step_over_many_instances_is_one_line() {
 }
 
 #[test]
-fn a_step_that_joins_another_is_told_once() {
+fn a_step_that_joins_another_is_shown_once() {
     with_look(Mode::Full, |look| {
         let mut steps = Steps::default();
         let call = |more: Value| {
@@ -160,7 +160,7 @@ fn a_step_that_joins_another_is_told_once() {
 }
 
 #[test]
-fn a_denial_is_told_once() {
+fn a_denial_is_shown_once() {
     with_look(Mode::Full, |look| {
         let mut steps = Steps::default();
         let call = |more: &str| json!({"_tool": "add_note", "text": "x", more: "deny"});
@@ -178,7 +178,7 @@ fn a_denial_is_told_once() {
 }
 
 #[test]
-fn what_waited_before_is_not_told_again_until_it_moves() {
+fn a_waiting_step_is_shown_again_only_after_a_change() {
     with_look(Mode::Full, |look| {
         let mut steps = Steps::default();
         let old = |status| report((0, 0), json!({"_tool": "add_note"}), status);
