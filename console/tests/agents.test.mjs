@@ -45,8 +45,8 @@ test('the picture of what the agent sees is shown while it works, and opens larg
   const page = await world.page();
   const events = [
     { event: 'user_said', text: 'Look at the shop' },
-    { event: 'call_began', id: '1.1', call: { _tool: 'browser_navigate' }, attempt: 1 },
-    { event: 'call_ended', id: '1.1', outcome: { value: 1 } },
+    { event: 'call_began', id: '1.1', call: { _tool: 'observe' }, attempt: 1 },
+    { event: 'call_ended', id: '1.1', outcome: { value: { address: 'https://shop.example.test/', shot: '0001.png' } } },
     { event: 'model_asked' },
   ].map((event, index) => ({ number: `${index + 1}-0`, at: 1_790_000_000_000, ...event }));
   const body = events.map((event) => `id: ${event.number}\nevent: ${event.event}\ndata: ${JSON.stringify(event)}\n\n`).join('');

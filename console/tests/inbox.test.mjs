@@ -46,6 +46,57 @@ test('keys move, edit, deny and approve without a mouse', async () => {
   await page.getByRole('article').getByText('Approved', { exact: true }).waitFor();
 });
 
+test('a key pressed right after another acts on the question that was chosen, and right after help was closed on the card', async () => {
+  await world.open(page, 'inbox');
+  await page.locator('.inbox a[aria-current]').waitFor();
+  const denied = await page.evaluate(async () => {
+    const press = (code) => (document.activeElement ?? document.body).dispatchEvent(new KeyboardEvent('keydown', { code, bubbles: true, cancelable: true }));
+    const chosen = () => decodeURIComponent(document.querySelector('.inbox a[aria-current]').getAttribute('href').split('/').pop());
+    const before = chosen();
+    press('KeyJ');
+    await Promise.resolve();
+    press('KeyD');
+    await Promise.resolve();
+    return { before, now: chosen(), form: document.querySelector('form.deny textarea')?.id };
+  });
+  assert.notEqual(denied.now, denied.before);
+  assert.equal(denied.form, `reason-${denied.now}`);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.keyboard.press('?');
+  await page.getByRole('heading', { name: 'Keys' }).waitFor();
+  const isTaken = await page.evaluate(async () => {
+    document.querySelector('dialog[open]').close();
+    document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { code: 'KeyD', bubbles: true, cancelable: true }));
+    await Promise.resolve();
+    return document.querySelector('form.deny') !== null;
+  });
+  assert.ok(isTaken, 'the key was lost');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+});
+
+test('a key for approving does nothing while another answer is being written', async () => {
+  let sent = 0;
+  page.on('request', (request) => (sent += Number(/\/answer(\?|$)/.test(request.url()))));
+  await page.keyboard.press('d');
+  await page.getByLabel(/Why not/).evaluate((field) => field.blur());
+  await page.keyboard.press('a');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Approve', exact: true }).waitFor();
+  assert.equal(sent, 0);
+});
+
+test('while lists are read an answer finds a connection, and a burst of changes is read once', async () => {
+  const held = [];
+  await page.route(/\/api\/v1\/(questions|questions\/recent|sessions|agents)\?/, (route) => held.push(route));
+  for (let turn = 0; turn < 4; turn += 1) {
+    await world.api('POST', '/sessions', { agent: 'crm', id: `burst-${turn}`, lang: 'en' });
+    await page.waitForTimeout(300);
+  }
+  assert.ok(held.length > 0 && held.length <= 2, `${held.length} requests wait`);
+  await page.unroute(/\/api\/v1\/(questions|questions\/recent|sessions|agents)\?/);
+  await Promise.all(held.map((route) => route.continue().catch(() => undefined)));
+});
+
 test('the palette finds a session by its words', async () => {
   await page.keyboard.press('Control+k');
   await page.getByRole('dialog').getByRole('combobox').fill('deal 2');

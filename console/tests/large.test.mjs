@@ -183,6 +183,35 @@ test('edges to a block of many nodes pass between its nodes', async () => {
   await page.context().close();
 });
 
+test('a call that feeds 300 others is first shown where the work is, large enough to be read, with a map of the whole', async () => {
+  const branches = Array.from({ length: 300 }, (_, index) => index + 1);
+  const node = (id, status) => ({ id, headline: `Step ${id}`, title: `Step ${id}`, tool: 'work', status, params: {}, proposed: {}, writes: [] });
+  const edge = (from, to) => ({ from, to, path: '†state.a', origins: [], is_cut: false, value: null });
+  // Each of the 300 feeds one of its own, so that no two of them have the same neighbours.
+  const nodes = [node('0', 'done'), ...branches.flatMap((index) => [node(`a${index}`, index < 200 ? 'done' : index === 200 ? 'running' : 'ready'), node(`b${index}`, 'blocked')])];
+  const edges = branches.flatMap((index) => [edge('0', `a${index}`), edge(`a${index}`, `b${index}`)]);
+  const page = await pageOf([silent, [/\/sessions\/large\/graph/, (route) => json(route, { session: 'large', nodes, edges, left_out: 0, steps: null })]]);
+  await world.open(page, 's', 'large', 'plan');
+  await page.getByText('Step a200', { exact: true }).waitFor();
+  const seen = await page.evaluate(() => {
+    const view = document.querySelector('.svelte-flow').getBoundingClientRect();
+    const isIn = (box) => box.left >= view.left && box.right <= view.right && box.top >= view.top && box.bottom <= view.bottom;
+    const boxes = [...document.querySelectorAll('.svelte-flow__node')].map((one) => [one.dataset.id, one.getBoundingClientRect()]);
+    const inSight = boxes.filter(([, box]) => isIn(box));
+    return { width: inSight[0][1].width, ids: inSight.map(([id]) => id) };
+  });
+  assert.ok(seen.width >= 120, `nodes are ${seen.width} pixels wide`);
+  assert.ok(seen.ids.includes('a200') && seen.ids.includes('b200'), `in sight: ${seen.ids}`);
+  if (process.env.OBELUS_SHOTS) await page.screenshot({ path: `${process.env.OBELUS_SHOTS}/fan-wide-light.png` });
+  const map = await page.locator('.svelte-flow .map svg').boundingBox();
+  await page.mouse.click(map.x + map.width / 2, map.y + 3);
+  await page.getByText('Step a200', { exact: true }).waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Fit the view' }).click();
+  await page.getByText('Step b300', { exact: true }).waitFor();
+  assert.deepEqual(page.faults, []);
+  await page.context().close();
+});
+
 test('of 10,000 instances those in sight are drawn, also at the end', async (t) => {
   const rows = Array.from({ length: INSTANCES }, (_, index) => ({
     instance: `customer ${String(index).padStart(5, '0')}`,

@@ -69,6 +69,12 @@ async function opened(page, place, sign) {
 
 const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
 
+const isTabHidden = (page) =>
+  page.evaluate(() => {
+    const box = document.querySelector('.session nav [aria-current]')?.getBoundingClientRect();
+    return box !== undefined && (box.left < 0 || box.right > innerWidth);
+  });
+
 for (const [size, scheme, width, height] of LOOKS) {
   test(`every screen is accessible, ${size} and ${scheme}`, async () => {
     const page = await world.page({ width, height, scheme });
@@ -78,6 +84,7 @@ for (const [size, scheme, width, height] of LOOKS) {
       await page.screenshot({ path: path.join(shots, `${name}-${size}-${scheme}.png`) });
       faults.push(...(await accessibilityFaults(page)).map((fault) => `${name}: ${fault}`));
       if (await isTooWide(page)) faults.push(`${name}: wider than the window`);
+      if (await isTabHidden(page)) faults.push(`${name}: the present tab is not in sight`);
     }
     assert.deepEqual(faults, []);
     assert.deepEqual(page.faults, []);

@@ -31,7 +31,7 @@ function browserPath() {
 }
 
 /** The first line of a program's stdout, and the match of `pattern` in its stderr. */
-function started(child, pattern) {
+export function started(child, pattern) {
   return new Promise((done, fail) => {
     let first;
     let link;
@@ -48,12 +48,14 @@ function started(child, pattern) {
 
 /** A portal, and a server with the agents of the tests. */
 export class World {
-  static async start({ lang = 'en' } = {}) {
+  /** `prepare` gets the folder of the agents before the server starts. */
+  static async start({ lang = 'en', prepare = () => undefined } = {}) {
     const world = new World();
     world.lang = lang;
     world.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'obelus-console-'));
     world.store = path.join(world.folder, 'store');
     world.#agents();
+    prepare(path.join(world.folder, 'agents'));
     world.sandbox = spawn(program, ['sandbox', 'bitrix24', '--lang', lang, '--listen', '127.0.0.1:0'], { stdio: 'pipe' });
     world.portal = (await started(world.sandbox)).first;
     world.listen = '127.0.0.1:0';
@@ -161,15 +163,16 @@ export async function say(page, text) {
  * shows the new question, and the answer is repeated.
  */
 export async function decide(page, press) {
+  const isAnswer = (response) => response.request().method() === 'POST' && /\/answer(\?|$)/.test(response.url());
   for (let tries = 0; tries < 10; tries += 1) {
-    const isAnswer = (response) => response.request().method() === 'POST' && /\/answer(\?|$)/.test(response.url());
-    // A press while the card is being drawn again does nothing.
-    const answered = page.waitForResponse(isAnswer, { timeout: 15_000 }).catch(() => null);
+    const answered = page.waitForResponse(isAnswer);
     await press();
-    const response = await answered;
-    if (response === null) continue;
-    if (response.ok()) return;
-    await page.getByText('The question has changed while you looked at it').first().waitFor();
+    // An edit that turns out to be another one than was shown is not sent.
+    const refused = page.getByText(/The question has changed while you looked at it|This is not what was shown/).first().waitFor();
+    const response = await Promise.race([answered, refused]);
+    for (const loser of [answered, refused]) loser.catch(() => undefined);
+    if (response?.ok()) return;
+    await refused;
   }
   throw new Error('the question changed each time it was answered');
 }

@@ -36,6 +36,9 @@ class Me {
 
 export const me = new Me();
 
+/** Lists that could not be read are read again after this time, in milliseconds. */
+const AGAIN = 5000;
+
 /** The lists of the page. They are read again when something changes. */
 class World {
   questions = $state.raw<Schemas['QuestionRow'][]>([]);
@@ -48,6 +51,9 @@ class World {
   error = $state.raw<unknown>(null);
   #end: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #isReading = false;
+  /** Whether something has changed since the lists that are being read were asked for. */
+  #isStale = false;
 
   /** Starts watching; the returned function stops it. */
   watch(): () => void {
@@ -73,12 +79,21 @@ class World {
     this.#timer = setTimeout(() => void this.read(), 120);
   }
 
+  /**
+   * Reads the lists. One read runs at a time, and two requests: a browser has six connections for a server, two of them are
+   * streams, and an answer must not wait behind lists.
+   */
   async read(): Promise<void> {
+    this.#isStale = this.#isReading;
+    if (this.#isReading) return;
+    this.#isReading = true;
     try {
       // Each list is shown as soon as it arrives: some take longer than others.
       await Promise.all([
-        get('/api/v1/sessions', { query: { limit: 100 } }).then((list) => (this.sessions = list.sessions)),
         get('/api/v1/questions').then((list) => (this.questions = list)),
+        get('/api/v1/sessions', { query: { limit: 100 } }).then((list) => (this.sessions = list.sessions)),
+      ]);
+      await Promise.all([
         get('/api/v1/questions/recent', { query: { limit: 50 } }).then((list) => (this.recent = list)),
         get('/api/v1/agents').then((list) => (this.agents = list)),
       ]);
@@ -86,7 +101,12 @@ class World {
       this.error = null;
     } catch (error) {
       this.error = error;
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => void this.read(), AGAIN);
+    } finally {
+      this.#isReading = false;
     }
+    if (this.#isStale) this.readSoon();
   }
 
   /** The number of open questions of a session. */

@@ -46,8 +46,10 @@ class Router {
     addEventListener('hashchange', () => (this.route = parse(location.hash)));
   }
 
+  /** Goes to a place at once: the browser tells of a new hash only later, and a key pressed before would act on the old place. */
   go(...parts: string[]): void {
     location.hash = href(...parts);
+    this.route = parse(location.hash);
   }
 }
 

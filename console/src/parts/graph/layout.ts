@@ -40,6 +40,8 @@ export interface Layout extends Size {
 
 /** Above this many nodes the quick way of ranking is taken. */
 const MANY = 200;
+/** So many times wider than high, a graph is a row. */
+const WIDE = 6;
 /** Between parts of a graph that no edge connects. */
 const APART = 48;
 
@@ -150,7 +152,10 @@ export function arranged(nodes: string[], lines: Line[], size: Size, room: Size)
   };
   const zoomOf = (made: Layout) => Math.min(1, room.width / made.width, room.height / made.height);
   const down = tried('TB');
-  if (Math.max(0, ...parts.map((part) => part.nodes.length)) > MANY || zoomOf(down) >= 0.9) return down;
+  if (zoomOf(down) >= 0.9) return down;
+  // A large graph is arranged a second time only where it became a row: a column of nodes, which are wide, is shorter, and is read like a list.
+  const isLarge = parts.some((part) => part.nodes.length > MANY);
+  if (isLarge && down.width < WIDE * down.height) return down;
   const across = tried('LR');
   return zoomOf(across) > zoomOf(down) ? across : down;
 }

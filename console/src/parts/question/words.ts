@@ -35,6 +35,7 @@ export const words = table({
   expired: ['Никто не ответил вовремя', 'Nobody answered in time'],
   by: ['кем: {}', 'by {}'],
   reasonWas: ['Причина: {}', 'Reason: {}'],
+  unseen: ['Показано было другое. Проверьте ниже и разрешите ещё раз.', 'This is not what was shown. Check it below, and approve again.'],
   changed: [
     'Пока вы смотрели, вопрос изменился. Вот он в новом виде: решите ещё раз.',
     'The question has changed while you looked at it. This is how it stands now: decide again.',

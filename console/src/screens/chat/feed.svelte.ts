@@ -65,8 +65,6 @@ export class Feed {
   #isBusy = false;
   #writing = '';
   #seen = 0;
-  /** Calls of the browser that run. */
-  readonly #looks = new Set<string>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(session: string) {
@@ -150,12 +148,10 @@ export class Feed {
         break;
       case 'call_began':
         this.#isBusy = true;
-        // A look at a page leaves a picture of it; other tools have none.
-        if (String(event.call._tool).startsWith('browser')) this.#looks.add(event.id);
         this.#began(event, lineOf(event) ?? lineOfCall(event.call));
         break;
       case 'call_ended':
-        if (this.#looks.delete(event.id)) this.#seen += 1;
+        if (hasPicture(event.outcome)) this.#seen += 1;
         this.#ended(event);
         break;
       case 'question_asked':
@@ -210,8 +206,12 @@ export class Feed {
   #began(event: SessionEvent & { event: 'call_began' }, line: Line): void {
     // Lookups for a question are not steps of the agent.
     if (event.id.includes(':')) return;
-    const present = this.#steps.get(event.id);
-    if (present) return this.#set(event.id, line);
+    if (this.#steps.has(event.id)) return this.#set(event.id, line);
+    // A quiet step is shown only if it needs a word.
+    if (!line.is_quiet) this.#show(event, line);
+  }
+
+  #show(event: SessionEvent & { id: string }, line: Line): void {
     let last = this.#items.length - 1;
     if (this.#items[last]?.kind !== 'steps') last = this.#add(event, { kind: 'steps', steps: [] });
     const block = this.#items[last];
@@ -223,6 +223,7 @@ export class Feed {
 
   #ended(event: SessionEvent & { event: 'call_ended' }): void {
     const line = lineOf(event);
+    if (line?.is_quiet && line.status !== 'done' && !event.id.includes(':') && !this.#steps.has(event.id)) return this.#show(event, line);
     if (line) return this.#set(event.id, line);
     const { outcome } = event;
     const error = 'error' in outcome ? outcome.error.message : 'lost' in outcome ? outcome.lost.message : undefined;
@@ -274,6 +275,12 @@ export class Feed {
 }
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+/** Whether a call has brought a picture of a page: an observation names its file. An empty page is not worth one. */
+function hasPicture(outcome: Schemas['Outcome']): boolean {
+  const value = 'value' in outcome ? (outcome.value as { shot?: unknown; address?: unknown } | null) : null;
+  return typeof value?.shot === 'string' && value.address !== 'about:blank';
+}
 
 function stepOf(line: Line): Omit<Step, 'id'> {
   return {

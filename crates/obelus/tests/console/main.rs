@@ -4,6 +4,9 @@
 //! console, which `cargo xtask console` installs and builds. If one of them is missing, these tests print that and
 //! pass, because the server works without the console.
 
+#[path = "../../../obelus-connect/tests/browser/installed.rs"]
+mod browser;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -45,6 +48,11 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// Runs one file of tests in the browser.
 fn run(file: &str) {
+    run_with(file, &[]);
+}
+
+/// The same, with variables of the environment.
+fn run_with(file: &str, environment: &[(&str, &Path)]) {
     if !is_ready() {
         return;
     }
@@ -53,13 +61,14 @@ fn run(file: &str) {
     let mut node = Command::new("node");
     node.args(["--test", "--test-reporter=spec"]).arg(format!("tests/{file}.test.mjs")).current_dir(console());
     node.env("OBELUS_BIN", env!("CARGO_BIN_EXE_obelus")).env("OBELUS_SHOTS", shots);
+    node.envs(environment.iter().copied());
     let output = node.output().expect("node runs");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
-fn the_demos_conversation_is_led_in_a_browser() {
+fn the_conversation_of_the_demo_works_in_a_browser() {
     run("tour");
 }
 
@@ -84,8 +93,22 @@ fn agents_are_tried_with_a_form_and_pictures_are_shown() {
 }
 
 #[test]
+fn what_the_operator_sees_is_shown_while_it_works() {
+    let (Some(installed), true) = (browser::installed(), is_there("python3")) else {
+        eprintln!("left out: Playwright MCP, Chromium or python3 is not there");
+        return;
+    };
+    run_with("operator", &[("OBELUS_PLAYWRIGHT_MCP", &installed.cli), ("OBELUS_CHROMIUM", &installed.chromium)]);
+}
+
+#[test]
 fn sessions_of_thousands_of_events_are_drawn_in_part() {
     run("large");
+}
+
+#[test]
+fn a_long_session_is_replayed_once_when_it_is_opened() {
+    run("long");
 }
 
 #[test]
