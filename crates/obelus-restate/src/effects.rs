@@ -1,9 +1,10 @@
 //! The service that carries out tasks of sessions: calls, model requests, delegates' files.
 //!
 //! An effect that a worker could not finish is repeated, perhaps in another worker. Then it is unknown whether the
-//! earlier attempt has acted. So a non-idempotent effect begins with an intent: a random number of this attempt that
-//! becomes durable before anything is done. A later attempt finds a number other than its own, and reconciles the
-//! call, or lets a person decide (DUR-4).
+//! earlier start has acted. So a call begins with an intent: a random number of this start that becomes durable before
+//! anything is done. A later start finds a number other than its own, and does not run the call. It tells the session
+//! that the call is in doubt (DUR-4): an idempotent call is then handed out again as the next attempt, another one is
+//! reconciled, or a person decides.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ impl EffectService {
         // If this fails it is retried: nothing has begun yet.
         let job = self.job(&effect).await?;
         let mut in_doubt = effect.in_doubt;
-        if effect.once {
+        if effect.is_call {
             let mine = uuid::Uuid::now_v7().simple().to_string();
             let drawn = mine.clone();
             let intent = ctx.run(|| async move { Ok(drawn) }).name("intent").await?;

@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::live::{LiveError, SessionGuard, Sessions};
 use crate::step::{self, Step};
 use crate::wire::{
-    Answered, CheckpointRequest, Checksum, Creation, EFFECTS, Effect, Envelope, FORM, Head, SESSION, StoredCheckpoint,
-    StoredRecord, TakenInput, Tick, Timer, key,
+    Answered, CheckpointRequest, Checksum, Creation, EFFECTS, Effect, Envelope, FORM, Head, ImportPart, SESSION,
+    SentParts, StoredCheckpoint, StoredRecord, TakenInput, Tick, Timer, key,
 };
 
 /// How long a session rests before a checkpoint: the next turn may follow at once.
@@ -26,6 +26,10 @@ const KEPT_AFTER: Duration = Duration::from_secs(1);
 
 /// How long after an outcome was parked to check whether the session can be restored.
 const UNPARKED_AFTER: Duration = Duration::from_secs(10);
+
+/// The pause before the third attempt at a call, which doubles with each one, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The object. Every worker has one, for all sessions.
 pub(crate) struct SessionObject(pub(crate) Arc<Sessions>);
@@ -44,10 +48,13 @@ impl SessionObject {
     /// Creates a session.
     #[handler]
     async fn create(&self, ctx: ObjectContext<'_>, creation: Json<Creation>) -> HandlerResult<Json<Answered>> {
-        let Creation { at, genesis, records } = creation.into_inner();
+        let Creation { at, genesis, records, parts } = creation.into_inner();
         if ctx.get::<Json<Head>>(key::HEAD).await?.is_some() {
             return Ok(Json(Answered::Exists));
         }
+        let Some(records) = joined(&ctx, parts, records).await? else {
+            return refused("refused", "another import under this name has begun: import it again".to_owned());
+        };
         let text = genesis.to_string();
         let head = Head {
             form: FORM,
@@ -80,6 +87,22 @@ impl SessionObject {
         *self.0.lock_session(ctx.key()).await = Some(live);
         write(&ctx, None, &step);
         Ok(Json(Answered::Taken(step.head.seq)))
+    }
+
+    /// Takes a part of an import that is too large for one message. The last message creates the session.
+    #[handler]
+    async fn part(&self, ctx: ObjectContext<'_>, part: Json<ImportPart>) -> HandlerResult<Json<Answered>> {
+        let ImportPart { import, number, records } = part.into_inner();
+        if ctx.get::<Json<Head>>(key::HEAD).await?.is_some() {
+            return Ok(Json(Answered::Exists));
+        }
+        if number == 0 {
+            // Those of an import that was given up.
+            let earlier = ctx.get_keys().await?.into_iter().filter(|key| key.starts_with(key::PARTS));
+            earlier.for_each(|key| ctx.clear(&key));
+        }
+        ctx.set(&key::part(&import, number), Json(records));
+        Ok(Json(Answered::Taken(number)))
     }
 
     /// Gives a session an input, or the outcome of a task.
@@ -254,6 +277,24 @@ impl SessionObject {
     }
 }
 
+/// The records of a new session: those of its parts, which are removed, and the last ones. None if a part is missing.
+async fn joined(
+    ctx: &ObjectContext<'_>,
+    parts: Option<SentParts>,
+    last: Vec<StoredRecord>,
+) -> HandlerResult<Option<Vec<StoredRecord>>> {
+    let Some(SentParts { import, count }) = parts else { return Ok(Some(last)) };
+    let mut records = Vec::new();
+    for number in 0..count {
+        let key = key::part(&import, number);
+        let Some(Json(part)) = ctx.get::<Json<Vec<StoredRecord>>>(&key).await? else { return Ok(None) };
+        records.extend(part);
+        ctx.clear(&key);
+    }
+    records.extend(last);
+    Ok(Some(records))
+}
+
 /// Schedules another attempt to restore the session.
 fn try_again(ctx: &ObjectContext<'_>, head: &Head) {
     let target = RequestTarget::object(SESSION, ctx.key(), "unpark");
@@ -318,7 +359,11 @@ fn write(ctx: &ObjectContext<'_>, before: Option<&Head>, step: &Step) {
     }
     for effect in &step.effects {
         let target = RequestTarget::service(EFFECTS, "perform");
-        ctx.request::<Json<Effect>, ()>(target, Json(effect.clone())).send();
+        let request = ctx.request::<Json<Effect>, ()>(target, Json(effect.clone()));
+        match pause_before(effect.task.attempt) {
+            Duration::ZERO => request.send(),
+            pause => request.send_after(pause),
+        };
     }
     let own = |handler| RequestTarget::object(SESSION, ctx.key(), handler);
     if let Some(timer) = step.timer {
@@ -329,6 +374,14 @@ fn write(ctx: &ObjectContext<'_>, before: Option<&Head>, step: &Step) {
     if step.keep {
         let keep = CheckpointRequest { key: step.head.key.clone(), seq: step.head.seq };
         ctx.request::<Json<CheckpointRequest>, ()>(own("keep"), Json(keep)).send_after(KEPT_AFTER);
+    }
+}
+
+/// The pause before an attempt at a call: one that kills its workers must not do so without end.
+fn pause_before(attempt: u32) -> Duration {
+    match attempt {
+        0..=2 => Duration::ZERO,
+        attempt => FIRST_PAUSE.saturating_mul(1 << (attempt - 3).min(16)).min(LONGEST_PAUSE),
     }
 }
 
@@ -349,5 +402,16 @@ fn again(id: &InputId, taken: &TakenInput, envelope: &Envelope) -> Answer {
             let seq = taken.seq;
             refused("id_reused", format!("the id `{id}` was used for another input, with record {seq}: use a new id"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_at_a_call_come_ever_slower_up_to_a_limit() {
+        let pauses = [1, 2, 3, 4, 8, 9, 40].map(|attempt| pause_before(attempt).as_millis());
+        assert_eq!(pauses, [0, 0, 100, 200, 3_200, 5_000, 5_000]);
     }
 }

@@ -32,11 +32,11 @@ pub enum Registered {
 impl Registration {
     /// Retries until the cluster is available and reaches the worker. `waits` gets the reason for waiting, once for each.
     pub async fn run(self, waits: impl Fn(&ClusterError)) -> Result<Registered, WorkerError> {
-        let mut said = None;
+        let mut reported = None;
         let mut say = |error: ClusterError| {
-            if said.as_ref() != Some(&error) {
+            if reported.as_ref() != Some(&error) {
                 waits(&error);
-                said = Some(error);
+                reported = Some(error);
             }
         };
         loop {
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_known_address_that_is_not_the_newest_is_found() {
+    fn a_newer_deployment_than_a_known_address_is_found() {
         let deployment = |uri: &str, revision: u64| {
             let services = json!([{"name": "Session", "revision": revision}, {"name": "Effects", "revision": 1}]);
             serde_json::from_value(json!({"id": "d", "uri": uri, "services": services})).unwrap()

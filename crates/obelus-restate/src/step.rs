@@ -120,10 +120,10 @@ impl Step {
     }
 
     fn hand_out(&mut self, replica: &Replica, task: &Task, in_doubt: bool) {
-        let (id, attempt, once) = match task {
+        let (id, attempt, is_call) = match task {
             Task::AskModel { id } => (id.to_string(), 0, false),
             Task::Load { id, .. } => (id.to_string(), 0, false),
-            Task::Call(start) => (start.id.to_string(), start.attempt, !start.tool.idempotent),
+            Task::Call(start) => (start.id.to_string(), start.attempt, true),
             // The follower of the session tells people; no call waits for an answer here.
             Task::Say(_)
             | Task::Ask { .. }
@@ -136,7 +136,7 @@ impl Step {
         let session = replica.id().to_owned();
         let (seq, stops) = (self.head.seq, self.head.stops);
         let task = TaskRef { key: self.head.key.clone(), id, attempt };
-        self.effects.push(Effect { session, task, seq, stops, once, in_doubt });
+        self.effects.push(Effect { session, task, seq, stops, is_call, in_doubt });
     }
 
     /// Adds the consequences of all inputs.
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_is_made_anew_comes_to_the_same() {
+    fn repeating_a_step_gives_the_same_result() {
         let steps: Vec<String> = (0..2)
             .map(|_| {
                 let (mut replica, head) = begun("create");
@@ -231,20 +231,20 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_handed_out_with_its_record_and_whether_it_may_be_done_once_only() {
-        for (effect, once) in [("read", false), ("create", true)] {
+    fn a_call_is_handed_out_with_its_record_and_begins_with_an_intent() {
+        for effect in ["read", "create"] {
             let (mut replica, head) = begun(effect);
             let step = take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap();
             assert_eq!((step.head.seq, step.records.len(), step.answer), (1, 1, Ok(1)));
             assert!(step.records[0].1.fits(&Checksum::default()));
             let effect = &step.effects[0];
             assert_eq!((effect.task.id.as_str(), effect.task.attempt, effect.seq), ("0.0", 1, 1));
-            assert_eq!((effect.once, effect.in_doubt), (once, false));
+            assert_eq!((effect.is_call, effect.in_doubt), (true, false));
         }
     }
 
     #[test]
-    fn time_does_not_run_backwards_and_a_refusal_changes_nothing() {
+    fn time_does_not_run_backwards_and_a_refused_input_changes_nothing() {
         let (mut replica, head) = begun("read");
         let step = take(&mut replica, &head, &told(50, Input::Mode { mode: Mode::Shadow })).unwrap();
         let later = take(&mut replica, &step.head, &told(7, Input::Mode { mode: Mode::Full })).unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_in_the_inbox_with_a_timer_until_it_is_answered() {
+    fn an_open_question_is_in_the_inbox_with_a_timer() {
         let (mut replica, head) = begun("delete");
         let step = take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap();
         assert_eq!(step.inbox.as_ref().map(Vec::len), Some(1));
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_under_way_elsewhere_is_in_doubt_here_and_waits_while_it_is_paused() {
+    fn running_calls_of_an_imported_session_are_in_doubt_and_wait_while_it_is_paused() {
         let (mut replica, head) = begun("create");
         let step = take(&mut replica, &head, &told(5, Input::RunPlan)).unwrap();
         let brought = step_of_import(&replica, &step.head);

@@ -11,12 +11,14 @@ use obelus_runtime::engine::{
 };
 use obelus_runtime::sessions::{InboxRow, InputId, OUTCOME_UNKNOWN, SessionRow};
 use obelus_runtime::{Store, StoreError};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::client::{Cluster, ClusterError};
 use crate::wire::{
-    Answered, Checksum, Creation, Envelope, FORM, Head, SESSION, StoredCheckpoint, StoredRecord, TakenInput, key,
+    Answered, Checksum, Creation, Envelope, FORM, Head, ImportPart, SESSION, SentParts, StoredCheckpoint, StoredRecord,
+    TakenInput, key,
 };
 
 /// Sessions in a Restate cluster. It is the [`Store`] of a host, and its [`Workers`].
@@ -27,6 +29,10 @@ pub struct RestateStore {
 
 /// The highest record number.
 const MOST: u64 = 999_999_999_999;
+
+/// The size of one part of an import, and the largest record. Restate takes messages of at most 32 MiB.
+const PART: usize = 8 << 20;
+const LARGEST: usize = 24 << 20;
 
 /// Rows of a session's state, by key.
 type Rows = BTreeMap<String, String>;
@@ -136,7 +142,10 @@ impl RestateStore {
     }
 
     /// Calls a handler of a session; returns the number of its latest record.
-    fn change(&self, session: &str, handler: &'static str, argument: Value) -> Result<u64, StoreError> {
+    fn change<A>(&self, session: &str, handler: &'static str, argument: A) -> Result<u64, StoreError>
+    where
+        A: Serialize + Send + Sync + 'static,
+    {
         check_name(session)?;
         let id = session.to_owned();
         let answered =
@@ -156,19 +165,26 @@ impl RestateStore {
 
 impl Store for RestateStore {
     fn create(&self, id: &str, at: Time, genesis: &Value, records: Vec<Record>) -> Result<(), StoreError> {
+        let unwritable =
+            |error: serde_json::Error| StoreError::Unwritable { session: id.to_owned(), problem: error.to_string() };
         let mut sum = Checksum::default();
-        let mut kept = Vec::with_capacity(records.len());
-        for record in &records {
-            let next = StoredRecord::after(&sum, record);
-            let next =
-                next.map_err(|error| StoreError::Unwritable { session: id.to_owned(), problem: error.to_string() })?;
+        let mut parts = Parts::default();
+        let begun = genesis.to_string().len();
+        check_size(id, 0, begun)?;
+        for (seq, record) in (1..).zip(&records) {
+            let next = StoredRecord::after(&sum, record).map_err(unwritable)?;
+            check_size(id, seq, next.record.get().len())?;
             sum = next.sum.clone();
-            kept.push(next);
+            parts.add(next);
         }
-        let creation = Creation { at, genesis: genesis.clone(), records: kept };
-        let creation = serde_json::to_value(creation);
-        let creation =
-            creation.map_err(|error| StoreError::Unwritable { session: id.to_owned(), problem: error.to_string() })?;
+        parts.make_room(begun);
+        let import = uuid::Uuid::now_v7().simple().to_string();
+        let sent = SentParts { import: import.clone(), count: parts.full.len() as u64 };
+        for (number, records) in (0..).zip(parts.full) {
+            self.change(id, "part", ImportPart { import: import.clone(), number, records })?;
+        }
+        let parts_sent = Some(sent).filter(|sent| sent.count > 0);
+        let creation = Creation { at, genesis: genesis.clone(), records: parts.last, parts: parts_sent };
         self.change(id, "create", creation).map(drop)
     }
 
@@ -273,6 +289,43 @@ impl Workers for RestateStore {
             let kept = self.kept(session, after, head.seq).await?;
             Ok((records_of(session, after, &kept)?, head.seq))
         })
+    }
+}
+
+/// Records of an import, divided into messages.
+#[derive(Default)]
+struct Parts {
+    full: Vec<Vec<StoredRecord>>,
+    last: Vec<StoredRecord>,
+    /// The size of the last part.
+    size: usize,
+}
+
+impl Parts {
+    fn add(&mut self, record: StoredRecord) {
+        let size = record.record.get().len();
+        self.make_room(size);
+        self.size += size;
+        self.last.push(record);
+    }
+
+    /// Begins another part if this does not fit into the last one.
+    fn make_room(&mut self, size: usize) {
+        if self.size + size > PART && !self.last.is_empty() {
+            self.full.push(std::mem::take(&mut self.last));
+            self.size = 0;
+        }
+    }
+}
+
+/// Refuses what does not fit into a message.
+fn check_size(session: &str, seq: u64, bytes: usize) -> Result<(), StoreError> {
+    match bytes > LARGEST {
+        true => {
+            let megabytes = [bytes, LARGEST].map(|bytes| bytes >> 20);
+            Err(StoreError::TooLarge { session: session.to_owned(), seq, megabytes })
+        }
+        false => Ok(()),
     }
 }
 

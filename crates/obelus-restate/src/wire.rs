@@ -42,6 +42,14 @@ pub(crate) mod key {
         format!("i/{id}")
     }
 
+    /// The keys of parts of imports.
+    pub(crate) const PARTS: &str = "c/";
+
+    /// A part of an import that is too large for one message.
+    pub(crate) fn part(import: &str, number: u64) -> String {
+        format!("{PARTS}{import}/{number}")
+    }
+
     /// An outcome that came while the session could not be restored.
     pub(crate) fn parked(number: u64) -> String {
         format!("p/{number}")
@@ -81,7 +89,7 @@ pub(crate) struct Head {
     pub(crate) parked: u64,
 }
 
-/// When a session is told that time has passed.
+/// The time of the session's next tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Timer {
     pub(crate) number: u64,
@@ -162,6 +170,26 @@ pub(crate) struct StoredCheckpoint {
 pub(crate) struct Creation {
     pub(crate) at: Time,
     pub(crate) genesis: Value,
+    /// All records, or those after the parts.
+    pub(crate) records: Vec<StoredRecord>,
+    /// The parts that were sent before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parts: Option<SentParts>,
+}
+
+/// The parts of an import.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SentParts {
+    /// A unique id, so that two imports under one name do not mix.
+    pub(crate) import: String,
+    pub(crate) count: u64,
+}
+
+/// A part of an import.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ImportPart {
+    pub(crate) import: String,
+    pub(crate) number: u64,
     pub(crate) records: Vec<StoredRecord>,
 }
 
@@ -198,8 +226,10 @@ pub(crate) struct Effect {
     pub(crate) seq: u64,
     /// The number of stops at that time.
     pub(crate) stops: u64,
-    /// Whether it is not idempotent, so that an earlier attempt puts it in doubt.
-    pub(crate) once: bool,
+    /// Whether it is a call, so that an earlier start puts it in doubt. Earlier versions set it only for calls that are
+    /// not idempotent.
+    #[serde(rename = "once")]
+    pub(crate) is_call: bool,
     /// Whether an earlier engine may have begun it.
     pub(crate) in_doubt: bool,
 }

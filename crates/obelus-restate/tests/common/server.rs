@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 /// The server's program, installed again if the pins change or the last attempt failed.
 pub(crate) fn program() -> PathBuf {
     let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../obelus-restate/tests/common/pins");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("restate-server");
+    let (folder, guard) = (temporary().join("restate-server"), temporary().join("restate-server.lock"));
     let (mark, lock) =
         (folder.join("installed-pins"), fs::read_to_string(pins.join("package-lock.json")).expect("pins"));
     // Several test programs may install it at once.
-    let guard = fs::File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("restate-server.lock")).expect("a lock");
+    let guard = fs::File::create(guard).expect("a lock");
     guard.lock().expect("the lock");
     if fs::read_to_string(&mark).ok().as_deref() != Some(lock.as_str()) {
         let _ = fs::remove_dir_all(&folder);
@@ -36,6 +36,17 @@ pub(crate) fn program() -> PathBuf {
     let packages = fs::read_dir(folder.join("node_modules/@restatedev")).expect("the packages");
     let programs = packages.filter_map(|package| Some(package.ok()?.path().join("bin/restate-server")));
     programs.into_iter().find(|program| program.is_file()).expect("the server for this machine")
+}
+
+/// The folder of cargo for tests, `TARGET/tmp`. It does not name it to examples, which are in `TARGET/PROFILE/examples`.
+fn temporary() -> PathBuf {
+    let named = option_env!("CARGO_TARGET_TMPDIR").map(PathBuf::from);
+    let folder = named.unwrap_or_else(|| {
+        let program = std::env::current_exe().expect("this program");
+        program.ancestors().nth(3).expect("the target folder").join("tmp")
+    });
+    fs::create_dir_all(&folder).expect("a folder for tests");
+    folder
 }
 
 /// Ports that are free now.
