@@ -1,4 +1,4 @@
-"""Runs a command and prints the CPU time that it and its children took, in microseconds; its output goes nowhere.
+"""Runs a command and prints the CPU time that it and its children took, in microseconds. Discards the output of the command.
 
     python cpu_of.py ROUNDS COMMAND…
 """

@@ -4,8 +4,8 @@
     python langgraph_peer.py once STEPS [FOLDER]                      one run, to be measured from outside
     python langgraph_peer.py fan SIZES ROUNDS                         a branch of a fan-out
     python langgraph_peer.py thread plain|delta MESSAGES FOLDER       a growing thread of messages
-    python langgraph_peer.py kill sync|async STEP STEPS FOLDER        is killed in that step, after its effect
-    python langgraph_peer.py resume STEPS FOLDER                      goes on after that; counts repeated effects
+    python langgraph_peer.py kill sync|async STEP STEPS FOLDER        kills itself in that step, after the effect of the step
+    python langgraph_peer.py resume STEPS FOLDER                      continues after the kill; counts repeated effects
 
 `chain` has one node per step, which is the shape of a plan of calls; `loop` runs one node repeatedly, which is the
 smallest graph. Compiling a graph is not counted. The best of the rounds counts, because noise only adds time.
@@ -109,7 +109,7 @@ def fan(sizes: str, rounds: str) -> None:
 
 
 def messages_state(kind: str):
-    """The state of a thread: all messages in every checkpoint, or only what was added."""
+    """The state of a thread. Each checkpoint stores all messages (`plain`) or only the new ones (`delta`)."""
     if kind == "plain":
         return TypedDict("Messages", {"messages": Annotated[list, add_messages]})
     try:
@@ -145,7 +145,7 @@ def thread(kind: str, count: str, folder: str) -> None:
     state = graph.get_state(config(10)).values["messages"]
     assert len(state) == turns * 2, len(state)
     print("read", min(cpu_us(lambda: graph.get_state(config(10))) for _ in range(5)))
-    # Closed, so that the write-ahead log is in the file.
+    # Closed, so that the write-ahead log is merged into the file.
     graph.checkpointer.conn.close()
     print("bytes", sum(file.stat().st_size for file in Path(folder).glob("langgraph.db*")))
 
@@ -154,7 +154,7 @@ def thread(kind: str, count: str, folder: str) -> None:
         turn(turns)
     print("resume", cpu_us(resumed))
     listed = []
-    # The newest ones: listing all of them takes minutes.
+    # Only the newest ones, because listing all takes minutes.
     took = cpu_us(lambda: listed.extend(len(state.values) for state in graph.get_state_history(config(10), limit=100)))
     print("history", took / len(listed))
 
@@ -182,7 +182,7 @@ def kill(durability: str, fatal: str, count: str, folder: str) -> None:
 
 def resume(count: str, folder: str) -> None:
     graph = loop(int(count), acting(folder, None)).compile(checkpointer=saver(folder))
-    # Where nothing was kept before the kill, the run begins anew.
+    # If nothing was stored before the kill, the run starts from the beginning.
     begun = graph.get_state(config(1)).next
     graph.invoke(None if begun else {"n": 0}, config(int(count)), durability="sync")
     done = effects(folder)

@@ -1,4 +1,4 @@
-"""A graph of one node without a model, for `langgraph dev`: what a request costs the server itself."""
+"""A graph of one node without a model, for `langgraph dev`. It measures the cost of the server itself."""
 
 from langgraph.graph import END, START, MessagesState, StateGraph
 

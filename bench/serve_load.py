@@ -1,10 +1,11 @@
-"""Load for a server of agents, from a process of its own. Prints lines of a name and a number.
+"""Load for a server of agents, in a separate process. Prints lines of a name and a number.
 
     python serve_load.py turns obelus|langgraph ADDRESS TOKEN PID SESSIONS TURNS
     python serve_load.py streams ADDRESS TOKEN PID SESSIONS STREAMS
     python serve_load.py fill ADDRESS TOKEN SESSIONS
+    python serve_load.py list ADDRESS TOKEN
 
-The CPU time is that of the process PID and of everything it started.
+The CPU time is that of the process PID and of all its children.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ def resident(pid):
 
 
 class Client:
-    """One connection that is kept."""
+    """A connection that is kept open."""
 
     def __init__(self, address, token):
         self.host, self.token = address.removeprefix("http://"), token
@@ -103,7 +104,7 @@ class LangGraph:
 
 
 async def turns(server, address, token, pid, sessions, count):
-    """So many sessions at once, each with so many turns, one after the other."""
+    """Runs sessions in parallel, each with a number of turns in sequence."""
     server = {"obelus": Obelus, "langgraph": LangGraph}[server]()
     clients = [Client(address, token) for _ in range(sessions)]
     ids = await asyncio.gather(*(server.begin(client, number) for number, client in enumerate(clients)))
@@ -127,7 +128,7 @@ async def turns(server, address, token, pid, sessions, count):
 
 
 async def streams(address, token, pid, sessions, count):
-    """So many open streams of a few sessions. Each must get an event."""
+    """Opens streams on a few sessions. Each stream must get an event."""
     server, client = Obelus(), Client(address, token)
     ids = [await server.begin(client, number) for number in range(sessions)]
     for id in ids:
@@ -152,7 +153,7 @@ async def streams(address, token, pid, sessions, count):
 
 
 async def fill(address, token, count):
-    """So many sessions with a turn each, which are at rest then."""
+    """Creates sessions, each with one turn, which then rest."""
     server = Obelus()
 
     async def some(part):
@@ -160,13 +161,36 @@ async def fill(address, token, count):
         for number in range(part):
             await server.turn(client, await server.begin(client, number))
 
-    await asyncio.gather(*(some(count // 8) for _ in range(8)))
-    print("filled", count // 8 * 8)
+    await asyncio.gather(*(some(count // 8 + (number < count % 8)) for number in range(8)))
+    print("filled", count)
+
+
+async def first_page(address, token):
+    """The first page of the list of sessions, and how many sessions the server restored for it."""
+    client = Client(address, token)
+
+    async def restored():
+        await client.send("GET", "/metrics")
+        _, fields = await client.head()
+        text = (await client.reader.readexactly(int(fields["content-length"]))).decode()
+        name = "obelus_sessions_restored_total "
+        return next(int(line.removeprefix(name)) for line in text.splitlines() if line.startswith(name))
+
+    before, times = await restored(), []
+    for _ in range(21):
+        begun = time.perf_counter()
+        listed = await client.call("GET", "/api/v1/sessions?limit=10")
+        times.append(time.perf_counter() - begun)
+        assert len(listed["sessions"]) == 10, listed
+    print("page_ms", sorted(times)[10] * 1e3)
+    print("restored", await restored() - before)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "fill":
         asyncio.run(fill(*sys.argv[2:4], int(sys.argv[4])))
+    elif sys.argv[1] == "list":
+        asyncio.run(first_page(*sys.argv[2:4]))
     elif sys.argv[1] == "turns":
         asyncio.run(turns(*sys.argv[2:5], *map(int, sys.argv[5:8])))
     else:

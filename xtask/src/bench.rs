@@ -13,6 +13,7 @@
 //! | `durable` | durability beside a plain append and sync |
 //! | `instructions`, `stream` | growth in instructions, which does not depend on the load of the machine |
 //! | `operator` | a step of the operator agent beside a snapshot by the browser |
+//! | `restate` | a step on a Restate server beside a bare service |
 
 mod chain;
 mod durable;
@@ -20,6 +21,7 @@ mod instructions;
 mod kill;
 mod langgraph;
 mod operator;
+mod restate;
 mod row;
 mod serve;
 mod stream;
@@ -43,8 +45,8 @@ Measures Obelus beside LangGraph and beside what the machine can do at best, pri
 docs/benchmarks.md if all parts were measured. LangGraph is installed from PyPI into the target folder, once. The release
 build takes 10 minutes or more the first time; the measurement takes some minutes with --quick, else about half an hour.
 
-  --quick   leaves out threads of 100,000 messages, LangGraph's fan-out of 10,000, 20,000 sessions, and the parts in
-            brackets
+  --quick   leaves out threads of 100,000 messages, LangGraph's fan-out of 10,000, and the parts in brackets; 400 streams
+            and 1,000 idle sessions instead of 4,000 and 20,000
   --json    prints {machine, rows: [{name, unit, ours, beside, peer, ratio, goal, holds}]}
 
 Parts; all of them by default:
@@ -52,12 +54,12 @@ Parts; all of them by default:
   fan             a branch of a fan-out of 100, 1,000 and 10,000
   thread          a conversation that grows
   kill            effects repeated after a hard kill
-  serve           a turn over HTTP
+  serve           a turn over HTTP; the memory of open streams and of a store of idle sessions, the first page of its list
   durable         durability beside a plain append and fdatasync
   [instructions]  growth in instructions (needs valgrind)
   [stream]        the reading of a streamed answer (needs valgrind)
   [operator]      a step of the operator beside a snapshot (needs node, npm and chromium)
-  restate         alone, and without a table: steps a second on Restate (needs npm)
+  restate         only if it is named: a step on a Restate server, at most 5 minutes (needs npm)
 
 Examples:
   cargo xtask bench --quick
@@ -73,26 +75,38 @@ struct Part {
     rows: fn(&Run) -> Result<Vec<Row>>,
     /// The examples that it runs.
     examples: &'static [&'static str],
-    is_quick: bool,
+    /// When it is measured, unless it is named.
+    by_default: ByDefault,
 }
 
-const PARTS: [Part; 9] = [
-    Part { name: "chain", rows: chain::rows, examples: &["chain", "peer"], is_quick: true },
-    Part { name: "fan", rows: chain::fans, examples: &["chain"], is_quick: true },
-    Part { name: "thread", rows: thread::rows, examples: &["peer"], is_quick: true },
-    Part { name: "kill", rows: kill::rows, examples: &["peer"], is_quick: true },
-    Part { name: "serve", rows: serve::rows, examples: &[], is_quick: true },
-    Part { name: "durable", rows: durable::rows, examples: &["durable"], is_quick: true },
-    Part { name: "instructions", rows: instructions::rows, examples: &["cost", "chain"], is_quick: false },
-    Part { name: "stream", rows: stream::rows, examples: &["cost"], is_quick: false },
-    Part { name: "operator", rows: operator::rows, examples: &["operator"], is_quick: false },
+/// Which runs measure a part that is not named.
+#[derive(Clone, Copy, PartialEq)]
+enum ByDefault {
+    Always,
+    /// All but those with `--quick`.
+    Long,
+    Never,
+}
+
+const PARTS: [Part; 10] = [
+    Part { name: "chain", rows: chain::rows, examples: &["chain", "peer"], by_default: ByDefault::Always },
+    Part { name: "fan", rows: chain::fans, examples: &["chain"], by_default: ByDefault::Always },
+    Part { name: "thread", rows: thread::rows, examples: &["peer"], by_default: ByDefault::Always },
+    Part { name: "kill", rows: kill::rows, examples: &["peer"], by_default: ByDefault::Always },
+    Part { name: "serve", rows: serve::rows, examples: &[], by_default: ByDefault::Always },
+    Part { name: "durable", rows: durable::rows, examples: &["durable"], by_default: ByDefault::Always },
+    Part { name: "instructions", rows: instructions::rows, examples: &["cost", "chain"], by_default: ByDefault::Long },
+    Part { name: "stream", rows: stream::rows, examples: &["cost"], by_default: ByDefault::Long },
+    Part { name: "operator", rows: operator::rows, examples: &["operator"], by_default: ByDefault::Long },
+    Part { name: "restate", rows: restate::rows, examples: &["throughput"], by_default: ByDefault::Never },
 ];
 
 /// The packages of the examples.
-const EXAMPLES: [(&str, &[&str]); 3] = [
+const EXAMPLES: [(&str, &[&str]); 4] = [
     ("obelus-runtime", &["chain", "durable", "peer"]),
     ("obelus-kernel", &["cost"]),
     ("obelus-connect", &["operator"]),
+    ("obelus-restate", &["throughput"]),
 ];
 
 /// The arguments of the command.
@@ -115,12 +129,13 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         print(HELP);
         return Ok(());
     }
-    if arguments == ["restate"] {
-        return restate();
-    }
     let arguments = read(arguments)?;
     let is_wanted = |part: &&Part| match arguments.parts.is_empty() {
-        true => part.is_quick || !arguments.quick,
+        true => match part.by_default {
+            ByDefault::Always => true,
+            ByDefault::Long => !arguments.quick,
+            ByDefault::Never => false,
+        },
         false => arguments.parts.iter().any(|name| name == part.name),
     };
     let parts: Vec<&Part> = PARTS.iter().filter(is_wanted).collect();
@@ -164,17 +179,14 @@ fn read(words: &[&str]) -> Result<Arguments> {
     Ok(arguments)
 }
 
-/// Steps a second on Restate. It prints a ratio, which depends on the machine.
-fn restate() -> Result<()> {
-    let measure = ["test", "--release", "--package", "obelus-restate", "--test", "throughput", "--", "--ignored"];
-    step("steps a second on Restate, beside a bare service", cargo(&measure).arg("--nocapture"))
-}
-
 /// Builds the program as users install it, then the examples separately: together, the program would get the features
 /// of tests.
 fn build(parts: &[&Part]) -> Result<()> {
     let release = ["build", "--release", "--quiet"];
-    step("building `obelus` for release", cargo(&release).args(["--package", "obelus", "--bin", "obelus"]))?;
+    // This part alone does not run it.
+    if parts.iter().any(|part| part.name != "restate") {
+        step("building `obelus` for release", cargo(&release).args(["--package", "obelus", "--bin", "obelus"]))?;
+    }
     for (package, all) in EXAMPLES {
         let is_wanted = |example: &&str| parts.iter().any(|part| part.examples.contains(example));
         let examples: Vec<&str> = all.iter().copied().filter(is_wanted).collect();
@@ -295,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_is_the_one_in_the_middle() {
+    fn the_median_is_the_middle_value() {
         assert_eq!(median(vec![9.0, 1.0, 2.0]), 2.0);
     }
 
@@ -306,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn options_and_parts_may_stand_in_any_order() {
+    fn options_and_parts_are_accepted_in_any_order() {
         let parts = vec!["kill".to_owned()];
         assert_eq!(read(&["kill", "--json", "--quick"]).unwrap(), Arguments { parts, quick: true, json: true });
         let error = read(&["--fast"]).unwrap_err().to_string();

@@ -18,10 +18,13 @@ const SESSIONS: &str = "64";
 /// Turns of each session.
 const TURNS: &str = "40";
 const LANGGRAPH_TURNS: &str = "5";
-const STREAMS: &str = "4000";
-/// Idle sessions: 20,000, created in parts.
-const IDLE_PART: &str = "4000";
-const IDLE_PARTS: usize = 5;
+/// Open streams, and sessions of the store; with `--quick` fewer.
+const STREAMS: [usize; 2] = [4000, 400];
+const IDLE: [usize; 2] = [20_000, 1000];
+/// Sessions are created in parts of this size, each by a new server.
+const IDLE_PART: usize = 4000;
+/// Sessions of the store beside it.
+const FEW: usize = 10;
 /// The goal: a turn of LangGraph's server takes this many times as much CPU time.
 const TIMES_LESS: f64 = 25.0;
 /// The goal: the most memory for idle sessions of a store after a server's start, in KiB.
@@ -57,9 +60,8 @@ pub(super) fn rows(run: &Run) -> Result<Vec<Row>> {
         row("  median", "ms", turns["median_ms"], Some(theirs["median_ms"]), Goal::Shown),
         row("  99th percentile", "ms", turns["p99_ms"], Some(theirs["p99_ms"]), Goal::Shown),
     ];
-    if !run.quick {
-        rows.extend(memory(run, &folder)?);
-    }
+    rows.extend(streams(run, &folder)?);
+    rows.extend(idle_sessions(run, &folder)?);
     Ok(rows)
 }
 
@@ -67,36 +69,66 @@ fn row(name: &str, unit: &'static str, ours: f64, peer: Option<f64>, goal: Goal)
     Row { name: name.to_owned(), unit, ours, beside: "langgraph dev, in memory".to_owned(), peer, goal }
 }
 
-/// The memory of open streams and of idle sessions. LangGraph has no comparable figures.
-fn memory(run: &Run, folder: &Path) -> Result<Vec<Row>> {
-    run.say(&format!("{STREAMS} open streams"));
-    let streams = {
-        let server = serve(&folder.join("streams"))?;
-        load(&["streams", &server.1, &server.2, &server.0.0.id().to_string(), "16", STREAMS])?
-    };
-    run.say("20,000 idle sessions");
-    let empty = resident(&serve(&folder.join("empty"))?.0)?;
+/// The memory of open streams. LangGraph has no comparable figures.
+fn streams(run: &Run, folder: &Path) -> Result<Vec<Row>> {
+    let count = STREAMS[usize::from(run.quick)];
+    run.say(&format!("{count} open streams"));
+    let server = serve(&folder.join("streams"))?;
+    let figures = load(&["streams", &server.1, &server.2, &server.0.0.id().to_string(), "16", &count.to_string()])?;
+    let name = format!("an open stream of {count}, after an event");
+    let (after, before) = (figures["stream_kib_after"], figures["stream_kib"]);
+    Ok(vec![beside(&name, "KiB", after, "before it", before, Goal::Shown)])
+}
+
+/// A server that was started on a store of many sessions, beside one on a store of few: its memory, and the first page
+/// of its list.
+fn idle_sessions(run: &Run, folder: &Path) -> Result<Vec<Row>> {
+    let count = IDLE[usize::from(run.quick)];
+    run.say(&format!("{count} idle sessions"));
+    let (few, many) = (started(&folder.join("few"), FEW)?, started(&folder.join("idle"), count)?);
+    let others = format!("with {FEW}");
+    let name = format!("a server started on {count} idle sessions");
+    let most = Goal::Most(few.memory + MAX_IDLE);
+    Ok(vec![
+        beside(&name, "KiB", many.memory, &others, few.memory, most),
+        beside("  the first page of its list", "ms", many.page_ms, &others, few.page_ms, Goal::Shown),
+        beside("  sessions restored for it", "sessions", many.restored, &others, few.restored, Goal::Most(0.0)),
+    ])
+}
+
+/// What was measured of a server after its start.
+struct Started {
+    /// In KiB.
+    memory: f64,
+    /// The median for the first page of the list.
+    page_ms: f64,
+    /// Sessions that were restored for these pages.
+    restored: f64,
+}
+
+/// Fills a store with idle sessions, and starts a server on it.
+fn started(store: &Path, sessions: usize) -> Result<Started> {
     // Used sessions stay in memory for a while, so each part has a new server.
-    let idle = folder.join("idle");
-    for _ in 0..IDLE_PARTS {
-        let server = serve(&idle)?;
-        load(&["fill", &server.1, &server.2, IDLE_PART])?;
+    for part in parts(sessions) {
+        let server = serve(store)?;
+        load(&["fill", &server.1, &server.2, &part.to_string()])?;
         end(server.0)?;
     }
-    let filled = resident(&serve(&idle)?.0)?;
-    let row = |name: &str, ours, beside: &str, peer, goal| Row {
-        name: name.to_owned(),
-        unit: "KiB",
-        ours,
-        beside: format!("Obelus, {beside}"),
-        peer: Some(peer),
-        goal,
-    };
-    let stream = streams["stream_kib"];
-    Ok(vec![
-        row("an open stream after an event", streams["stream_kib_after"], "before it", stream, Goal::Shown),
-        row("a server with 20,000 idle sessions", filled, "none", empty, Goal::Most(empty + MAX_IDLE)),
-    ])
+    let server = serve(store)?;
+    let memory = resident(&server.0)?;
+    let list = load(&["list", &server.1, &server.2])?;
+    Ok(Started { memory, page_ms: list["page_ms"], restored: list["restored"] })
+}
+
+/// The sizes of the parts in which sessions are created.
+fn parts(sessions: usize) -> Vec<usize> {
+    let whole = std::iter::repeat_n(IDLE_PART, sessions / IDLE_PART);
+    whole.chain(Some(sessions % IDLE_PART).filter(|rest| *rest > 0)).collect()
+}
+
+/// A row beside another figure of ours.
+fn beside(name: &str, unit: &'static str, ours: f64, other: &str, peer: f64, goal: Goal) -> Row {
+    Row { name: name.to_owned(), unit, ours, beside: format!("Obelus, {other}"), peer: Some(peer), goal }
 }
 
 /// Starts `obelus serve`: the process, its address, its token.
@@ -130,8 +162,13 @@ fn load(arguments: &[&str]) -> Result<Figures> {
 fn resident(server: &Running) -> Result<f64> {
     std::thread::sleep(Duration::from_secs(3));
     let text = std::fs::read_to_string(format!("/proc/{}/status", server.0.id()))?;
+    resident_in(&text)
+}
+
+/// The memory in the text of `/proc/PID/status`, in KiB.
+fn resident_in(text: &str) -> Result<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
-    Ok(line.trim().trim_end_matches(" kB").parse()?)
+    line.trim().trim_end_matches(" kB").parse().context("VmRSS")
 }
 
 /// The same turns with `langgraph dev`.
@@ -155,4 +192,22 @@ fn langgraph(folder: &Path) -> Result<Figures> {
     }
     let address = format!("http://127.0.0.1:{port}");
     load(&["turns", "langgraph", &address, "none", &server.0.id().to_string(), SESSIONS, LANGGRAPH_TURNS])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_from_the_status_of_a_process() {
+        let status = "Name:\tobelus\nVmHWM:\t   52000 kB\nVmRSS:\t   41234 kB\nThreads:\t4\n";
+        assert_eq!(resident_in(status).unwrap(), 41_234.0);
+        assert!(resident_in("Name:\tobelus\n").is_err() && resident_in("VmRSS:\tmuch\n").is_err());
+    }
+
+    #[test]
+    fn sessions_are_created_in_parts() {
+        assert_eq!(parts(20_000), [4000; 5]);
+        assert_eq!((parts(1000), parts(4001), parts(0)), (vec![1000], vec![4000, 1], vec![]));
+    }
 }
