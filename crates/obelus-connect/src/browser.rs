@@ -360,8 +360,9 @@ impl Browser {
         }
         if let Some(profile) = told.profile.clone().filter(|_| !told.fresh) {
             let address = Some(told.address.clone()).filter(|address| address.starts_with("http"));
-            let kept = memory.keeper.keep(profile::Profile { address, ..profile });
-            kept.map_err(|error| Failed::new("browser", format!("the browser's profile cannot be kept: {error}")))?;
+            let written = memory.keeper.keep(profile::Profile { address, ..profile });
+            written
+                .map_err(|error| Failed::new("browser", format!("the browser's profile cannot be kept: {error}")))?;
         }
         Ok(())
     }

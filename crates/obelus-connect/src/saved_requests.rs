@@ -25,13 +25,13 @@ impl RequestSource for WebRequests {
 
 async fn read(address: &str) -> Result<String, String> {
     let client = web::client().redirect(Policy::none()).timeout(TIME_LIMIT).build().map_err(web::no_tls)?;
-    let told = |error: reqwest::Error| error.without_url().to_string();
-    let mut answer = client.get(address).send().await.map_err(told)?;
+    let describe = |error: reqwest::Error| error.without_url().to_string();
+    let mut answer = client.get(address).send().await.map_err(describe)?;
     if !answer.status().is_success() {
         return Err(format!("the server answered {}", answer.status()));
     }
     let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(told)? {
+    while let Some(chunk) = answer.chunk().await.map_err(describe)? {
         if body.len() + chunk.len() > MOST {
             return Err(format!("a saved request has at most {MOST} bytes"));
         }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_saved_request_is_read_by_its_address_and_no_other() {
+    async fn a_saved_request_is_read_only_from_its_own_address() {
         let server = Server::start(|asked, _| match asked.target.as_str() {
             "/one.yaml" => answer("200 OK", "text/yaml", "context: []"),
             "/moved" => redirect("/one.yaml"),

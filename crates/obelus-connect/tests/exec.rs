@@ -33,7 +33,7 @@ fn runs(pid: &str) -> bool {
 }
 
 #[tokio::test]
-async fn the_call_goes_in_and_the_result_comes_out() {
+async fn the_call_is_passed_on_stdin_and_the_result_is_read_from_stdout() {
     let call = json!({"_tool": "try", "b": [1, {"c": "é\n"}], "a": null});
     let mut expected = call.clone();
     expected["_schema"] = json!({"type": "object", "x-effect": "read"});
@@ -43,13 +43,13 @@ async fn the_call_goes_in_and_the_result_comes_out() {
 }
 
 #[tokio::test]
-async fn no_output_is_null() {
+async fn empty_output_is_null() {
     assert_eq!(run(sh("true"), reading(json!({}))).await, Outcome::Value(Value::Null));
     assert_eq!(run(sh("echo"), reading(json!({}))).await, Outcome::Value(Value::Null));
 }
 
 #[tokio::test]
-async fn the_scope_is_there_only_when_there_is_one() {
+async fn the_scope_is_passed_only_if_the_call_has_one() {
     let mut work = reading(json!({"a": 1}));
     work.scope = vec![json!({"state": {"x": 1}})];
     let scope = python("import json,sys; print(json.dumps(json.load(sys.stdin).get('_scope', 'none')))");
@@ -66,7 +66,7 @@ async fn the_key_and_the_attempt_are_in_the_environment() {
 }
 
 #[tokio::test]
-async fn messages_are_told_from_values() {
+async fn messages_and_values_are_distinguished() {
     let script = r#"echo '{"_messages": [{"state": {"a": 1}}]}'"#;
     assert_eq!(run(sh(script), reading(json!({}))).await, Outcome::Messages(vec![json!({"state": {"a": 1}})]));
     let script = r#"echo '{"_messages": [], "more": 1}'"#;
@@ -84,7 +84,7 @@ async fn an_exit_code_is_an_error_with_the_last_lines() {
 }
 
 #[tokio::test]
-async fn death_by_a_signal_is_an_error_of_its_own() {
+async fn death_by_a_signal_has_its_own_error() {
     let failed = error(sh("echo going >&2; kill -9 $$"), reading(json!({}))).await;
     assert_eq!((failed.code.as_str(), failed.message.as_str()), ("signal_9", "going"));
     let failed = error(sh("kill -TERM $$"), reading(json!({}))).await;
@@ -92,7 +92,7 @@ async fn death_by_a_signal_is_an_error_of_its_own() {
 }
 
 #[tokio::test]
-async fn garbage_is_shown_with_its_place() {
+async fn invalid_output_is_reported_with_its_position() {
     let failed = error(sh("echo '{\"a\": 1'; echo 'oops, a log line'"), reading(json!({}))).await;
     assert_eq!(failed.code, "bad_output");
     assert!(failed.message.contains("line 2 column 1"), "{}", failed.message);
@@ -103,7 +103,7 @@ async fn garbage_is_shown_with_its_place() {
 }
 
 #[tokio::test]
-async fn an_effect_is_known_to_have_happened_if_only_its_output_cannot_be_read() {
+async fn an_effect_with_unreadable_output_is_known_to_have_happened() {
     for script in ["echo done", r#"echo '{"_messages": 1}'"#] {
         let failed = error(sh(script), work(json!({}), "create")).await;
         assert!(failed.code == "bad_output" && failed.happened, "{script}: {failed:?}");
@@ -115,7 +115,7 @@ async fn an_effect_is_known_to_have_happened_if_only_its_output_cannot_be_read()
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_named() {
+async fn a_missing_program_is_named() {
     let failed = error(json!({"exec": ["no-such-program-here"]}), reading(json!({}))).await;
     assert_eq!(failed.code, "not_found");
     assert!(failed.message.contains("`no-such-program-here` in PATH"), "{}", failed.message);
@@ -165,13 +165,13 @@ async fn too_much_output_before_any_input_was_read_does_not_hang() {
 }
 
 #[tokio::test]
-async fn noise_on_stderr_is_read_and_forgotten() {
+async fn output_on_stderr_of_a_successful_program_is_discarded() {
     let script = "head -c 100000000 /dev/zero >&2; echo 1";
     assert_eq!(run(sh(script), reading(json!({}))).await, Outcome::Value(json!(1)));
 }
 
 #[tokio::test]
-async fn a_large_call_reaches_a_program_that_talks_while_it_reads() {
+async fn a_large_call_reaches_a_program_that_writes_while_it_reads() {
     let call = json!({"text": "x".repeat(3_000_000)});
     let Outcome::Value(echoed) = run(sh("cat"), reading(call.clone())).await else { panic!("no value") };
     assert!(echoed["text"] == call["text"], "the text came back otherwise");
@@ -179,7 +179,7 @@ async fn a_large_call_reaches_a_program_that_talks_while_it_reads() {
 }
 
 #[tokio::test]
-async fn what_nobody_waits_for_is_killed_with_all_it_started() {
+async fn an_abandoned_program_is_killed_with_its_children() {
     let pids = trace("pids");
     let script = format!("sleep 1000 & echo $$ $! > {pids}; sleep 1000");
     let binding = json!({"exec": ["sh", "-c", script], "timeout": 0.5});
@@ -192,7 +192,7 @@ async fn what_nobody_waits_for_is_killed_with_all_it_started() {
 }
 
 #[tokio::test]
-async fn what_a_program_leaves_behind_ends_with_it() {
+async fn background_processes_of_a_program_are_killed_when_it_ends() {
     let pid = trace("left");
     // The child keeps stdout open; the result must not wait for it.
     let begun = Instant::now();
@@ -208,7 +208,7 @@ async fn what_a_program_leaves_behind_ends_with_it() {
 }
 
 #[tokio::test]
-async fn only_a_read_is_tried_again() {
+async fn only_reads_are_retried() {
     let binding = |tries: &str| {
         let script = format!("echo x >> {tries}; [ $(wc -l < {tries}) -ge 3 ] && echo 1");
         json!({"exec": ["sh", "-c", script], "retry": 2})
@@ -233,10 +233,10 @@ async fn calls_do_not_wait_for_each_other() {
 
 /// A test cannot change its environment safely, so it runs itself in another process.
 #[tokio::test]
-async fn secrets_of_the_environment_are_passed_on_only_when_named() {
+async fn environment_secrets_are_passed_on_only_if_named() {
     if std::env::var_os("OBELUS_TEST_INSIDE").is_none() {
         let mut again = Command::new(std::env::current_exe().unwrap());
-        again.args(["--exact", "secrets_of_the_environment_are_passed_on_only_when_named"]);
+        again.args(["--exact", "environment_secrets_are_passed_on_only_if_named"]);
         again.envs([("OBELUS_TEST_INSIDE", "1"), ("MY_TOKEN", "hush-hush"), ("MY_NAME", "Ann")]);
         let done = again.output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));

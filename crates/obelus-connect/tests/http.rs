@@ -64,7 +64,7 @@ async fn tool_7_a_request_sees_the_schema_of_its_tool() {
 }
 
 #[tokio::test]
-async fn call_5_an_answer_may_be_messages() {
+async fn call_5_an_answer_can_contain_messages() {
     let server = Server::start(|asked, _| match asked.target.as_str() {
         "/late" => reply_json(r#"{"_messages": [{"state": {"late": 7}}]}"#),
         "/wrong" => reply_json(r#"{"_messages": 7}"#),
@@ -92,7 +92,7 @@ async fn a_body_of_text_is_sent_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_value_cannot_change_where_the_request_goes() {
+async fn a_value_cannot_change_the_target_of_a_request() {
     let server = Server::start(|_, _| reply_json("1")).await;
     let binding =
         json!({"http": {"url": format!("{}/users/{{{{ call.id }}}}/deals?of={{{{ call.id }}}}", server.url)}});
@@ -116,7 +116,7 @@ async fn a_line_break_cannot_add_a_header() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_text() {
+async fn an_answer_that_is_not_json_is_text() {
     let server = Server::start(|asked, _| match asked.target.as_str() {
         "/text" => answer("200 OK", "text/plain", "{\"a\": 1}"),
         "/problem" => answer("200 OK", "application/problem+json", "{\"a\": 1}"),
@@ -133,7 +133,7 @@ async fn what_is_not_json_is_text() {
 }
 
 #[tokio::test]
-async fn a_status_is_an_error_with_words_from_the_body() {
+async fn an_error_status_is_reported_with_text_from_the_body() {
     let body = format!("<html>\n no such deal {}", "x".repeat(10_000));
     let server = Server::start(move |_, _| answer("404 Not Found", "text/html", &body)).await;
     let binding = json!({"http": {"url": server.url}, "retry": 3});
@@ -145,7 +145,7 @@ async fn a_status_is_an_error_with_words_from_the_body() {
 }
 
 #[tokio::test]
-async fn a_read_is_tried_again_when_the_failure_may_pass() {
+async fn a_read_is_retried_after_a_transient_failure() {
     let start = || {
         Server::start(|_, before| match before {
             0 => answer("500 Internal Server Error", "text/plain", "oops"),
@@ -170,7 +170,7 @@ async fn a_read_is_tried_again_when_the_failure_may_pass() {
 }
 
 #[tokio::test]
-async fn a_circle_of_redirects_ends() {
+async fn a_redirect_loop_ends() {
     let server = Server::start(|asked, _| redirect(if asked.target == "/a" { "/b" } else { "/a" })).await;
     let failed = error(get(&format!("{}/a", server.url)), reading(json!({}))).await;
     assert_eq!(failed.code, "too_many_redirects");
@@ -181,7 +181,7 @@ async fn a_circle_of_redirects_ends() {
 }
 
 #[tokio::test]
-async fn an_effect_is_known_to_have_happened_if_only_its_answer_cannot_be_read() {
+async fn an_effect_with_an_unreadable_answer_is_known_to_have_happened() {
     for (answer, happened) in [("oops", true), (r#"{"_messages": 1}"#, true)] {
         let server = Server::start(move |_, _| reply_json(answer)).await;
         let binding = json!({"http": {"method": "POST", "url": server.url}});
@@ -191,7 +191,7 @@ async fn an_effect_is_known_to_have_happened_if_only_its_answer_cannot_be_read()
 }
 
 #[tokio::test]
-async fn a_request_that_acts_is_not_turned_into_a_get() {
+async fn an_acting_request_is_not_redirected_as_a_get() {
     for (method, effect, status) in [
         ("POST", "create", "301 Moved Permanently"),
         ("POST", "create", "302 Found"),
@@ -206,15 +206,19 @@ async fn a_request_that_acts_is_not_turned_into_a_get() {
         })
         .await;
         let binding = json!({"http": {"method": method, "url": format!("{}/a", server.url)}});
-        let failed = error(binding, work(json!({}), effect)).await;
-        assert_eq!(failed.code, "redirected", "{method} {effect} {status}");
-        assert!(failed.message.contains(status), "{}", failed.message);
+        let message = match run(binding, work(json!({}), effect)).await {
+            Outcome::Error(failed) if effect == "read" && failed.code == "redirected" => failed.message,
+            // It may have happened.
+            Outcome::Lost { message } if effect != "read" => message,
+            other => panic!("{method} {effect} {status}: {other:?}"),
+        };
+        assert!(message.contains(status), "{message}");
         assert_eq!(server.asked().len(), 1, "{method} {effect} {status}: nothing was sent elsewhere");
     }
 }
 
 #[tokio::test]
-async fn a_request_that_acts_keeps_its_method_and_body_on_the_same_host() {
+async fn an_acting_request_keeps_method_and_body_on_the_same_host() {
     for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
         let server = Server::start(move |asked, _| match asked.target.as_str() {
             "/a" => redirect_by(status, "/b?c=1"),
@@ -236,13 +240,24 @@ async fn a_request_that_acts_keeps_its_method_and_body_on_the_same_host() {
 }
 
 #[tokio::test]
-async fn a_redirect_without_an_address_is_an_error() {
+async fn a_redirect_without_an_address_is_an_error_and_an_effect_is_in_doubt() {
     let server = Server::start(|_, _| answer("302 Found", "text/plain", "")).await;
     assert_eq!(error(get(&server.url), reading(json!({}))).await.code, "http_302");
+    let binding = json!({"http": {"method": "POST", "url": server.url}});
+    let outcome = run(binding, work(json!({}), "create")).await;
+    assert!(matches!(outcome, Outcome::Lost { .. }), "{outcome:?}");
 }
 
 #[tokio::test]
-async fn a_redirect_does_not_lead_to_another_host() {
+async fn an_effect_whose_address_has_moved_for_good_has_not_happened() {
+    let server = Server::start(|_, _| redirect_by("301 Moved Permanently", "/a/")).await;
+    let binding = json!({"http": {"method": "POST", "url": format!("{}/a", server.url)}});
+    assert_eq!(error(binding, work(json!({}), "create")).await.code, "moved");
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_host_is_refused() {
     let other = Server::start(|_, _| reply_json("1")).await;
     let target = format!("{}/steal", other.url);
     let server = Server::start(move |_, _| redirect(&target)).await;
@@ -253,7 +268,7 @@ async fn a_redirect_does_not_lead_to_another_host() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_told_from_one_that_breaks_off() {
+async fn a_refused_connection_and_a_broken_one_are_distinguished() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let failed = error(get(&format!("http://{free}/x")), reading(json!({}))).await;
     assert_eq!(failed.code, "unreachable");
@@ -267,7 +282,7 @@ async fn a_server_that_is_not_there_is_told_from_one_that_breaks_off() {
 }
 
 #[tokio::test]
-async fn a_body_that_never_comes_meets_the_time_limit() {
+async fn a_body_that_never_arrives_ends_at_the_time_limit() {
     let server =
         Server::start(|_, _| Reply::Stall("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhal".to_owned())).await;
     let binding = json!({"http": {"url": server.url}, "timeout": 0.3});
@@ -291,7 +306,7 @@ async fn a_body_without_end_is_cut_off() {
 const SECRET: &str = "CARGO_MANIFEST_DIR";
 
 #[tokio::test]
-async fn a_secret_reaches_the_server_and_nobody_else() {
+async fn a_secret_is_sent_only_to_the_server() {
     let server = Server::start(|asked, before| {
         let told = asked.header("authorization").unwrap_or_default();
         match before {
@@ -320,7 +335,7 @@ async fn a_secret_reaches_the_server_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_not_set_is_named() {
+async fn a_missing_secret_is_named() {
     let server = Server::start(|_, _| reply_json("1")).await;
     let binding = json!({
         "http": {"url": server.url, "headers": {"Authorization": "{{ env.NO_SUCH_SECRET_HERE }}"}},

@@ -2,6 +2,7 @@
 //!
 //! Only the pure part of the language is supported: no clock, environment, files or `input`.
 
+mod immediate;
 mod json;
 mod library;
 
@@ -108,6 +109,11 @@ impl Filter {
         Ok(Self { text: text.to_owned(), compiled })
     }
 
+    /// Whether it ends at once whatever it reads: it has no iteration. Others may never end.
+    pub fn is_immediate(&self) -> bool {
+        immediate::is_immediate(&self.text)
+    }
+
     /// All results for an input.
     pub fn run(&self, input: &Value) -> Result<Vec<Value>, String> {
         self.run_read(&Read::new(input))
@@ -142,8 +148,8 @@ impl Filter {
     }
 
     /// Whether the result is neither false nor null.
-    pub fn holds(&self, input: &Value) -> Result<bool, String> {
-        Ok(!matches!(self.one(input)?, Value::Null | Value::Bool(false)))
+    pub fn holds(&self, input: &Read) -> Result<bool, String> {
+        Ok(!matches!(self.one_read(input)?, Value::Null | Value::Bool(false)))
     }
 }
 
@@ -204,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_false_and_null_say_no() {
+    fn only_false_and_null_are_falsy() {
         for (text, holds) in [
             ("true", true),
             ("0", true),
@@ -215,12 +221,12 @@ mod tests {
             ("\"abc\" | test(\"^A\")", false),
             ("\"Сделка 7\" | test(\"\\\\d\")", true),
         ] {
-            assert_eq!(Filter::compile(text).unwrap().holds(&json!({})), Ok(holds), "{text}");
+            assert_eq!(Filter::compile(text).unwrap().holds(&Read::new(&json!({}))), Ok(holds), "{text}");
         }
     }
 
     #[test]
-    fn patterns_find_what_stands_in_a_text() {
+    fn patterns_match_in_a_text() {
         let text = "- link \"Дальше\" [ref=e12]\n- text: 1 200 ₽\n- link \"Назад\" [ref=f1e3]";
         for (filter, found) in [
             (r#"[scan("ref=(?:f\\d+)?e\\d+")]"#, json!(["ref=e12", "ref=f1e3"])),
@@ -237,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn an_invalid_filter_is_reported_with_its_place() {
         assert!(Filter::compile(".a | | .b").unwrap_err().contains("column"));
         assert!(Filter::compile("nosuch(1)").unwrap_err().contains("nosuch"));
         assert!(Filter::compile(".a").unwrap().run(&json!([1])).is_err());
@@ -253,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_the_input_can_be_seen() {
+    fn a_filter_sees_only_its_input() {
         for text in ["now", "env", "$ENV", "input", "inputs", "halt", "import \"a\" as a; 1", "debug", "input_filename"]
         {
             assert!(Filter::compile(text).is_err(), "{text}");

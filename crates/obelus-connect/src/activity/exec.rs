@@ -216,8 +216,8 @@ impl Program {
                 (format!("signal_{signal}"), format!("was killed by signal {signal}"))
             }
         };
-        let said = output.last_words();
-        Failure::passing(code, if said.is_empty() { format!("{} {what}", self.name()) } else { said })
+        let stderr = output.last_words();
+        Failure::passing(code, if stderr.is_empty() { format!("{} {what}", self.name()) } else { stderr })
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use obelus_kernel::jq::Filter;
+use obelus_kernel::jq::{Filter, Read};
 use obelus_kernel::session::{CallError, Outcome};
 use obelus_runtime::{Activity, ActivityFuture, Work};
-use serde_json::json;
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::binding::{BindingError, Fields};
@@ -22,10 +22,12 @@ const MOST_AT_ONCE: usize = 4;
 /// The stack of a filter's thread. A stack overflow would end the whole program; unused stack costs nothing.
 const STACK: usize = 32 * 1024 * 1024;
 
-/// A filter over `{call, tool, scope}`.
+/// A filter over `{call, tool, scope}`. One that may take long runs in a thread, any other in place: for most filters a
+/// thread takes more time than the filter.
 pub(super) struct Jq {
     filter: Arc<Filter>,
-    threads: Threads,
+    /// None if it ends at once.
+    threads: Option<Threads>,
     limit: Option<Duration>,
 }
 
@@ -36,25 +38,39 @@ impl Jq {
         let filter = Filter::compile(text).map_err(|problem| {
             fields.wrong("jq", format!("{problem}; it must be a jq filter over {{call, tool, scope}}"))
         })?;
-        Ok(Self { filter: Arc::new(filter), threads: Threads::new(), limit })
+        let threads = (!filter.is_immediate()).then(Threads::new);
+        Ok(Self { filter: Arc::new(filter), threads, limit })
     }
+}
+
+fn apply(filter: &Filter, work: &Work) -> Result<Value, String> {
+    let scope = Value::from(work.scope.as_slice());
+    let fields = [("call", &*work.call), ("tool", &work.tool.schema), ("scope", &scope)];
+    filter.one_read(&Read::of_fields(fields.into_iter().map(|(name, value)| (name, Read::new(value)))))
+}
+
+fn panicked() -> Result<Value, String> {
+    Err("the filter failed; this is a mistake in the program".to_owned())
+}
+
+fn outcome_of(result: Result<Value, String>) -> Outcome {
+    let result = result.map_err(|problem| CallError::new("jq", problem));
+    result.and_then(messages::outcome_of).unwrap_or_else(Outcome::Error)
 }
 
 impl Activity for Jq {
     fn run(&self, work: Work) -> ActivityFuture {
+        let Some(threads) = &self.threads else {
+            let result = std::panic::catch_unwind(AssertUnwindSafe(|| apply(&self.filter, &work)));
+            return Box::pin(std::future::ready(outcome_of(result.unwrap_or_else(|_| panicked()))));
+        };
         let filter = Arc::clone(&self.filter);
-        let result = self.threads.run(move || {
-            let input = json!({"call": &*work.call, "tool": work.tool.schema, "scope": work.scope});
-            filter.one(&input)
-        });
+        let result = threads.run(move || apply(&filter, &work));
         Box::pin(async move {
-            let failed = || Err("the filter failed; this is a mistake in the program".to_owned());
-            let result = match result {
-                Ok(result) => result.await.unwrap_or_else(|_| failed()),
+            outcome_of(match result {
+                Ok(result) => result.await.unwrap_or_else(|_| panicked()),
                 Err(error) => Err(format!("no thread: {error}")),
-            };
-            let result = result.map_err(|problem| CallError::new("jq", problem));
-            result.and_then(messages::outcome_of).unwrap_or_else(Outcome::Error)
+            })
         })
     }
 
@@ -148,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn one_job_after_the_other_takes_one_thread() {
+    fn consecutive_jobs_share_one_thread() {
         let threads = Threads::new();
         for n in 0..50 {
             assert_eq!(threads.run(move || n + 1).unwrap().blocking_recv(), Ok(n + 1));
@@ -157,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_do_not_end_take_a_few_threads_and_the_others_wait_for_one() {
+    fn endless_jobs_occupy_a_limited_number_of_threads_and_others_wait() {
         let threads = Threads::new();
         let (release, stuck) = occupy(&threads, 3 * MOST_AT_ONCE);
         let waits = threads.run(|| 7).unwrap();
@@ -168,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_brings_no_result_and_an_abandoned_job_is_not_begun() {
+    fn a_panicking_job_has_no_result_and_an_abandoned_job_does_not_start() {
         let threads = Threads::new();
         let panics = threads.run(|| assert_eq!(1, 2, "a mistake")).unwrap();
         assert!(panics.blocking_recv().is_err());

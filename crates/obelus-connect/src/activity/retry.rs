@@ -59,8 +59,8 @@ impl Retry {
                 Err(failure) if left == 0 || failure.again == RetryAdvice::Never => return Err(failure.error),
                 Err(failure) => failure,
             };
-            let asked = if let RetryAdvice::After(asked) = failure.again { asked } else { pause };
-            tokio::time::sleep(asked.min(MAX_PAUSE)).await;
+            let wait = if let RetryAdvice::After(wait) = failure.again { wait } else { pause };
+            tokio::time::sleep(wait.min(MAX_PAUSE)).await;
             left -= 1;
             pause *= 2;
         }

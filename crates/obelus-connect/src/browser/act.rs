@@ -367,12 +367,12 @@ impl Browser {
             keep: true,
             ..PageQuery::default()
         };
-        let told = match self.ask(memory, ask).await {
-            Ok(Reply::PageReply(told)) => told,
+        let reply = match self.ask(memory, ask).await {
+            Ok(Reply::PageReply(reply)) => reply,
             Ok(Reply::Dialog(modal)) => return Ok(with_dialog(before, did, &modal)),
             Err(failed) => return Err(Failed { doubt: action.class.sends(), ..failed }),
         };
-        if let Some(left) = &told.left {
+        if let Some(left) = &reply.left {
             let words = format!(
                 "the page led to {}, which is not among the sites of this agent; it was left again. Whoever wants to go \
                  there plans `browser_navigate`, and a person is asked",
@@ -380,8 +380,8 @@ impl Browser {
             );
             return Err(Failed::new("left_site", words));
         }
-        let change = self.change(&told, before, memory).await;
-        let mut value = self.outcome(action, intent, &answer, &told, before, did, memory)?;
+        let change = self.change(&reply, before, memory).await;
+        let mut value = self.outcome(action, intent, &answer, &reply, before, did, memory)?;
         if let (Some(value), Some((is_changed, words))) = (value.as_object_mut(), change) {
             value.insert("changed".to_owned(), json!(is_changed));
             value.insert("change".to_owned(), json!(words));
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_pointer_goes_to_is_found_when_the_page_is_wrapped_anew() {
+    fn a_hovered_element_is_found_after_wrappers_change() {
         let before = page("- generic [ref=e1]:\n  - generic [ref=e2]\n  - button \"Menu\" [ref=e3]");
         let after =
             page("- generic [ref=e1]:\n  - generic [ref=e9]:\n    - generic [ref=e2]\n    - button \"Menu\" [ref=e3]");

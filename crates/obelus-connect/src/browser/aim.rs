@@ -278,18 +278,18 @@ impl Browser {
         }
         let here = seen.address.clone();
         let ids = elements.iter().map(|element| element.id.clone()).collect();
-        let told = match self.ask(memory, PageQuery { elements: ids, ..PageQuery::default() }).await? {
-            Reply::PageReply(told) => told,
+        let reply = match self.ask(memory, PageQuery { elements: ids, ..PageQuery::default() }).await? {
+            Reply::PageReply(reply) => reply,
             Reply::Dialog(_) => return Err(Failed::new("not_observed", "a dialog has opened: observe first")),
         };
-        if told.fresh || shown_text(&told.address) != here {
+        if reply.fresh || shown_text(&reply.address) != here {
             memory.seen = None;
             return Err(Failed::new("not_observed", "the page has changed by itself: observe first"));
         }
-        let page = Url::parse(&told.address).map_err(|_| Failed::new("browser", "the page has no address"))?;
+        let page = Url::parse(&reply.address).map_err(|_| Failed::new("browser", "the page has no address"))?;
         let mut known = Vec::new();
         for (at, element) in elements.iter().enumerate() {
-            let Some(Some(facts)) = told.facts.get(at) else {
+            let Some(Some(facts)) = reply.facts.get(at) else {
                 memory.seen = None;
                 return Err(Failed::new("unknown_element", "the element is gone: observe first"));
             };

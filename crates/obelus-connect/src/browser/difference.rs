@@ -117,19 +117,19 @@ impl ShownPage {
     pub(super) fn changes_since(&self, before: &Self) -> Option<String> {
         let is_same = |old: &Row, new: &Row| old.plain == new.plain && old.id == new.id;
         let pairs = aligned(&before.rows, &self.rows, is_same)?;
-        let mut told = ChangeLines { now: &self.rows, lines: BTreeMap::new(), gone: BTreeMap::new() };
+        let mut changes = ChangeLines { now: &self.rows, lines: BTreeMap::new(), gone: BTreeMap::new() };
         for (gone, new) in gaps(&pairs, before.rows.len(), self.rows.len()) {
             let known: HashSet<&String> = before.rows[gone.clone()].iter().filter_map(|row| row.id.as_ref()).collect();
             let mut changed = HashSet::new();
             for at in new.clone() {
                 let is_known = self.rows[at].id.as_ref().is_some_and(|id| known.contains(id));
                 changed.extend(self.rows[at].id.as_ref().filter(|_| is_known));
-                told.lines.insert(at, if is_known { '~' } else { '+' });
+                changes.lines.insert(at, if is_known { '~' } else { '+' });
             }
             let left = before.rows[gone].iter().filter(|row| row.id.as_ref().is_none_or(|id| !changed.contains(id)));
             let left: Vec<&Row> = left.collect();
             if !left.is_empty() {
-                told.gone.insert(new.start, left);
+                changes.gone.insert(new.start, left);
             }
         }
         // A new focus is shown as a line.
@@ -137,10 +137,10 @@ impl ShownPage {
             let row = &self.rows[*new];
             let had_it = |old: &&Row| old.id == row.id && old.text == row.text;
             if row.text.contains(" [active]") && row.id.is_some() && !before.rows.iter().any(|old| had_it(&old)) {
-                told.lines.insert(*new, '~');
+                changes.lines.insert(*new, '~');
             }
         }
-        Some(told.written())
+        Some(changes.written())
     }
 }
 
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn opr_10_a_page_that_was_loaded_again_keeps_the_ids_of_what_did_not_change() {
+    fn opr_10_a_reloaded_page_keeps_the_ids_of_unchanged_elements() {
         let now = FORM.replace("f1e", "f2e").replace("old@", "new@").replace(" [checked]", "").replace(
             "- main:\n",
             "- main:\n  - list:\n    - listitem: The user was changed.\n    - link \"Undo\" [ref=f2e9]\n",
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_and_what_moved_is_told_with_where_it_stands() {
+    fn removed_and_moved_elements_are_reported_with_their_position() {
         let (_, then, changes) = pair(FORM, &FORM.replace("  - button \"Save\" [ref=f1e5]\n", ""));
         assert!(then.own_id("e3").is_none(), "an id of something that is gone means nothing");
         assert_eq!(
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_that_only_moved_keeps_its_id_and_no_id_is_given_twice() {
+    fn a_moved_element_keeps_its_id_and_ids_are_unique() {
         let rows = |names: [(&str, u32); 2]| {
             names.map(|(name, id)| format!("- text: {name}\n- button \"Delete\" [ref=e{id}]")).join("\n")
         };
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_looks_like_an_id_is_no_id() {
+    fn a_name_that_looks_like_an_id_is_not_an_id() {
         let mut numbers = Numbers(40);
         let page = ShownPage::new("- button \"x [ref=e2]\" [ref=e1]\n- button \"y\" [ref=e2]", None, &mut numbers);
         assert_eq!((page.own_id("e41"), page.own_id("e42"), page.own_id("e2")), (Some("e1"), Some("e2"), None));

@@ -1,5 +1,5 @@
-// Runs in a page. A field named `action` hides what a form itself says, and an image named `URL` what the document says, so
-// the page's objects are read through the prototypes of the browser, and attributes are read as attributes.
+// Runs in a page. A page can hide properties: a field named `action` hides the `action` of its form, and an image named
+// `URL` hides `document.URL`. So properties are read through the browser's prototypes, and attributes as attributes.
 (element, verbNames) => {
   const attribute = (node, name) => Element.prototype.getAttribute.call(node, name);
   const getter = (kind, name) => Object.getOwnPropertyDescriptor(kind.prototype, name).get;
@@ -8,7 +8,7 @@
   const kinds = { button: HTMLButtonElement, input: HTMLInputElement, select: HTMLSelectElement, textarea: HTMLTextAreaElement };
   const own = (node, name) => { const kind = kinds[tag(node)]; return kind && Object.getOwnPropertyDescriptor(kind.prototype, name)?.get.call(node); };
   const texts = ['text', 'search', 'email', 'tel', 'url', 'password', 'number', 'date', 'datetime-local', 'month', 'week', 'time', 'color', 'range'];
-  // A press on what stands in a link, a button or a label is a press on that.
+  // A click on a part of a link, button or label is a click on the whole.
   let target = closest(element, 'a[href], area[href], button, input, select, textarea, label') ?? element;
   if (tag(target) === 'label') target = Object.getOwnPropertyDescriptor(HTMLLabelElement.prototype, 'control').get.call(target) ?? element;
   const type = tag(target) === 'input' || tag(target) === 'button' ? own(target, 'type') : tag(target);
@@ -20,13 +20,13 @@
   const form = own(target, 'form') ?? closest(target, 'form');
   const enabled = !disabled(element) && !disabled(target);
   const flat = (text) => (text ?? '').replace(/\s+/g, ' ').trim().slice(0, 60);
-  // What the page calls a field, for whoever is asked about its form.
+  // The label of a field, for the person who is asked about its form.
   const label = (node) => {
     const labels = kinds[tag(node)] ? Object.getOwnPropertyDescriptor(kinds[tag(node)].prototype, 'labels')?.get.call(node) : null;
     const words = labels?.length ? flat(labels[0].textContent.replace(tag(node) === 'select' ? node.textContent : '', '')) : '';
     return (flat(attribute(node, 'aria-label')) || words || flat(attribute(node, 'placeholder')) || flat(attribute(node, 'name')) || tag(node)).replace(/[:*\s]+$/, '');
   };
-  // Drawings have no `innerText`.
+  // SVG elements have no `innerText`.
   const inner = (node) => { try { return getter(HTMLElement, 'innerText').call(node) ?? ''; } catch { return getter(Node, 'textContent').call(node) ?? ''; } };
   const facts = {
     enabled, editable: typed && enabled && !readonly(),
@@ -47,7 +47,8 @@
   try { address = new URL(said('action').trim() || here, base).href; } catch { address = 'about:invalid'; }
   if (method === 'GET') { try { const plain = new URL(address); plain.search = ''; address = plain.href; } catch {} }
   const fields = [], verbs = [], values = [];
-  // Editors that stand for a field: what they show is sent, and the field has it only then.
+  // Rich text editors that replace a field: their text is sent, and copied to the field only when the form is
+  // submitted.
   const editors = new Map();
   const written = (editor) => String(editor.CodeMirror?.getValue?.() ?? inner(editor)).slice(0, 20000);
   for (const node of members) {
@@ -65,7 +66,7 @@
     if (kind === 'password' && own(node, 'value')) field.value = '••••';
     if (['hidden', 'password'].includes(kind)) continue;
     const value = String(['checkbox', 'radio'].includes(kind) ? own(node, 'checked') : own(node, 'value'));
-    // Of numbers of cards and codes, the length is enough.
+    // For card numbers and codes, only the length is read.
     const short = /(^| )(cc-|one-time-code)/.test(attribute(node, 'autocomplete') ?? '') ? value.length : value.slice(0, 20000);
     values.push(name + '=' + short);
     const chosen = () => [...getter(HTMLSelectElement, 'selectedOptions').call(node)].map((option) => flat(option.textContent)).join(', ');

@@ -49,16 +49,16 @@ pub(super) fn told(form: &Form, fills: &[Fill], sites: &Sites, secrets: &Secrets
     // A field without a name still has its number.
     fields.retain(|_, value| value != "");
     let mark = digest(&secrets.hide(format!("{}\n{}", form.address, form.values.join("\n"))));
-    let mut told = json!({"method": form.method, "address": shown_text(&form.address), "mark": mark});
+    let mut described = json!({"method": form.method, "address": shown_text(&form.address), "mark": mark});
     // Empty parts are left out for the person who is asked.
     if !fields.is_empty() {
-        told["fields"] = Value::Object(fields);
+        described["fields"] = Value::Object(fields);
     }
     let address = Url::parse(&form.address).ok().filter(|address| !sites.allow(address));
     if let Some(address) = address.filter(|_| judge::submitting(form, sites).sends()) {
-        told["allows"] = json!(address.origin().ascii_serialization());
+        described["allows"] = json!(address.origin().ascii_serialization());
     }
-    told
+    described
 }
 
 /// The visible fields with their values after filling in.
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn ask_2_fields_of_one_name_are_numbered_and_none_is_left_out() {
+    fn ask_2_fields_with_the_same_name_are_numbered_and_all_are_shown() {
         let guests = vec![field("text", "Guest", "Anna"), field("text", "Guest", ""), field("text", "Guest", "Boris")];
         assert_eq!(told_of(guests.clone(), &[])["fields"], json!({"Guest": "Anna", "Guest (3)": "Boris"}));
         let all = json!({"Guest": "Anna", "Guest (2)": "Vera", "Guest (3)": "Boris"});
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_is_shown_as_it_will_be() {
+    fn a_choice_is_shown_with_its_new_value() {
         let sizes =
             || vec![field("radio", "Small", "Small"), field("radio", "Large", ""), field("checkbox", "Gift", "no")];
         assert_eq!(told_of(sizes(), &[])["fields"], json!({"size": "Small", "Gift": "no"}));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_that_is_allowed_with_a_form_is_named() {
+    fn a_site_that_an_approved_form_would_allow_is_named() {
         let form = |method: &str, address: &str| {
             let form = Form { method: method.to_owned(), address: address.to_owned(), ..Form::default() };
             told(&form, &[], &Sites::parse(&["shop.example.test"]).unwrap(), &Secrets::default())["allows"].clone()
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_was_filled_in_says_what_was_shown() {
+    fn a_filled_form_must_have_the_values_that_were_shown() {
         let form =
             |value: &str| json!({"method": "POST", "address": "https://shop.example.test/", "fields": {"A": value}});
         for (shown, now, expected) in [

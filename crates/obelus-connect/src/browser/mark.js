@@ -1,6 +1,6 @@
-// Runs in a page, with the inspector's `getEventListeners` where there is one. What reacts to a click or a key and is no
-// control by its markup gets a role and, without words of its own, a name, so that the next snapshot lists it. `unmark`
-// takes both away again before anything is done with the page.
+// Runs in a page, with the inspector's `getEventListeners` if it is available. An element that reacts to a click or a
+// key but is not a control by its markup gets a role and, if it has no text, a name, so that the next snapshot lists
+// it. `unmark` removes both before the page is used.
 (() => {
   const key = Symbol.for('obelus.marks');
   if (globalThis[key]) return;
@@ -16,7 +16,7 @@
       all.push(node);
       if (node.shadowRoot) collect(node.shadowRoot);
       if (node.localName !== 'iframe') continue;
-      // A frame of this site is seen to from here, one of another site by itself.
+      // Frames of this site are handled here; a frame of another site runs this script itself.
       try { if (node.contentDocument) { node.contentWindow[key] = []; collect(node.contentDocument); } } catch {}
     }
   };
@@ -24,7 +24,7 @@
   const attribute = (node, name) => (Element.prototype.getAttribute.call(node, name) ?? '').trim();
   const style = (node) => getComputedStyle(node);
   const points = (node) => node !== null && style(node).cursor === 'pointer';
-  // Icons of a font are letters that say nothing.
+  // Characters of an icon font have no meaning as text.
   const words = (node) => (node.textContent ?? '').replace(/[\uE000-\uF8FF]/g, '').replace(/\s+/g, ' ').trim();
   const isControl = (node) => node.matches(controls) || !roleless.includes(attribute(node, 'role').toLowerCase().split(/\s+/)[0]) || node.isContentEditable === true;
   const reacts = (node) => {
@@ -38,11 +38,11 @@
     const box = node.getBoundingClientRect(), { visibility, pointerEvents } = style(node);
     return box.width > 0 && box.height > 0 && visibility === 'visible' && pointerEvents !== 'none';
   };
-  // A title is no name where the letter of an icon stands before it.
+  // A title after the character of an icon is not used as a name.
   const named = (node) => ['aria-label', 'aria-labelledby', 'alt'].some((name) => attribute(node, name))
     || words(node) !== '' || [...node.querySelectorAll('[alt], [aria-label]')].some((inner) => attribute(inner, 'alt') || attribute(inner, 'aria-label'));
-  // What is known of a control without words: what its author wrote for people or tests, else a guess by the names of its
-  // icon, its picture, its class or where it leads.
+  // A name for a control without text: a text that its author wrote for people or tests, else a guess by the names of
+  // its icon, its picture, its class or its target.
   const hint = (node) => {
     const all = [node, ...node.querySelectorAll('*')];
     const said = (names) => all.flatMap((inner) => names.map((name) => attribute(inner, name))).find((text) => text !== '');
@@ -52,7 +52,7 @@
     const short = (text) => '(' + text.replace(/\s+/g, ' ').slice(0, 60) + ')';
     const text = said(['title', 'alt', 'data-tooltip', 'data-original-title', 'data-bs-original-title', 'aria-description', 'data-icon', 'data-testid', 'name']);
     if (text) return short(text);
-    // Pictures and sprites by their names: `img/trash.svg`, `icons.svg#trash`.
+    // Pictures and sprites by their file names: `img/trash.svg`, `icons.svg#trash`.
     const file = (address) => address?.split(/[?#]/)[0].split('/').pop()?.replace(/\.\w+$/, '');
     const sprite = said(['xlink:href', 'href'])?.split('#')[1];
     const picture = file(all.map((inner) => inner.localName === 'img' ? attribute(inner, 'src') : '').find((src) => src !== '' && !src.startsWith('data:')));
@@ -64,7 +64,7 @@
     const middle = [box.x + box.width / 2 + scrollX, box.y + box.height / 2 + scrollY].map(Math.round);
     return '(' + node.localName + ' at ' + middle.join(',') + ')';
   };
-  // A dialog that nobody can see or press is not open, though the tree of the page has it.
+  // A dialog that is invisible and cannot be clicked is closed, although it is in the tree of the page.
   const isOpen = (node) => {
     for (let above = node; above !== null; above = above.parentElement) if (style(above).opacity === '0') return false;
     const box = node.getBoundingClientRect();
@@ -89,7 +89,8 @@
       if (!says && !named(node) && !node.labels?.length && !attribute(node, 'placeholder') && !node.isContentEditable) set(node, 'aria-label', attribute(node, 'title') || hint(node));
       continue;
     }
-    // What holds controls, or a text of several parts, is shown by its parts; a press on one of them reaches it.
+    // An element with controls, or with a text of several parts, is shown by its parts; a click on one of them reaches
+    // it.
     if (holders.has(node)) continue;
     if (words(node).length > 80 && [...node.children].some((child) => blocks.test(style(child).display))) continue;
     const bare = !named(node);

@@ -51,22 +51,22 @@ impl Browser {
             keep: true,
             ..PageQuery::default()
         };
-        let mut told = match self.ask(memory, ask).await? {
-            Reply::PageReply(told) => told,
+        let mut reply = match self.ask(memory, ask).await? {
+            Reply::PageReply(reply) => reply,
             Reply::Dialog(modal) => return Ok(self.dialog_seen(modal, memory)),
         };
-        if let Some(left) = &told.left {
+        if let Some(left) = &reply.left {
             notes
                 .push(format!("the page led to {}, which is not an allowed site; it was left again", shown_text(left)));
         }
         let reborn = std::mem::take(&mut memory.reborn);
-        if (told.fresh || reborn) && told.address == "about:blank" {
+        if (reply.fresh || reborn) && reply.address == "about:blank" {
             let known = before.filter(|address| address.starts_with("http"));
-            if let Some(modal) = self.reopen(known.as_deref(), at, &mut told, &mut notes, memory).await? {
+            if let Some(modal) = self.reopen(known.as_deref(), at, &mut reply, &mut notes, memory).await? {
                 return Ok(self.dialog_seen(modal, memory));
             }
         }
-        self.held_since(&told, &mut notes, memory);
+        self.held_since(&reply, &mut notes, memory);
         let mut seen = self.observe_page(memory).await?;
         if let Some(modal) = seen.modal.take() {
             return Ok(self.dialog_seen(modal, memory));
@@ -142,8 +142,8 @@ impl Browser {
 
     /// The current page.
     pub(super) async fn observe_page(&self, memory: &mut Memory) -> Result<ObservedPage, Failed> {
-        let told = match self.ask(memory, PageQuery { snapshot: true, ..PageQuery::default() }).await? {
-            Reply::PageReply(told) => told,
+        let reply = match self.ask(memory, PageQuery { snapshot: true, ..PageQuery::default() }).await? {
+            Reply::PageReply(reply) => reply,
             Reply::Dialog(modal) => {
                 let address = memory.address.as_deref().unwrap_or_default();
                 return Ok(ObservedPage {
@@ -153,24 +153,24 @@ impl Browser {
                 });
             }
         };
-        let Some(text) = &told.snapshot else {
+        let Some(text) = &reply.snapshot else {
             return Err(Failed::new("browser", "the page cannot be observed; wait, and observe again"));
         };
         let text = self.section.secrets.hide(text.clone());
-        let mut head = vec![format!("Page: {}", told.address)];
-        let titles = told.titles.iter().map(|title| title.replace(['\n', '\r'], " ")).collect::<Vec<_>>();
-        head.extend(titles.get(told.current).filter(|title| !title.is_empty()).map(|title| format!("Title: {title}")));
-        if told.tabs.len() > 1 {
+        let mut head = vec![format!("Page: {}", reply.address)];
+        let titles = reply.titles.iter().map(|title| title.replace(['\n', '\r'], " ")).collect::<Vec<_>>();
+        head.extend(titles.get(reply.current).filter(|title| !title.is_empty()).map(|title| format!("Title: {title}")));
+        if reply.tabs.len() > 1 {
             head.push("Tabs:".to_owned());
-            for (at, (address, title)) in told.tabs.iter().zip(&titles).enumerate() {
-                let current = if at == told.current { "(current) " } else { "" };
+            for (at, (address, title)) in reply.tabs.iter().zip(&titles).enumerate() {
+                let current = if at == reply.current { "(current) " } else { "" };
                 head.push(format!("- {at}: {current}[{title}]({address})"));
             }
         }
         let head = self.section.secrets.hide(head.join("\n"));
         let snapshot = PageSnapshot::parse(&text);
-        let address = shown_text(&told.address);
-        Ok(ObservedPage { address, head, text, snapshot, modal: None, cut: told.cut_text })
+        let address = shown_text(&reply.address);
+        Ok(ObservedPage { address, head, text, snapshot, modal: None, cut: reply.cut_text })
     }
 
     /// Takes a picture of the page into its folder; none if that fails.
@@ -387,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_cut_at_a_line_and_says_so() {
+    fn a_long_page_is_cut_at_a_line_with_a_note() {
         let page = "- button \"ж\" [ref=e1]\n- button \"b\" [ref=e2]\n- text: c\n- button \"d\" [ref=e3]";
         assert_eq!(capped(page, 1000), page);
         let cut = capped(page, 25);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_for_is_found_in_what_is_not_shown() {
+    fn a_search_covers_the_hidden_part_of_a_page() {
         let text = "- a:\n  - button \"Buy it\" [ref=e1]\n- text: buy\n- b";
         let seen =
             ObservedPage { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..ObservedPage::default() };
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_has_the_id_of_the_element_it_stands_in() {
+    fn a_search_result_has_the_id_of_its_element() {
         let text = "- list [ref=e1]:\n  - link \"More\" [ref=e2] [cursor=pointer]:\n    - /url: /goods/7\n    - img\n    - text: Kettle\n  - text: Kettle soup";
         let seen =
             ObservedPage { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..ObservedPage::default() };

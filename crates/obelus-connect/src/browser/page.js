@@ -1,5 +1,5 @@
-// Runs in the server of the browser, beside the pages and out of their reach. `ask` says what is wanted; nothing of a
-// page and nothing of a model is ever part of this text but as data in `ask`.
+// Runs in the server of the browser, which pages cannot reach. `ask` contains the request. Text of pages and models is
+// only data in `ask`, never part of this script.
 const context = page.context();
 let guard = context.obelusGuard;
 const fresh = guard === undefined;
@@ -22,7 +22,7 @@ const allowed = (address) => {
     return !url.username && !url.password && guard.sites.some((site) => site.test(url.origin));
   } catch { return false; }
 };
-// The handlers outlive this run, and look sites up where later runs write them.
+// The handlers outlive this run. They read the sites from a place that later runs update.
 if (fresh) {
   const plain = (address) => { const url = new URL(address); return url.origin + url.pathname; };
   const operation = (request) => {
@@ -32,7 +32,8 @@ if (fresh) {
       return typeof name === 'string' && /^\w{1,64}$/.test(name) ? name : null;
     } catch { return null; }
   };
-  // A value as it is shown: secrets are dots, and what is another one each time is named, so that the rest can be compared.
+  // A value as it is shown: secrets are dots, and values that differ each time are replaced by their kind, so that the
+  // rest can be compared.
   const named = (name, value) => {
     if (/pass|secret|token|csrf|cvv|cvc|card|iban/i.test(name)) return '••••';
     const isTime = /^\d{10}(\.\d+|\d{3})?$|^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:?\d\d)$/.test(value);
@@ -40,7 +41,7 @@ if (fresh) {
     if (['string', 'number'].includes(typeof value) && isTime && Math.abs(time - Date.now()) < 10000) return '(now)';
     return /nonce|idempot|trace|correlation|mutationid/i.test(name) && /^[\w-]{16,}$/.test(value) ? '(random)' : value;
   };
-  // What a request carries, for whoever is asked about it.
+  // The content of a request, for the person who is asked about it.
   const fieldsOf = (request) => {
     const text = request.postData() ?? '', type = request.headers()['content-type'] ?? '';
     let pairs = [];
@@ -62,7 +63,8 @@ if (fresh) {
     if (pairs.length > 200) fields['…'] = '+' + (pairs.length - 200) + ' (' + sum(JSON.stringify(pairs.slice(200))) + ')';
     return fields;
   };
-  // Whether a request carries what was shown: of secrets the names, of long texts the beginning, the length and a sum.
+  // Whether a request has the content that was shown: secrets are compared by name, long texts by beginning, length and
+  // digest.
   const carries = (permit, fields) => {
     if (permit.any) return true;
     const names = Object.keys(permit.fields), escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
@@ -70,7 +72,7 @@ if (fresh) {
     const pattern = (text) => new RegExp('^' + text.split(/(?=… \(\d+, [0-9a-f]+\)$)/).map(plain).join('[^]*') + '$');
     return names.length === Object.keys(fields).length && names.every((name) => name in fields && pattern(permit.fields[name]).test(fields[name]));
   };
-  // Whether a page is being opened that nothing has been done with yet. It can tell its own site by GET whatever it likes.
+  // Whether a page is being opened and has not been used yet. Such a page may send any GET to its own site.
   const opens = (request, from) => {
     try {
       const opened = request.frame().parentFrame() === null && guard.loading !== null && guard.loading !== from;
@@ -90,9 +92,9 @@ if (fresh) {
     const address = request.url();
     const reads = ['GET', 'HEAD', 'OPTIONS'].includes(method);
     const leaves = main && !allowed(address);
-    // What a script fetches from an address that says so deletes, whatever its method claims.
+    // A script's request to an address that names a deletion counts as a deletion, regardless of its method.
     const deletes = ['fetch', 'xhr'].includes(request.resourceType()) && guard.deletes.test(address.split(/[?#]/)[0]);
-    // A page that was opened since the last action may ask its own site for what it shows, by POST too.
+    // A page that was opened since the last action may also use POST to load its content from its own site.
     if (reads && main && !leaves) guard.loading = from;
     if (reads && !leaves && !deletes) return route.fallback();
     if (method === 'POST' && !document && !leaves && opens(request, from)) return route.fallback();
@@ -107,13 +109,14 @@ if (fresh) {
       return route.fallback();
     }
     if (!leaves && guard.pass.some((pattern) => pattern.test(line))) return route.fallback();
-    // What a page reports on the side has no answer that it waits for.
+    // Background reports of a page are blocked without a question, because the page does not wait for their answer.
     const aside = request.resourceType() === 'ping' || guard.drop.some((pattern) => pattern.test(line));
     if (!aside && guard.held.length < 50) guard.held.push(told);
-    // A page stays where it is if its next one is `aborted`; any other failure is shown as a page of its own.
+    // After `aborted` the page stays where it is; any other failure would show an error page.
     return route.abort(document ? 'aborted' : 'blockedbyclient');
   });
-  // What these send cannot be held back, so pages do without them. Frames and windows that a page makes are seen to as well.
+  // Requests of these APIs cannot be held back, so they are removed from pages, and from frames and windows that pages
+  // create.
   const out = ['SharedWorker', 'fetchLater'];
   if (!ask.sockets) out.push('WebTransport', 'RTCPeerConnection', 'webkitRTCPeerConnection');
   await context.addInitScript((names) => { for (const name of names) delete globalThis[name]; }, out);
@@ -128,14 +131,14 @@ if (ask.restore) {
 }
 const stored = guard.storage[(() => { try { return new URL(page.url()).origin; } catch { return ''; } })()];
 if (stored) {
-  // What a site had stored before the browser was started anew; the page is loaded again to find it.
+  // The stored data of a site from before the restart of the browser; the page is reloaded to use it.
   delete guard.storage[new URL(page.url()).origin];
   const missing = await page.evaluate((stored) => {
     const missing = Object.entries(stored).filter(([name]) => localStorage.getItem(name) === null);
     for (const [name, value] of missing) localStorage.setItem(name, value);
     return missing.length;
   }, stored).catch(() => 0);
-  // A link that deletes is not followed twice.
+  // A link that deletes is not followed again.
   if (missing && !guard.deletes.test(new URL(page.url()).pathname + new URL(page.url()).search)) await page.reload({ waitUntil: 'domcontentloaded', timeout: 10000 }).catch(() => {});
 }
 if (ask.settle) {
@@ -150,15 +153,15 @@ if (ask.settle) {
   }
   await page.waitForLoadState('domcontentloaded', { timeout: 5000 }).catch(() => {});
 }
-// Facts are read in the page. Whose page it is, is known here, where no page can say something else: a frame without an
-// address of its own belongs to the one around it.
+// Facts are read in the page. The origin of a frame is determined here, where pages cannot forge it: a frame without
+// its own address belongs to the page around it.
 const factsOfHandle = async (handle) => {
   const facts = await handle.evaluate(factsOf, ask.verbs);
   let frame = await handle.ownerFrame();
   while (frame?.parentFrame() && /^about:/.test(frame.url())) frame = frame.parentFrame();
   return { ...facts, frame: frame?.url() ?? '' };
 };
-// The element at a point of the whole page, brought into view.
+// The element at a point of the whole page, scrolled into view.
 const pointed = async (point) => {
   const [x, y] = await page.evaluate(([x, y]) => {
     if (y < scrollY || y >= scrollY + innerHeight || x < scrollX || x >= scrollX + innerWidth) {
@@ -184,7 +187,8 @@ const pointed = async (point) => {
     const control = node.closest('a[href], button, input, select, textarea, label, [role], [onclick]') ?? node;
     const words = (part) => (part.getAttribute('aria-label') || part.getAttribute('title') || part.getAttribute('alt') || part.textContent || '').replace(/\s+/g, ' ').trim();
     const name = words(control).length <= 80 ? words(control) : words(node);
-    // What stands around it, where others are called the same: the nearest container that says something else than theirs.
+    // The text around an element whose name is not unique: from the nearest container with a text that differs from the
+    // others.
     const all = (part) => (part.textContent ?? '').replace(/\s+/g, ' ').trim();
     const likes = [...control.getRootNode().querySelectorAll(control.localName)].filter((other) => other !== control && words(other) === words(control)).slice(0, 200);
     const above = (part) => { const chain = []; for (let at = part.parentElement; at; at = at.parentElement) chain.push(at); return chain; };
@@ -227,7 +231,7 @@ for (const id of ask.elements) {
 }
 if (ask.point) answer.point = await pointed(ask.point).catch(() => null);
 if (ask.snapshot) {
-  // Listeners are known to the inspector alone; without it, roles, styles and attributes have to do.
+  // Only the inspector knows event listeners; without it, roles, styles and attributes are used.
   const frames = page.frames();
   const within = (time, promise) => Promise.race([promise.catch(() => {}), new Promise((done) => setTimeout(done, time))]);
   const inspected = async () => {
@@ -262,7 +266,7 @@ if (ask.keep) {
   if (cookies !== null) answer.profile = { cookies, storage };
 }
 if (ask.picture) {
-  // The whole page, as far as a picture of it can still be read; where that fails, what the window shows of it.
+  // The whole page, up to a size at which its picture is readable; if that fails, the visible part.
   const tallest = 8000;
   const size = await page.evaluate(() => {
     const root = document.documentElement;

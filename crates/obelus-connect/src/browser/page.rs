@@ -203,7 +203,8 @@ pub(super) async fn ask(server: &Server, sites: &Sites, rules: &Rules, ask: Page
         let words = format!("the page cannot be looked at: {}; observe again", in_our_words(&error));
         return Err(Failed::new("browser", words));
     }
-    let told = answer.result.as_deref().and_then(|result| serde_json::from_str(result).ok());
-    told.map(|told| Reply::PageReply(Box::new(told)))
+    let reply = answer.result.as_deref().and_then(|result| serde_json::from_str(result).ok());
+    reply
+        .map(|reply| Reply::PageReply(Box::new(reply)))
         .ok_or_else(|| Failed::new("browser", "the browser's answer about the page makes no sense; observe again"))
 }

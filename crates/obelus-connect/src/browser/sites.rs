@@ -114,10 +114,10 @@ fn pattern(rule: &str) -> Result<String, String> {
     let schemes = scheme.map_or_else(|| vec!["https", "http"], |scheme| vec![scheme]);
     let above = if below { r"(?:[^/:@.]+\.)+" } else { "" };
     let name = regex::escape(&name.to_string());
-    let said = host.rsplit_once(':').map(|(_, port)| port).filter(|port| port.parse::<u16>().is_ok());
-    let said = said.filter(|_| !host.ends_with(']'));
+    let own_port = host.rsplit_once(':').map(|(_, port)| port).filter(|port| port.parse::<u16>().is_ok());
+    let own_port = own_port.filter(|_| !host.ends_with(']'));
     let each = schemes.into_iter().map(|scheme| {
-        let port = match (any_port, said) {
+        let port = match (any_port, own_port) {
             (true, _) => "(?::[0-9]+)?".to_owned(),
             (false, Some(_)) => read(scheme).and_then(|url| url.port()).map_or_else(String::new, |p| format!(":{p}")),
             (false, None) => String::new(),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_allows_its_host_and_no_other() {
+    fn a_rule_allows_only_its_host() {
         for (rule, address, expected) in [
             ("shop.example.test", "https://shop.example.test/a?b#c", true),
             ("shop.example.test", "http://shop.example.test/", true),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_says_more_than_a_host_is_refused() {
+    fn a_rule_with_more_than_a_host_is_refused() {
         for (rule, why) in [
             ("shop.example.test/cart", "leave out what comes after"),
             ("user@shop.example.test", "leave out the user"),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_that_was_added_is_allowed_as_it_was_seen() {
+    fn an_added_site_is_allowed_with_its_scheme_and_port() {
         let mut sites = Sites::parse(&["a.test"]).unwrap();
         sites.add(&Url::parse("https://b.test:8443/x?y").unwrap());
         sites.add(&Url::parse("file:///etc").unwrap());
@@ -228,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_allowed_has_a_host_that_a_rule_names(host in "[a-z0-9.@:/\\\\#?%_-]{1,30}") {
+        fn every_allowed_address_has_a_host_named_by_a_rule(host in "[a-z0-9.@:/\\\\#?%_-]{1,30}") {
             let sites = Sites::parse(&["shop.example.test", "*.good.test"]).unwrap();
             if let Ok(url) = Url::parse(&format!("https://{host}")) && sites.allow(&url) {
                 let host = url.host_str().unwrap();

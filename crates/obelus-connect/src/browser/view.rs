@@ -56,7 +56,7 @@ fn line(text: &str) -> Line<'_> {
 /// The useful lines of a page.
 pub(super) fn compact(page: &str) -> String {
     let lines: Vec<Line<'_>> = page.lines().map(line).filter(|line| !is_separator(line.body)).collect();
-    let mut kept = String::with_capacity(page.len());
+    let mut output = String::with_capacity(page.len());
     // The depths of left-out containers around a line.
     let mut left_out: Vec<usize> = Vec::new();
     // The depth of a closed dialog.
@@ -79,13 +79,13 @@ pub(super) fn compact(page: &str) -> String {
         if this.body.starts_with("/url: ") || repeats_a_name(&lines, at) {
             continue;
         }
-        kept.extend(std::iter::repeat_n("  ", this.depth - left_out.len()));
-        kept.push_str("- ");
-        kept.push_str(&plain(this, &lines[at + 1..]));
-        kept.push('\n');
+        output.extend(std::iter::repeat_n("  ", this.depth - left_out.len()));
+        output.push_str("- ");
+        output.push_str(&plain(this, &lines[at + 1..]));
+        output.push('\n');
     }
-    kept.truncate(kept.trim_end_matches('\n').len());
-    without_loose_ends(&kept)
+    output.truncate(output.trim_end_matches('\n').len());
+    without_loose_ends(&output)
 }
 
 /// Lines without icon characters, and without a colon if nothing is below.
@@ -258,7 +258,7 @@ mod tests {
     use crate::browser::{Element, PageSnapshot};
 
     #[test]
-    fn opr_10_wrappers_are_left_out_and_addresses_stand_with_their_links() {
+    fn opr_10_wrappers_are_omitted_and_addresses_follow_their_links() {
         let page = "- generic [active] [ref=e1]:\n  - generic [ref=e2]:\n    - link \"Home\" [ref=e3] [cursor=pointer]:\n      - /url: /a\n    \
                     - link \"Row\" [ref=e4] [cursor=pointer]:\n      - /url: \"#x\"\n      - img [ref=e5]\n  - generic [ref=e6]: words\n  \
                     - generic [ref=e7] [cursor=pointer]:\n    - text: pressed";
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_of_a_page_that_a_browser_wrote_down_is_shorter_and_has_its_controls() {
+    fn the_view_of_a_recorded_page_is_shorter_and_keeps_its_controls() {
         let page = include_str!("testdata/everything.yml");
         let shown = compact(page);
         assert!(shown.len() * 10 < page.len() * 9, "{} of {}", shown.len(), page.len());
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn opr_10_cells_of_one_thing_labels_and_separators_are_left_out_and_what_holds_others_needs_no_id() {
+    fn opr_10_redundant_cells_labels_and_separators_are_omitted_and_containers_have_no_id() {
         let page = "- main [ref=e1]:\n  - table [ref=e2]:\n    - row [ref=e3]:\n      - cell [ref=e4]:\n        \
                     - checkbox \"Pick\" [ref=e5]\n      - cell \"a@b.test\" [ref=e6]\n  - text: \"|\"\n  \
                     - generic [ref=e7]: \"Name:\"\n  - generic [ref=e8]:\n    - textbox \"Name:\" [ref=e9]: Anna\n  \
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn dialogs_that_are_not_open_and_letters_of_icons_are_left_out() {
+    fn closed_dialogs_and_icon_font_characters_are_omitted() {
         let page = "- dialog \"(closed)\" [ref=e1]:\n  - button \"Discard\" [ref=e2]\n- dialog \"Save\" [ref=e3]:\n  \
                     - button \"Keep\" [ref=e4]\n- link \"\u{f015} Home\" [ref=e5] [cursor=pointer]:\n  - /url: /\n  \
                     - generic [ref=e6]: \u{f015}\n  - text: Home";
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_was_loaded_again_is_the_same() {
+    fn a_reloaded_page_without_changes_is_the_same_page() {
         assert_eq!(
             without_ids("- a \"x\" [ref=e1] [cursor=pointer]:\n  - b [ref=f2e3]"),
             without_ids("- a \"x\" [ref=f1e1] [cursor=pointer]:\n  - b [ref=f3e3]")
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn opr_15_what_changed_is_told_in_words_and_that_nothing_did() {
+    fn opr_15_changes_are_described_and_so_is_the_absence_of_changes() {
         let before = "- button \"Add\" [ref=e1]\n- text: 0 things";
         let now = "- button \"Add\" [active] [ref=f1e1]\n- text: 1 thing\n- link \"Basket\" [ref=f1e2]";
         let changes = Changes::between(before, now);

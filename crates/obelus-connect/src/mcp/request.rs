@@ -140,11 +140,11 @@ async fn next<'a>(registered: &mut Option<RegisteredCall<'a>>) -> (&'a dyn Elici
 /// Asks a person a question until it is answered or withdrawn.
 async fn put(connection: &Connection, elicitor: &dyn Elicit, question: Question) {
     let Question { words, schema, mut answer } = question;
-    let told = tokio::select! {
-        told = elicitor.ask(connection.words_of(&words), schema.clone()) => told,
+    let elicited = tokio::select! {
+        elicited = elicitor.ask(connection.words_of(&words), schema.clone()) => elicited,
         () = answer.closed() => return,
     };
-    let _ = answer.send(result_of(told, &schema));
+    let _ = answer.send(result_of(elicited, &schema));
 }
 
 /// Answers the questions in a result. The call's time is paused meanwhile.
@@ -157,14 +157,14 @@ async fn answers(
     for (key, request) in asks.input_requests.unwrap_or_default() {
         let answer = match request {
             InputRequest::Elicitation(request) => {
-                let told = match (form_of(request.params), elicitor) {
+                let result = match (form_of(request.params), elicitor) {
                     (Some((words, schema)), Some(elicitor)) => {
-                        let told = elicitor.ask(connection.words_of(&words), schema.clone()).await;
-                        result_of(told, &schema)
+                        let elicited = elicitor.ask(connection.words_of(&words), schema.clone()).await;
+                        result_of(elicited, &schema)
                     }
                     _ => ElicitResult::new(ElicitationAction::Decline),
                 };
-                serde_json::to_value(told).unwrap_or_else(|_| json!({"action": "cancel"}))
+                serde_json::to_value(result).unwrap_or_else(|_| json!({"action": "cancel"}))
             }
             InputRequest::ListRoots(_) => json!({"roots": []}),
             _ => {
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_person_says_becomes_what_the_protocol_says() {
+    fn answers_of_a_person_are_translated_to_the_protocol() {
         let schema = json!({"properties": {"name": {"type": "string"}}});
         let said = |told: Elicited, schema: &Value| serde_json::to_value(result_of(told, schema)).unwrap();
         let accept = json!({"action": "accept", "content": {"name": "Ann"}});

@@ -69,8 +69,8 @@ pub fn record(new: &Recording<'_>) -> Result<Value, CallError> {
     let facts = facts(new, &looker, &mut refused);
     let mut progress = counted(new, progress);
     // Refusals are shown until the model has answered again.
-    let told = &new.state["progress"]["refused"];
-    let refused = if new.step.is_null() { told.clone() } else { refused.into() };
+    let earlier_refusals = &new.state["progress"]["refused"];
+    let refused = if new.step.is_null() { earlier_refusals.clone() } else { refused.into() };
     if refused.as_array().is_some_and(|refused| !refused.is_empty()) {
         progress.insert("refused".to_owned(), refused);
     }
@@ -123,10 +123,10 @@ fn progress(
 ) -> Map<String, Value> {
     let before = &new.state["progress"];
     let begins_anew = begins_anew(new);
-    let said = &new.step["progress"];
+    let reported = &new.step["progress"];
     let items = plan.as_array().map_or(0, Vec::len) as u64;
     let fits = |item: &u64| (1..=items).contains(item);
-    let item = match said["item"].as_u64() {
+    let item = match reported["item"].as_u64() {
         // A new plan begins at its first item.
         _ if begins_anew || new.plan.as_array().is_some_and(|plan| !plan.is_empty()) => 1,
         Some(item) if fits(&item) => item,
@@ -138,7 +138,7 @@ fn progress(
     };
     let mut done: Vec<String> =
         if begins_anew { Vec::new() } else { texts(&before["done"]).map(str::to_owned).collect() };
-    let newly = texts(&said["done"]).filter(|_| !begins_anew);
+    let newly = texts(&reported["done"]).filter(|_| !begins_anew);
     for (index, text) in newly.enumerate() {
         match looker.take(text, LONGEST_ITEM) {
             Ok(text) if done.iter().any(|known| same(known) == same(&text)) => {}
@@ -147,7 +147,7 @@ fn progress(
         }
     }
     done.drain(..done.len().saturating_sub(MOST_DONE));
-    let blocked = match (&said["blocked"], new.step) {
+    let blocked = match (&reported["blocked"], new.step) {
         (Value::String(text), _) => looker.take(text, LONGEST_FACT).map(Value::from).unwrap_or_else(|why| {
             refused.push(format!("progress.blocked: {why}").into());
             Value::Null
@@ -163,15 +163,15 @@ fn progress(
 fn facts(new: &Recording<'_>, looker: &TextChecker<'_>, refused: &mut Vec<Value>) -> Vec<Value> {
     let before = new.state["facts"].as_array().cloned().unwrap_or_default();
     let mut facts = if begins_anew(new) { Vec::new() } else { before };
-    let said = new.step["facts"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for (index, fact) in said.iter().enumerate() {
+    let proposed = new.step["facts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for (index, fact) in proposed.iter().enumerate() {
         let text = fact["fact"].as_str().unwrap_or_default();
         // After a restart it is unknown whether it is a quotation.
-        let taken = match new.seen {
+        let checked = match new.seen {
             Value::Null if new.shown.is_none() => Err(Refusal::Unseen),
             _ => looker.take(text, LONGEST_FACT),
         };
-        let text = match taken {
+        let text = match checked {
             Ok(text) => text,
             Err(why) => {
                 refused.push(format!("facts[{index}]: {why}").into());

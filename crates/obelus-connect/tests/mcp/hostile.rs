@@ -52,7 +52,7 @@ impl Peer {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_at_its_start_is_quoted_without_secrets() {
+async fn the_error_of_a_server_that_dies_at_start_contains_no_secrets() {
     Secret::provide("MCP_HOSTILE_TOKEN", Secret::new("tok-0815-4711"));
     let mark = json!({"env": {"PEER_TOKEN": "$MCP_HOSTILE_TOKEN", "OBELUS_TEST_MARK": "mcp-dies"}, "protocol": "auto"});
     let peer = Peer::new("dies", "dies", mark);
@@ -66,7 +66,7 @@ async fn a_server_that_dies_at_its_start_is_quoted_without_secrets() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_missing_and_a_program_that_is_missing_are_named() {
+async fn a_missing_secret_and_a_missing_program_are_named() {
     let peer = Peer::new("fine", "no-secret", json!({"env": {"A": "$MCP_HOSTILE_ABSENT"}}));
     let error = peer.servers.tools().await.unwrap_err();
     assert_eq!(
@@ -80,7 +80,7 @@ async fn a_secret_that_is_missing_and_a_program_that_is_missing_are_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_or_babbles_is_given_up_and_ended() {
+async fn a_server_that_hangs_or_floods_its_output_is_ended() {
     for mode in ["hangs", "babbles"] {
         let peer = Peer::new(mode, mode, json!({"start": 1}));
         let error = peer.servers.tools().await.unwrap_err();
@@ -92,7 +92,7 @@ async fn a_server_that_hangs_or_babbles_is_given_up_and_ended() {
 }
 
 #[tokio::test]
-async fn a_server_that_will_not_go_is_killed_with_all_that_it_started() {
+async fn a_server_that_ignores_its_end_is_killed_with_its_children() {
     let peer = Peer::new("stubborn", "stubborn", json!({}));
     assert_eq!(peer.call("echo").await.unwrap(), "echo None");
     assert!(marked(&peer.mark).len() >= 2);
@@ -100,7 +100,7 @@ async fn a_server_that_will_not_go_is_killed_with_all_that_it_started() {
 }
 
 #[tokio::test]
-async fn garbage_between_the_answers_is_passed_over() {
+async fn garbage_between_answers_is_skipped() {
     let peer = Peer::new("fine", "garbage", json!({}));
     assert_eq!(peer.call("garbage").await.unwrap(), "after garbage");
     assert_eq!(peer.call("chatty").await.unwrap(), "done");
@@ -109,7 +109,7 @@ async fn garbage_between_the_answers_is_passed_over() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_fails_its_call_alone() {
+async fn an_oversized_answer_fails_only_its_call() {
     let peer = Peer::new("fine", "large", json!({}));
     assert_eq!(peer.call("large").await, Err(McpErrorKind::TooLarge));
     assert_eq!(peer.call("echo").await.unwrap(), "echo None");
@@ -118,7 +118,7 @@ async fn an_answer_that_is_too_large_fails_its_call_alone() {
 }
 
 #[tokio::test]
-async fn a_line_that_never_ends_ends_the_server_and_not_us() {
+async fn an_endless_line_ends_the_server_connection() {
     let peer = Peer::new("fine", "endless", json!({}));
     assert_eq!(peer.call("endless").await, Err(McpErrorKind::TooLarge));
     until("it is cut off", || peer.count("start") == 2 || marked(&peer.mark).is_empty()).await;
@@ -128,7 +128,7 @@ async fn a_line_that_never_ends_ends_the_server_and_not_us() {
 }
 
 #[tokio::test]
-async fn a_server_that_died_is_started_again_and_what_was_lost_is_not_repeated() {
+async fn a_dead_server_is_restarted_and_the_lost_call_is_not_repeated() {
     let peer = Peer::new("fine", "crash", json!({"tools": {"crash": {"x-effect": "create"}}}));
     let tools = peer.servers.tools().await.unwrap();
     let lost = run(&peer.servers, &tools, "peer.crash", json!({})).await;
@@ -149,7 +149,7 @@ async fn a_server_that_died_is_started_again_and_what_was_lost_is_not_repeated()
 }
 
 #[tokio::test]
-async fn a_server_killed_in_the_middle_loses_the_call_and_serves_the_next() {
+async fn a_server_killed_during_a_call_serves_the_next_call() {
     let peer = Peer::new("fine", "killed", json!({}));
     let tools = peer.servers.tools().await.unwrap();
     let kill = async {
@@ -164,7 +164,7 @@ async fn a_server_killed_in_the_middle_loses_the_call_and_serves_the_next() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_waits_for_is_cancelled_and_others_go_on() {
+async fn an_abandoned_call_is_cancelled_and_others_continue() {
     let peer = Peer::new("fine", "cancel", json!({}));
     peer.servers.tools().await.unwrap();
     let waiting = tokio::spawn({
@@ -179,7 +179,7 @@ async fn a_call_that_nobody_waits_for_is_cancelled_and_others_go_on() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_is_cancelled_and_in_doubt() {
+async fn a_call_over_its_time_limit_is_cancelled_and_in_doubt() {
     let peer = Peer::new("fine", "late", json!({"timeout": 3}));
     let tools = peer.servers.tools().await.unwrap();
     let late = run(&peer.servers, &tools, "peer.wait", json!({})).await;
@@ -191,7 +191,7 @@ async fn a_call_that_takes_too_long_is_cancelled_and_in_doubt() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_in_a_call_is_started_anew_for_the_next() {
+async fn a_server_that_hangs_in_a_call_is_restarted_for_the_next() {
     let peer = Peer::new("fine", "sleeps", json!({"timeout": 3}));
     assert_eq!(peer.call("sleep").await, Err(McpErrorKind::Late));
     assert_eq!(peer.call("echo").await.unwrap(), "echo None");
@@ -200,7 +200,7 @@ async fn a_server_that_hangs_in_a_call_is_started_anew_for_the_next() {
 }
 
 #[tokio::test]
-async fn a_tool_that_changed_is_not_called_and_told_once() {
+async fn a_changed_tool_is_not_called_and_reported_once() {
     let peer = Peer::new("fine", "changed", json!({}));
     let tools = peer.servers.tools().await.unwrap();
     let told = Arc::new(Mutex::new(Vec::new()));
@@ -229,7 +229,7 @@ async fn a_tool_that_changed_is_not_called_and_told_once() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_gone_is_said_to_be_gone() {
+async fn a_removed_tool_is_reported_as_removed() {
     let peer = Peer::new("fine", "gone", json!({}));
     let pinned = [("peer.gone".to_owned(), json!({"type": "object"}))];
     let gone = run(&peer.servers, &pinned, "peer.gone", json!({})).await;
@@ -240,7 +240,7 @@ async fn a_tool_that_is_gone_is_said_to_be_gone() {
 }
 
 #[tokio::test]
-async fn broken_tools_are_left_out_and_told_and_the_server_stays() {
+async fn broken_tools_are_omitted_and_reported_and_the_server_stays() {
     let peer = Peer::new("broken-tools", "broken-tools", json!({}));
     let told = Arc::new(Mutex::new(Vec::new()));
     let tools = peer.servers.tools().await.unwrap();
@@ -253,7 +253,7 @@ async fn broken_tools_are_left_out_and_told_and_the_server_stays() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_not_called_and_what_is_not_offered_can_be() {
+async fn refused_tools_are_not_called_and_tools_that_are_not_offered_can_be_called() {
     let peer = Peer::new("fine", "refused", json!({"refuse": ["cra*"], "offer": ["e*"]}));
     let tools = peer.servers.tools().await.unwrap();
     let names: Vec<_> = tools.iter().map(|(name, _)| name.as_str()).collect();
@@ -265,11 +265,11 @@ async fn what_is_refused_is_not_called_and_what_is_not_offered_can_be() {
 }
 
 #[tokio::test]
-async fn secrets_of_the_environment_are_not_passed_on_and_given_ones_are_masked() {
+async fn environment_secrets_are_not_passed_on_and_configured_ones_are_masked() {
     // A test cannot set variables of its own process, so it runs itself in another one.
     if std::env::var_os("MCP_HOSTILE_INHERITED_TOKEN").is_none() {
         let again = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["hostile::secrets_of_the_environment_are_not_passed_on_and_given_ones_are_masked", "--exact"])
+            .args(["hostile::environment_secrets_are_not_passed_on_and_configured_ones_are_masked", "--exact"])
             .env("MCP_HOSTILE_INHERITED_TOKEN", "inherited-secret-1")
             .env("MCP_HOSTILE_PASSED_TOKEN", "passed-secret-2")
             .env("MCP_HOSTILE_PLAIN", "plain-value-3")
@@ -294,7 +294,7 @@ async fn secrets_of_the_environment_are_not_passed_on_and_given_ones_are_masked(
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_cut_with_a_word_about_it() {
+async fn a_long_result_is_cut_with_a_note() {
     let peer = Peer::new("fine", "most", json!({"most": 7}));
     let tools = peer.servers.tools().await.unwrap();
     let said = run(&peer.servers, &tools, "peer.echo", json!({"a": "жжжж"})).await;
@@ -344,7 +344,7 @@ async fn asks(mode: &str, protocol: &str, tool: &str) {
 }
 
 #[tokio::test]
-async fn questions_of_both_eras_reach_a_person_and_the_clock_stands_still() {
+async fn questions_of_both_protocol_versions_reach_a_person_and_stop_the_time_limit() {
     tokio::join!(
         asks("fine", "2025-11-25", "ask"),
         asks("fine", "auto", "asks_twice"),
@@ -354,7 +354,7 @@ async fn questions_of_both_eras_reach_a_person_and_the_clock_stands_still() {
 }
 
 #[tokio::test]
-async fn a_tool_of_a_stateless_server_that_changed_is_noticed() {
+async fn a_changed_tool_of_a_stateless_server_is_detected() {
     let peer = Peer::new("modern", "modern-changed", json!({"protocol": "auto"}));
     let tools = peer.servers.tools().await.unwrap();
     peer.call("change").await.unwrap();
@@ -364,7 +364,7 @@ async fn a_tool_of_a_stateless_server_that_changed_is_noticed() {
 }
 
 #[tokio::test]
-async fn slow_servers_of_both_eras_and_one_that_does_not_answer_are_understood() {
+async fn slow_servers_of_both_protocol_versions_and_a_mute_one_are_detected() {
     let peers = ["slow", "modern-slow", "mute"].map(|mode| Peer::new(mode, mode, json!({"protocol": "auto"})));
     let (slow, modern, mute) = tokio::join!(peers[0].call("echo"), peers[1].call("echo"), peers[2].call("echo"));
     for said in [slow, modern, mute] {

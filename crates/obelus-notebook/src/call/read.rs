@@ -63,8 +63,8 @@ fn refused(text: impl Into<String>) -> Fault {
 /// Whether the schema of a kind permits no value at a path: `additionalProperties: false`.
 fn is_forbidden(path: &Path, context: &Context) -> bool {
     let schema = context.view(&path.kind).and_then(|view| view.schema(None));
-    let said = schema.and_then(|schema| schema.pointer(&schema::pointer_at(schema, &path.segments)?));
-    said == Some(&Value::Bool(false))
+    let declared = schema.and_then(|schema| schema.pointer(&schema::pointer_at(schema, &path.segments)?));
+    declared == Some(&Value::Bool(false))
 }
 
 /// Converts breaches of a schema to faults, each with its field.

@@ -51,13 +51,13 @@ fn lowered(message: &str) -> String {
 /// Whether a short message without numbers begins with one of these phrases.
 fn is_short_and_begins(message: &str, phrases: &[String]) -> bool {
     let lower = lowered(message);
-    let said: Vec<&str> =
+    let words: Vec<&str> =
         lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
     let begins = |phrase: &String| {
         let phrase = phrase.to_lowercase();
-        said.starts_with(&phrase.split(' ').collect::<Vec<_>>())
+        words.starts_with(&phrase.split(' ').collect::<Vec<_>>())
     };
-    said.len() <= SHORT && !lower.contains(char::is_numeric) && phrases.iter().any(begins)
+    words.len() <= SHORT && !lower.contains(char::is_numeric) && phrases.iter().any(begins)
 }
 
 impl ConsentWords {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_no_wish() {
+    fn plain_answers_and_wishes_are_distinguished() {
         let words = ConsentWords::default();
         for answer in ["Да", "Нет, спасибо", "не надо", "Продолжай!", "go on", "Don’t", "Отмена"]
         {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_to_something_else_is_not_only_a_yes() {
+    fn a_yes_with_other_words_is_not_a_plain_yes() {
         let words = ConsentWords::default();
         for yes in ["Да", "да, пожалуйста!", "OK, thanks", "Подтверждаю."] {
             assert!(words.only_consents(yes), "{yes}");

@@ -3,6 +3,11 @@
 //! The headers of a request may contain secrets, so a redirect must stay on the host. After 301, 302 and 303 a client
 //! continues with a GET without the body. This is correct only for a GET; another request would be reported as done
 //! although its body was not sent to the new address. 307 and 308 keep method and body.
+//!
+//! An effect that is answered with 301, 302 or 303 may have happened: such an answer is also how a server shows the page
+//! of what it has just done. It is in doubt (DUR-4), except if a 301 names the same path and query elsewhere: at
+//! another scheme or host, or with another slash at the end. Then the request itself has moved, for good, and nobody
+//! has carried it out. A 302 or 303 to such an address is in doubt too, and so is one without an address.
 
 use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::{StatusCode, Url};
@@ -35,6 +40,11 @@ impl Redirects {
         let host = self.first.origin().ascii_serialization();
         let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
         let Some(next) = location.and_then(|location| here.join(location).ok()) else { return Ok(None) };
+        if !keeps && !self.is_plain_read && status == StatusCode::MOVED_PERMANENTLY && is_moved(here, &next) {
+            let words =
+                format!("{host} answered {status}: the address has moved, and nothing was done; bind the new one");
+            return Err(Failure::lasting("moved", words));
+        }
         if !keeps && !self.is_plain_read {
             let words = "a redirect of this kind drops what is sent, so it is not followed; whether the request was \
                          carried out is not known; if the address has moved, bind the new one";
@@ -62,12 +72,19 @@ fn same_place(first: &Url, next: &Url) -> bool {
     is_same && next.username().is_empty() && next.password().is_none()
 }
 
+/// Whether `next` is the same resource at another scheme, host or port, or with another slash at its end.
+fn is_moved(here: &Url, next: &Url) -> bool {
+    let path = |url: &Url| url.path().trim_end_matches('/').to_owned();
+    let is_other = here.origin() != next.origin() || here.path() != next.path();
+    is_other && path(here) == path(next) && here.query() == next.query()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_the_same_host_is_the_same_place() {
+    fn a_redirect_must_stay_on_the_same_host() {
         for (first, next, same) in [
             ("http://h/a", "http://h/b?c", true),
             ("http://h/a", "https://h/a", true),
@@ -83,7 +100,23 @@ mod tests {
     }
 
     #[test]
-    fn what_acts_follows_only_what_keeps_method_and_body() {
+    fn an_address_has_moved_if_its_path_and_query_are_the_same_elsewhere() {
+        for (here, next, is_it) in [
+            ("http://h/a?b=1", "https://h/a?b=1", true),
+            ("http://h/a", "http://www.h/a", true),
+            ("http://h/a", "http://h/a/", true),
+            ("http://h/a", "http://h/a", false),
+            ("http://h/a", "http://h/a/7", false),
+            ("http://h/a", "https://h/a?done=1", false),
+            ("http://h/a", "https://h/login", false),
+        ] {
+            let url = |text| Url::parse(text).unwrap();
+            assert_eq!(is_moved(&url(here), &url(next)), is_it, "{here} {next}");
+        }
+    }
+
+    #[test]
+    fn an_acting_request_follows_only_redirects_that_keep_method_and_body() {
         let here = Url::parse("http://h/a").unwrap();
         let headers = HeaderMap::from_iter([(LOCATION, "/b".parse().unwrap())]);
         for (status, acting, reading) in

@@ -304,8 +304,8 @@ fn session_of(response: &Response) -> Option<String> {
 }
 
 fn is(response: &Response, kind: &str) -> bool {
-    let said = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-    said.get(..kind.len()).is_some_and(|start| start.eq_ignore_ascii_case(kind.as_bytes()))
+    let content_type = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    content_type.get(..kind.len()).is_some_and(|start| start.eq_ignore_ascii_case(kind.as_bytes()))
 }
 
 /// The size of the current event; an empty line ends it.

@@ -51,14 +51,14 @@ pub(super) async fn discover(fetch: &Fetch, server: &Url, challenge: &Challenge)
     let issuer = fetch.address(&named, "who gives tokens for it")?;
     for place in places(&issuer) {
         let Some(document) = fetch.document(&place).await? else { continue };
-        let said = document["issuer"].as_str().unwrap_or_default();
+        let issuer = document["issuer"].as_str().unwrap_or_default();
         // Otherwise one authorization server could impersonate another.
-        if said.strip_suffix('/').unwrap_or(said) != named.strip_suffix('/').unwrap_or(&named) {
-            return Err(format!("{} says that it is {}, and is not asked", quoted(&named), quoted(said)));
+        if issuer.strip_suffix('/').unwrap_or(issuer) != named.strip_suffix('/').unwrap_or(&named) {
+            return Err(format!("{} says that it is {}, and is not asked", quoted(&named), quoted(issuer)));
         }
         let endpoint = |name: &str| match document[name].as_str() {
             None => Ok(None),
-            Some(text) => fetch.address(text, &format!("`{name}` of {}", quoted(said))).map(Some),
+            Some(text) => fetch.address(text, &format!("`{name}` of {}", quoted(issuer))).map(Some),
         };
         let texts = |name: &str| -> Option<Vec<String>> {
             let list = document[name].as_array()?;
@@ -68,9 +68,9 @@ pub(super) async fn discover(fetch: &Fetch, server: &Url, challenge: &Challenge)
         return Ok(AuthMetadata {
             resource: published,
             scopes,
-            issuer: said.to_owned(),
+            issuer: issuer.to_owned(),
             authorize: endpoint("authorization_endpoint")?,
-            token: endpoint("token_endpoint")?.ok_or_else(|| format!("{} gives no tokens", quoted(said)))?,
+            token: endpoint("token_endpoint")?.ok_or_else(|| format!("{} gives no tokens", quoted(issuer)))?,
             register: endpoint("registration_endpoint")?,
             methods: texts("token_endpoint_auth_methods_supported"),
             takes_addresses: document["client_id_metadata_document_supported"] == true,
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_covers_what_is_below_it_on_its_own_host() {
+    fn a_resource_covers_paths_below_it_on_the_same_host() {
         let server = Url::parse("https://h.example.test/a/mcp").unwrap();
         for (resource, is_ours) in [
             ("https://h.example.test/a/mcp", true),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_are_looked_for_in_the_order_of_the_specification() {
+    fn metadata_addresses_are_tried_in_the_specified_order() {
         let found = |text: &str| places(&Url::parse(text).unwrap()).iter().map(Url::to_string).collect::<Vec<_>>();
         let plain = ["https://h/.well-known/oauth-authorization-server", "https://h/.well-known/openid-configuration"];
         assert_eq!(found("https://h"), plain);

@@ -92,32 +92,32 @@ impl Failure {
 
     /// The failure for an HTTP status and body.
     pub(super) fn of_status(status: u16, body: &[u8], after: Option<Duration>) -> Self {
-        let said = ServerError::of(body);
+        let error = ServerError::of(body);
         let code = match status {
             401 => Code::Unauthorised,
             403 => Code::Forbidden,
             404 => Code::UnknownModel,
             402 => Code::Quota,
-            429 if said.is_quota() => Code::Quota,
+            429 if error.is_quota() => Code::Quota,
             429 => Code::RateLimited,
             300..=399 => Code::Redirected,
             408 | 500..=599 => Code::ServerError,
             _ => Code::BadRequest,
         };
-        let words = if said.words.is_empty() { String::new() } else { format!(": {}", said.words) };
+        let words = if error.words.is_empty() { String::new() } else { format!(": {}", error.words) };
         Self { after, ..Self::new(code, format!("the server answered {status}{words}")) }
     }
 
     /// The failure for an error event within a stream.
     pub(super) fn of_event(error: &Value) -> Self {
-        let said = ServerError::of_error(error);
+        let parsed = ServerError::of_error(error);
         let code = match error["code"].as_u64().and_then(|code| u16::try_from(code).ok()) {
-            _ if said.is_quota() => Code::Quota,
+            _ if parsed.is_quota() => Code::Quota,
             Some(status @ 400..=599) => Self::of_status(status, b"", None).code,
-            _ if said.kind.contains("rate_limit") => Code::RateLimited,
+            _ if parsed.kind.contains("rate_limit") => Code::RateLimited,
             _ => Code::ServerError,
         };
-        Self::new(code, format!("the server ended the stream with an error: {}", said.words))
+        Self::new(code, format!("the server ended the stream with an error: {}", parsed.words))
     }
 
     /// Masks these secrets in the message, because servers may repeat them.
@@ -218,7 +218,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_user_is_told_of_each_failure_in_words_of_its_own() {
+    fn each_failure_has_its_own_text_for_the_user() {
         use obelus_kernel::session::{CallError, Reply, TurnEnd};
         use obelus_runtime::Language;
         use obelus_runtime::people::why_it_ended;
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_says_what_is_wrong() {
+    fn http_statuses_are_mapped_to_failures() {
         let quota = br#"{"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}"#;
         for (status, body, code) in [
             (401, &b"{}"[..], "unauthorised"),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_servers_words_are_repeated_in_short_and_without_secrets() {
+    fn server_errors_are_quoted_briefly_and_without_secrets() {
         let body = format!(r#"{{"error": {{"message": "Incorrect key sk-s3cr3t\u202e{}"}}}}"#, "x".repeat(5000));
         let failure = Failure::of_status(401, body.as_bytes(), None).without(["sk-s3cr3t"]);
         assert!(failure.message.contains("Incorrect key ***"), "{}", failure.message);
@@ -275,14 +275,14 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_is_not_repeated() {
+    fn pictures_are_removed_from_quoted_errors() {
         let said =
             format!("Unsupported part: \"url\": \"data:image/png;base64,iVBORw0KGgo{}\" (req_01ab)", "A1b/".repeat(40));
         assert_eq!(shorten(&said), "Unsupported part: \"url\": \"data:image/png;base64,… (req_01ab)");
     }
 
     #[test]
-    fn an_error_in_a_stream_is_told_from_others() {
+    fn an_error_event_in_a_stream_is_recognised() {
         let of = |error: Value| Failure::of_event(&error).code;
         assert_eq!(of(serde_json::json!({"message": "overloaded", "type": "server_error"})), Code::ServerError);
         assert_eq!(of(serde_json::json!({"message": "slow", "code": 429})), Code::RateLimited);

@@ -110,16 +110,16 @@ impl Default for Capabilities {
 impl Capabilities {
     /// The capabilities after a refused request with pictures. Servers use many statuses for this, so only the message
     /// is looked at.
-    pub(super) fn after_pictures(self, said: &str) -> Option<Self> {
-        let said = said.to_ascii_lowercase();
+    pub(super) fn after_pictures(self, message: &str) -> Option<Self> {
+        let message = message.to_ascii_lowercase();
         let names = ["image", "multimodal", "multi-modal", "vision", "content part", "contentpart"];
-        (self.images && names.iter().any(|name| said.contains(name))).then_some(Self { images: false, ..self })
+        (self.images && names.iter().any(|name| message.contains(name))).then_some(Self { images: false, ..self })
     }
 
     /// The capabilities after a refused request; `None` if another form would not help.
-    pub(super) fn after_bad_request(self, said: &str, sent: Form, options: &OpenAiOptions) -> Option<Self> {
-        let said = said.to_ascii_lowercase();
-        let names = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    pub(super) fn after_bad_request(self, message: &str, sent: Form, options: &OpenAiOptions) -> Option<Self> {
+        let message = message.to_ascii_lowercase();
+        let names = |words: &[&str]| words.iter().any(|word| message.contains(word));
         if self.stream_options && options.stream && names(&["stream_options", "include_usage"]) {
             return Some(Self { stream_options: false, ..self });
         }
@@ -245,7 +245,7 @@ mod tests {
     use obelus_kernel::compose::Composed;
 
     #[test]
-    fn a_request_asks_for_its_form_as_strictly_as_it_can() {
+    fn a_request_uses_the_strictest_supported_response_format() {
         let strict = asked("a");
         let answer = Composed::new(json!({"type": "object"}), vec!["a map".to_owned()]);
         let loose = Prompt { answer: answer.into(), ..bare() };
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_configured_is_sent_and_nothing_else() {
+    fn only_configured_options_are_sent() {
         let pictures = Pictures::default();
         let none = || (Vec::new(), &pictures);
         let plain = body(&OpenAiOptions::named("m"), none(), &bare(), Form::Words, Capabilities::default());
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_teaches_how_to_ask() {
+    fn a_refused_request_adapts_the_capabilities() {
         let options = OpenAiOptions { max_tokens: Some(1), ..OpenAiOptions::named("m") };
         let known = Capabilities::default();
         let adapted = |said: &str, sent| known.after_bad_request(said, sent, &options);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_refusal_that_names_pictures_is_about_them() {
+    fn only_a_refusal_that_mentions_pictures_disables_them() {
         let known = Capabilities::default();
         for said in [
             "the server answered 400: Invalid content type. image_url is only supported by certain models.",

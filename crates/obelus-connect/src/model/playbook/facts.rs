@@ -1,7 +1,9 @@
 //! The data of a request for conditions and templates.
 
+use std::cell::OnceCell;
+
 use minijinja::value::Value as TemplateValue;
-use obelus_kernel::jq::Filter;
+use obelus_kernel::jq::{Filter, Read};
 use obelus_kernel::session::{Prompt, Purpose};
 use regex::{Captures, Regex};
 use serde_json::{Map, Value, json};
@@ -39,66 +41,38 @@ pub(super) struct Find {
     pub(super) filter: Filter,
 }
 
-/// A request for conditions and templates.
+/// A request for conditions and templates. It is converted once for all rules.
 pub(super) struct Facts<'a> {
     pub(super) prompt: &'a Prompt,
     /// The user's last message.
     pub(super) user: Option<&'a str>,
-    json: Map<String, Value>,
+    fields: Vec<(&'static str, Value)>,
+    /// The results of the filters of the whole playbook.
+    found: Map<String, Value>,
+    /// The fields for jq.
+    read: Vec<(&'static str, Read)>,
+    /// The fields for templates.
+    shown: OnceCell<Vec<(&'static str, TemplateValue)>>,
 }
 
-/// The facts with the groups of a pattern.
-pub(super) struct View {
+/// The facts with the groups of a pattern, and the results of a rule's filters.
+pub(super) struct View<'a> {
+    facts: &'a Facts<'a>,
     /// For jq.
-    pub(super) json: Value,
-    /// For templates.
-    pub(super) shown: TemplateValue,
+    pub(super) read: Read,
+    found: Map<String, Value>,
+    groups: Vec<Group<'a>>,
 }
+
+/// Number, name and text of a group of a pattern; null if it did not match.
+type Group<'a> = (usize, Option<&'a str>, Value);
 
 impl<'a> Facts<'a> {
     pub(super) fn of(prompt: &'a Prompt) -> Self {
         let user = last_words(prompt);
-        let plan: Vec<Value> = prompt
-            .plan
-            .iter()
-            .map(|report| {
-                json!({"tool": report.call.get("_tool"), "status": report.status, "call": report.call,
-                    "error": report.error})
-            })
-            .collect();
-        let results: Vec<Value> = plan.iter().filter(|entry| entry["status"] == "done").cloned().collect();
-        let texts: Vec<Value> = prompt.texts.iter().map(|(role, text)| json!({"role": role, "text": text})).collect();
-        let seen = prompt.observation.as_ref().map(|seen| {
-            json!({"tool": seen.tool, "digest": seen.digest, "text": seen.text,
-                "image": seen.image.as_ref().map(|path| path.to_string_lossy())})
-        });
-        let (purpose, call, scope) = match &prompt.purpose {
-            Purpose::Solve => ("solve", Value::Null, Value::Null),
-            Purpose::Think { call, scope, .. } => ("think", call.clone(), scope.clone().into()),
-        };
-        let json = json!({
-            "user": user,
-            "texts": texts,
-            "kinds": by_kind(prompt, "value"),
-            "instances": by_kind(prompt, "instances"),
-            "plan": plan,
-            "results": results,
-            "errors": prompt.errors,
-            "questions": prompt.questions,
-            "requests": requests(prompt),
-            "purpose": purpose,
-            "node": prompt.node,
-            "call": call,
-            "scope": scope,
-            "mode": prompt.mode,
-            "out_of_format": prompt.out_of_format,
-            "time": calendar(prompt.now, prompt.time_zone.as_deref(), prompt.language.as_deref()),
-            "seen": seen,
-            "pictures": prompt.pictures,
-            "found": {},
-        });
-        let Value::Object(json) = json else { unreachable!("it was written as an object") };
-        Self { prompt, user, json }
+        let fields = fields_of(prompt, user);
+        let read = fields.iter().map(|(name, value)| (*name, Read::new(value))).collect();
+        Self { prompt, user, fields, found: Map::new(), read, shown: OnceCell::new() }
     }
 
     /// Whether the request follows calls or decisions of the turn.
@@ -108,52 +82,99 @@ impl<'a> Facts<'a> {
 
     /// Runs the filters of the whole playbook.
     pub(super) fn run_filters(&mut self, find: &[Find]) -> Result<(), String> {
-        let json = std::mem::take(&mut self.json);
-        self.json = found(json, find)?;
+        self.found = self.view(None, find)?.found;
         Ok(())
     }
 
-    /// The facts with the groups of a pattern as `m` and the results of the rule's filters.
-    pub(super) fn view(&self, matched: Option<&(&Regex, Captures<'_>)>, find: &[Find]) -> Result<View, String> {
+    /// The facts with the groups of a pattern as `m`, and the results of the rule's filters.
+    pub(super) fn view(
+        &'a self,
+        matched: Option<&(&'a Regex, Captures<'_>)>,
+        find: &[Find],
+    ) -> Result<View<'a>, String> {
         let groups = matched.map(|(pattern, captures)| groups(pattern, captures)).unwrap_or_default();
+        let mut found = self.found.clone();
+        let mut read = self.read(&groups, &found);
+        // Each filter sees the results of those before it.
+        for Find { name, filter } in find {
+            let value = filter.one_read(&read).map_err(|error| format!("`find.{name}`: {error}"))?;
+            found.insert(name.clone(), value);
+            read = self.read(&groups, &found);
+        }
+        Ok(View { facts: self, read, found, groups })
+    }
+
+    fn read(&self, groups: &[Group<'_>], found: &Map<String, Value>) -> Read {
         // Keys are text in jq and may be numbers in templates: `.m["1"]` and `m[1]`.
-        let for_jq: Map<String, Value> = groups
+        let m: Map<String, Value> = groups
             .iter()
             .flat_map(|(index, name, text)| {
                 [Some(index.to_string()), name.map(str::to_owned)].into_iter().flatten().map(|key| (key, text.clone()))
             })
             .collect();
-        let for_templates = groups.iter().flat_map(|(index, name, text)| {
+        let more = [("found", Read::new(&found.clone().into())), ("m", Read::new(&m.into()))];
+        Read::of_fields(self.read.iter().cloned().chain(more))
+    }
+}
+
+impl View<'_> {
+    /// The facts for templates.
+    pub(super) fn shown(&self) -> TemplateValue {
+        let fields = self.facts.fields.iter();
+        let convert = || fields.map(|(name, value)| (*name, jinja::value(value))).collect();
+        let shown = self.facts.shown.get_or_init(convert).iter().cloned();
+        let m = self.groups.iter().flat_map(|(index, name, text)| {
             [Some(TemplateValue::from(*index)), name.map(TemplateValue::from)]
                 .into_iter()
                 .flatten()
                 .map(|key| (key, jinja::value(text)))
         });
-        let m = TemplateValue::from_pairs(for_templates);
-        let mut json = self.json.clone();
-        json.insert("m".to_owned(), for_jq.into());
-        let json = found(json, find)?;
-        let shown = json.iter().filter(|(name, _)| *name != "m");
-        let shown = shown.map(|(name, value)| (name.as_str(), jinja::value(value)));
-        let shown = TemplateValue::from_pairs(shown.chain([("m", m)]));
-        Ok(View { json: json.into(), shown })
+        let found = jinja::value(&self.found.clone().into());
+        TemplateValue::from_pairs(shown.chain([("found", found), ("m", TemplateValue::from_pairs(m))]))
     }
 }
 
-/// Adds the results of the filters as `found`; each filter sees the results of those before it.
-fn found(json: Map<String, Value>, find: &[Find]) -> Result<Map<String, Value>, String> {
-    if find.is_empty() {
-        return Ok(json);
-    }
-    let mut json = Value::Object(json);
-    for Find { name, filter } in find {
-        let value = filter.one(&json).map_err(|error| format!("`find.{name}`: {error}"))?;
-        json["found"][name] = value;
-    }
-    match json {
-        Value::Object(json) => Ok(json),
-        _ => unreachable!("it was made of an object"),
-    }
+fn fields_of(prompt: &Prompt, user: Option<&str>) -> Vec<(&'static str, Value)> {
+    let plan: Vec<Value> = prompt
+        .plan
+        .iter()
+        .map(|report| {
+            let mut entry = json!({"tool": report.call.get("_tool"), "status": report.status});
+            entry["call"] = (*report.call).clone();
+            entry["error"] = report.error.clone().into();
+            entry
+        })
+        .collect();
+    let results: Vec<Value> = plan.iter().filter(|entry| entry["status"] == "done").cloned().collect();
+    let texts: Vec<Value> = prompt.texts.iter().map(|(role, text)| json!({"role": role, "text": text})).collect();
+    let seen = prompt.observation.as_ref().map(|seen| {
+        json!({"tool": seen.tool, "digest": seen.digest, "text": seen.text,
+            "image": seen.image.as_ref().map(|path| path.to_string_lossy())})
+    });
+    let (purpose, call, scope) = match &prompt.purpose {
+        Purpose::Solve => ("solve", Value::Null, Value::Null),
+        Purpose::Think { call, scope, .. } => ("think", call.clone(), scope.clone().into()),
+    };
+    vec![
+        ("user", user.into()),
+        ("texts", texts.into()),
+        ("kinds", by_kind(prompt, "value").into()),
+        ("instances", by_kind(prompt, "instances").into()),
+        ("plan", plan.into()),
+        ("results", results.into()),
+        ("errors", prompt.errors.clone().into()),
+        ("questions", json!(prompt.questions)),
+        ("requests", requests(prompt).into()),
+        ("purpose", purpose.into()),
+        ("node", json!(prompt.node)),
+        ("call", call),
+        ("scope", scope),
+        ("mode", json!(prompt.mode)),
+        ("out_of_format", json!(prompt.out_of_format)),
+        ("time", json!(calendar(prompt.now, prompt.time_zone.as_deref(), prompt.language.as_deref()))),
+        ("seen", seen.into()),
+        ("pictures", json!(prompt.pictures)),
+    ]
 }
 
 /// The call that the model must carry out, if the request is for one.
@@ -164,8 +185,7 @@ pub(super) fn latent_call(prompt: &Prompt) -> Option<&Value> {
     }
 }
 
-/// Number, name and text of each group; null for a group that did not match.
-fn groups<'r>(pattern: &'r Regex, captures: &Captures<'_>) -> Vec<(usize, Option<&'r str>, Value)> {
+fn groups<'r>(pattern: &'r Regex, captures: &Captures<'_>) -> Vec<Group<'r>> {
     let names = pattern.capture_names().enumerate();
     names.map(|(index, name)| (index, name, captures.get(index).map(|found| found.as_str()).into())).collect()
 }

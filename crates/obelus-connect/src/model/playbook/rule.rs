@@ -59,7 +59,7 @@ impl Rule {
         };
         let view = facts.view(found.as_ref(), &self.find)?;
         if let Some(when) = &self.when
-            && !when.holds(&view.json).map_err(|error| format!("`when`: {error}"))?
+            && !when.holds(&view.read).map_err(|error| format!("`when`: {error}"))?
         {
             return Ok(None);
         }
@@ -72,9 +72,9 @@ impl Rule {
 
 impl Reply {
     /// The answer for a request. An error names the field.
-    pub(super) fn answer(&self, view: &View, templates: &Templates, dialect: Dialect) -> Result<Answer, String> {
+    pub(super) fn answer(&self, view: &View<'_>, templates: &Templates, dialect: Dialect) -> Result<Answer, String> {
         let text = |node: &Node| {
-            let value = templates.render(node, &view.shown, Position::Verbatim).map_err(in_words)?;
+            let value = templates.render(node, &view.shown(), Position::Verbatim).map_err(in_words)?;
             Ok::<_, String>(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
         };
         match self {
@@ -95,17 +95,18 @@ impl Reply {
 }
 
 impl Draft {
-    fn solution(&self, view: &View, templates: &Templates) -> Result<Solution, String> {
-        let render = |node: &Node| templates.render(node, &view.shown, Position::Verbatim).map_err(in_words);
+    fn solution(&self, view: &View<'_>, templates: &Templates) -> Result<Solution, String> {
+        let shown = view.shown();
+        let render = |node: &Node| templates.render(node, &shown, Position::Verbatim).map_err(in_words);
         let say = match self.say.as_ref().map(render).transpose()? {
             None | Some(Value::Null) => None,
             Some(Value::String(words)) => Some(words),
             Some(other) => Some(other.to_string()),
         };
-        let calls = self.calls.iter().map(|fields| templates.render_call(fields, &view.shown).map_err(in_words));
+        let calls = self.calls.iter().map(|fields| templates.render_call(fields, &shown).map_err(in_words));
         let mut calls = calls.collect::<Result<Vec<_>, _>>()?;
         if let Some(filter) = &self.calls_from {
-            match filter.one(&view.json).map_err(|error| format!("`calls_from`: {error}"))? {
+            match filter.one_read(&view.read).map_err(|error| format!("`calls_from`: {error}"))? {
                 Value::Array(more) => calls.extend(more),
                 other => {
                     let found = obelus_kernel::type_name(&other);

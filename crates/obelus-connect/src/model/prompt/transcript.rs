@@ -38,7 +38,7 @@ pub(super) struct TranscriptMessages<'a> {
 impl<'a> TranscriptMessages<'a> {
     /// The messages, the first day of the latest calendar in them, and whether they contain the latest observation.
     pub(super) fn render(prompt: &'a Prompt) -> Result<(Vec<ChatMessage>, Option<Value>, bool), RenderError> {
-        let mut told = TranscriptMessages {
+        let mut rendered = TranscriptMessages {
             prompt,
             messages: Vec::new(),
             lines: Vec::new(),
@@ -52,13 +52,13 @@ impl<'a> TranscriptMessages<'a> {
         while let Some((first, rest)) = entries.split_first() {
             let alike = alike(entries);
             match alike > 1 {
-                true => told.instances(&entries[..alike])?,
-                false => told.entry(first)?,
+                true => rendered.instances(&entries[..alike])?,
+                false => rendered.entry(first)?,
             }
             entries = if alike > 1 { &entries[alike..] } else { rest };
         }
-        told.end_results()?;
-        Ok((told.messages, told.day, told.has_latest))
+        rendered.end_results()?;
+        Ok((rendered.messages, rendered.day, rendered.has_latest))
     }
 
     fn entry(&mut self, entry: &'a TranscriptEntry) -> Result<(), RenderError> {
