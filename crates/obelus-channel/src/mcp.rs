@@ -93,7 +93,7 @@ async fn receive(
 ) -> Result<Response, Failure> {
     let id = message["id"].clone();
     let Some(method) = message["method"].as_str().filter(|_| message["jsonrpc"] == "2.0") else {
-        // A viewer cannot decide, whatever an earlier token of the same name was asked.
+        // A viewer cannot decide, even if an earlier token of the same name was asked.
         if access.needs(Role::Operator).is_ok() && pending.answer(&access.caller.name, &message) {
             return Ok(StatusCode::ACCEPTED.into_response());
         }
@@ -153,11 +153,11 @@ fn is_modern(method: &str, params: &Value, headers: &HeaderMap) -> bool {
 
 /// Checks the request's own metadata.
 fn client_of(method: &str, params: &Value, headers: &HeaderMap, is_modern: bool) -> Result<Client, RpcError> {
-    let said = header(headers, "mcp-protocol-version");
+    let requested = header(headers, "mcp-protocol-version");
     if !is_modern {
-        return match said.is_none_or(|version| HANDSHAKE.contains(&version)) || method == "initialize" {
+        return match requested.is_none_or(|version| HANDSHAKE.contains(&version)) || method == "initialize" {
             true => Ok(Client { can_elicit: reverse::can_elicit(header(headers, "mcp-session-id")) }),
-            false => Err(unsupported(said.unwrap_or_default())),
+            false => Err(unsupported(requested.unwrap_or_default())),
         };
     }
     let meta = &params["_meta"];
@@ -167,7 +167,7 @@ fn client_of(method: &str, params: &Value, headers: &HeaderMap, is_modern: bool)
             format!("params._meta needs `{VERSION_KEY}` and `{CAPABILITIES_KEY}`"),
         ));
     };
-    if said != Some(version) || header(headers, "mcp-method") != Some(method) {
+    if requested != Some(version) || header(headers, "mcp-method") != Some(method) {
         return Err(RpcError::new(HEADER_MISMATCH, "`MCP-Protocol-Version` and `Mcp-Method` must agree with the body"));
     }
     if version != MODERN {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modern_request_says_the_same_in_its_headers_and_in_its_body() {
+    fn headers_and_body_of_a_modern_request_must_agree() {
         let params = json!({"name": "talk", "_meta": {VERSION_KEY: MODERN, CAPABILITIES_KEY: {"elicitation": {}}}});
         let of = |pairs: &[(&'static str, &'static str)]| {
             client_of("tools/call", &params, &headers(pairs), true)
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_version_is_answered_with_those_that_are_known() {
+    fn an_unknown_version_is_answered_with_the_supported_versions() {
         let error =
             client_of("ping", &Value::Null, &headers(&[("mcp-protocol-version", "2031-01-01")]), false).err().unwrap();
         assert_eq!(error.code, UNSUPPORTED_VERSION);

@@ -157,7 +157,7 @@ struct Memory {
     names: HashMap<i64, String>,
     /// Tokens of cards whose answer is in progress.
     pressed: HashSet<String>,
-    /// Others who were told that they are not allowed.
+    /// Users who have been told that they are not allowed.
     outsiders: HashSet<i64>,
     /// Sessions that are being shown.
     shown: HashSet<String>,
@@ -183,8 +183,8 @@ impl Bot {
 
     /// Changes the stored data. If they cannot be written, the change lasts until the next restart.
     fn keep<T>(&self, change: impl FnOnce(&mut state::Saved) -> T) -> Option<T> {
-        let kept = self.state_file.change(change);
-        kept.map_err(|error| (self.tell)(&format!("Telegram: telegram.json cannot be written: {error}"))).ok()
+        let written = self.state_file.change(change);
+        written.map_err(|error| (self.tell)(&format!("Telegram: telegram.json cannot be written: {error}"))).ok()
     }
 
     /// The language of a conversation.
@@ -265,7 +265,7 @@ impl Bot {
     /// Shows a card whose question is open.
     async fn refresh_open(&self, token: &str, card: &Card, row: &QuestionRow, language: Language) {
         let shown = self.shown_on(card, row, language).await;
-        // Buttons of what was shown before do not answer for what is shown now.
+        // Buttons of an earlier version of the card do not answer the present one.
         let has_changed = shown.digest != card.digest;
         let drawn = if has_changed { action::draw_token().ok() } else { None };
         let new = drawn.as_deref().unwrap_or(token);
@@ -275,7 +275,7 @@ impl Bot {
         let (text, keyboard) = card::open_card(row, &shown.text, &shown.face, new, card.chat < 0, language);
         let Some(message) = card.message else { return };
         let is_plain = matches!(shown.face, card::CardFace::Answers) && card.edit.is_some();
-        // The new buttons work before they are seen: whoever presses one at once is not too early.
+        // The new tokens are stored before the card is sent, so that a button works as soon as it is seen.
         if has_changed || is_plain {
             self.keep(|saved| {
                 if let Some(mut card) = saved.cards.remove(token) {

@@ -53,7 +53,7 @@ pub mod dialect {
 
 /// Filters over JSON.
 pub mod jq {
-    pub use obelus_notebook::jq::Filter;
+    pub use obelus_notebook::jq::{Filter, Read};
 }
 
 /// The parts of memory, for reading it message by message.
@@ -66,7 +66,7 @@ pub mod memory {
 
 /// Data-flow graphs of calls: checks and simulation.
 pub mod plan {
-    pub use obelus_notebook::plan::{Check, Edge, RunsFor, Simulation, Warning, check};
+    pub use obelus_notebook::plan::{Check, RunsFor, Simulation, Warning, check};
 }
 
 /// Graphs of steps.

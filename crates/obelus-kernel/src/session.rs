@@ -260,7 +260,7 @@ impl Session {
             Some(job) => self.pass_to_delegate(job, input),
             None => self.take(input),
         };
-        // What is refused is in no journal, so it moves no clock.
+        // A refused input is not journaled, so it does not change the time.
         taken.inspect_err(|_| self.memory.undo_set_now(before))?;
         self.proceed();
         Ok(())
@@ -314,7 +314,7 @@ impl Session {
             }
             Input::Revoke { consent, by } => self.revoke(consent, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
-            Input::Rules { settings, tools } => self.take_rules(*settings, tools),
+            Input::Rules { settings, tools, removed } => self.take_rules(*settings, tools, removed),
             Input::Pause { by } => drop(self.paused.get_or_insert(by)),
             Input::Resume { .. } => self.paused = None,
             Input::Stop => self.stop(),
@@ -400,12 +400,12 @@ impl Session {
         let expr = Expr::parse(expr)?;
         let index = self.current_grounds();
         let grounding = index.as_deref().map(|index| self.grounding_in(index, instance));
-        let mut told = why(&self.memory.context, &expr, instance, grounding);
-        told.each_write(&mut |one| {
+        let mut provenance = why(&self.memory.context, &expr, instance, grounding);
+        provenance.each_write(&mut |one| {
             let Some(Message::Data(data)) = self.memory.context.messages().get(one.message) else { return };
             one.consent = data.output.as_ref().and_then(|output| self.consents.of_proposal(&output.call));
         });
-        Ok(told)
+        Ok(provenance)
     }
 
     /// A call for people on one safe line: what is done, to what, and what is set.

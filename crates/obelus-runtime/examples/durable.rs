@@ -315,7 +315,7 @@ fn age(folder: &Path, records: usize) {
     store.store_checkpoint(
         "s",
         store.records("s").expect("a count"),
-        CheckpointData { checkpoint, questions: Vec::new() },
+        CheckpointData { checkpoint, ..CheckpointData::default() },
     );
 }
 

@@ -84,6 +84,8 @@ const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 /// The actor of one session.
 pub(crate) struct Actor {
     session: Session,
+    /// The name of its agent in the catalogue.
+    agent: String,
     clock: Clock,
     /// The time of the latest input.
     latest: Time,
@@ -177,6 +179,7 @@ impl Actor {
         let work = RunningWork::new(&connections, spec.folder.clone(), spec.local.unattended);
         let forgets = session.has_observations() || session.has_elicitations();
         Self {
+            agent: spec.catalogue_name(),
             latest: Time::default(),
             record,
             kept: record,

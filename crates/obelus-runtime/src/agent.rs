@@ -190,10 +190,17 @@ impl Agent {
         Self::parse_in(&file, &text, &folder, language)
     }
 
-    /// Name and description of a bundled agent. The rest of its file is not read.
+    /// Name and description of a bundled agent. The rest of its file is not parsed, which would take most of the time
+    /// of `obelus agents list`.
     pub(crate) fn bundled_title(folder: &Path, wanted: Option<&str>) -> Option<(String, Option<String>)> {
-        let Title { name, description, language } =
-            from_yaml(crate::bundled::text(&folder.join("agent.yaml"))?).ok()?;
+        let mut is_of_title = false;
+        let lines = crate::bundled::text(&folder.join("agent.yaml"))?.lines().filter(|line| {
+            if !line.starts_with([' ', '-', '#']) {
+                is_of_title = ["name:", "description:", "language:"].iter().any(|key| line.starts_with(key));
+            }
+            is_of_title
+        });
+        let Title { name, description, language } = from_yaml(&lines.collect::<Vec<_>>().join("\n")).ok()?;
         Some((name, description.map(|words| words.text(language.choose(wanted).as_deref()))))
     }
 

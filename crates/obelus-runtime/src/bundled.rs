@@ -49,6 +49,19 @@ pub fn bundled_files(agent: &str) -> impl Iterator<Item = (&'static Path, &'stat
     FILES.iter().filter_map(move |(file, text)| Some((Path::new(file).strip_prefix(agent).ok()?, *text)))
 }
 
+/// The virtual folder of the bundled agent that this folder is, or is an unchanged copy of.
+pub(crate) fn original(folder: &Path) -> Option<PathBuf> {
+    if is_bundled(folder) {
+        return Some(folder.to_owned());
+    }
+    let name = folder.file_name()?.to_str()?;
+    let mut files = bundled_files(name).peekable();
+    files.peek()?;
+    let is_same =
+        |(file, text): (&Path, &str)| std::fs::read(folder.join(file)).is_ok_and(|own| own == text.as_bytes());
+    files.all(is_same).then(|| Path::new(FOLDER).join(name))
+}
+
 /// The text of a bundled file.
 pub(crate) fn text(path: &Path) -> Option<&'static str> {
     let inner = path.strip_prefix(FOLDER).ok()?;
@@ -66,7 +79,7 @@ mod tests {
     use crate::Agent;
 
     #[test]
-    fn every_file_of_the_agents_comes_along() {
+    fn every_file_of_the_agents_is_bundled() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents");
         let mut folders = vec![root.clone()];
         let mut count = 0;
@@ -86,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bundled_agent_is_in_order() {
+    fn every_bundled_agent_is_valid() {
         for folder in bundled_agents() {
             if let Err(problems) = Agent::load(&folder) {
                 panic!("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::agent::{Agent, Problem};
-use crate::bundled::{bundled_agents, bundled_files, is_bundled};
+use crate::bundled::{self, bundled_agents, bundled_files, is_bundled};
 use crate::read::read_text;
 
 /// Finds agents by name. A user's agent hides a bundled one of the same name.
@@ -77,11 +77,11 @@ impl AgentCatalogue {
         obelus_kernel::closest(name, &names).map(str::to_owned)
     }
 
-    /// Name and description of the agent in a folder, in a language or its default, or its errors. Bundled agents are
-    /// not checked.
+    /// Name and description of the agent in a folder, in a language or its default, or its errors. Bundled agents and
+    /// unchanged copies of them are not checked.
     pub fn title(folder: &Path, language: Option<&str>) -> Result<(String, Option<String>), Vec<Problem>> {
-        if is_bundled(folder)
-            && let Some(title) = Agent::bundled_title(folder, language)
+        if let Some(bundled) = bundled::original(folder)
+            && let Some(title) = Agent::bundled_title(&bundled, language)
         {
             return Ok(title);
         }
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_title_of_a_bundled_agent_is_that_of_its_whole_file() {
+    fn the_title_of_a_bundled_agent_equals_that_of_its_file() {
         for folder in bundled_agents() {
             for language in [None, Some("ru"), Some("en")] {
                 let agent = Agent::load_in(&folder, language).unwrap();
@@ -141,7 +141,23 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_found_by_its_name_and_by_nothing_else() {
+    fn a_copy_of_a_bundled_agent_is_checked_once_it_is_changed() {
+        let root = std::env::temp_dir().join(format!("obelus-copy-{}", std::process::id()));
+        let folder = root.join("notes");
+        std::fs::create_dir_all(&folder).unwrap();
+        for (file, text) in bundled_files("notes") {
+            std::fs::write(folder.join(file), text).unwrap();
+        }
+        assert_eq!(bundled::original(&folder), Some(PathBuf::from("@bundled/notes")));
+        assert_eq!(AgentCatalogue::title(&folder, None).unwrap().0, "notes");
+        std::fs::write(folder.join("agent.yaml"), "name: notes\nmodle: x").unwrap();
+        assert_eq!(bundled::original(&folder), None);
+        assert!(AgentCatalogue::title(&folder, None).is_err());
+        std::fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn an_agent_is_found_only_by_its_name() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents");
         let own = AgentCatalogue::new([root.clone()]);
         assert_eq!(own.find("crm"), Some(root.join("crm")), "an own agent hides the bundled one");

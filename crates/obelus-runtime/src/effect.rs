@@ -17,7 +17,7 @@ use obelus_kernel::session::{Answer, CallError, CallId, Input, Outcome, Prompt, 
 use crate::activity::{Activities, Work};
 use crate::connector::Connections;
 use crate::delegates;
-use crate::elicitor::Elicitor;
+use crate::elicitor::{Elicited, Elicitor};
 use crate::model::{Model, Part, Parts};
 use crate::observation::{ObservationSlot, without_parts};
 use doubt::Doubt;
@@ -153,12 +153,39 @@ pub(crate) fn ask<S: Future<Output = ()> + Send>(
     }
 }
 
+/// Why a call cannot ask a person on an engine without an actor.
+const CANNOT_ASK: &str =
+    "it asked a person during the call, which only the embedded engine supports: that was declined";
+
 /// Carries out a call to its end, for engines without an actor; returns the input for the session. The call cannot
-/// ask people.
+/// ask people: questions are declined, and if it then fails, its error says so.
 pub async fn run_call(connections: &Connections, start: Start, stopped: impl Future<Output = ()> + Send) -> Input {
-    match RunningCall::start(&connections.activities, start, Elicitor::nobody(), &Arc::default()) {
+    let (sender, mut questions) = tokio::sync::mpsc::unbounded_channel();
+    let elicitor = Elicitor::of(&start.id, sender);
+    let mut has_asked = false;
+    let input = match RunningCall::start(&connections.activities, start, elicitor, &Arc::default()) {
         Err(ended) => ended,
-        Ok(call) => call.run_to_end(stopped).await,
+        Ok(call) => {
+            let mut ended = std::pin::pin!(call.run_to_end(stopped));
+            loop {
+                tokio::select! {
+                    biased;
+                    input = &mut ended => break input,
+                    Some(question) = questions.recv() => {
+                        has_asked = true;
+                        // The call may have ended.
+                        let _ = question.answer.send(Elicited::Declined(CANNOT_ASK.to_owned()));
+                    }
+                }
+            }
+        }
+    };
+    match input {
+        Input::Ended { id, outcome: Outcome::Error(mut error) } if has_asked => {
+            error.message = format!("{} ({CANNOT_ASK})", error.message);
+            Input::Ended { id, outcome: Outcome::Error(error) }
+        }
+        input => input,
     }
 }
 

@@ -21,7 +21,9 @@ use serde_json::Value;
 pub(crate) use feed::Feed;
 pub use feed::Subscription;
 
+use crate::report::missing_data;
 use crate::state_file::FileNews;
+use crate::words::Language;
 use obelus_kernel::session::{CallId, QuestionId, RequestId};
 
 /// The position of an event in its session: `RECORD-PART`.
@@ -206,7 +208,7 @@ pub enum EventBody {
         #[serde(serialize_with = "as_words")]
         news: FileNews,
     },
-    /// The session has made progress. Passing; published only while somebody subscribes.
+    /// The session has made progress. Transient; published only while there are subscribers.
     Moved {
         /// The mode.
         mode: Mode,
@@ -249,13 +251,30 @@ pub struct StepView {
     pub consent: Option<u64>,
 }
 
+impl StepView {
+    /// All calls of the session's latest turn. Texts are in this language where the agent has none.
+    pub fn all(session: &Session, language: Language) -> Vec<Self> {
+        session.calls().into_iter().map(|report| Self::of(report, session, language)).collect()
+    }
+
+    pub(crate) fn of(report: CallReport, session: &Session, language: Language) -> Self {
+        Self {
+            place: report.place,
+            headline: session.call_headline(&report.call),
+            consent: session.consent_of(report.place).map(|consent| consent.number),
+            lacks: report.error.as_ref().and_then(|_| missing_data(&report, session, language)),
+            report,
+        }
+    }
+}
+
 impl EventBody {
     /// The events of an input, in order: of the input itself, and of its tasks. `is_news` says whether it changed the
     /// memory. The session is in its state right after the input, so that a replay gives the same events.
     pub(crate) fn of(session: &Session, at: Time, input: &Input, is_news: bool, tasks: &[Task]) -> Vec<Self> {
         let mut all: Vec<Self> = Self::of_input(input, is_news).into_iter().collect();
-        // These two inputs expire questions.
-        if matches!(input, Input::Tick | Input::State { .. }) {
+        // These inputs expire questions.
+        if matches!(input, Input::Tick | Input::State { .. } | Input::Rules { .. }) {
             let has_expired =
                 |question: &Question| question.status == QuestionStatus::Expired && question.decided_at == Some(at);
             let expired = session.questions().into_iter().filter(has_expired);

@@ -185,27 +185,28 @@ impl Follower {
     }
 
     async fn tell(&mut self, tell: InputCommand) {
-        let told =
+        let input =
             WorkerInput { input: without_secrets_of(tell.input.clone()), id: tell.id.clone(), at: (self.clock)() };
-        let taken = self.workers.tell(&self.id, told).await;
-        if let Ok(record) = taken {
+        let recorded = self.workers.tell(&self.id, input).await;
+        if let Ok(record) = recorded {
             self.reached = self.reached.max(record);
         }
         self.pause = PAUSE[0];
-        tell.answer(taken);
+        tell.answer(recorded);
     }
 
     /// Reads new records.
     async fn refresh(&mut self, store: &Arc<dyn Store>) {
         let found = self.workers.news(&self.id, self.replica.last()).await;
-        let taken = found.map_err(|error| Refused::new(UNREACHABLE, error.to_string())).and_then(|(records, last)| {
-            match last < self.replica.last() {
-                // The session was taken back to its last rest.
-                true => self.restore(store, last),
-                false => self.apply_records(records),
-            }
-        });
-        match taken {
+        let applied =
+            found.map_err(|error| Refused::new(UNREACHABLE, error.to_string())).and_then(|(records, last)| {
+                match last < self.replica.last() {
+                    // The session was taken back to its last rest.
+                    true => self.restore(store, last),
+                    false => self.apply_records(records),
+                }
+            });
+        match applied {
             Ok(()) => self.failure = None,
             Err(refused) => {
                 let since = self.failure.take().map_or_else(Instant::now, |(since, _)| since);
@@ -238,11 +239,12 @@ impl Follower {
             }
         }
         self.reached = self.reached.max(self.replica.last());
-        if self.feed.is_watched()
-            && let Some(report) = &mut self.report
-        {
-            let moved = report.moved(self.replica.session());
-            self.feed.pass_on(at, [moved]);
+        if let Some(report) = &mut self.report {
+            let session = self.replica.session_mut();
+            match self.feed.is_watched() {
+                true => self.feed.pass_on(at, [report.moved(session)]),
+                false => report.skip(session),
+            }
         }
         Ok(())
     }

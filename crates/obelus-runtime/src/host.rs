@@ -7,11 +7,13 @@
 //! | `slot` | the place of a session, whether it is in memory or not |
 //! | `open` | creating and restoring sessions |
 //! | `history` | events that are no longer in memory |
+//! | `list` | summaries of sessions that are not in memory |
 //! | `news` | events of all stored sessions |
 //! | `rules` | changes of the agent's file |
 //! | `transfer` | forks, exports and imports |
 
 mod history;
+mod list;
 mod news;
 mod open;
 mod rules;
@@ -20,7 +22,7 @@ mod transfer;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -37,6 +39,7 @@ use crate::handle::SessionHandle;
 use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
 use crate::store::{InboxRow, InputId, Record, SessionRow, Store, StoreError};
+use crate::summary::SessionSummary;
 pub(crate) use news::NewsSender;
 pub use news::{HostNews, NewsFeed};
 pub use open::session_factory;
@@ -92,12 +95,16 @@ pub(crate) struct Inner {
     most_live: usize,
     /// The number of stored sessions in memory.
     live: AtomicUsize,
+    /// How often a session was restored from the store.
+    restored: AtomicU64,
     events: usize,
     /// Every session that has a handle or is in memory.
     slots: Mutex<BTreeMap<String, Weak<Slot>>>,
     /// Sessions that are not stored.
     temporary: Mutex<Vec<Weak<Slot>>>,
     news: NewsSender,
+    /// Histories that were read lately.
+    histories: history::Histories,
     /// The actors.
     tasks: Mutex<JoinSet<()>>,
     /// Tasks that wait until a question of an unloaded session is due, possibly for days.
@@ -205,10 +212,12 @@ impl HostBuilder {
                 idle_after,
                 most_live,
                 live: AtomicUsize::new(0),
+                restored: AtomicU64::new(0),
                 events,
                 slots,
                 temporary,
                 news: NewsSender::default(),
+                histories: history::Histories::default(),
                 tasks: Mutex::default(),
                 sleepers: Mutex::default(),
             }),
@@ -267,7 +276,7 @@ impl Host {
         self.inner.create_temporary(id, spec).await
     }
 
-    /// Opens a stored session. Its running work is resumed when somebody sends an input or waits for it to rest.
+    /// Opens a stored session. Its running work is resumed when an input arrives or a client waits for it to rest.
     pub async fn open(&self, id: &str) -> Result<SessionHandle, HostError> {
         let slot = self.inner.slot(id);
         self.inner.ensure(&slot, None).await?;
@@ -281,7 +290,7 @@ impl Host {
         Ok(SessionHandle::new(slot))
     }
 
-    /// A handle to watch a session, without opening it: events arrive once somebody opens it.
+    /// A handle to watch a session without opening it: events arrive once another handle opens it.
     pub async fn watch(&self, id: &str) -> Result<SessionHandle, HostError> {
         let slot = self.inner.slot(id);
         self.inner.watch(&slot).await?;
@@ -308,7 +317,7 @@ impl Host {
     /// A session as it will be when it is next opened, if its process has ended: effects in doubt are already
     /// questions. Nothing is written or resumed.
     pub fn view_interrupted(&self, id: &str) -> Result<Session, HostError> {
-        self.inner.view_interrupted(id)
+        Ok(self.inner.view_interrupted(id)?.0)
     }
 
     /// The folder for pictures and page notes of a session; none if no files are stored.
@@ -326,6 +335,11 @@ impl Host {
         self.inner.history(id, after, EventNumber::end_of(u64::MAX))
     }
 
+    /// The number of records that this process has replayed to read or restore sessions.
+    pub fn replayed_records() -> u64 {
+        crate::restore::replayed()
+    }
+
     /// The records of a session after one, up to and including another. A damaged end is left out.
     pub fn records(&self, id: &str, after: u64, upto: u64) -> Result<Vec<Record>, HostError> {
         Ok(self.inner.store()?.load(id, after, Some(upto))?.records)
@@ -339,6 +353,22 @@ impl Host {
     /// All stored sessions, newest first.
     pub fn list(&self) -> Result<Vec<SessionRow>, HostError> {
         Ok(self.inner.store()?.list()?)
+    }
+
+    /// A part of that list: at most `limit` sessions after this one, or from the newest on.
+    pub fn page(&self, after: Option<&str>, limit: usize) -> Result<Vec<SessionRow>, HostError> {
+        Ok(self.inner.store()?.page(after, limit)?)
+    }
+
+    /// What a list shows of a session that is not in memory. It is stored with a resting session; otherwise the
+    /// session is restored.
+    pub fn summary(&self, id: &str) -> Result<SessionSummary, HostError> {
+        self.inner.summary(id)
+    }
+
+    /// How often this host has restored a session from the store, to open it or to read it.
+    pub fn restored(&self) -> u64 {
+        self.inner.restored.load(Ordering::Relaxed)
     }
 
     /// All sessions with open questions, or with unfinished work of an earlier process, whose questions are unknown.
@@ -370,9 +400,9 @@ impl Host {
         sleepers.shutdown().await;
         let mut tasks = std::mem::take(&mut *self.inner.tasks());
         loop {
-            let kept: Vec<Arc<Slot>> = self.inner.slots().values().filter_map(Weak::upgrade).collect();
+            let loaded: Vec<Arc<Slot>> = self.inner.slots().values().filter_map(Weak::upgrade).collect();
             let temporary = std::mem::take(&mut *self.inner.temporary());
-            for slot in kept.into_iter().chain(temporary.iter().filter_map(Weak::upgrade)) {
+            for slot in loaded.into_iter().chain(temporary.iter().filter_map(Weak::upgrade)) {
                 slot.end().await;
             }
             // A session may be opened meanwhile; the next round ends it.

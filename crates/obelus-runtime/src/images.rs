@@ -94,8 +94,8 @@ impl ImageStore {
     pub(crate) fn add(&mut self, path: &Path) -> Result<Picture, ImageError> {
         let bytes = read(path)?;
         let picture = picture_of(path, &bytes)?;
-        let kept = self.folder().and_then(|folder| atomic_file::write(&folder.join(&picture.name), &bytes));
-        kept.map_err(|error| ImageError::NotKept {
+        let written = self.folder().and_then(|folder| atomic_file::write(&folder.join(&picture.name), &bytes));
+        written.map_err(|error| ImageError::NotKept {
             folder: self.folder.clone().unwrap_or_else(std::env::temp_dir),
             error,
         })?;

@@ -78,7 +78,7 @@ impl IterationLog {
 
     /// Logs an input of the session.
     pub(crate) fn heard(&mut self, at: Time, input: &Input) {
-        let told = match input {
+        let entry = match input {
             Input::Answer { answer, .. } => return self.answered(at, answer),
             Input::Ended { id, outcome } => return self.ended(&id.to_string(), outcome),
             Input::Used { used, .. } => return self.current.used.add(*used),
@@ -90,7 +90,7 @@ impl IterationLog {
             other => serde_json::to_value(other).unwrap_or_default(),
         };
         self.current.at.get_or_insert(at);
-        self.current.told.push(told);
+        self.current.told.push(entry);
     }
 
     fn answered(&mut self, at: Time, answer: &Answer) {

@@ -85,6 +85,7 @@ mod spec;
 mod state_file;
 mod status;
 mod store;
+mod summary;
 mod view;
 mod words;
 
@@ -118,6 +119,7 @@ pub mod sessions {
     pub use crate::host::{Export, ForkForecast, Forked, ForkedCall, HostNews, NewsFeed, Reopened, RulesChange};
     pub use crate::status::SessionStatus;
     pub use crate::store::{InboxRow, InputId, SessionRow};
+    pub use crate::summary::SessionSummary;
 }
 
 /// The parts of a [`SessionSpec`], and its errors.

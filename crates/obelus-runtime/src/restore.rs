@@ -18,8 +18,8 @@ use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Reply, Session, Start, Task};
 use serde_json::Value;
 
-pub(crate) use replay::replay;
 pub use replay::{InputEffects, advance};
+pub(crate) use replay::{count_replayed, replay, replayed};
 pub use replica::{RecordEffects, Replica};
 
 use crate::store::{DamagedTail, Journaled, Snapshot, Store, StoreError};
@@ -122,16 +122,19 @@ pub fn view_at(
 }
 
 /// A session as it will be when it is next opened, if its process has ended (ASK-8): effects in doubt are questions.
-/// `asks` says whether a call needs one. Nothing is written.
+/// `asks` says whether a call needs one. Nothing is written. Also returns the last record, if the session rests after
+/// it and is not changed by this.
 pub(crate) fn view_interrupted(
     store: &Arc<dyn Store>,
     id: &str,
     session_factory: &SessionFactory,
     now: Time,
     asks: impl Fn(&Start) -> bool,
-) -> Result<Session, RestoreError> {
+) -> Result<(Session, Option<u64>), RestoreError> {
     let (mut session, journaled) = begin(store, id, session_factory, None)?;
+    let last = journaled.last();
     let unfinished = replay(&mut session, id, journaled, |_, _, _| {})?.unfinished;
+    let rests_after = Some(last).filter(|_| session.is_at_rest() && unfinished.calls().next().is_none());
     // A paused session does not resume its tasks.
     if session.paused().is_none() {
         for start in unfinished.calls().filter(|start| asks(start)) {
@@ -139,7 +142,7 @@ pub(crate) fn view_interrupted(
             let _ = advance(&mut session, now, Input::InDoubt { id: start.id.clone() });
         }
     }
-    Ok(session)
+    Ok((session, rests_after))
 }
 
 /// A session from its checkpoint, if that is usable, and the records after it.

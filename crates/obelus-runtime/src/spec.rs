@@ -150,6 +150,12 @@ pub enum SpecError {
 }
 
 impl SessionSpec {
+    /// The name of the agent in the catalogue; for a request, its file's name.
+    pub fn catalogue_name(&self) -> String {
+        let folder = self.folder.file_name().filter(|_| !self.agent.is_empty());
+        folder.map_or_else(|| self.name.clone(), |name| name.to_string_lossy().into_owned())
+    }
+
     /// A request that a person starts: everything is allowed unless its settings say otherwise.
     pub fn from_request(path: &Path, request: Request) -> Result<Self, SpecError> {
         let name = name_of(path);
@@ -295,7 +301,7 @@ impl SessionSpec {
     /// Allows the browser further sites without a question; false if there is no browser.
     pub fn allow_sites(&mut self, more: &[String]) -> bool {
         let Some(browser) = self.mcp.as_mut().and_then(|mcp| mcp.browser.as_mut()) else { return false };
-        // Another form is reported by whoever reads the section.
+        // A section of another form is reported when it is read.
         if let Value::Array(sites) = browser.entry("sites").or_insert_with(|| Value::Array(Vec::new())) {
             for site in more.iter().map(|site| Value::from(site.as_str())) {
                 if !sites.contains(&site) {

@@ -22,6 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use obelus_kernel::Time;
 use serde_json::Value;
 
+use crate::summary::SessionSummary;
+
 pub use error::{AppendError, StoreError};
 pub use memory::MemoryStore;
 pub use record::{CheckpointData, DamagedTail, Digest, InboxRow, InputId, Journaled, Record, SessionRow, Snapshot};
@@ -61,6 +63,21 @@ pub trait Store: Send + Sync + 'static {
 
     /// Every session, newest first.
     fn list(&self) -> Result<Vec<SessionRow>, StoreError>;
+
+    /// A part of the list: at most `limit` sessions after this one, or from the newest on.
+    fn page(&self, after: Option<&str>, limit: usize) -> Result<Vec<SessionRow>, StoreError> {
+        let all = self.list()?;
+        let from = match after {
+            Some(after) => all.iter().position(|row| row.id == after).map_or(all.len(), |at| at + 1),
+            None => 0,
+        };
+        Ok(all.into_iter().skip(from).take(limit).collect())
+    }
+
+    /// The summary of a resting session. None if it has continued since it was stored: restore it to know.
+    fn summary(&self, _id: &str) -> Result<Option<SessionSummary>, StoreError> {
+        Ok(None)
+    }
 
     /// All sessions with open questions, or whose questions are unknown without restoring them.
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError>;

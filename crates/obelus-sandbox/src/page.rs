@@ -23,8 +23,8 @@ const SCRIPT: &str = include_str!("page/refresh.js");
 pub(crate) fn html(server: &Server, wanted: &Params) -> String {
     let state = server.state();
     let language = server.settings.language;
-    let asked = wanted.get("show").and_then(Value::as_str).unwrap_or_default();
-    let tab = TABS.iter().find(|tab| tab.name == asked).unwrap_or(&TABS[0]);
+    let name = wanted.get("show").and_then(Value::as_str).unwrap_or_default();
+    let tab = TABS.iter().find(|tab| tab.name == name).unwrap_or(&TABS[0]);
     let page = wanted.int("page").unwrap_or(1).clamp(1, 100_000);
     let body = match tables::render(&state.store, &state.log, tab, page, server.clock.now(), language) {
         Ok(table) => table,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_from_outside_can_be_markup_or_turn_the_line() {
+    fn texts_from_outside_are_escaped_and_cannot_change_direction() {
         assert_eq!(escape("<script>\"'&\u{202e}\u{1b}[0m"), "&lt;script&gt;&quot;&#39;&amp;\\u{202e}\\u{1b}[0m");
     }
 

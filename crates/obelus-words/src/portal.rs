@@ -78,11 +78,11 @@ const DEEDS: [(&str, &str, &str); 3] =
 
 /// An event of a portal as one line: "deal 12 was changed". None for an unknown event.
 pub fn event_in_words(name: &str, id: Option<u64>, language: Language) -> Option<String> {
-    let said = RECORDS.iter().find_map(|record| {
+    let found = RECORDS.iter().find_map(|record| {
         let deed = name.strip_prefix("ON")?.strip_prefix(record.0)?;
         Some((record, DEEDS.iter().find(|(name, ..)| *name == deed)?))
     });
-    let ((_, russian, ending, english), (_, done, english_done)) = said?;
+    let ((_, russian, ending, english), (_, done, english_done)) = found?;
     let id = id.map(|id| format!(" {id}")).unwrap_or_default();
     Some(match language {
         Language::Russian => {

@@ -31,9 +31,13 @@ phrases! {
             "The first token was made: it is in {}, which only its owner can read";
         token: "Токен лежит в файле {}", "The token is in {}";
         talks: "Сессия {} на сервере {}", "The session {} on the server {}";
-        remote_commands:
-            "Здесь есть команды /inbox (ответить на открытые вопросы), /stop и /quit. Память, шаги и расход: obelus sessions show {} --server {}. Что откуда взято: obelus sessions show {} --server {} --why '†state.…'",
-            "The commands here are /inbox (answer open questions), /stop and /quit. Memory, steps and cost: obelus sessions show {} --server {}. Where a value comes from: obelus sessions show {} --server {} --why '†state.…'";
+        remote_stop: "/stop|остановить ход", "/stop|stop the turn";
+        remote_mode:
+            "Режим сессии на сервере задаётся, когда её создают: obelus chat --server {} --mode {} (больше, чем в файле агента, — с токеном администратора).",
+            "The mode of a session on a server is set when it is created: obelus chat --server {} --mode {} (beyond the agent's file only with an admin's token).";
+        remote_image:
+            "Картинки на сервер не отправляются: покажите её агенту в obelus chat без --server.",
+            "Pictures are not sent to a server: show it to an agent in obelus chat without --server.";
         remote_ask:
             "y — да, n или «n причина» — нет; пустая строка — потом:",
             "y approves, n or n REASON denies; an empty line leaves it open:";

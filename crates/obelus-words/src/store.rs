@@ -37,6 +37,9 @@ phrases! {
             "диск или файл открыт только для чтения; разрешите запись или назовите другое хранилище (--store)",
             "the disk or the file is read-only; make it writable, or name another store with --store";
         not_written: "ничего не записано: {}", "nothing was written: {}";
+        too_large:
+            "сессия «{}» не записана: в записи {} {} МБ, а кластер принимает не больше {}; продолжайте её на одной машине",
+            "session `{}` was not written: record {} has {} MB, and the cluster takes at most {}; continue it on one machine";
         outcome_unknown:
             "неизвестно, записано ли это: {}; хранилище закрыто, и верно то, что будет в нём при следующем открытии",
             "whether it was written is not known: {}; the store was closed, and what it holds when it is opened again counts";

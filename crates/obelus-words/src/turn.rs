@@ -125,6 +125,10 @@ phrases! {
             "пользователь не согласился, а написал другое",
             "the user did not agree, and said something else";
         stopped: "остановлено человеком", "stopped by a person";
+        tool_removed: "в файле агента больше нет этого инструмента", "the agent's file no longer has this tool";
+        tool_changed:
+            "инструмент изменился, и этот вызов ему больше не подходит",
+            "the tool has changed, and this call no longer fits it";
         answer_the_user: "Ответить пользователю", "Answer the user";
     }
 }

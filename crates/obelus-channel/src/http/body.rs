@@ -71,9 +71,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for InQuery<T> {
 async fn read(request: Request, app: &App) -> Result<bytes::Bytes, ChannelError> {
     let limit = app.inner.options.body;
     let too_large = || ChannelError::TooLarge(format!("a body may have {limit} bytes"));
-    let said = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let body: Body = request.into_body();
-    if said.is_some_and(|said| said > limit as u64) {
+    if length.is_some_and(|length| length > limit as u64) {
         discard(body).await;
         return Err(too_large());
     }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn only_json_is_json() {
+    fn only_json_content_types_are_accepted() {
         assert!(is_json("application/json") && is_json("Application/JSON; charset=utf-8"));
         for wrong in ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx"]
         {

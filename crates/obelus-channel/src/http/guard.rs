@@ -157,12 +157,12 @@ fn language_of(request: &Request) -> Option<Language> {
         _ => None,
     };
     let query = request.uri().query().unwrap_or_default();
-    let said = query.split('&').find_map(|pair| pair.strip_prefix("lang="));
+    let requested = query.split('&').find_map(|pair| pair.strip_prefix("lang="));
     let accepted = || {
         let header = request.headers().get("accept-language")?.to_str().ok()?;
         header.split(',').find_map(|part| known(part.trim()))
     };
-    said.and_then(known).or_else(accepted)
+    requested.and_then(known).or_else(accepted)
 }
 
 /// Sets the headers of each answer.
@@ -200,7 +200,7 @@ mod tests {
     use axum::body::Body;
 
     #[test]
-    fn a_token_comes_by_a_header_and_never_by_the_address() {
+    fn a_token_is_read_from_the_header_and_never_from_the_url() {
         let with = |name: &'static str, value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, HeaderValue::from_str(value).unwrap());
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_is_that_of_the_query_or_the_header() {
+    fn the_language_is_taken_from_the_query_or_the_header() {
         let of = |uri: &str, accept: &str| {
             let request = Request::builder().uri(uri).header("accept-language", accept).body(Body::empty()).unwrap();
             language_of(&request)

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use obelus_runtime::Host;
+
 /// The upper bounds of the histogram of durations, in seconds.
 const CLASSES: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0, 600.0];
 
@@ -55,18 +57,22 @@ impl Metrics {
     }
 
     /// All counters as text.
-    pub(super) fn text(&self, uptime: Duration) -> String {
+    pub(super) fn text(&self, uptime: Duration, restored: u64) -> String {
         let mut text = String::new();
         let mut single = |name: &str, kind: &str, help: &str, value: String| {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
         };
         single("obelus_uptime_seconds", "gauge", "Time since the start.", uptime.as_secs().to_string());
+        let help = "Sessions restored from the store, to open or to read them.";
+        single("obelus_sessions_restored_total", "counter", help, restored.to_string());
         let connections = self.connections.load(Ordering::Relaxed).to_string();
         single("obelus_connections", "gauge", "Open connections.", connections);
         let streams = self.streams.load(Ordering::Relaxed).to_string();
         single("obelus_streams", "gauge", "Open streams of events.", streams);
         let events = self.events.load(Ordering::Relaxed).to_string();
         single("obelus_events_total", "counter", "Events sent by streams.", events);
+        let replayed = Host::replayed_records().to_string();
+        single("obelus_replayed_records_total", "counter", "Records of journals replayed to read sessions.", replayed);
         let name = "obelus_http_request_seconds";
         let _ = writeln!(text, "# HELP {name} Requests by route and status.\n# TYPE {name} histogram");
         for ((method, route, status), durations) in self.requests.lock().unwrap_or_else(PoisonError::into_inner).iter()
@@ -88,12 +94,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn methods_that_nobody_knows_are_counted_as_one() {
+    fn unknown_methods_share_one_counter() {
         let metrics = Metrics::default();
         for method in ["GET", "BREW", "WHEN"] {
             metrics.request(method, "", 403, Duration::ZERO);
         }
-        let text = metrics.text(Duration::ZERO);
+        let text = metrics.text(Duration::ZERO, 0);
         assert!(
             text.contains("_count{method=\"other\",route=\"\",status=\"403\"} 2") && !text.contains("BREW"),
             "{text}"

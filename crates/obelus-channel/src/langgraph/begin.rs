@@ -92,7 +92,10 @@ fn check(body: &Value) -> Result<(), ChannelError> {
             return Err(unsupported("`multitask_strategy` is `enqueue` or `reject`: cancel the run to interrupt it"));
         }
     }
-    for name in ["interrupt_before", "interrupt_after", "webhook", "after_seconds"] {
+    if has("webhook") {
+        return Err(unsupported("`webhook` is not supported: the server calls no address that a request names"));
+    }
+    for name in ["interrupt_before", "interrupt_after", "after_seconds"] {
         if has(name) {
             return Err(unsupported(&format!(
                 "`{name}` is not supported: the agent's policy says where a person is asked"
@@ -205,11 +208,11 @@ async fn must_rest(app: &App, session: &str) -> Result<(), ChannelError> {
 /// Sends the message. A fork from the middle of a turn is resumed first.
 async fn say(app: &App, access: &Access, session: &str, words: &str) -> Result<Vec<u64>, ChannelError> {
     let is_fork = is_paused_fork(app, session).await?;
-    let said = app.service().say(session, words, access.input_id()).await?;
+    let accepted = app.service().say(session, words, access.input_id()).await?;
     if is_fork {
         app.service().resume(session, &access.caller.by(CHANNEL), None).await?;
     }
-    Ok(vec![said.record])
+    Ok(vec![accepted.record])
 }
 
 /// The record of the checkpoint in a body, if it belongs to this session.
@@ -241,8 +244,8 @@ async fn resume(
     for (place, answer) in answers(&open, value)?.into_iter().enumerate() {
         let input_id = access.input_id().map(|id| format!("{id}.{place}"));
         let digest = Some(answer.digest.as_str()).filter(|digest| !digest.is_empty());
-        let taken = app.service().answer(&answer.question, answer.body, &by, digest, input_id.as_deref()).await?;
-        records.push(taken.record);
+        let accepted = app.service().answer(&answer.question, answer.body, &by, digest, input_id.as_deref()).await?;
+        records.push(accepted.record);
     }
     if is_fork {
         app.service().resume(session, &by, None).await?;
@@ -268,8 +271,8 @@ async fn go_on(app: &App, access: &Access, session: &str) -> Result<Vec<u64>, Ch
     if !is_paused_fork(app, session).await? {
         return Err(bad("there is nothing to continue: send `input` with messages, or `command` with `resume`"));
     }
-    let taken = app.service().resume(session, &access.caller.by(CHANNEL), access.input_id()).await?;
-    Ok(vec![taken.record])
+    let accepted = app.service().resume(session, &access.caller.by(CHANNEL), access.input_id()).await?;
+    Ok(vec![accepted.record])
 }
 
 /// The user's text in an input: the messages after the agent's last one.
@@ -333,7 +336,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_words_are_those_of_the_user_after_the_agents_last_message() {
+    fn the_input_is_the_users_messages_after_the_agents_last_one() {
         let of = |input: Value| words_of(&input).ok().flatten();
         assert_eq!(of(json!({"messages": [{"role": "user", "content": "a"}]})).as_deref(), Some("a"));
         let long = json!({"messages": [
@@ -356,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_silently_different_is_refused() {
+    fn unsupported_run_options_are_refused() {
         for wrong in [
             json!({"multitask_strategy": "rollback"}),
             json!({"interrupt_before": ["tools"]}),

@@ -258,6 +258,6 @@ pub(super) async fn update(
         session = super::begin::branch(&app, &notes, &thread, &place, access.id_of_key("branch")).await?;
     }
     let by = access.caller.by(CHANNEL);
-    let taken = app.service().edit_state(&session, state.clone(), &by, access.input_id()).await?;
-    Ok(Json(json!({"checkpoint": checkpoint(&thread.id, &session, taken.record)})))
+    let accepted = app.service().edit_state(&session, state.clone(), &by, access.input_id()).await?;
+    Ok(Json(json!({"checkpoint": checkpoint(&thread.id, &session, accepted.record)})))
 }

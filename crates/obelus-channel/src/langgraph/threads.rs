@@ -296,7 +296,7 @@ async fn fits(app: &App, thread: &Thread, query: &Value) -> bool {
     }
     let Some(wanted) = query["status"].as_str() else { return true };
     let status = match &thread.session {
-        Some((session, _)) => app.service().read(session, SessionStatus::of).await.unwrap_or(SessionStatus::Unreadable),
+        Some((session, _)) => app.service().summary(session).await.map_or(SessionStatus::Unreadable, |it| it.status),
         None => SessionStatus::New,
     };
     status_name(status) == wanted

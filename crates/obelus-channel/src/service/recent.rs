@@ -55,8 +55,8 @@ impl InboxFilter {
     pub(super) fn wants(&self, row: &QuestionRow) -> bool {
         let has = |text: &str| {
             let text = text.to_lowercase();
-            let told = [&row.id, &row.agent, &row.headline, &row.text, &row.description];
-            told.iter().any(|words| words.to_lowercase().contains(&text))
+            let texts = [&row.id, &row.agent, &row.headline, &row.text, &row.description];
+            texts.iter().any(|words| words.to_lowercase().contains(&text))
         };
         self.about.as_ref().is_none_or(|about| row.about == *about) && self.text.as_deref().is_none_or(has)
     }

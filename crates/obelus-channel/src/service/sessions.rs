@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use obelus_kernel::session::{About, AskedCall, CallStatus, Mode, Question, Session};
-use obelus_kernel::{Message, Role, visible};
-use obelus_runtime::sessions::{SessionRow, SessionStatus};
+use obelus_runtime::sessions::{SessionStatus, SessionSummary};
 use obelus_runtime::{Host, HostError, Language, SessionSpec, StoreError};
 use serde_json::{Value, json};
 
@@ -19,12 +18,6 @@ const MOST_LISTED: usize = 200;
 
 /// The time for a check of readiness.
 const READY: Duration = Duration::from_secs(2);
-
-/// The limit of characters of a title.
-const MOST_OF_TITLE: usize = 80;
-
-/// The limit of messages that are searched for a title.
-const MOST_LOOKED_AT: usize = 200;
 
 impl Service {
     /// Creates a session with an agent.
@@ -82,7 +75,7 @@ impl Service {
         }
     }
 
-    /// Whether the store can be read, in time for whoever decides by it where requests go.
+    /// Whether the store can be read, with a time limit, so that a load balancer gets an answer in time.
     pub async fn is_ready(&self) -> bool {
         let read = self.blocking(|host| host.spec("ready").map(drop).map_err(Into::into));
         tokio::time::timeout(READY, read).await.is_ok_and(|read| read.is_ok())
@@ -94,7 +87,7 @@ impl Service {
         let (service, name) = (self.clone(), id.to_owned());
         let spec = self.blocking(move |host| Ok(host.spec(&name)?)).await?;
         let name = id.to_owned();
-        let agent = spec.as_ref().map(agent_of).ok_or_else(|| StoreError::Unknown(name.clone()))?;
+        let agent = spec.as_ref().map(SessionSpec::catalogue_name).ok_or_else(|| StoreError::Unknown(name.clone()))?;
         self.read(id, move |session| service.session_view(session, &name, agent, wanted)).await
     }
 
@@ -119,28 +112,13 @@ impl Service {
     /// Sessions, newest first. Unreadable ones are included with that status.
     pub async fn sessions(&self, page: Page) -> Result<SessionList, ChannelError> {
         let limit = page.limit.clamp(1, MOST_LISTED);
-        let (rows, next) = self
-            .blocking(move |host| {
-                let all = host.list()?;
-                let from = match &page.after {
-                    Some(after) => all.iter().position(|row| row.id == *after).map_or(all.len(), |at| at + 1),
-                    None => 0,
-                };
-                let rows: Vec<SessionRow> = all.iter().skip(from).take(limit).cloned().collect();
-                let next = rows.last().filter(|_| from + limit < all.len()).map(|row| row.id.clone());
-                Ok((rows, next))
-            })
-            .await?;
+        let mut rows = self.blocking(move |host| Ok(host.page(page.after.as_deref(), limit + 1)?)).await?;
+        let has_more = rows.len() > limit;
+        rows.truncate(limit);
+        let next = rows.last().filter(|_| has_more).map(|row| row.id.clone());
         let mut sessions = Vec::new();
         for row in rows {
-            let look = |session: &Session| {
-                let open = session.questions().iter().filter(|question| question.is_open()).count();
-                (SessionStatus::of(session), title_of(session), open)
-            };
-            let (status, title, questions) =
-                self.read(&row.id, look).await.unwrap_or((SessionStatus::Unreadable, None, 0));
-            let id = row.id.clone();
-            let agent = self.blocking(move |host| Ok(agent_in(host, &id))).await?;
+            let SessionSummary { status, title, questions, agent } = self.summary(&row.id).await?;
             sessions.push(SessionListRow {
                 id: row.id,
                 agent,
@@ -153,6 +131,23 @@ impl Service {
             });
         }
         Ok(SessionList { sessions, next })
+    }
+
+    /// What a list shows of a session. One that is not in memory is not restored, if its summary is stored.
+    pub(crate) async fn summary(&self, id: &str) -> Result<SessionSummary, ChannelError> {
+        let id = id.to_owned();
+        if let Some(handle) = self.host.find(&id) {
+            let name = id.clone();
+            let agent = self.blocking(move |host| Ok(agent_in(host, &name))).await?;
+            if let Ok(summary) = handle.inspect(move |session| SessionSummary::of(session, &agent)).await {
+                return Ok(summary);
+            }
+        }
+        let work = move |host: &Host| {
+            let summary = host.summary(&id);
+            Ok(summary.unwrap_or_else(|_| SessionSummary::unreadable(agent_in(host, &id))))
+        };
+        self.blocking(work).await
     }
 
     /// Removes a session and all its data.
@@ -244,17 +239,6 @@ fn rank(mode: Mode) -> u8 {
     }
 }
 
-/// The user's latest message, shortened. Only messages in memory are searched.
-fn title_of(session: &Session) -> Option<String> {
-    let words = session.context().latest().take(MOST_LOOKED_AT).find_map(|message| match message {
-        Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
-        _ => None,
-    });
-    let line = words?.lines().map(str::trim).find(|line| !line.is_empty())?;
-    let short: String = line.chars().take(MOST_OF_TITLE).collect();
-    Some(visible(&short) + if short.len() < line.len() { "…" } else { "" })
-}
-
 pub(super) fn call_rows(
     session: &Session,
     calls: &[obelus_kernel::session::CallReport],
@@ -283,12 +267,6 @@ pub(super) fn call_rows(
     calls.iter().map(row).collect()
 }
 
-/// The name of a session's agent in the catalogue; for a request, its file's name.
-fn agent_of(spec: &SessionSpec) -> String {
-    let folder = spec.folder.file_name().filter(|_| !spec.agent.is_empty());
-    folder.map_or_else(|| spec.name.clone(), |name| name.to_string_lossy().into_owned())
-}
-
 pub(super) fn agent_in(host: &Host, id: &str) -> String {
-    host.spec(id).ok().flatten().as_ref().map(agent_of).unwrap_or_default()
+    host.spec(id).ok().flatten().as_ref().map(SessionSpec::catalogue_name).unwrap_or_default()
 }

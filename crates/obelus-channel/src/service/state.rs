@@ -154,8 +154,9 @@ impl<'a> Inspector<'a> {
 fn may_be(proposed: &Value, asked: &Value) -> bool {
     let has_reference = |value: &Value| value.to_string().contains('†');
     let fields = proposed.as_object().into_iter().flatten();
-    let mut told = fields.filter(|(name, _)| !name.starts_with('_') || matches!(name.as_str(), "_tool" | "_instance"));
-    told.all(|(name, value)| has_reference(value) || asked.get(name) == Some(value))
+    let mut compared =
+        fields.filter(|(name, _)| !name.starts_with('_') || matches!(name.as_str(), "_tool" | "_instance"));
+    compared.all(|(name, value)| has_reference(value) || asked.get(name) == Some(value))
 }
 
 /// Adds the values below a path that are not lists or records, or are empty.
@@ -211,7 +212,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn differences_are_told_value_by_value() {
+    fn state_differences_are_listed_by_value() {
         let before = json!({"deal": {"title": "A", "sum": 1}, "log": [1], "gone": true});
         let after = json!({"deal": {"title": "B", "sum": 1}, "log": [1, 2], "new": {"x": 1}});
         let mut changes = Vec::new();
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_known_again_by_what_it_says_without_references() {
+    fn a_call_is_matched_by_its_parameters_that_are_not_references() {
         let asked = json!({"_tool": "t", "id": 7, "to": "anna@example.test"});
         assert!(may_be(&json!({"_tool": "t", "id": "†state.id", "to": "anna@example.test"}), &asked));
         assert!(!may_be(&json!({"_tool": "t", "id": 8, "to": "anna@example.test"}), &asked));

@@ -24,7 +24,7 @@ pub(super) struct Shown {
 }
 
 impl Bot {
-    /// What a card shows of an open question. An edit that does not fit the question any more is let go.
+    /// The view of an open question. An edit that is no longer valid for the question is discarded.
     pub(super) async fn shown_on(&self, card: &Card, row: &QuestionRow, language: Language) -> Shown {
         let plain = |face| Shown { face, text: card::plain(&row.text, &row.id), digest: row.digest.clone() };
         let face = match () {
@@ -54,7 +54,7 @@ impl Bot {
         self.service.preview(question, request, Some(language)).await
     }
 
-    /// Does what a button that answers nothing means.
+    /// Carries out a button that does not answer the question.
     pub(super) async fn step(self: &Arc<Self>, from: &From, token: &str, card: &Card, action: Action) {
         match action {
             Action::Deny => self.turn(token, |card| card.is_denying = true),
@@ -116,7 +116,7 @@ impl Bot {
         self.state_file.read(|saved| saved.cards.iter().find(|(_, card)| waits(card)).map(|(token, _)| token.clone()))
     }
 
-    /// The next words of a user in a chat are words again, and not the value of a field.
+    /// From now on messages of the user go to the session again, not to a field.
     pub(super) fn forget_fields(self: &Arc<Self>, from: &From) {
         while let Some(token) = self.card_for_value(from) {
             let forgotten = self.keep(|saved| {
@@ -130,8 +130,8 @@ impl Bot {
         }
     }
 
-    /// Takes words as the value of the field that was chosen, and shows the call as it will run. A value that does not
-    /// fit is told of, and may be written again.
+    /// Takes a message as the value of the chosen field, and shows the call as it will run. An invalid value is
+    /// reported, and the user can write another one.
     pub(super) async fn take_value(self: &Arc<Self>, from: &From, token: &str, card: &Card, text: &str) {
         let Some(place) = card.edit.as_ref().and_then(|edit| edit.place.clone()) else { return };
         let mut edit = Edit { place: None, is_choosing: false, ..card.edit.clone().unwrap_or_default() };
@@ -141,8 +141,8 @@ impl Bot {
             Err(error) => return self.not_taken(from, &error),
             Ok(preview) if !preview.problems.is_empty() => {
                 let problems: Vec<&str> = preview.problems.iter().map(|problem| problem.message.as_str()).collect();
-                let told = fill(words.bot.not_taken, &[&problems.join("; ")]);
-                return self.note(from.chat, format!("{told}\n{}", words.bot.write_again));
+                let text = fill(words.bot.not_taken, &[&problems.join("; ")]);
+                return self.note(from.chat, format!("{text}\n{}", words.bot.write_again));
             }
             Ok(preview) if preview.params.is_empty() => {
                 self.note(from.chat, words.ask.nothing_edited.to_owned());
@@ -159,7 +159,7 @@ impl Bot {
         self.refresh_later(token);
     }
 
-    /// What a yes to a card answers: the question, or the question with the edit that the card shows.
+    /// The answer that "yes" on a card gives: an approval, or the edit that the card shows.
     pub(super) async fn approval_of(&self, card: &Card, language: Language) -> Result<AnswerBody, ChannelError> {
         let Some(edit) = card.edit.as_ref().filter(|edit| !edit.typed.is_empty()) else {
             return Ok(AnswerBody::Approve { only: None });

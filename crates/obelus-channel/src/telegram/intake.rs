@@ -23,7 +23,7 @@ use crate::types::{AnswerBody, NewSession};
 const POLL: Duration = Duration::from_secs(50);
 /// How often a message is retried that a session cannot take now.
 const TRIES: u32 = 5;
-/// The limit of strangers who are told, once, that they are not allowed.
+/// The limit of unknown users who get a refusal; each gets it once.
 const MOST_OUTSIDERS: usize = 1_000;
 /// Kinds of messages without text.
 const MEDIA: [&str; 12] = [
@@ -41,7 +41,7 @@ const MEDIA: [&str; 12] = [
     "story",
 ];
 
-/// Whoever wrote, and where.
+/// The sender, and the chat.
 pub(super) struct From {
     pub(super) user: i64,
     pub(super) chat: i64,
@@ -191,11 +191,11 @@ impl Bot {
         let mut tries = 0;
         loop {
             tries += 1;
-            let said = match self.talk_of(from).await {
+            let sent = match self.talk_of(from).await {
                 Ok(session) => self.service.say(&session, text, Some(&from.input_id())).await,
                 Err(error) => Err(error),
             };
-            match said {
+            match sent {
                 Ok(_) => return,
                 // The session was removed.
                 Err(error) if error.code() == "unknown_session" && tries < TRIES => {
@@ -256,7 +256,7 @@ impl Bot {
         }
     }
 
-    /// Takes words to a card as the reason of a no, or as the value that was asked for. Whether they were one.
+    /// Takes a message as the reason of a denial or as the requested value of a card. Returns whether it was one.
     async fn answer_in_words(self: &Arc<Self>, from: &From, token: &str, text: &str) -> bool {
         let Some(card) = self.state_file.read(|saved| saved.cards.get(token).cloned()) else { return false };
         let Ok(row) = self.service.question(&card.question, Some(from.language)).await else { return false };
@@ -317,7 +317,7 @@ impl Bot {
         }
     }
 
-    /// What is answered to the question of a card by a button; none where the question has no such answer.
+    /// The answer that a button gives to the question of a card; none if the question has no such answer.
     async fn answer_of(
         &self,
         action: Action,
@@ -339,7 +339,7 @@ impl Bot {
         }))
     }
 
-    /// Answers a question. What came of it is shown when the session says so; a refusal is told at once.
+    /// Answers a question. The result is shown by an event of the session; a refusal is shown at once.
     async fn answer(self: &Arc<Self>, from: &From, token: &str, question: &str, answer: AnswerBody, digest: &str) {
         let (by, id) = (from.by(), from.input_id());
         if let Err(error) = self.service.answer(question, answer, &by, Some(digest), Some(&id)).await {
@@ -393,7 +393,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_the_bot_is_no_part_of_what_is_said() {
+    fn the_mention_of_the_bot_is_removed_from_a_message() {
         assert_eq!(without_mention("@Crm_Bot, create a deal", "crm_bot"), "create a deal");
         assert_eq!(without_mention("/stop@crm_bot", "crm_bot"), "/stop");
         assert_eq!(without_mention("write to @anna", "crm_bot"), "write to @anna");

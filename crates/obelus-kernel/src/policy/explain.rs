@@ -47,11 +47,11 @@ pub fn explain(call: &Value, context: &Context, gate: Gate<'_>) -> Result<Explan
     });
     let sources = Provenance { context, instance, literal: &shown, said: Origins::NONE, grounding, planned: None };
     let origins = |place: Place<'_>| {
-        let said = match place {
+        let path = match place {
             Place::Call | Place::Scopes => None,
             Place::Param(path) | Place::Path(path) => Some(path),
         };
-        Some(sources.of(&read, place)?.joined(&example_origins(call, said)))
+        Some(sources.of(&read, place)?.joined(&example_origins(call, path)))
     };
     Ok(gate.explain(&Proposal {
         call: &read,

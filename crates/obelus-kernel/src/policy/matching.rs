@@ -45,11 +45,12 @@ impl Match {
 
 impl fmt::Display for Match {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = [("tool", &self.tool), ("effect", &self.effect), ("parameter", &self.param), ("from", &self.from)];
-        let said: Vec<String> =
-            said.iter().filter_map(|(what, value)| Some(format!("{what} `{}`", value.as_ref()?))).collect();
-        f.write_str(if said.is_empty() { "every call" } else { "" })?;
-        f.write_str(&said.join(", "))
+        let conditions =
+            [("tool", &self.tool), ("effect", &self.effect), ("parameter", &self.param), ("from", &self.from)];
+        let conditions: Vec<String> =
+            conditions.iter().filter_map(|(what, value)| Some(format!("{what} `{}`", value.as_ref()?))).collect();
+        f.write_str(if conditions.is_empty() { "every call" } else { "" })?;
+        f.write_str(&conditions.join(", "))
     }
 }
 

@@ -137,11 +137,16 @@ impl Policy {
         Self { after_reading, ..self }
     }
 
-    /// Also refuses these tools.
+    /// Also refuses these tools, for this reason.
     #[must_use]
-    pub fn refusing(self, names: &[String]) -> Self {
-        let Self { allow, confirm, mut refuse, rules, after_reading, .. } = self;
-        refuse.extend(names.iter().cloned());
+    pub fn refusing(self, names: &[String], reason: &str) -> Self {
+        let Self { allow, confirm, refuse, mut rules, after_reading, .. } = self;
+        rules.extend(names.iter().map(|name| Rule {
+            matching: Match { tool: Some(name.clone()), ..Match::default() },
+            verdict: Ruling::Refuse,
+            reason: Some(reason.to_owned()),
+            examples: None,
+        }));
         PolicyFields { allow, confirm, refuse, rules, after_reading }.into()
     }
 
@@ -226,7 +231,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_example_that_comes_out_otherwise_is_an_error() {
+    fn an_example_with_another_verdict_is_an_error() {
         let faults = |examples| {
             let policy: Policy = serde_json::from_value(
                 json!([{"match": {"tool": "pay*"}, "verdict": "confirm", "examples": examples}]),
@@ -266,7 +271,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_index_finds_every_line_that_a_look_at_all_of_them_finds(
+        fn the_index_finds_the_same_rules_as_a_full_scan(
             rules in prop::collection::vec(any_match(), 0..12),
             lists in prop::collection::vec(prop::sample::select(vec!["crm.*", "*", "pay", "*get", "crm.deal.get"]), 0..4),
             name in prop::sample::select(vec!["crm.deal.get", "crm.deal.update", "pay", "cat", "платёж", "get"]),

@@ -44,7 +44,8 @@ impl Session {
         };
         if !question.is_open() {
             let by = question.by.as_deref().unwrap_or("nobody");
-            let why = question.reason.as_deref().filter(|_| question.elicitation.is_some());
+            let tells_why = question.elicitation.is_some() || question.status == QuestionStatus::Expired;
+            let why = question.reason.as_deref().filter(|_| tells_why);
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
             let text = format!("the question `{id}` is {} already, by {by}{why}", question.status.name());
             return Err(Refused::new("already_decided", text));

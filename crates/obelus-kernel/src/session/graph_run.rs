@@ -142,8 +142,8 @@ impl GraphRun {
 
     /// Records the answer to this node's question, for predicates.
     fn note_answer(&mut self, question: Option<&Question>) {
-        let said = question.map(|question| json!({"status": question.status, "reason": question.reason}));
-        self.cursor.last = said.unwrap_or_default();
+        let answer = question.map(|question| json!({"status": question.status, "reason": question.reason}));
+        self.cursor.last = answer.unwrap_or_default();
         self.cursor.asked = None;
     }
 
@@ -167,7 +167,7 @@ impl GraphRun {
         crate::schema::breaches(validator, value).into_iter().next()
     }
 
-    /// The proposer of a node's call: the author, or whoever named the tool.
+    /// The proposer of a node's call: the author, or the source of the tool's name.
     pub(super) fn proposer(&self, context: &Context) -> Origins {
         let tool = match self.current() {
             Some(StepNode::Call { call, .. }) => call.tool.as_str(),
@@ -447,14 +447,14 @@ mod tests {
     }
 
     #[test]
-    fn only_a_limit_or_a_stop_has_an_end_of_its_own() {
+    fn only_a_limit_or_a_stop_has_a_forced_end() {
         let run = run();
         assert_eq!((run.forced_end(TurnEnd::Limit), run.forced_end(TurnEnd::Stopped)), (Some("end"), None));
         assert_eq!(run.forced_end(TurnEnd::Output), None);
     }
 
     #[test]
-    fn whoever_named_the_tool_proposes_the_call_of_a_node() {
+    fn the_origin_of_the_tool_name_is_the_proposer_of_a_nodes_call() {
         let mail = Origins::of(Origin::Tool { name: "mail".into(), trusted: false });
         let mut plan = Data::plain("plan", json!({"tool": "t"}));
         plan.origins = Some(mail);

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Session;
+use super::ids::JobRef;
 use super::inbox::About;
 use super::output::{CallReport, CallStatus};
 use super::scheduler::Step;
@@ -94,6 +95,19 @@ impl Session {
     /// The reports of the turn's calls, ended and running.
     pub fn calls(&self) -> Vec<CallReport> {
         self.transcript.ended().iter().cloned().chain(self.scheduler.reports()).collect()
+    }
+
+    /// The places of calls that are new or have a new status since the last call of this function. A place may occur
+    /// twice. A driver calls it after each batch of inputs, even without subscribers.
+    pub fn take_changed_calls(&mut self) -> impl ExactSizeIterator<Item = (u32, u32)> {
+        self.scheduler.take_changed().into_iter().map(|at| (at.step, at.job))
+    }
+
+    /// The report of a call of the turn.
+    pub fn call_report(&self, place: (u32, u32)) -> Option<CallReport> {
+        let at = JobRef { step: place.0, job: place.1 };
+        let active = self.scheduler.find(at).map(|job| self.scheduler.step_of(at).report_of(at, job));
+        active.or_else(|| self.transcript.ended().iter().rev().find(|report| report.place == place).cloned())
     }
 
     /// The calls of the turn as a graph, at most `most`. A plan that waits for a person, or has not been started,

@@ -24,7 +24,7 @@ const SHORT: usize = 40;
 struct TranscriptValue<'a> {
     path: Path,
     instance: Option<&'a str>,
-    /// As it is told; none if only a line is left of it.
+    /// The value as the prompt shows it; none if only a line is left of it.
     result: Option<&'a Value>,
     tool: Option<&'a Tool>,
 }
@@ -48,7 +48,7 @@ impl Session {
         given.map(of).filter(|recipe| recipe.as_object().is_some_and(|fields| fields.len() > 1)).collect()
     }
 
-    /// Unchanged values of the request itself: they are told once, before everything else.
+    /// Unchanged values of the request itself: they are shown once, before everything else.
     pub(super) fn given_part(&self) -> Vec<Value> {
         let unchanged = self.memory.context.views().filter(|(kind, _)| self.memory.is_unchanged(kind));
         let value = |(kind, view): (&str, &View)| {
@@ -172,7 +172,7 @@ impl Session {
 
     /// The results of calls, as the transcript tells them.
     fn told_values(&self) -> Vec<TranscriptValue<'_>> {
-        let mut told = Vec::new();
+        let mut values = Vec::new();
         for entry in self.transcript.sent() {
             let TranscriptEvent::Call(call) = &entry.what else { continue };
             for path in call.at.iter().filter_map(|path| crate::expr::OutputPath::parse(path).ok()) {
@@ -180,10 +180,10 @@ impl Session {
                 let instance = call.call.get("_instance").and_then(Value::as_str);
                 let result = call.result.as_ref().filter(|_| !entry.is_digest);
                 let tool = call.call["_tool"].as_str().and_then(|name| self.memory.context.tool(name));
-                told.push(TranscriptValue { path, instance, result, tool: tool.map(AsRef::as_ref) });
+                values.push(TranscriptValue { path, instance, result, tool: tool.map(AsRef::as_ref) });
             }
         }
-        told
+        values
     }
 
     /// Unfinished calls that no question tells of, and those that are only planned.

@@ -306,9 +306,9 @@ pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<ChosenOut
 
 /// The alternative with a path; none if several have it.
 fn chosen_path(call: &Call, text: &str) -> Result<Option<Group>, String> {
-    let said = OutputPath::parse(text).map_err(|fault| fault.to_string())?;
+    let path = OutputPath::parse(text).map_err(|fault| fault.to_string())?;
     let mut allowed = call.output_path.iter().flat_map(|path| &path.alternatives);
-    match said.alternatives.as_slice() {
+    match path.alternatives.as_slice() {
         [group] if allowed.any(|known| known == group) => Ok(Some(group.clone())),
         several if several.len() > 1 => Ok(None),
         _ => Err(format!("`{text}` is none of the alternatives")),

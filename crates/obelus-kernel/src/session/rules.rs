@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::freeze::fitted;
 use super::ids::JobRef;
+use super::inbox::{About, AskedCall, QuestionStatus, SessionReason};
 use super::settings::Settings;
 use super::{Mode, Session};
 use crate::message::Message;
@@ -35,12 +37,44 @@ impl Session {
         self.rules.mode
     }
 
-    /// Continues under other rules: settings, and new or changed tools.
-    pub(super) fn take_rules(&mut self, settings: Settings, tools: Map<String, Value>) {
+    /// Continues under other rules: settings, and new, changed or removed tools.
+    pub(super) fn take_rules(&mut self, settings: Settings, tools: Map<String, Value>, removed: Option<Vec<String>>) {
         self.set_rules(settings);
         if !tools.is_empty() {
             self.memory.remember(Message::Tool(Box::new(tools)));
         }
+        if let Some(removed) = removed {
+            self.expire_misfits(&removed);
+        }
+    }
+
+    /// Expires questions about calls that no longer fit their tools (CALL-3): an approval must not run them. A plan is
+    /// checked call by call when it runs, so it expires only with a tool.
+    fn expire_misfits(&mut self, removed: &[String]) {
+        for number in self.inbox.open_where(|question| matches!(question.about, About::Call | About::Plan)) {
+            let Some(question) = self.inbox.get(number) else { continue };
+            let open: Vec<usize> = question.open_calls().collect();
+            let misfit = |index: usize| Some((index, self.misfit(&question.calls[index], removed)?));
+            let misfits: Vec<(usize, SessionReason)> = open.iter().filter_map(|&index| misfit(index)).collect();
+            let Some(&(_, reason)) = misfits.first() else { continue };
+            let is_plan = question.about == About::Plan;
+            let ended = if is_plan { open } else { misfits.into_iter().map(|(index, _)| index).collect() };
+            self.deny(number, &ended, reason.words(self.settings.language.as_deref()), "nobody");
+            if let Some(question) = self.inbox.get_mut(number).filter(|question| !question.is_open()) {
+                question.status = QuestionStatus::Expired;
+            }
+        }
+    }
+
+    /// Why a call that waits no longer fits its tool.
+    fn misfit(&self, asked: &AskedCall, removed: &[String]) -> Option<SessionReason> {
+        let name = asked.call.get("_tool")?.as_str()?;
+        if removed.iter().any(|gone| gone == name) {
+            return Some(SessionReason::ToolRemoved);
+        }
+        let (at, tool) = (*asked.jobs.first()?, self.memory.context.tool(name)?);
+        let params = self.scheduler.frozen(at)?.params(self.scheduler.call(at));
+        fitted(params, tool).err().map(|_| SessionReason::ToolChanged)
     }
 
     /// Applies the file's settings. The mode changes only if the file's mode has changed: a person's choice for this

@@ -8,6 +8,8 @@ mod early;
 mod expand;
 mod missing;
 mod step;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -45,6 +47,8 @@ pub(super) struct Scheduler {
     /// The jobs of model requests other than the turn's own.
     model_calls: BTreeMap<u64, JobRef>,
     next_request: u64,
+    /// Jobs that are new or have a new status since the last [`Scheduler::take_changed`].
+    changed: Vec<JobRef>,
     /// Calls that were started before their solution was complete.
     pub(super) early: EarlyCalls,
 }
@@ -72,6 +76,7 @@ impl Scheduler {
     pub(super) fn add(&mut self, step: Step) -> u32 {
         let number = self.next_step;
         self.next_step += 1;
+        self.changed.extend((0..step.jobs.len()).map(|job| JobRef::new(number, job)));
         self.steps.insert(number, step);
         number
     }
@@ -138,7 +143,13 @@ impl Scheduler {
     pub(super) fn set_status(&mut self, at: JobRef, status: Status) {
         if let Some(job) = self.job_mut(at) {
             job.status = status;
+            self.changed.push(at);
         }
+    }
+
+    /// Jobs that are new or have a new status since the last time.
+    pub(super) fn take_changed(&mut self) -> Vec<JobRef> {
+        std::mem::take(&mut self.changed)
     }
 
     /// Adds origins to the result of a job.
@@ -233,6 +244,7 @@ impl Scheduler {
         let job = &mut step.jobs[at.index()];
         job.status = Status::Running;
         job.attempt += 1;
+        self.changed.push(at);
         self.running += 1;
         if !is_awaited {
             self.detached += 1;
@@ -311,6 +323,7 @@ impl Scheduler {
         }
         let was_detached = job.status == Status::Running && !is_awaited && job.attempt > 0;
         job.status = status;
+        self.changed.push(at);
         if !was_detached {
             step.open -= 1;
         }
@@ -416,81 +429,4 @@ impl Scheduler {
 /// The driver's id of a job.
 pub(super) fn call_id(at: JobRef) -> super::CallId {
     Routed::own(LocalCall::Job(at))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use obelus_notebook::plan::StepOptions;
-
-    /// A scheduler with one step of calls to tools `a` and `b`, and its jobs in order.
-    fn scheduler(calls: Value, manner: StepOptions) -> (Scheduler, Context, Vec<JobRef>) {
-        let context = Context::from_value(json!([
-            {"type": "state", "data": {}},
-            {"type": "tool", "tool": {"a": {"properties": {"x": {}}}, "b": {"properties": {"x": {}}}}},
-        ]));
-        let context = context.unwrap();
-        let calls: Vec<Arc<Value>> = calls.as_array().unwrap().iter().cloned().map(Arc::new).collect();
-        let (step, faults) = Step::new(&calls, manner, Origins::default(), &context);
-        assert!(faults.is_empty(), "{faults:?}");
-        let mut scheduler = Scheduler::default();
-        let jobs = (0..step.jobs.len()).collect::<Vec<_>>();
-        let number = scheduler.add(step);
-        (scheduler, context, jobs.into_iter().map(|job| JobRef::new(number, job)).collect())
-    }
-
-    #[test]
-    fn a_call_is_looked_at_again_when_what_feeds_it_has_ended() {
-        let calls = json!([
-            {"_tool": "a", "_outputPath": "†state.n"},
-            {"_tool": "b", "x": "†state.n", "_outputPath": "†state.m"},
-        ]);
-        let (mut scheduler, context, jobs) = scheduler(calls, StepOptions::default());
-        assert_eq!(scheduler.readiness(jobs[0], &context), Readiness::Now);
-        assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
-        scheduler.run(jobs[0]);
-        assert!(scheduler.is_running());
-        scheduler.stop_running(jobs[0]);
-        assert!(scheduler.close(jobs[0], Status::Done) && !scheduler.close(jobs[0], Status::Failed));
-        assert_eq!((scheduler.next_to_check(), scheduler.next_to_check()), (Some(jobs[1]), None));
-        assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::Now);
-    }
-
-    #[test]
-    fn a_call_without_a_path_is_detached_and_the_turn_does_not_wait_for_it() {
-        let (mut scheduler, _, jobs) = scheduler(json!([{"_tool": "a"}]), StepOptions::default());
-        scheduler.run(jobs[0]);
-        assert!(scheduler.has_detached() && !scheduler.is_running());
-        scheduler.set_awaits_user(jobs[0], true);
-        assert!(!scheduler.has_detached() && scheduler.awaits_user());
-        scheduler.set_awaits_user(jobs[0], false);
-        scheduler.stop_running(jobs[0]);
-        scheduler.close(jobs[0], Status::Failed);
-        assert_eq!(scheduler.take_ended().len(), 1);
-        assert!(scheduler.is_idle());
-    }
-
-    #[test]
-    fn a_call_that_awaits_a_person_takes_no_room() {
-        let calls = json!([{"_tool": "a", "_outputPath": "†state.n"}]);
-        let (mut scheduler, _, jobs) = scheduler(calls, StepOptions::default());
-        scheduler.run(jobs[0]);
-        assert!(!scheduler.has_room(1));
-        scheduler.set_awaits_user(jobs[0], true);
-        assert!(scheduler.has_room(1) && !scheduler.is_running());
-    }
-
-    #[test]
-    fn in_a_sequence_the_next_call_waits_for_the_one_before() {
-        let calls = json!([{"_tool": "a", "_outputPath": "†state.n"}, {"_tool": "b", "_outputPath": "†state.m"}]);
-        let (mut scheduler, context, jobs) = scheduler(calls, StepOptions { sequential: true, keeps_results: false });
-        scheduler.run(jobs[0]);
-        assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
-        scheduler.stop_running(jobs[0]);
-        scheduler.close(jobs[0], Status::Failed);
-        assert_eq!(scheduler.next_to_check(), Some(jobs[1]));
-        assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::Now);
-    }
 }

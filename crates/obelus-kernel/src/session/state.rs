@@ -24,8 +24,8 @@ const EVENTS: &str = "events";
 impl Session {
     /// The last write of an expression's value, such as `†state.deal.title`; none if it was never written.
     pub fn last_write(&self, expr: &str, instance: Option<&str>) -> Result<Option<ValueWrite>, Fault> {
-        let told = last_write(&self.memory.context, &Expr::parse(expr)?, instance);
-        Ok(told.map(|write| {
+        let write = last_write(&self.memory.context, &Expr::parse(expr)?, instance);
+        Ok(write.map(|write| {
             let message = self.memory.context.messages().get(write.message);
             let output = message.and_then(|message| match message {
                 Message::Data(data) => data.output.as_ref(),
@@ -71,9 +71,9 @@ impl Session {
     fn in_progress(&self) -> Value {
         let naming = self.naming();
         let entry = |question: &Question| json!({"description": naming.headline(question), "requested_at": question.requested_at.to_string()});
-        let said = self.turn.asked_for.as_ref();
-        let said = said.map(|(words, at)| json!({"description": words, "requested_at": at.to_string()}));
-        self.questions().iter().filter(|question| question.is_open()).map(entry).chain(said).collect()
+        let request = self.turn.asked_for.as_ref();
+        let request = request.map(|(words, at)| json!({"description": words, "requested_at": at.to_string()}));
+        self.questions().iter().filter(|question| question.is_open()).map(entry).chain(request).collect()
     }
 
     /// The call of a confirmation with this key: its question, and its index there.

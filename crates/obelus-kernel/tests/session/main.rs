@@ -33,6 +33,7 @@ mod plan_graph;
 mod plans;
 mod questions;
 mod results;
+mod rules;
 mod shown;
 mod spelling;
 mod standing;

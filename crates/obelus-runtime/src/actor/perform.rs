@@ -11,6 +11,7 @@ use crate::model::Part;
 use crate::session_files::SessionFiles;
 use crate::state_file::FileNews;
 use crate::store::CheckpointData;
+use crate::summary::SessionSummary;
 use obelus_kernel::session::RequestId;
 
 impl Actor {
@@ -116,9 +117,12 @@ impl Actor {
 
     /// Ends a batch: publishes steps, writes files, and checkpoints a resting session now and then.
     pub(super) fn finish(&mut self, at: Time, rest: Option<Box<Reply>>) {
-        if self.report.feed.is_watched() {
-            let moved = self.report.moved(&self.session);
-            self.report.feed.pass_on(at, [moved]);
+        match self.report.feed.is_watched() {
+            true => {
+                let moved = self.report.moved(&mut self.session);
+                self.report.feed.pass_on(at, [moved]);
+            }
+            false => self.report.skip(&mut self.session),
         }
         let is_at_rest = self.session.is_at_rest();
         match &rest {
@@ -137,12 +141,13 @@ impl Actor {
         self.record > self.kept && self.journal.is_some() && self.session.is_at_rest() && !self.is_broken()
     }
 
-    /// Stores a resting session: a checkpoint and its open questions.
+    /// Stores a resting session: a checkpoint, its open questions and its summary.
     pub(super) fn store_checkpoint(&mut self) {
         let Some(journal) = self.journal.as_ref().filter(|_| self.needs_checkpoint()) else { return };
         let open = self.session.questions().into_iter().filter(Question::is_open);
         let questions = open.map(|question| question.to_json()).collect();
-        journal.store_checkpoint(self.record, CheckpointData { checkpoint: self.session.checkpoint(), questions });
+        let (checkpoint, summary) = (self.session.checkpoint(), SessionSummary::of(&self.session, &self.agent));
+        journal.store_checkpoint(self.record, CheckpointData { checkpoint, questions, summary: Some(summary) });
         self.kept = self.record;
     }
 

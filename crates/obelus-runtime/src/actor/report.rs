@@ -1,12 +1,11 @@
 //! Reports of a session: events for subscribers, and files for people.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use obelus_kernel::session::{CallReport, CallStatus, Session};
+use obelus_kernel::session::{CallStatus, Session};
 
 use crate::events::{EventBody, Feed, StepView};
-use crate::report::missing_data;
 use crate::session_files::SessionFiles;
 use crate::words::Language;
 
@@ -16,38 +15,40 @@ pub(crate) struct Report {
     /// The files for people beside the journal.
     pub(crate) files: Option<Box<SessionFiles>>,
     language: Language,
-    /// The last published status of each step, by place.
-    steps: HashMap<(u32, u32), CallStatus>,
+    /// The places of published steps that run or wait for a person.
+    open: BTreeSet<(u32, u32)>,
+    /// Whether steps have changed while nobody watched.
+    is_behind: bool,
 }
 
 impl Report {
     pub(crate) fn new(feed: Arc<Feed>, files: Option<SessionFiles>, language: Option<&str>) -> Self {
-        Self { feed, files: files.map(Box::new), language: Language::named(language), steps: HashMap::new() }
+        let language = Language::named(language);
+        Self { feed, files: files.map(Box::new), language, open: BTreeSet::new(), is_behind: false }
     }
 
     /// The session's progress, with the steps that have changed since the last report.
-    pub(crate) fn moved(&mut self, session: &Session) -> EventBody {
-        let mut calls = session.calls();
-        // Places are not reused: those of earlier turns can be removed.
-        if self.steps.len() > calls.len() {
-            self.steps.retain(|place, _| calls.iter().any(|report| report.place == *place));
+    pub(crate) fn moved(&mut self, session: &mut Session) -> EventBody {
+        // An open step is reported again: its text improves when a name becomes known.
+        let mut places = std::mem::take(&mut self.open);
+        places.extend(session.take_changed_calls());
+        if std::mem::take(&mut self.is_behind) {
+            places.extend(session.calls().iter().map(|report| report.place));
         }
-        // A step is reported when its status changes. The text of a running one may improve as names become known.
-        calls.retain(|report| {
-            let before = self.steps.insert(report.place, report.status);
-            matches!(report.status, CallStatus::Running | CallStatus::Waiting) || before != Some(report.status)
-        });
-        let view = |report: CallReport| StepView {
-            place: report.place,
-            headline: session.call_headline(&report.call),
-            consent: session.consent_of(report.place).map(|consent| consent.number),
-            lacks: report.error.as_ref().and_then(|_| missing_data(&report, session, self.language)),
-            report,
-        };
-        EventBody::Moved {
-            mode: session.settings().mode,
-            is_asking: session.is_asking(),
-            steps: calls.into_iter().map(view).collect(),
+        let steps = places.into_iter().filter_map(|place| self.step(place, session)).collect();
+        EventBody::Moved { mode: session.settings().mode, is_asking: session.is_asking(), steps }
+    }
+
+    /// Nobody watches: the next report has all steps of the turn.
+    pub(crate) fn skip(&mut self, session: &mut Session) {
+        self.is_behind |= session.take_changed_calls().len() > 0;
+    }
+
+    fn step(&mut self, place: (u32, u32), session: &Session) -> Option<StepView> {
+        let report = session.call_report(place)?;
+        if matches!(report.status, CallStatus::Running | CallStatus::Waiting) {
+            self.open.insert(place);
         }
+        Some(StepView::of(report, session, self.language))
     }
 }

@@ -170,12 +170,13 @@ impl Inner {
         slot.ended().await;
         let id = slot.id();
         let genesis = self.store()?.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-        let kept = SessionSpec::from_genesis(genesis)?;
+        let stored = SessionSpec::from_genesis(genesis)?;
         let spec = match spec {
-            Some(spec) => SessionSpec { key: kept.key, questions_after: kept.questions_after, ..spec },
-            None => kept,
+            Some(spec) => SessionSpec { key: stored.key, questions_after: stored.questions_after, ..spec },
+            None => stored,
         };
         let spec = rules::with_present_bindings(spec);
+        self.restored.fetch_add(1, Ordering::Relaxed);
         let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
         let begun = match &self.workers {
             Some(_) => self.follow(slot, &spec, connections.clone()),
@@ -207,8 +208,8 @@ impl Inner {
         if store.genesis(id)?.is_none() {
             return Err(StoreError::Unknown(id.to_owned()).into());
         }
-        let kept = store.snapshot(id)?.map_or(0, |snapshot| snapshot.seq);
-        slot.feed().begin(kept + store.load(id, kept, None)?.records.len() as u64);
+        let from = store.snapshot(id)?.map_or(0, |snapshot| snapshot.seq);
+        slot.feed().begin(from + store.load(id, from, None)?.records.len() as u64);
         Ok(())
     }
 
@@ -231,14 +232,16 @@ impl Inner {
         let genesis = self.store()?.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
         let spec = SessionSpec::from_genesis(genesis)?;
         let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
+        self.restored.fetch_add(1, Ordering::Relaxed);
         Ok((spec, connections))
     }
 
-    /// A session as it will be when it is opened after its process has ended.
-    pub(super) fn view_interrupted(&self, id: &str) -> Result<Session, HostError> {
+    /// A session as it will be when it is opened after its process has ended; and its last record, if it rests after
+    /// that one.
+    pub(super) fn view_interrupted(&self, id: &str) -> Result<(Session, Option<u64>), HostError> {
         // The work of other processes is running, not in doubt.
         if self.workers.is_some() {
-            return self.view(id, None);
+            return Ok((self.view(id, None)?, None));
         }
         let (spec, connections) = self.kept(id)?;
         // An activity that can reconcile is used before a person is asked.

@@ -13,6 +13,7 @@ use crate::actor::{Command, InputCommand, ended_refusal};
 use crate::agent::Agent;
 use crate::bundled::is_folder;
 use crate::spec::SessionSpec;
+use crate::words::Language;
 
 /// Changes of the agent's file since the session was last opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +49,7 @@ pub(super) fn news(spec: &SessionSpec, session: &Session) -> Result<(Option<Inpu
     let mut change = RulesChange::default();
     let mut tools = Map::new();
     let mut settings = today.settings;
+    let language = Language::named(settings.language.as_deref());
     if let Some(context) = &today.context {
         for tool in context.tools().filter(|tool| !spec.withheld.contains(&tool.name)) {
             if session.context().tool(&tool.name).is_none_or(|known| known.schema != tool.schema) {
@@ -58,7 +60,7 @@ pub(super) fn news(spec: &SessionSpec, session: &Session) -> Result<(Option<Inpu
         let of_servers = spec.mcp.as_ref().map(|mcp| mcp.tools.as_slice()).unwrap_or_default();
         let is_gone = |name: &String| context.tool(name).is_none() && !of_servers.contains(name);
         change.removed = session.context().tools().map(|tool| tool.name.clone()).filter(is_gone).collect();
-        settings.policy = settings.policy.refusing(&change.removed);
+        settings.policy = settings.policy.refusing(&change.removed, language.words().session.tool_removed);
     }
     let plain = |settings: &Settings, mode| Settings {
         activities: Default::default(),
@@ -70,10 +72,13 @@ pub(super) fn news(spec: &SessionSpec, session: &Session) -> Result<(Option<Inpu
     if known == now && tools.is_empty() {
         return Ok((None, RulesChange::default()));
     }
-    change.policy = known.policy != now.policy;
+    // A tool that is gone is refused by the policy, which is no change of the file's policy.
+    let gone = language.words().session.tool_removed;
+    let same = [known.policy.clone(), known.policy.clone().refusing(&change.removed, gone)];
+    change.policy = !same.contains(&now.policy);
     change.mode = (known.mode != now.mode).then_some((known.mode, now.mode));
     change.settings = Settings { policy: now.policy.clone(), mode: now.mode, ..known } != now;
-    Ok((Some(Input::Rules { settings: Box::new(now), tools }), change))
+    Ok((Some(Input::Rules { settings: Box::new(now), tools, removed: Some(change.removed.clone()) }), change))
 }
 
 /// The current content of a session's file; the path if the file is missing; none for a request without a file.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Refused, Reply, Session, Start, Task};
@@ -9,6 +10,19 @@ use obelus_kernel::session::{Input, Refused, Reply, Session, Start, Task};
 use super::RestoreError;
 use super::digest::digest_of;
 use crate::store::{Digest, Journaled, Record};
+
+/// The number of records that this process has replayed.
+static REPLAYED: AtomicU64 = AtomicU64::new(0);
+
+/// Counts replayed records.
+pub(crate) fn count_replayed(records: usize) {
+    REPLAYED.fetch_add(records as u64, Ordering::Relaxed);
+}
+
+/// The number of records that this process has replayed.
+pub(crate) fn replayed() -> u64 {
+    REPLAYED.load(Ordering::Relaxed)
+}
 
 /// The consequences of an input.
 pub struct InputEffects {
@@ -105,6 +119,7 @@ pub(crate) fn replay(
     mut visit: impl FnMut(&Session, u64, &[Task]),
 ) -> Result<Replayed, RestoreError> {
     let mut replayed = Replayed::default();
+    count_replayed(journaled.records.len());
     if session.is_at_rest() {
         replayed.last_rest = Some(journaled.after);
     }

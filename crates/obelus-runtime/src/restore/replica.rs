@@ -56,6 +56,10 @@ impl Replica {
         &self.session
     }
 
+    pub(crate) fn session_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
     /// The number of the latest record.
     pub fn last(&self) -> u64 {
         self.last

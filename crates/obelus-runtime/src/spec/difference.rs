@@ -50,9 +50,9 @@ impl SessionSpec {
             if !is_same {
                 return Some(self.made_of());
             }
-            // Its file may have changed, but not what a person gives with it.
-            let kept = self.context.messages();
-            let is_new = |message: &&Message| is_input(message) && !kept.contains(message);
+            // The agent's file may have changed, but the input that a person gave must be the same.
+            let stored = self.context.messages();
+            let is_new = |message: &&Message| is_input(message) && !stored.contains(message);
             return given.context.messages().iter().any(|message| is_new(&message)).then_some(SpecDifference::Input);
         }
         context_difference(&self.context, &given.context)

@@ -91,6 +91,15 @@ pub enum StoreError {
     Disk(rusqlite::Error),
     /// The same, for all writes of one commit.
     NotWritten(String),
+    /// A record is larger than the engine can take; record 0 is the genesis. Nothing was written.
+    TooLarge {
+        /// The session.
+        session: String,
+        /// The record's number.
+        seq: u64,
+        /// Its size in megabytes, and the largest one.
+        megabytes: [usize; 2],
+    },
     /// A sync failed. What is on disk is known when the store is reopened (DUR-9).
     OutcomeUnknown(String),
     /// The server that stores the sessions cannot be reached, or gives invalid answers.
@@ -134,6 +143,9 @@ impl StoreError {
             StoreError::BadName(name) => fill(words.bad_name, &[name]),
             StoreError::Disk(error) => fill(words.disk, &[&words_of(error, language)]),
             StoreError::NotWritten(why) => fill(words.not_written, &[why]),
+            StoreError::TooLarge { session, seq, megabytes: [size, most] } => {
+                fill(words.too_large, &[session, &seq.to_string(), &size.to_string(), &most.to_string()])
+            }
             StoreError::OutcomeUnknown(why) => fill(words.outcome_unknown, &[why]),
             StoreError::Unreachable(why) => fill(words.unreachable, &[why]),
             StoreError::OnlyLooking(folder) => fill(words.only_looking, &[&path(folder)]),

@@ -10,6 +10,7 @@ use super::{
     CheckpointData, Durable, InboxRow, InputId, Journaled, Locks, Record, SessionLock, SessionRow, Snapshot, Store,
     StoreError, check_ids, check_name,
 };
+use crate::summary::SessionSummary;
 
 /// Sessions in memory.
 #[derive(Default)]
@@ -30,6 +31,8 @@ struct MemorySession {
     checkpoint: Option<Snapshot>,
     /// Open questions, and the record after which they were stored.
     questions: Option<(u64, Vec<Value>)>,
+    /// What a list shows, stored with the questions.
+    summary: Option<SessionSummary>,
 }
 
 impl MemorySession {
@@ -86,6 +89,7 @@ impl Store for MemoryStore {
             taken: BTreeMap::new(),
             checkpoint: None,
             questions: None,
+            summary: None,
         };
         kept.append(id, records)?;
         sessions.insert(id.to_owned(), kept);
@@ -133,7 +137,10 @@ impl Store for MemoryStore {
             if let Some(state) = rest.checkpoint {
                 kept.checkpoint = Some(Snapshot { seq, state });
             }
-            kept.questions = Some((seq, rest.questions));
+            if kept.questions.as_ref().is_none_or(|(known, _)| *known <= seq) {
+                kept.questions = Some((seq, rest.questions));
+                kept.summary = rest.summary;
+            }
             Ok(())
         });
     }
@@ -148,6 +155,13 @@ impl Store for MemoryStore {
         let mut rows: Vec<SessionRow> = self.sessions().iter().map(row).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.created));
         Ok(rows)
+    }
+
+    fn summary(&self, id: &str) -> Result<Option<SessionSummary>, StoreError> {
+        self.with(id, |kept| {
+            let is_current = kept.questions.as_ref().is_some_and(|(seq, _)| *seq == kept.last());
+            Ok(kept.summary.clone().filter(|_| is_current))
+        })
     }
 
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::StoreError;
+use crate::summary::SessionSummary;
 
 /// One input of a session in its journal.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,6 +148,8 @@ pub struct CheckpointData {
     pub checkpoint: Option<String>,
     /// The open questions, as `Question::to_json` makes them.
     pub questions: Vec<Value>,
+    /// What a list shows of it. Data of older versions have none.
+    pub summary: Option<SessionSummary>,
 }
 
 /// One session in a list.

@@ -41,6 +41,7 @@ use super::{
     AppendError, CheckpointData, DamagedTail, Durable, InboxRow, InputId, Journaled, Locks, Record, SessionLock,
     SessionRow, Snapshot, Store, StoreError, check_name,
 };
+use crate::summary::SessionSummary;
 use file::OpenFile;
 use index::RecordIndex;
 use journal::{Encoded, number, signed};
@@ -278,17 +279,16 @@ impl Store for SqliteStore {
     }
 
     fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
-        self.read(|connection, index| {
-            let mut select =
-                connection.prepare_cached("SELECT id, created, number FROM session ORDER BY number DESC")?;
-            let mut rows = select.query([])?;
-            let mut all = Vec::new();
-            while let Some(row) = rows.next()? {
-                let (last, last_at) = last_record(connection, index, row.get(2)?)?;
-                all.push(SessionRow { id: row.get(0)?, created: Time(row.get(1)?), records: number(last), last_at });
-            }
-            Ok(all)
-        })
+        self.read(|connection, index| rows(connection, index, None, i64::MAX))
+    }
+
+    fn page(&self, after: Option<&str>, limit: usize) -> Result<Vec<SessionRow>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.read(|connection, index| rows(connection, index, after, limit))
+    }
+
+    fn summary(&self, id: &str) -> Result<Option<SessionSummary>, StoreError> {
+        self.read(|connection, index| checkpoint::summary(connection, index, id))
     }
 
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
@@ -314,6 +314,28 @@ impl Store for SqliteStore {
             file.cut(session, signed(from))
         })
     }
+}
+
+/// At most `limit` sessions after this one, newest first; all if none is named.
+fn rows(
+    connection: &Connection,
+    index: &RecordIndex,
+    after: Option<&str>,
+    limit: i64,
+) -> Result<Vec<SessionRow>, StoreError> {
+    let before = match after.map(|id| sessions::number(connection, id)).transpose() {
+        Err(StoreError::Unknown(_)) => return Ok(Vec::new()),
+        number => number?.unwrap_or(i64::MAX),
+    };
+    let mut select = connection
+        .prepare_cached("SELECT id, created, number FROM session WHERE number < ?1 ORDER BY number DESC LIMIT ?2")?;
+    let mut rows = select.query([before, limit])?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (last, last_at) = last_record(connection, index, row.get(2)?)?;
+        all.push(SessionRow { id: row.get(0)?, created: Time(row.get(1)?), records: number(last), last_at });
+    }
+    Ok(all)
 }
 
 /// Number and time of the last record of a session.

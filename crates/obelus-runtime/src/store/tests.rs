@@ -7,6 +7,7 @@ use obelus_kernel::session::Input;
 use serde_json::json;
 
 use super::*;
+use crate::status::SessionStatus;
 
 /// A folder that is removed on drop.
 pub(super) struct Folder(pub(super) PathBuf);
@@ -137,7 +138,7 @@ fn an_input_of_an_id_is_taken_once_in_a_session() {
 fn a_journal_that_is_cut_goes_on_before_the_cut() {
     for_every_engine("cut", |store| {
         store.create("s", Time(0), &json!({}), ticks(0..20)).unwrap();
-        let rest = || CheckpointData { checkpoint: Some("{}".to_owned()), questions: Vec::new() };
+        let rest = || CheckpointData { checkpoint: Some("{}".to_owned()), ..CheckpointData::default() };
         store.store_checkpoint("s", 15, rest());
         store.cut("s", 11).unwrap();
         assert_eq!(store.snapshot("s").unwrap(), None, "it knew more than the journal does");
@@ -173,12 +174,20 @@ fn what_a_session_is_at_rest_is_kept_and_questions_are_known_until_it_goes_on() 
             rows
         };
         soon(&vec![row("asks", None), row("silent", None)], inbox);
-        store.store_checkpoint("asks", 1, CheckpointData { checkpoint: Some("one".to_owned()), questions: Vec::new() });
-        store.store_checkpoint("asks", 2, CheckpointData { checkpoint: None, questions: vec![json!({"id": "q1"})] });
+        store.store_checkpoint(
+            "asks",
+            1,
+            CheckpointData { checkpoint: Some("one".to_owned()), ..CheckpointData::default() },
+        );
+        store.store_checkpoint(
+            "asks",
+            2,
+            CheckpointData { checkpoint: None, questions: vec![json!({"id": "q1"})], summary: None },
+        );
         store.store_checkpoint(
             "silent",
             2,
-            CheckpointData { checkpoint: Some("two".to_owned()), questions: Vec::new() },
+            CheckpointData { checkpoint: Some("two".to_owned()), ..CheckpointData::default() },
         );
         soon(&vec![row("asks", Some(vec![json!({"id": "q1"})]))], inbox);
         let checkpoint = |seq, state: &str| Some(Snapshot { seq, state: state.to_owned() });
@@ -186,5 +195,34 @@ fn what_a_session_is_at_rest_is_kept_and_questions_are_known_until_it_goes_on() 
         assert_eq!(store.snapshot("silent").unwrap(), checkpoint(2, "two"));
         append(store, "asks", ticks(2..3)).unwrap();
         assert_eq!(inbox(), [row("asks", None)], "nobody knows without a look");
+    });
+}
+
+#[test]
+fn a_page_of_the_list_begins_after_a_session_and_a_summary_is_known_until_the_session_goes_on() {
+    for_every_engine("page", |store| {
+        for (at, name) in [(1, "a"), (2, "b"), (3, "c")] {
+            store.create(name, Time(at), &json!({}), ticks(0..1)).unwrap();
+        }
+        let page =
+            |after, limit| -> Vec<String> { store.page(after, limit).unwrap().into_iter().map(|row| row.id).collect() };
+        assert_eq!(page(None, 2), ["c", "b"]);
+        assert_eq!(page(Some("b"), 2), ["a"]);
+        assert!(page(Some("a"), 2).is_empty() && page(Some("unknown"), 2).is_empty());
+        let summary = SessionSummary {
+            status: SessionStatus::Waiting,
+            title: Some("Call Anna".to_owned()),
+            questions: 1,
+            agent: "notes".to_owned(),
+        };
+        let rest = |summary| CheckpointData { summary, ..CheckpointData::default() };
+        store.store_checkpoint("a", 1, rest(Some(summary.clone())));
+        soon(&Some(summary.clone()), || store.summary("a").unwrap());
+        store.store_checkpoint("a", 0, rest(None));
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        assert_eq!(store.summary("a").unwrap(), Some(summary), "an earlier rest does not replace a later one");
+        assert_eq!(store.summary("b").unwrap(), None, "it was never stored");
+        append(store, "a", ticks(1..2)).unwrap();
+        assert_eq!(store.summary("a").unwrap(), None, "it has continued");
     });
 }

@@ -87,9 +87,9 @@ impl PageNotes {
     pub fn told<'a>(&self, result: &'a Value) -> Cow<'a, Value> {
         let full = result.get("address").and_then(Value::as_str).and_then(|kept| self.addresses.get(kept));
         let Some(full) = full else { return Cow::Borrowed(result) };
-        let mut told = result.clone();
-        told["address"] = full.as_str().into();
-        Cow::Owned(told)
+        let mut shown = result.clone();
+        shown["address"] = full.as_str().into();
+        Cow::Owned(shown)
     }
 
     /// The latest picture of a page, if its file still exists.
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn opr_11_notes_are_found_again_and_are_bounded() {
+    fn opr_11_page_notes_are_read_back_and_limited() {
         let folder = std::env::temp_dir().join(format!("obelus-pages-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let mut notes = PageNotes::read(&folder);

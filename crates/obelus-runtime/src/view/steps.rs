@@ -114,8 +114,8 @@ impl StepLine {
     /// The name of a running call.
     fn named(call: &Value, titles: &Titles) -> Self {
         let tool = tool_of(call);
-        let said = call.get("comment").and_then(Value::as_str).filter(|words| !words.trim().is_empty());
-        let about = said.or_else(|| titles.subject(tool, call)).or_else(|| call["_instance"].as_str());
+        let comment = call.get("comment").and_then(Value::as_str).filter(|words| !words.trim().is_empty());
+        let about = comment.or_else(|| titles.subject(tool, call)).or_else(|| call["_instance"].as_str());
         Self {
             headline: titles.tool(tool),
             comment: about.map(str::to_owned),

@@ -41,11 +41,11 @@ impl Titles {
 
     /// The title of a tool.
     pub fn tool(&self, name: &str) -> String {
-        let said = self.tools.get(name).and_then(|tool| {
+        let title = self.tools.get(name).and_then(|tool| {
             let description = || tool.schema.get("description")?.as_str().map(first_sentence);
             titled(&tool.schema, self.code).or_else(description)
         });
-        said.unwrap_or_else(|| name.replace(['_', '.'], " "))
+        title.unwrap_or_else(|| name.replace(['_', '.'], " "))
     }
 
     /// Whether the agent's files have titles for a tool.
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_called_by_its_authors_words() {
+    fn a_tool_is_shown_with_the_authors_title() {
         assert_eq!(sample("ru").tool("crm.deal.update"), "Изменить сделку");
         assert_eq!(sample("en").tool("crm.deal.update"), "Change a deal");
         assert_eq!(sample("ru").tool("add_note"), "Writes a note down");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_is_about_is_told_where_it_has_a_name() {
+    fn the_subject_of_a_call_is_shown_if_it_has_a_name() {
         let titles = sample("en");
         assert_eq!(titles.subject("look", &json!({"name": "Next page"})), Some("Next page"));
         for call in [json!({"name": ""}), json!({"name": "42"}), json!({"name": 42}), json!({"name": "†a"}), json!({})]
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_is_found_by_its_place() {
+    fn a_parameter_label_is_found_by_its_path() {
         let titles = sample("ru");
         assert_eq!(titles.param("crm.deal.update", "fields.OPPORTUNITY").as_deref(), Some("Сумма"));
         assert_eq!(titles.param("crm.deal.update", "fields.opportunity").as_deref(), Some("Сумма"));

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "not every test needs everything")]
 
+pub(crate) mod delegates;
+
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use obelus_kernel::session::{Input, Mode, Question, Reply, Settings};
 use obelus_kernel::{Context, Expr, Time};
 use obelus_runtime::engine::{AppendError, CheckpointData, Durable, Journaled, Record, SessionLock, Snapshot};
-use obelus_runtime::sessions::{InboxRow, InputId, SessionRow};
+use obelus_runtime::sessions::{InboxRow, InputId, SessionRow, SessionSummary};
 use obelus_runtime::{Activities, Connections, Host, MemoryStore, SessionHandle, SessionSpec, Store, StoreError};
 use serde_json::{Value, json};
 
@@ -122,6 +124,10 @@ impl Store for Small {
 
     fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
         self.inner.list()
+    }
+
+    fn summary(&self, id: &str) -> Result<Option<SessionSummary>, StoreError> {
+        self.inner.summary(id)
     }
 
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {

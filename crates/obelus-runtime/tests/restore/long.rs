@@ -106,7 +106,7 @@ fn a_session_of_50_000_calls_is_restored_under_a_memory_limit() {
     drop(store);
     restore_in_child(&folder);
     let store = SqliteStore::open(&folder).unwrap();
-    store.store_checkpoint("s", rest, CheckpointData { checkpoint, questions: Vec::new() });
+    store.store_checkpoint("s", rest, CheckpointData { checkpoint, ..CheckpointData::default() });
     drop(store);
     restore_in_child(&folder);
     std::fs::remove_dir_all(&folder).unwrap();

@@ -18,7 +18,7 @@ fn difference(error: &RestoreError) -> (u64, u64, String) {
 }
 
 #[test]
-fn a_session_is_restored_as_it_was_wherever_its_journal_ends() {
+fn a_session_is_restored_from_any_end_of_its_journal() {
     let scene = Scene::new();
     scene.turns(Made::default(), 2);
     let records = scene.records();
@@ -34,7 +34,7 @@ fn a_session_is_restored_as_it_was_wherever_its_journal_ends() {
 }
 
 #[test]
-fn what_was_handed_out_and_has_not_ended_is_open_again() {
+fn unfinished_tasks_are_open_after_a_restore() {
     let scene = Scene::new();
     scene.turns(Made::default(), 1);
     let before_the_last_end = scene.records().len() as u64;
@@ -44,7 +44,7 @@ fn what_was_handed_out_and_has_not_ended_is_open_again() {
 }
 
 #[test]
-fn a_version_that_does_something_else_stops_the_session_and_says_what_and_since_when() {
+fn a_diverging_version_stops_the_session_and_names_the_difference() {
     let scene = Scene::new();
     scene.turns(Made::default(), 2);
     // A turn has four records: its beginning and the ends of three calls.
@@ -71,7 +71,7 @@ fn a_version_that_does_something_else_stops_the_session_and_says_what_and_since_
 }
 
 #[test]
-fn an_input_that_is_refused_now_and_was_taken_then_is_a_difference() {
+fn an_input_accepted_before_and_refused_now_is_a_difference() {
     let scene = Scene::new();
     scene.turns(Made::default(), 1);
     let decide = json!({"decide": {"question": "q9", "decision": "did_not", "by": "ann"}});
@@ -89,11 +89,11 @@ fn an_input_that_is_refused_now_and_was_taken_then_is_a_difference() {
 }
 
 #[test]
-fn a_session_at_rest_is_taken_up_from_its_checkpoint_whatever_a_newer_version_would_have_done() {
+fn a_resting_session_is_restored_from_its_checkpoint_by_a_diverging_version() {
     let scene = Scene::new();
     let mut session = scene.turns(Made::default(), 1);
     let checkpoint = session.checkpoint();
-    scene.store.store_checkpoint("s", 4, CheckpointData { checkpoint, questions: Vec::new() });
+    scene.store.store_checkpoint("s", 4, CheckpointData { checkpoint, ..CheckpointData::default() });
     let other = Made { is_trusted: false, ..Made::default() };
     let restored = restore(&scene.store, "s", &other.session_factory()).unwrap();
     assert_eq!((restored.last, restored.open.len()), (4, 0));
@@ -109,12 +109,16 @@ fn a_session_at_rest_is_taken_up_from_its_checkpoint_whatever_a_newer_version_wo
 }
 
 #[test]
-fn messages_before_a_checkpoint_are_held_against_the_digests_too() {
+fn messages_before_a_checkpoint_are_checked_against_their_digests() {
     let scene = Scene::new();
     // A checkpoint has only the latest messages; this session has more.
     let session = scene.turns(Made::default(), 40);
     let last = scene.records().len() as u64;
-    scene.store.store_checkpoint("s", last, CheckpointData { checkpoint: session.checkpoint(), questions: Vec::new() });
+    scene.store.store_checkpoint(
+        "s",
+        last,
+        CheckpointData { checkpoint: session.checkpoint(), ..CheckpointData::default() },
+    );
     let same = restore(&scene.store, "s", &Made::default().session_factory()).unwrap();
     assert_eq!(same.session.context().to_json(), session.context().to_json());
     let other = Made { second: "other words", ..Made::default() };
@@ -136,7 +140,7 @@ fn a_journal_of_a_version_without_digests_is_restored() {
 }
 
 #[test]
-fn a_fork_has_the_digests_of_what_led_to_it_and_of_what_it_adds() {
+fn a_fork_has_the_digests_of_its_past_and_of_its_own_records() {
     let scene = Scene::new();
     scene.turns(Made::default(), 2);
     let mut before = scene.records();
@@ -150,7 +154,7 @@ fn a_fork_has_the_digests_of_what_led_to_it_and_of_what_it_adds() {
 }
 
 #[test]
-fn a_session_that_cannot_be_made_again_or_is_not_there_says_so() {
+fn an_unbuildable_or_missing_session_is_reported() {
     let scene = Scene::new();
     let broken: obelus_runtime::engine::SessionFactory = std::sync::Arc::new(|| Err("the agent is gone".to_owned()));
     assert!(matches!(restore(&scene.store, "s", &broken), Err(RestoreError::SessionFactory(..))));

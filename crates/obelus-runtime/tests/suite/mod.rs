@@ -1,5 +1,7 @@
 //! The behaviour of sessions, the same on every engine. Each engine implements [`World`] and runs all cases.
 
+mod delegates;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,6 +10,8 @@ use obelus_kernel::session::{About, Decision, Mode, TurnEnd};
 use obelus_runtime::{Activities, Connections, EventBody, EventNumber, Host, HostError, SessionHandle, Subscription};
 use obelus_runtime::{SessionSpec, StoreError};
 use serde_json::{Value, json};
+
+pub(crate) use delegates::*;
 
 use super::common::{chain, counting, open_questions, read, run_plan, snapshot, spec, tool};
 
@@ -38,27 +42,29 @@ macro_rules! cases {
 }
 
 cases! {
-    a_plan_runs_to_its_rest_and_says_how_it_ended;
+    a_plan_runs_to_its_rest_and_returns_its_end;
     a_question_is_answered_through_a_clone_of_the_handle;
-    events_are_numbered_by_record_and_a_client_goes_on_where_it_was;
-    a_client_that_comes_back_to_another_process_misses_nothing;
-    a_session_that_left_memory_goes_on_through_the_same_handle;
+    events_are_numbered_by_record_and_a_client_can_resume;
+    a_client_that_resumes_at_another_process_misses_nothing;
+    an_unloaded_session_continues_through_the_same_handle;
     dur_13_the_same_input_sent_twice_acts_once;
-    dur_13_an_id_that_was_used_for_another_input_is_refused;
+    dur_13_an_input_id_used_for_another_input_is_refused;
     dur_11_a_paused_session_starts_nothing_until_it_is_resumed;
     a_session_that_does_not_exist_or_exists_already_is_an_error;
-    dur_14_no_session_has_the_idempotency_keys_of_another;
-    ask_1_the_id_of_a_question_is_not_used_again_by_a_session_of_the_same_name;
-    a_state_from_elsewhere_is_taken_whole_or_nothing_is_kept;
+    dur_14_idempotency_keys_differ_between_sessions;
+    ask_1_a_new_session_of_the_same_name_does_not_reuse_question_ids;
+    an_imported_state_is_accepted_completely_or_nothing_is_stored;
     dur_1_replaying_the_journal_gives_the_same_session;
-    dur_6_a_fork_goes_its_own_way_and_leaves_the_original;
-    the_inbox_and_the_list_show_what_is_kept;
-    dur_4_a_call_that_panics_is_asked_about_and_not_repeated;
-    independent_calls_run_at_once_and_all_results_are_there;
-    a_stopped_turn_ends_what_is_at_work;
-    a_question_lapses_by_itself;
+    dur_6_a_fork_does_not_change_the_original;
+    the_inbox_and_the_list_show_the_stored_sessions;
+    dur_4_a_panicking_call_becomes_a_question_and_is_not_repeated;
+    independent_calls_run_at_once_and_all_results_are_stored;
+    a_stopped_turn_ends_its_running_calls;
+    a_question_expires_by_itself;
     an_export_is_imported_under_its_own_name;
     sessions_work_side_by_side;
+    del_3_the_calls_of_delegates_run_at_once;
+    del_3_a_question_of_a_delegate_is_in_the_inbox_and_its_answer_reaches_it;
 }
 
 /// A plan with one call that needs a person.
@@ -83,7 +89,7 @@ async fn approve(handle: &SessionHandle) {
     handle.answer(question, Decision::Approve { only: None }, "ann").await.unwrap();
 }
 
-pub(crate) async fn a_plan_runs_to_its_rest_and_says_how_it_ended(world: &dyn World) {
+pub(crate) async fn a_plan_runs_to_its_rest_and_returns_its_end(world: &dyn World) {
     let (host, calls) = counted(world);
     let handle = host.create(&world.id("s"), chain("read", 5)).await.unwrap();
     assert!(handle.rested().await.unwrap().is_none(), "nothing has begun");
@@ -112,7 +118,7 @@ pub(crate) async fn a_question_is_answered_through_a_clone_of_the_handle(world: 
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
-pub(crate) async fn events_are_numbered_by_record_and_a_client_goes_on_where_it_was(world: &dyn World) {
+pub(crate) async fn events_are_numbered_by_record_and_a_client_can_resume(world: &dyn World) {
     let (host, _) = counted(world);
     let handle = host.create(&world.id("s"), chain("read", 2)).await.unwrap();
     let mut all = handle.subscribe(Some(EventNumber::START));
@@ -130,7 +136,7 @@ pub(crate) async fn events_are_numbered_by_record_and_a_client_goes_on_where_it_
     assert_eq!(later.len(), 3, "{later:?}");
 }
 
-pub(crate) async fn a_client_that_comes_back_to_another_process_misses_nothing(world: &dyn World) {
+pub(crate) async fn a_client_that_resumes_at_another_process_misses_nothing(world: &dyn World) {
     let id = world.id("s");
     let connections = Connections::new(counting(&Arc::default()));
     let first = world.host(connections.clone());
@@ -156,7 +162,7 @@ pub(crate) async fn a_client_that_comes_back_to_another_process_misses_nothing(w
     assert!(told(&mut events).last().unwrap().contains("mode_changed"), "and it goes on from there");
 }
 
-pub(crate) async fn a_session_that_left_memory_goes_on_through_the_same_handle(world: &dyn World) {
+pub(crate) async fn an_unloaded_session_continues_through_the_same_handle(world: &dyn World) {
     let (host, calls) = counted(world);
     let id = world.id("s");
     let handle = host.create(&id, chain("read", 3)).await.unwrap();
@@ -183,7 +189,7 @@ pub(crate) async fn dur_13_the_same_input_sent_twice_acts_once(world: &dyn World
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
-pub(crate) async fn dur_13_an_id_that_was_used_for_another_input_is_refused(world: &dyn World) {
+pub(crate) async fn dur_13_an_input_id_used_for_another_input_is_refused(world: &dyn World) {
     let (host, _) = counted(world);
     let handle = host.create(&world.id("s"), chain("read", 1)).await.unwrap();
     let once = handle.with_id("it's first".parse().unwrap());
@@ -214,7 +220,7 @@ pub(crate) async fn a_session_that_does_not_exist_or_exists_already_is_an_error(
     assert!(matches!(host.create("no name", asking()).await, Err(HostError::Store(StoreError::BadName(_)))));
 }
 
-pub(crate) async fn dur_14_no_session_has_the_idempotency_keys_of_another(world: &dyn World) {
+pub(crate) async fn dur_14_idempotency_keys_differ_between_sessions(world: &dyn World) {
     let keys = Arc::new(Mutex::new(Vec::new()));
     let (mut activities, seen) = (Activities::new(), keys.clone());
     activities.register("step", move |work| {
@@ -237,7 +243,7 @@ pub(crate) async fn dur_14_no_session_has_the_idempotency_keys_of_another(world:
     assert_eq!(all.len(), 4, "{all:?}");
 }
 
-pub(crate) async fn ask_1_the_id_of_a_question_is_not_used_again_by_a_session_of_the_same_name(world: &dyn World) {
+pub(crate) async fn ask_1_a_new_session_of_the_same_name_does_not_reuse_question_ids(world: &dyn World) {
     let (host, _) = counted(world);
     let (id, fork) = (world.id("s"), world.id("t"));
     let first = host.create(&id, asking()).await.unwrap();
@@ -255,7 +261,7 @@ pub(crate) async fn ask_1_the_id_of_a_question_is_not_used_again_by_a_session_of
     assert!(copied.contains("choose another name"), "{copied}");
 }
 
-pub(crate) async fn a_state_from_elsewhere_is_taken_whole_or_nothing_is_kept(world: &dyn World) {
+pub(crate) async fn an_imported_state_is_accepted_completely_or_nothing_is_stored(world: &dyn World) {
     let (host, _) = counted(world);
     let id = world.id("s");
     let wrong = host.adopt(&id, asking(), json!("no state"), None, "ann").await;
@@ -286,7 +292,7 @@ pub(crate) async fn dur_1_replaying_the_journal_gives_the_same_session(world: &d
     );
 }
 
-pub(crate) async fn dur_6_a_fork_goes_its_own_way_and_leaves_the_original(world: &dyn World) {
+pub(crate) async fn dur_6_a_fork_does_not_change_the_original(world: &dyn World) {
     let (host, calls) = counted(world);
     let (id, fork) = (world.id("s"), world.id("t"));
     let original = host.create(&id, asking()).await.unwrap();
@@ -299,7 +305,7 @@ pub(crate) async fn dur_6_a_fork_goes_its_own_way_and_leaves_the_original(world:
     assert_eq!((calls.load(Ordering::SeqCst), open_questions(&original).await.len()), (1, 1));
 }
 
-pub(crate) async fn the_inbox_and_the_list_show_what_is_kept(world: &dyn World) {
+pub(crate) async fn the_inbox_and_the_list_show_the_stored_sessions(world: &dyn World) {
     let (host, _) = counted(world);
     let (asks, done) = (world.id("asks"), world.id("done"));
     let asking = host.create(&asks, asking()).await.unwrap();
@@ -329,7 +335,7 @@ async fn inbox_of(host: &Host, id: &str, count: usize) -> Vec<Value> {
     panic!("`{id}` never had {count} questions in the inbox");
 }
 
-pub(crate) async fn dur_4_a_call_that_panics_is_asked_about_and_not_repeated(world: &dyn World) {
+pub(crate) async fn dur_4_a_panicking_call_becomes_a_question_and_is_not_repeated(world: &dyn World) {
     let calls = Arc::new(AtomicUsize::new(0));
     let (mut activities, counter) = (Activities::new(), calls.clone());
     activities.register("step", move |work| {
@@ -349,7 +355,7 @@ pub(crate) async fn dur_4_a_call_that_panics_is_asked_about_and_not_repeated(wor
     assert_eq!(calls.load(Ordering::SeqCst), 2);
 }
 
-pub(crate) async fn independent_calls_run_at_once_and_all_results_are_there(world: &dyn World) {
+pub(crate) async fn independent_calls_run_at_once_and_all_results_are_stored(world: &dyn World) {
     let (host, calls) = counted(world);
     let plan: Value =
         (0..16).map(|i| json!({"_tool": "step", "n": i, "_outputPath": format!("†state.v{i}")})).collect();
@@ -361,7 +367,7 @@ pub(crate) async fn independent_calls_run_at_once_and_all_results_are_there(worl
     }
 }
 
-pub(crate) async fn a_stopped_turn_ends_what_is_at_work(world: &dyn World) {
+pub(crate) async fn a_stopped_turn_ends_its_running_calls(world: &dyn World) {
     let begun = Arc::new(AtomicUsize::new(0));
     let (mut activities, counter) = (Activities::new(), begun.clone());
     activities.register("step", move |_| {
@@ -380,7 +386,7 @@ pub(crate) async fn a_stopped_turn_ends_what_is_at_work(world: &dyn World) {
     assert_eq!(begun.load(Ordering::SeqCst), 1);
 }
 
-pub(crate) async fn a_question_lapses_by_itself(world: &dyn World) {
+pub(crate) async fn a_question_expires_by_itself(world: &dyn World) {
     let (host, calls) = counted(world);
     let mut spec = asking();
     (spec.settings.question_seconds, spec.settings.reminder_seconds) = (1, 0);

@@ -30,5 +30,6 @@ pub(super) async fn readyz(State(app): State<App>) -> Response {
 #[utoipa::path(get, path = "/metrics", tag = "server", operation_id = "metrics",
     responses((status = 200, description = "counters", body = String, content_type = "text/plain"), Failures))]
 pub(super) async fn metrics(State(app): State<App>, _: Access) -> Response {
-    text("text/plain; version=0.0.4; charset=utf-8", app.inner.metrics.text(app.inner.started.elapsed()))
+    let restored = app.inner.service.host().restored();
+    text("text/plain; version=0.0.4; charset=utf-8", app.inner.metrics.text(app.inner.started.elapsed(), restored))
 }

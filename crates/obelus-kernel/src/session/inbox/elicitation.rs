@@ -106,10 +106,10 @@ pub(in crate::session) fn describe_elicitation(tool: &str, words: &str, schema: 
     for (name, field) in fields_of(schema).into_iter().flatten() {
         let need = if required(name) { "" } else { ", may be left out" };
         let mut line = format!("  {}: {}{need}", word(name), kind_of(field));
-        let said = ["title", "description"].iter().filter_map(|part| field[part].as_str());
-        for said in said {
-            let (said, cut) = self::cut(said, MOST_OF_FIELD);
-            line.push_str(&format!(" │ {}{}", visible(&said), if cut { "…" } else { "" }));
+        let texts = ["title", "description"].iter().filter_map(|part| field[part].as_str());
+        for text in texts {
+            let (text, cut) = self::cut(text, MOST_OF_FIELD);
+            line.push_str(&format!(" │ {}{}", visible(&text), if cut { "…" } else { "" }));
         }
         lines.push(line);
     }

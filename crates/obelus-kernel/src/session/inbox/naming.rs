@@ -25,6 +25,10 @@ pub(in crate::session) enum SessionReason {
     WentOn,
     /// The turn was stopped while something was open.
     Stopped,
+    /// The agent's file no longer has the call's tool.
+    ToolRemoved,
+    /// The call does not fit its tool since the agent's file has changed.
+    ToolChanged,
 }
 
 impl SessionReason {
@@ -38,6 +42,8 @@ impl SessionReason {
             SessionReason::DeniedBefore => words.denied_before,
             SessionReason::WentOn => words.went_on,
             SessionReason::Stopped => words.stopped,
+            SessionReason::ToolRemoved => words.tool_removed,
+            SessionReason::ToolChanged => words.tool_changed,
         }
     }
 }

@@ -67,7 +67,9 @@ impl Scheduler {
         let Some(step) = self.steps.get_mut(at.step) else { return };
         let expanded = step.expand(context);
         let blocked = step.jobs.iter().enumerate().filter(|(_, job)| job.status == Status::Blocked);
-        let blocked: Vec<usize> = blocked.map(|(index, _)| index).filter(|_| expanded).collect();
-        self.dirty.extend(blocked.into_iter().map(|job| JobRef::new(at.step, job)));
+        let blocked = blocked.map(|(index, _)| JobRef::new(at.step, index)).filter(|_| expanded);
+        let before = self.dirty.len();
+        self.dirty.extend(blocked);
+        self.changed.extend(self.dirty.iter().skip(before));
     }
 }

@@ -12,6 +12,7 @@ use crate::fold::Method;
 use crate::origin::Origins;
 use crate::path::{Path, value_at};
 use crate::session::identity::identity;
+use crate::session::ids::JobRef;
 use crate::session::output::{CallReport, CallStatus};
 use crate::time::Time;
 use obelus_notebook::plan::{self, Graph, RunsFor, StepOptions};
@@ -358,15 +359,20 @@ impl Step {
 
     /// The report of each job. `number` is the step's own.
     pub(crate) fn report(&self, number: u32) -> impl Iterator<Item = CallReport> {
-        (0..).zip(&self.jobs).map(move |(index, job)| CallReport {
-            place: (number, index),
+        self.jobs.iter().enumerate().map(move |(index, job)| self.report_of(JobRef::new(number, index), job))
+    }
+
+    /// The report of one of its jobs.
+    pub(crate) fn report_of(&self, at: JobRef, job: &Job) -> CallReport {
+        CallReport {
+            place: (at.step, at.job),
             call: match &job.frozen {
                 Some(frozen) => frozen.call.clone(),
                 None => with_instance(&self.calls[job.call].raw, job.instance.as_deref()),
             },
             status: job.status.into(),
             error: job.error.as_deref().cloned(),
-        })
+        }
     }
 }
 

@@ -84,6 +84,7 @@ impl<'a> Driver<'a> {
         let asking = self.session.questions().into_iter().filter(|asked| asked.is_open() && asked.asked_by().is_some());
         assert_eq!(asking.count(), self.asks.len(), "what calls at work ask waits, and nothing else does");
         let open = (&self.calls[..], &self.asked);
+        self.watch.look_at_changes(&mut self.session);
         self.watch.after(&self.session, &input, answer.is_ok(), &tasks, open, self.requests.is_empty());
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Watch<'a> {
     world: &'a World,
     /// The plans of the model, and whether each runs in the order of writing.
     sent: Vec<(Vec<Planned>, bool)>,
+    /// The statuses that a viewer of changes knows, by place.
+    viewed: BTreeMap<(u32, u32), CallStatus>,
     finals: BTreeMap<Job, CallStatus>,
     /// For each call that needs approval: its approvals, then its starts.
     approved: BTreeMap<String, usize>,
@@ -51,6 +53,7 @@ impl<'a> Watch<'a> {
         Self {
             world,
             sent: Vec::new(),
+            viewed: BTreeMap::new(),
             finals: BTreeMap::new(),
             approved: BTreeMap::new(),
             started: BTreeMap::new(),
@@ -288,6 +291,16 @@ impl<'a> Watch<'a> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A viewer who reads only changed calls knows the status of each call.
+    pub(crate) fn look_at_changes(&mut self, session: &mut Session) {
+        let changed: Vec<_> = session.take_changed_calls().collect();
+        let reports = changed.into_iter().filter_map(|place| session.call_report(place));
+        self.viewed.extend(reports.map(|report| (report.place, report.status)));
+        for report in session.calls() {
+            assert_eq!(self.viewed.get(&report.place), Some(&report.status), "{}", report.call);
         }
     }
 

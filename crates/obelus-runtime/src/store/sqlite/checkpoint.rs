@@ -1,7 +1,8 @@
-//! The data of resting sessions: a checkpoint and the open questions, each replaced by the next.
+//! The data of resting sessions: a checkpoint, the open questions and a summary, each replaced by the next.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::file::OpenFile;
 use super::index::RecordIndex;
@@ -9,6 +10,7 @@ use super::journal::{number, signed};
 use super::writer::DeferredCheckpoint;
 use super::{checksum, sessions};
 use crate::store::{InboxRow, Snapshot, StoreError};
+use crate::summary::SessionSummary;
 
 /// The current format of checkpoints. One of another format is ignored and replaced.
 const FORM: i64 = 2;
@@ -48,11 +50,34 @@ pub(super) fn keep(file: &mut OpenFile, put_off: &DeferredCheckpoint) -> Result<
             .prepare_cached("REPLACE INTO snapshot (session, seq, form, state, sum) VALUES (?1, ?2, ?3, ?4, ?5)")?
             .execute(params![session, seq, FORM, state, sum_of(session, seq, state)])?;
     }
-    let (seq, questions) = (signed(put_off.questions.0), Value::from(put_off.questions.1.clone()).to_string());
+    let text = json!({"questions": put_off.questions, "summary": put_off.summary}).to_string();
+    let seq = signed(put_off.seq);
+    // A reader may have seen an earlier rest.
     file.connection
-        .prepare_cached("REPLACE INTO inbox (session, seq, questions, sum) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![session, seq, questions, sum_of(session, seq, &questions)])?;
+        .prepare_cached(
+            "INSERT INTO inbox (session, seq, questions, sum) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, questions = excluded.questions, sum = excluded.sum
+             WHERE excluded.seq >= inbox.seq",
+        )?
+        .execute(params![session, seq, text, sum_of(session, seq, &text)])?;
     Ok(())
+}
+
+/// The content of a row of the table `inbox`. Older versions write the questions alone, and restore a session whose row
+/// is an object.
+#[derive(Deserialize)]
+struct RestText {
+    questions: Vec<Value>,
+    summary: Option<SessionSummary>,
+}
+
+impl RestText {
+    fn parse(text: &str) -> Option<Self> {
+        match text.starts_with('[') {
+            true => Some(Self { questions: serde_json::from_str(text).ok()?, summary: None }),
+            false => serde_json::from_str(text).ok(),
+        }
+    }
 }
 
 /// Removes data stored after a removed record.
@@ -75,7 +100,7 @@ pub(super) fn inbox(connection: &Connection, index: &RecordIndex) -> Result<Vec<
         let last = index.last(connection, session)?;
         let questions = match (row.get(2)?, row.get::<_, Option<String>>(3)?, row.get::<_, Option<i64>>(4)?) {
             (Some(seq), Some(text), Some(kept)) if seq == last && sum_of(session, seq, &text) == kept => {
-                serde_json::from_str::<Vec<Value>>(&text).ok()
+                RestText::parse(&text).map(|rest| rest.questions)
             }
             // A session without records has no questions.
             _ if last == 0 => Some(Vec::new()),
@@ -86,6 +111,22 @@ pub(super) fn inbox(connection: &Connection, index: &RecordIndex) -> Result<Vec<
         }
     }
     Ok(all)
+}
+
+/// The summary of a resting session, if it is current.
+pub(super) fn summary(
+    connection: &Connection,
+    index: &RecordIndex,
+    id: &str,
+) -> Result<Option<SessionSummary>, StoreError> {
+    let session = sessions::number(connection, id)?;
+    let row = connection
+        .prepare_cached("SELECT seq, questions, sum FROM inbox WHERE session = ?1")?
+        .query_row([session], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?)))
+        .optional()?;
+    let Some((seq, text, kept)) = row else { return Ok(None) };
+    let is_current = index.last(connection, session)? == seq && sum_of(session, seq, &text) == kept;
+    Ok(RestText::parse(&text).filter(|_| is_current).and_then(|rest| rest.summary))
 }
 
 fn sum_of(session: i64, seq: i64, text: &str) -> i64 {

@@ -200,7 +200,7 @@ fn checkpoints_that_were_put_off_are_written_when_the_store_is_closed() {
     for id in &ids {
         create(&store, id, ticks(0..1));
         for state in ["old".to_owned(), "x".repeat(700_000)] {
-            store.store_checkpoint(id, 1, CheckpointData { checkpoint: Some(state), questions: Vec::new() });
+            store.store_checkpoint(id, 1, CheckpointData { checkpoint: Some(state), ..CheckpointData::default() });
         }
     }
     drop(store);

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::file::{OpenFile, WriterFile};
 use crate::store::{CheckpointData, StoreError};
+use crate::summary::SessionSummary;
 
 /// The limit of writes in one commit, so that none waits long.
 const MOST_AT_ONCE: usize = 1024;
@@ -37,13 +38,15 @@ pub(super) struct DeferredCheckpoint {
     first: u64,
     /// The checkpoint, and its record.
     pub(super) checkpoint: Option<(u64, String)>,
-    /// The open questions, and their record.
-    pub(super) questions: (u64, Vec<Value>),
+    /// The record of the open questions and the summary.
+    pub(super) seq: u64,
+    pub(super) questions: Vec<Value>,
+    pub(super) summary: Option<SessionSummary>,
 }
 
 impl DeferredCheckpoint {
     fn is_due(&self) -> bool {
-        self.questions.0 >= self.first + MOST_RECORDS
+        self.seq >= self.first + MOST_RECORDS
     }
 
     fn bytes(&self) -> usize {
@@ -115,10 +118,20 @@ impl StoreWriter {
     /// Queues the data of a resting session until there is time.
     pub(super) fn defer_checkpoint(&self, id: &str, seq: u64, rest: CheckpointData) {
         self.shared.change(|queue| {
-            let new =
-                || DeferredCheckpoint { id: id.to_owned(), first: seq, checkpoint: None, questions: (0, Vec::new()) };
+            let new = || DeferredCheckpoint {
+                id: id.to_owned(),
+                first: seq,
+                checkpoint: None,
+                seq,
+                questions: Vec::new(),
+                summary: None,
+            };
             let put_off = queue.rests.entry(id.to_owned()).or_insert_with(new);
-            put_off.questions = (seq, rest.questions);
+            // A reader may have seen an earlier rest.
+            if seq < put_off.seq {
+                return;
+            }
+            (put_off.seq, put_off.questions, put_off.summary) = (seq, rest.questions, rest.summary);
             put_off.checkpoint = rest.checkpoint.map(|state| (seq, state)).or(put_off.checkpoint.take());
         });
     }
